@@ -3,6 +3,8 @@ import { LongestFirst } from './test/support/longest-first.ts';
 import { reporters } from './test/support/reporters.ts';
 
 export default defineConfig({
+  // `rocev2/...` in tools/ and examples/ are the sources here, as the compiler has them (tsconfig.json).
+  resolve: { tsconfigPaths: true },
   test: {
     include: ['test/**/*.test.ts'],
     exclude: ['test/**/*.long.test.ts'],

@@ -6,8 +6,8 @@
  *   npx tsx examples/echo.ts --link qemu:/tmp/wire.sock --ip 10.0.0.2/24                                server
  *   npx tsx examples/echo.ts --link qemu:/tmp/wire.sock,connect --ip 10.0.0.1/24 --connect 10.0.0.2     client
  *
- * SEND is the operation closest to a socket: the receiver decides where the bytes go. It says so in advance, with a receive
- * work request; a SEND that finds none is turned away ("receiver not ready") and tried again.
+ * SEND is the operation closest to a socket: the receiver decides where the bytes go. It says so in advance, with a
+ * receive work request; a SEND that finds none is turned away ("receiver not ready") and tried again.
  */
 import { type MemoryRegion, QpState, type RdmaCq, type RdmaDevice, type RdmaQp, WcStatus, WrOpcode } from 'rocev2';
 import { completed, runEnds } from './support.ts';
@@ -45,7 +45,8 @@ async function server(device: RdmaDevice): Promise<void> {
     for await (const { status, byteLen } of received) {
       // When the peer disconnects, the receive that still waits comes back "flushed".
       if (status !== WcStatus.Success) break;
-      // Inline bytes are copied at once, so the inbox is free for the next receive, which goes first: the peer may be quick.
+      // Inline bytes are copied at once, so the inbox is free for the next receive, which goes first: the peer may be
+      // quick.
       const reply = inbox.bytes.slice(0, byteLen);
       qp.postRecv({ wrId: 0, sges: [{ mr: inbox }] });
       qp.postSend({ wrId: 1, opcode: WrOpcode.Send, inline: reply });

@@ -6,9 +6,9 @@
  *   npx tsx examples/key-value-store.ts --link qemu:/tmp/wire.sock --ip 10.0.0.2/24                                server
  *   npx tsx examples/key-value-store.ts --link qemu:/tmp/wire.sock,connect --ip 10.0.0.1/24 --connect 10.0.0.2     client
  *
- * The server lends a table of slots; a hash of the key says which one. A PUT is a SEND that the server carries out, a GET reads
- * the slot from afar. The server may change it in that very moment, and a READ of several packets has no single moment: so each
- * slot carries a checksum, and who reads one that is torn reads it again.
+ * The server lends a table of slots; a hash of the key says which one. A PUT is a SEND that the server carries out, a
+ * GET reads the slot from afar. The server may change it in that very moment, and a READ of several packets has no
+ * single moment: so each slot carries a checksum, and who reads one that is torn reads it again.
  */
 import { Access, type MemoryRegion, QpState, type RdmaDevice, WcStatus, WrOpcode } from 'rocev2';
 import { crc32 } from 'rocev2/packets';

@@ -3,9 +3,10 @@
  *
  *   npx tsx examples/lock.ts
  *
- * COMPARE SWAP writes a 64-bit word if, and only if, it still has the value one expects, and returns what it was. So whoever
- * turns 0 into its own number holds the lock. FETCH ADD would make the counter safe by itself; here the counter is changed by
- * READ and WRITE, which is safe only because of the lock. Take the lock away (`--unsafe`) and see the total go wrong.
+ * COMPARE SWAP writes a 64-bit word if, and only if, it still has the value one expects, and returns what it was. So
+ * whoever turns 0 into its own number holds the lock. FETCH ADD would make the counter safe by itself; here the counter
+ * is changed by READ and WRITE, which is safe only because of the lock. Take the lock away (`--unsafe`) and see the
+ * total go wrong.
  */
 import { Access, attachDevice, type Device, type MemoryRegion, World, WrOpcode } from 'rocev2';
 import { completed } from './support.ts';

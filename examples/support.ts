@@ -1,9 +1,10 @@
 /**
  * What several examples share and what is not about RDMA: where the two ends stand, and waiting for one completion.
  *
- * Without options both ends are devices on a simulated network in this process, in virtual time. With `--link` this process
- * is one end of a real wire: the server, or with `--connect ADDRESS` the client of a server in another process.
+ * Without options both ends are devices on a simulated network in this process, in virtual time. With `--link` this
+ * process is one end of a real wire: the server, or with `--connect ADDRESS` the client of a server in another process.
  */
+
 import { parseArgs } from 'node:util';
 import {
   attachDevice,
@@ -15,6 +16,7 @@ import {
   World,
   wcStatusName,
 } from 'rocev2';
+import { defined } from 'rocev2/packets';
 
 export interface Ends {
   server(device: RdmaDevice): Promise<void>;
@@ -38,7 +40,7 @@ export async function runEnds({ server, client }: Ends): Promise<void> {
     await world.run(Promise.all([server(there), client(here, '10.0.0.2')]));
     return;
   }
-  const open = await openDevice({ link, ...(ip === undefined ? {} : { addresses: ip }) });
+  const open = await openDevice({ link, ...defined({ addresses: ip }) });
   try {
     await (connect === undefined ? server(open.device) : client(open.device, connect));
   } finally {

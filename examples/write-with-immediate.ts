@@ -3,9 +3,9 @@
  *
  *   npx tsx examples/write-with-immediate.ts
  *
- * A plain WRITE is silent: the peer's memory changes and its application is not told. With an immediate the same WRITE also
- * takes one receive from the peer and completes it. The receive says "this has arrived, all of it, and here is a number"; its
- * own buffers stay untouched. Here the number is the slot that was filled.
+ * A plain WRITE is silent: the peer's memory changes and its application is not told. With an immediate the same WRITE
+ * also takes one receive from the peer and completes it. The receive says "this has arrived, all of it, and here is a
+ * number"; its own buffers stay untouched. Here the number is the slot that was filled.
  */
 import { createHash } from 'node:crypto';
 import { Access, attachDevice, type Device, QpState, WcOpcode, World, WrOpcode } from 'rocev2';

@@ -2,7 +2,8 @@
  * Addresses: IP addresses in GID form, prefixes, and MAC addresses.
  *
  * Owns the value types and their wire forms. Never resolves names and never parses IP text itself: `ipaddr.js` does.
- * A GID that holds an IPv4 address has the form ::ffff:a.b.c.d; this project treats the two spellings as one address of version 4.
+ * A GID that holds an IPv4 address has the form ::ffff:a.b.c.d; this project treats the two spellings as one address of
+ * version 4.
  */
 
 import ipaddr from 'ipaddr.js';
@@ -41,7 +42,8 @@ export class IpAddress {
   static parse(text: string): IpAddress {
     if (ipaddr.IPv4.isValidFourPartDecimal(text))
       return IpAddress.#fromByteArray(ipaddr.IPv4.parse(text).toByteArray());
-    // ipaddr.js takes the deprecated "::10.0.0.1" for ::ffff:10.0.0.1, which is another address: refused rather than guessed.
+    // ipaddr.js takes the deprecated "::10.0.0.1" for ::ffff:10.0.0.1, which is another address: refused rather than
+    // guessed.
     const compatible = text.startsWith('::') && ipaddr.IPv4.isValidFourPartDecimal(text.slice(2));
     if (text.includes('%')) {
       const why = 'an address on the wire has no zone; which interface is meant, the link says';
@@ -62,7 +64,10 @@ export class IpAddress {
     return new IpAddress(mapped ? 4 : 6, w0, w1, w2, view.getUint32(offset + 12));
   }
 
-  /** Reads 4 or 16 bytes as they stand in an IP header of that version; the version is kept even for a v4-mapped IPv6 address. */
+  /**
+   * Reads 4 or 16 bytes as they stand in an IP header of that version; the version is kept even for a v4-mapped IPv6
+   * address.
+   */
   static read(view: DataView, offset: number, version: 4 | 6): IpAddress {
     if (version === 4) return new IpAddress(4, 0, 0, V4_MAPPED, view.getUint32(offset));
     return new IpAddress(

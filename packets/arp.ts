@@ -1,5 +1,5 @@
 /**
- * ARP for IPv4 over Ethernet: who has this address, and the answer.
+ * ARP for IPv4 over Ethernet: requests for the MAC address of an IP address, and the replies.
  *
  * Owns the 28-byte message. Never keeps a table and never answers: that is the host's work. Untrusted bytes give
  * undefined. Source: RFC 826.
@@ -20,7 +20,7 @@ export const ARP_BYTES = 28;
 
 /** What a message is. */
 export const ArpOperation = {
-  /** Who has `targetIp`? */
+  /** Request for the MAC address of `targetIp`. */
   Request: 1,
   /** `senderMac` has `senderIp`. */
   Reply: 2,
@@ -30,13 +30,13 @@ export const ArpOperation = {
 export interface Arp {
   /** See `ArpOperation`. */
   readonly operation: number;
-  /** MAC address of who sends it. */
+  /** MAC address of the sender. */
   readonly senderMac: MacAddress;
-  /** Address of who sends it; 0.0.0.0 in a probe. */
+  /** Address of the sender; 0.0.0.0 in a probe. */
   readonly senderIp: IpAddress;
-  /** All zero in a request: that is what is asked for. */
+  /** All zero in a request: it is what is requested. */
   readonly targetMac: MacAddress;
-  /** In a request the address asked for, in a reply that of the asker. */
+  /** In a request the address to resolve, in a reply that of the requester. */
   readonly targetIp: IpAddress;
 }
 

@@ -41,7 +41,7 @@ export type Bit = 0 | 1;
 export interface Bth {
   /** 8 bits: service in the upper three, operation in the lower five. See `Op` and `OPCODES`. */
   readonly opcode: number;
-  /** Asks for a solicited completion event at the receiver. */
+  /** Requests a solicited completion event at the receiver. */
   readonly solicited: Bit;
   /** Migration state: 1 when the sender considers its path migrated, which is what RoCE stacks send. */
   readonly migReq: Bit;
@@ -57,7 +57,7 @@ export interface Bth {
   readonly becn: Bit;
   /** 24 bits */
   readonly destQpn: number;
-  /** Asks the responder for an acknowledge of this packet. */
+  /** Requests an ACK of this packet from the responder. */
   readonly ackReq: Bit;
   /** 24 bits */
   readonly psn: number;

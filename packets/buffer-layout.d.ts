@@ -1,8 +1,8 @@
 /**
  * Types of the parts of npm `buffer-layout` 1.2.2 that `layouts.ts` uses; the package publishes none.
  *
- * `ByteAccess` is what those parts really call on what the package's documentation names a Buffer (read in its source): nothing else is
- * needed, so no Buffer is.
+ * `ByteAccess` is what those parts really call on what the package's documentation names a Buffer (read in its source):
+ * nothing else is needed, so no Buffer is.
  */
 declare module 'buffer-layout' {
   export interface ByteAccess {

@@ -37,8 +37,9 @@ export function ipv4ChecksumMatches(view: DataView, at: number): boolean {
 }
 
 /**
- * Sum of the pseudo-header that UDP and ICMPv6 checksums start with: addresses of the IP header at `ipOffset`, the protocol number and
- * the length in bytes of the upper-layer packet. To be continued with `onesComplementSum` over that packet.
+ * Sum of the pseudo-header that UDP and ICMPv6 checksums start with: addresses of the IP header at `ipOffset`, the
+ * protocol number and the length in bytes of the upper-layer packet. To be continued with `onesComplementSum` over that
+ * packet.
  */
 export function pseudoHeaderSum(
   view: DataView,

@@ -1,10 +1,11 @@
 /**
  * The fields of management datagrams, for printers: names as tshark 4.0 has them, and one line that says the essential.
  *
- * Owns names only; the codecs are in `cm/`. tshark knows no fields for MRA, LAP, APR and the two SIDR messages: those are `roce.cm.*`.
+ * Owns names only; the codecs are in `cm/`. tshark knows no fields for MRA, LAP, APR and the two SIDR messages: those
+ * are `roce.cm.*`.
  *
- * Two of tshark's fields have the same name and another value here: `infiniband.cm.req.prim_flowlabel` and `..._pktrate` (and `alt_`), which
- * Wireshark 4.0 reads from wrong bytes (see `cm/path.ts`); here they are right.
+ * Two of tshark's fields have the same name and another value here: `infiniband.cm.req.prim_flowlabel` and
+ * `..._pktrate` (and `alt_`), which Wireshark 4.0 reads from wrong bytes (see `cm/path.ts`); here they are right.
  */
 
 import {
@@ -39,7 +40,8 @@ export function listMadFields(list: FieldList, view: DataView, offset: number, l
   const reserved = view.getUint16(offset + MAD_RESERVED_AT);
   if (reserved !== 0) list.hex('roce.mad.reserved16', reserved, 4);
   list.hex('infiniband.mad.attributemodifier', header.attributeModifier, 8);
-  // Versions and method are no reason to hide what is there: they are listed above, and the message is laid out the same.
+  // Versions and method are no reason to hide what is there: they are listed above, and the message is laid out the
+  // same.
   const kind = length >= MAD_BYTES && header.mgmtClass === ManagementClass.Cm ? cmKind(header.attributeId) : undefined;
   if (kind !== undefined) listCmMessage(list, readCmMessage(view, offset, kind));
 }

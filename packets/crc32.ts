@@ -1,14 +1,19 @@
 /**
  * CRC-32 (the zlib and Ethernet polynomial), as a running register.
  *
- * Owns the short-run implementation, eight table look-ups for eight bytes, and the socket for a native one. Never imports a native one:
- * this room runs in a browser, so `src/` plugs node:zlib in. Costs and the threshold: ref:platform#7.
+ * Owns the short-run implementation, eight table look-ups for eight bytes, and the choice of a native one for long
+ * runs. Never imports a native one: this room runs in a browser, so `src/node/bulk-crc32.ts` installs node:zlib's or a
+ * faster one, once a thread. That choice is the only variable of this room outside an object, and no result depends on
+ * it. Costs and the threshold: ref:platform#7.
  */
 
 /** State before the first byte. */
 export const CRC32_INITIAL = 0xff_ff_ff_ff;
 
-/** Runs of at least this many bytes go to the bulk routine; below it the fixed cost of a native call is higher than ours. */
+/**
+ * Runs of at least this many bytes go to the bulk routine; below it the fixed cost of a native call is higher than
+ * ours.
+ */
 export const BULK_CRC32_BYTES = 256;
 
 /** Like zlib.crc32: continues the finished CRC `value` over `data`, returns a finished CRC. */
@@ -38,6 +43,17 @@ export function crc32Update(state: number, bytes: Uint8Array, start: number, end
   return sliceBy8(state, bytes, start, end);
 }
 
+/** Feeds the four bytes of a little-endian word into a running register and returns it, as a signed 32-bit integer. */
+export function crc32Word(state: number, word: number): number {
+  const low = state ^ word;
+  return (
+    (SLICE_3[low & 0xff] ?? 0) ^
+    (SLICE_2[(low >>> 8) & 0xff] ?? 0) ^
+    (SLICE_1[(low >>> 16) & 0xff] ?? 0) ^
+    (SLICE_0[low >>> 24] ?? 0)
+  );
+}
+
 const POLYNOMIAL = 0xed_b8_83_20;
 
 // SLICE_k[b] is the register after byte b and k zero bytes. Eight arrays and not one: no index arithmetic in the loop.
@@ -53,7 +69,8 @@ const SLICE_7 = nextSlice(SLICE_6);
 function sliceBy8(state: number, bytes: Uint8Array, start: number, end: number): number {
   let crc = state | 0;
   let at = start;
-  // `?? 0` only satisfies the type checker: every index is in range, and the compiled loop has no trace of it (measured).
+  // `?? 0` only satisfies the type checker: every index is in range, and the compiled loop has no trace of it
+  // (measured).
   for (; end - at >= 8; at += 8) {
     const low =
       crc ^

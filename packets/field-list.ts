@@ -1,8 +1,8 @@
 /**
  * An ordered list of named values: what printers and JSON writers are fed with.
  *
- * Owns how a value is shown. Names are tshark's wherever tshark has the field, so that they can be typed into its filter; what it does
- * not know begins with `roce.`. Never reads a packet. Cold path: allocates freely.
+ * Owns how a value is shown. Names are tshark's wherever tshark has the field, so that they can be typed into its
+ * filter; what it does not know begins with `roce.`. Never reads a packet. Cold path: allocates freely.
  */
 
 import type { IpAddress, MacAddress } from './address.ts';
@@ -54,7 +54,10 @@ export class FieldList {
     this.text(name, formatMac(value));
   }
 
-  /** Bytes as tshark's JSON has them, hex with colons; zeros at the end, of which private data is full, are shown as their number. */
+  /**
+   * Bytes as tshark's JSON has them, hex with colons; zeros at the end, of which private data is full, are shown as
+   * their number.
+   */
   bytes(name: string, value: Uint8Array): void {
     let end = value.length;
     while (end > 0 && value[end - 1] === 0) end--;
@@ -64,8 +67,8 @@ export class FieldList {
   }
 
   /**
-   * All values by name. A number that a double cannot hold exactly, above 2^53 - 1, becomes the string of its decimal digits: a
-   * consumer that knows about it loses nothing, and any other still gets plain numbers for everything else.
+   * All values by name. A number that a double cannot hold exactly, above 2^53 - 1, becomes the string of its decimal
+   * digits: a consumer that knows about it loses nothing, and any other still gets plain numbers for everything else.
    */
   toRecord(): Record<string, FieldValue> {
     const record: Record<string, FieldValue> = {};
@@ -111,7 +114,8 @@ function hexBytes(bytes: Uint8Array): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join(':');
 }
 
-// "infiniband.bth.psn" in section "infiniband.bth" is "psn"; of "infiniband.reth.va" in "infiniband.atomiceth" "reth.va" is left.
+// "infiniband.bth.psn" in section "infiniband.bth" is "psn"; of "infiniband.reth.va" in "infiniband.atomiceth"
+// "reth.va" is left.
 function shortName({ section, name }: Field): string {
   const sectionParts = section.split('.');
   const parts = name.split('.');

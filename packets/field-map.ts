@@ -1,8 +1,10 @@
 /**
- * A frame as a map: every byte belongs to a header, every bit of a header to a field, and each field has name, value, meaning and source.
+ * A frame as a map: every byte belongs to a header, every bit of a header to a field, and each field has name, value,
+ * meaning and source.
  *
- * Owns the order of headers in a frame and the tiling: from the first byte of the frame to the last, without gap or overlap, whatever
- * the bytes and the status. Where the bits of the declared headers are says `layouts.ts`; the words are in `field-map/`. Cold path: allocates freely.
+ * Owns the order of headers in a frame and the tiling: from the first byte of the frame to the last, without gap or
+ * overlap, whatever the bytes and the status. Where the bits of the declared headers are says `layouts.ts`; the words
+ * are in `field-map/`. Cold path: allocates freely.
  */
 import { IP_CM_HEADER_BYTES, isRdmaServiceId, parseCmMad } from './cm/index.ts';
 import { invariant } from './errors.ts';
@@ -27,6 +29,7 @@ export interface MappedField {
   readonly name: string;
   /** From the first bit of the frame. */
   readonly bitOffset: number;
+  /** How many bits it has. */
   readonly bits: number;
   /** A number up to 32 bits, a bigint up to 64, bytes for addresses and longer fields. */
   readonly value: BitsValue;
@@ -38,7 +41,7 @@ export interface MappedField {
   readonly rule: string;
 }
 
-/** One header of a frame, or its payload, pad, ICRC or what could not be told. */
+/** One header of a frame, or its payload, pad, ICRC or bytes of no known header. */
 export interface MappedHeader {
   /** Short name: "BTH"; that of `LAYOUTS` where it has one. */
   readonly name: string;
@@ -46,6 +49,7 @@ export interface MappedHeader {
   readonly title: string;
   /** From the first byte of the frame. */
   readonly byteOffset: number;
+  /** How many bytes it has, at least 1. */
   readonly byteLength: number;
   /** In the order of the wire; together they are all bits of the header. */
   readonly fields: readonly MappedField[];

@@ -1,7 +1,8 @@
 /**
  * Frames in words: one line in the manner of tcpdump, and all fields on several lines.
  *
- * Owns the wording. Never judges and never prints anything itself; any frame and any status will do. Cold path: allocates freely.
+ * Owns the wording. Never judges and never prints anything itself; any frame and any status will do. Cold path:
+ * allocates freely.
  * Rules: ref:wire#5 (opcodes), ref:wire#7 (syndromes and RNR timers).
  */
 

@@ -1,8 +1,9 @@
 /**
  * Every field of a frame by name, for printers and JSON writers.
  *
- * Owns the names. They are tshark's (4.0) wherever tshark has the field; what it does not know begins with `roce.`. Reserved bits are listed
- * where they are set. Never judges. Reads only what `parseFrame` found to be there, so any frame and any status will do. Cold path: allocates freely.
+ * Owns the names. They are tshark's (4.0) wherever tshark has the field; what it does not know begins with `roce.`.
+ * Reserved bits are listed where they are set. Never judges. Reads only what `parseFrame` found to be there, so any
+ * frame and any status will do. Cold path: allocates freely.
  */
 
 import { IpAddress } from './address.ts';
@@ -62,10 +63,12 @@ import { readUdp, UDP_BYTES } from './udp.ts';
 import { readXrceth } from './xrceth.ts';
 
 /**
- * All fields of the frame that `parseFrame` left with `status`. `icrcOk` is what `icrcMatches` said; it counts only for a frame that is Ok.
+ * All fields of the frame that `parseFrame` left with `status`. `icrcOk` is what `icrcMatches` said; it counts only for
+ * a frame that is Ok.
  *
- * Numbers are plain numbers, but for those above 2^53 - 1 (see `FieldList.toRecord`); addresses and byte strings are text as tshark
- * prints it. `roce.icrc.status` is "good" or "bad" and there only when the frame is Ok; `roce.frame.status` names the status.
+ * Numbers are plain numbers, but for those above 2^53 - 1 (see `FieldList.toRecord`); addresses and byte strings are
+ * text as tshark prints it. `roce.icrc.status` is "good" or "bad" and there only when the frame is Ok;
+ * `roce.frame.status` names the status.
  */
 export function frameFields(frame: Frame, status: FrameStatus, icrcOk: boolean): Record<string, FieldValue> {
   return listFrame(frame, status, icrcOk).toRecord();
@@ -136,7 +139,10 @@ function listArp(list: FieldList, frame: Frame, at: number): void {
   list.address('arp.dst.proto_ipv4', arp.targetIp);
 }
 
-/** A header that RoCEv2 does not have, with options, as IGMP has it (RFC 3376): the fields before them are where they always are. */
+/**
+ * A header that RoCEv2 does not have, with options, as IGMP has it (RFC 3376): the fields before them are where they
+ * always are.
+ */
 function listOddIpv4(list: FieldList, frame: Frame): void {
   if (frame.medium === Medium.Ethernet && frame.etherType !== ETHERTYPE_IPV4) return;
   const at = frame.medium === Medium.Ethernet ? innerStart(frame) : frame.start;
@@ -254,7 +260,7 @@ function listBth(list: FieldList, frame: Frame): void {
   list.decimal('infiniband.bth.psn', frame.psn);
 }
 
-/** Bits without a meaning are worth a line only where somebody has set them. */
+/** Bits without a meaning are listed only where they are set. */
 function listReserved(list: FieldList, name: string, value: number): void {
   if (value !== 0) list.hex(name, value, 2);
 }
@@ -356,7 +362,7 @@ const BTH_RESERVED_AT = 8;
 /** Between Q_Key and source QPN. */
 const DETH_RESERVED_AT = 4;
 
-/** In the order of the wire: offset tables by opcode, and who lists the header. */
+/** In the order of the wire: offset tables by opcode, and the function that lists the header. */
 const EXTENDED_HEADERS: readonly (readonly [Int8Array, (list: FieldList, view: DataView, at: number) => void])[] = [
   [RDETH_AT, listRdeth],
   [DETH_AT, listDeth],

@@ -1,8 +1,11 @@
 /**
- * Frames on their way to a link: a slab of equal slots that headers and payload are written into, finished with lengths, checksum and ICRC.
+ * Frames on their way to a link: a slab of equal slots that headers and payload are written into, finished with
+ * lengths, checksum and ICRC.
  *
- * Owns slots, IPv4 identification and the finishing of a frame. Never decides what to send. Allocates at construction only.
- * Rules: ref:wire#2 (lengths and identification are final before the ICRC), ref:wire#3, ref:platform#6 (why slots start at whole pages).
+ * Owns slots, IPv4 identification and the finishing of a frame. Never decides what to send. Allocates at construction
+ * only.
+ * Rules: ref:wire#2 (lengths and identification are final before the ICRC), ref:wire#3, ref:platform#6 (why slots start
+ * at whole pages).
  */
 
 import { BTH_BYTES, BTH_MASKED_BYTE } from './bth.ts';
@@ -32,8 +35,8 @@ export interface FrameBatch {
 const IPV6_TRAFFIC_CLASS_UNIT = 0x10_00_00;
 
 /**
- * Slots start at multiples of this, so that slot and source page offsets differ by the headers (40 bytes and more) and not by 1..16,
- * where copies of 4 KiB are ten times slower (ref:platform#6).
+ * Slots start at multiples of this, so that slot and source page offsets differ by the headers (40 bytes and more) and
+ * not by 1..16, where copies of 4 KiB are ten times slower (ref:platform#6).
  */
 const PAGE_BYTES = 4096;
 
@@ -53,7 +56,7 @@ export class FrameWriter implements FrameBatch {
   count = 0;
   /** IPv4 identification of the next frame, 1..65535; set it for a reproducible trace. */
   nextIpId = 1;
-  /** The ICRC is left 0: whoever takes the frames makes it, where anybody wants it. */
+  /** The ICRC is left 0: the receiver of the batch computes it where it is needed. */
   icrcOffload = false;
   readonly #capacity: number;
   readonly #stride: number;
@@ -89,7 +92,10 @@ export class FrameWriter implements FrameBatch {
     return this.#capacity - this.count;
   }
 
-  /** Copies the path's headers into the next slot and returns the offset of the BTH. A frame begun and not ended is simply dropped. */
+  /**
+   * Copies the path's headers into the next slot and returns the offset of the BTH. A frame begun and not ended is
+   * simply dropped.
+   */
   begin(template: HeaderTemplate): number {
     invariant(this.count < this.#capacity, 'a frame is begun only when the writer is not full');
     const at = this.count * this.#stride;
@@ -100,7 +106,8 @@ export class FrameWriter implements FrameBatch {
   }
 
   /**
-   * Finishes the frame begun last. `endOfPad` is the offset after payload and pad; the pad bytes are already there, as 0.
+   * Finishes the frame begun last. `endOfPad` is the offset after payload and pad; the pad bytes are already there, as
+   * 0.
    *
    * The variant fields are ones while the CRC runs straight over the slot, then get their values: no scratch copy.
    *
@@ -161,7 +168,8 @@ export class FrameWriter implements FrameBatch {
     if (template.ipVersion === 4) {
       view.setUint8(ip + IPV4_TOS_AT, trafficClass);
       view.setUint8(ip + IPV4_TTL_AT, template.hopLimit);
-      // The traffic class is the low byte of a word of the sum, to which FFFF is nothing: what is added is never below 0.
+      // The traffic class is the low byte of a word of the sum, to which FFFF is nothing: what is added is never below
+      // 0.
       const change = trafficClass - template.trafficClass;
       const added = change < 0 ? change + 0xff_ff : change;
       view.setUint16(ip + IPV4_CHECKSUM_AT, template.ipv4Checksum(totalLength + added, identification));
@@ -172,7 +180,9 @@ export class FrameWriter implements FrameBatch {
     view.setUint16(udp + UDP_CHECKSUM_AT, 0);
   }
 
-  /** Never 0: a kernel's raw socket replaces an identification of 0 on some paths, and the ICRC covers it (ref:wire#2). */
+  /**
+   * Never 0: a kernel's raw socket replaces an identification of 0 on some paths, and the ICRC covers it (ref:wire#2).
+   */
   #takeIpId(): number {
     const identification = this.nextIpId;
     this.nextIpId = identification >= 0xff_ff ? 1 : identification + 1;

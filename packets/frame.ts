@@ -1,11 +1,14 @@
 /**
- * Frames as they come from a link: one pass that checks every length once and leaves offsets and BTH fields in a reused object.
+ * Frames as they come from a link: one pass that checks every length once and leaves offsets and BTH fields in a reused
+ * object.
  *
- * Owns the way from a link's bytes to the fields of the BTH. Never throws and never reads outside [start, end) whatever the bytes are;
- * after Ok every header that the opcode has, the payload, the pad and the ICRC lie inside too, so their accessors need no checks.
- * Never checks the ICRC (`icrc.ts`) and never judges a packet beyond its shape: P_Key, QPN, PSN and payload rules are the transport's.
- * The UDP checksum is not verified: RoCEv2 sends 0, and the ICRC covers all that it would and is stronger (ref:wire#2).
- * Rules: ref:wire#1, ref:wire#4, ref:hostile#4.1 (lengths by subtraction, opcode table entry of zero, pad larger than the payload).
+ * Owns the way from a link's bytes to the fields of the BTH. Never throws and never reads outside [start, end) whatever
+ * the bytes are; after Ok every header that the opcode has, the payload, the pad and the ICRC lie inside too, so their
+ * accessors need no checks. Never checks the ICRC (`icrc.ts`) and never judges a packet beyond its shape: P_Key, QPN,
+ * PSN and payload rules are the transport's. The UDP checksum is not verified: RoCEv2 sends 0, and the ICRC covers all
+ * that it would and is stronger (ref:wire#2).
+ * Rules: ref:wire#1, ref:wire#4, ref:hostile#4.1 (lengths by subtraction, opcode table entry of zero, pad larger than
+ * the payload).
  */
 
 import { IpAddress } from './address.ts';
@@ -75,7 +78,7 @@ export const FrameStatus = {
   Ok: 0,
   /** Neither IPv4 nor IPv6 (ARP, RoCE version 1, a third VLAN tag...). */
   NotIp: 1,
-  /** IP with another protocol; `protocol` and `l4Offset` tell. */
+  /** IP with another protocol; see `protocol` and `l4Offset`. */
   NotUdp: 2,
   /** UDP to another port than 4791. */
   NotRoce: 3,
@@ -112,7 +115,8 @@ const NO_VIEW = new DataView(NO_BYTES.buffer);
 /**
  * Where things are in one frame, and the fields of its BTH. Offsets are absolute indices into `bytes` and `view`.
  *
- * Made once and filled again by each `parseFrame`. What the parser did not reach is -1 for offsets and `vlanTci`, 0 for everything else.
+ * Made once and filled again by each `parseFrame`. What the parser did not reach is -1 for offsets and `vlanTci`, 0 for
+ * everything else.
  */
 export class Frame {
   /** Memory that the frame lies in, with whatever else. */
@@ -184,7 +188,8 @@ export class Frame {
 /**
  * Parses the frame in [start, end) of `bytes` (and of `view`, which covers the same memory) into `frame`.
  *
- * Fields up to the place of the first fault are set whatever the status, so that ARP and ICMP handlers and printers can use them.
+ * Fields up to the place of the first fault are set whatever the status, so that ARP and ICMP handlers and printers can
+ * use them.
  */
 export function parseFrame(
   bytes: Uint8Array,
@@ -282,7 +287,8 @@ function parseUdp(frame: Frame): FrameStatus {
   frame.destPort = view.getUint16(l4Offset + UDP_DEST_PORT_AT);
   if (frame.destPort !== ROCE_UDP_PORT) return FrameStatus.NotRoce;
   const length = view.getUint16(l4Offset + UDP_LENGTH_AT);
-  // Both lengths run through the ICRC, so they end together (ref:conformance#PKT-13): what is behind a shorter one nobody answers for.
+  // Both lengths run through the ICRC, so they end together (ref:conformance#3, PKT-13): what lies behind a shorter one
+  // is not protected.
   if (length !== available || length < UDP_BYTES + BTH_BYTES + ICRC_BYTES) return FrameStatus.BadUdpLength;
   return parseBth(frame, l4Offset + UDP_BYTES, l4Offset + length - ICRC_BYTES);
 }

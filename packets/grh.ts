@@ -1,6 +1,6 @@
 /**
- * Global Route Header, 40 bytes: what a UD receive buffer starts with. On RoCEv2 over IPv6 it is the IPv6 header itself;
- * over IPv4 the IPv4 header stands in its last 20 bytes (ref:wire#6).
+ * Global Route Header, 40 bytes: what a UD receive buffer starts with. On RoCEv2 over IPv6 it is the IPv6 header
+ * itself; over IPv4 the IPv4 header stands in its last 20 bytes (ref:wire#6).
  *
  *   0                   1                   2                   3
  *   0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
@@ -46,7 +46,7 @@ export interface Grh {
   readonly nextHeader: number;
   /** 8 bits. */
   readonly hopLimit: number;
-  /** Who sent it. */
+  /** The sender. */
   readonly sourceGid: IpAddress;
   /** Whom it was sent to, a group for multicast. */
   readonly destinationGid: IpAddress;

@@ -9,14 +9,15 @@
  *  |              group address, 4 or 16 bytes ...                 |
  *  +---------------------------------------------------------------+
  *
- * Owns records without sources, which is all a listener to every source sends; records with sources are read, their sources passed over.
- * Untrusted bytes give undefined. Sources: RFC 3376 sections 4.1.1, 4.2.4 to 4.2.12; RFC 3810 sections 5.1.3, 5.2.4 to 5.2.12.
+ * Owns records without sources, which is all a listener to every source sends; records with sources are read, their
+ * sources passed over. Untrusted bytes give undefined. Sources: RFC 3376 sections 4.1.1, 4.2.4 to 4.2.12; RFC 3810
+ * sections 5.1.3, 5.2.4 to 5.2.12.
  */
 import { IpAddress } from './address.ts';
 
 /** What a record of a report says about a group (RFC 3376, 4.2.12; RFC 3810, 5.2.12). */
 export const GroupRecordType = {
-  /** The host listens to the sources listed; with none, to nobody. */
+  /** The host listens to the sources listed; with none, to no source. */
   ModeIsInclude: 1,
   /** The host listens to all sources but those listed. */
   ModeIsExclude: 2,
@@ -81,7 +82,9 @@ export function readGroupRecords(
   return records;
 }
 
-/** The value of a code of `bits` bits: as it stands below the upper half, else a mantissa and an exponent of three bits. */
+/**
+ * The value of a code of `bits` bits: as it stands below the upper half, else a mantissa and an exponent of three bits.
+ */
 export function floatingCode(code: number, bits: 8 | 16): number {
   if (code < 2 ** (bits - 1)) return code;
   const mantissaBits = bits - 4;

@@ -1,7 +1,9 @@
 /**
- * The headers in front of a BTH for one path: Ethernet, IP and UDP, with everything filled in that does not change from packet to packet.
+ * The headers in front of a BTH for one path: Ethernet, IP and UDP, with everything filled in that does not change from
+ * packet to packet.
  *
- * Owns what a path looks like on the wire. Lengths, IPv4 identification and IPv4 checksum are left 0 for `FrameWriter`. Rules: ref:wire#2.
+ * Owns what a path looks like on the wire. Lengths, IPv4 identification and IPv4 checksum are left 0 for `FrameWriter`.
+ * Rules: ref:wire#2.
  */
 
 import type { IpAddress, MacAddress } from './address.ts';
@@ -74,14 +76,18 @@ export class HeaderTemplate {
   /** First word of an IPv6 header; 0 for IPv4. */
   readonly ipv6FirstWord: number;
   /**
-   * The image in big-endian words, rounded up to whole ones. Plain numbers and no bytes: they lie next to the template in memory, and
-   * with ten thousand queue pairs, each with a template of its own, it is cache misses that a packet waits for.
+   * The image in big-endian words, rounded up to whole ones. Plain numbers and no bytes: they lie next to the template
+   * in memory, and with ten thousand queue pairs, each with a template of its own, it is cache misses that a packet
+   * waits for.
    */
   readonly words: number[];
   /** Sum over the IPv4 header with total length, identification and checksum 0; 0 for IPv6. */
   readonly ipv4Sum: number;
 
-  /** @throws RoceError ERR_ROCE_ADDRESS when the addresses differ in version, ERR_ROCE_ARGUMENT when a number is out of range */
+  /**
+   * @throws RoceError ERR_ROCE_ADDRESS when the addresses differ in version, ERR_ROCE_ARGUMENT when a number is out of
+   * range
+   */
   constructor(spec: PathSpec) {
     checkSpec(spec);
     this.ipVersion = spec.source.version;

@@ -3,7 +3,8 @@
  *
  * Owns the echo message. Never answers one. Untrusted bytes give undefined. The two versions share the layout; they
  * differ in the type numbers and in the checksum, which for IPv6 covers a pseudo header of the addresses.
- * Sources: RFC 792 (echo), RFC 4443 sections 2.3, 4.1, 4.2 (ICMPv6 checksum, echo), RFC 8200 section 8.1 (pseudo header).
+ * Sources: RFC 792 (echo), RFC 4443 sections 2.3, 4.1, 4.2 (ICMPv6 checksum, echo), RFC 8200 section 8.1 (pseudo
+ * header).
  *
  * ```
  *  0  type   1  code 0   2  checksum, 2   4  identifier, 2   6  sequence number, 2   8  data
@@ -29,7 +30,7 @@ export const Icmpv6Type = {
   EchoRequest: 128,
   /** The answer to a ping. */
   EchoReply: 129,
-  /** Who has this address? (ARP's request) */
+  /** Request for the MAC address of an IP address (ARP's request) */
   NeighborSolicitation: 135,
   /** I have it. (ARP's reply) */
   NeighborAdvertisement: 136,

@@ -2,7 +2,8 @@
  * IPv6 neighbour discovery, what ARP is for IPv4: solicitation and advertisement.
  *
  * Owns the two messages and the rules by which a receiver must drop them silently. Router messages and redirects are
- * left out: a RoCE host on one segment needs none. Never keeps a table and never answers. Untrusted bytes give undefined.
+ * left out: a RoCE host on one segment needs none. Never keeps a table and never answers. Untrusted bytes give
+ * undefined.
  * Sources: RFC 4861 sections 4.3, 4.4, 4.6.1 (formats), 7.1.1, 7.1.2 (validation); RFC 4291 section 2.7.1
  * (solicited-node address); RFC 2464 section 7 (multicast MAC).
  *
@@ -27,9 +28,9 @@ export const LINK_ADDRESS_OPTION_BYTES = 8;
 /** Every neighbour message carries it and is dropped with any other: proof that no router forwarded it. */
 export const NEIGHBOR_HOP_LIMIT = 255;
 
-/** "Who has this address?" (RFC 4861, 4.3). */
+/** Request for the MAC address of an IP address (RFC 4861, 4.3). */
 export interface NeighborSolicitation {
-  /** The address asked for. */
+  /** The address to resolve. */
   readonly target: IpAddress;
   /** MAC of the asker; absent while the asker still checks that its address is unique (source address ::). */
   readonly sourceMac: MacAddress | undefined;
@@ -77,7 +78,7 @@ export function readNeighborAdvertisement(
   if (!isValid(view, ipv6At, at, end, Icmpv6Type.NeighborAdvertisement)) return undefined;
   const flags = view.getUint8(at + FLAGS);
   const solicited = (flags & FLAG_SOLICITED) !== 0;
-  // RFC 4861 7.1.2: what everybody hears cannot answer one.
+  // RFC 4861 7.1.2: a multicast advertisement cannot answer a solicitation.
   if (solicited && view.getUint8(ipv6At + IPV6_DESTINATION_AT) === MULTICAST_PREFIX) return undefined;
   return {
     target: IpAddress.read(view, at + TARGET, 6),

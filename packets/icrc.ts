@@ -1,15 +1,17 @@
 /**
  * Invariant CRC: the four bytes that protect a RoCEv2 packet from end to end.
  *
- * Owns the recipe: which bits count as ones because the network may change them. Never writes to the frame. Allocates nothing.
+ * Owns the recipe: which bits count as ones because the network may change them. Never writes to the frame. Allocates
+ * nothing.
  * Rules: ref:wire#3 (recipe verified on real rxe packets), rxe:rxe_icrc.c#rxe_icrc_hdr.
  *
- * CRC-32 over eight bytes of ones (they stand for the absent LRH), IP header, UDP header, BTH, then everything up to the ICRC, with ones for:
- * IPv4 TOS, TTL and header checksum; IPv6 traffic class, flow label and hop limit; UDP checksum; BTH byte 4. Stored little-endian.
+ * CRC-32 over eight bytes of ones (they stand for the absent LRH), IP header, UDP header, BTH, then everything up to
+ * the ICRC, with ones for: IPv4 TOS, TTL and header checksum; IPv6 traffic class, flow label and hop limit; UDP
+ * checksum; BTH byte 4. Stored little-endian.
  */
 
 import { BTH_BYTES, BTH_MASKED_BYTE } from './bth.ts';
-import { crc32Update } from './crc32.ts';
+import { crc32Update, crc32Word } from './crc32.ts';
 import { IPV4_BYTES, IPV4_CHECKSUM_AT, IPV4_TOS_AT, IPV4_TTL_AT } from './ipv4.ts';
 import { IPV6_BYTES, IPV6_HOP_LIMIT_AT } from './ipv6.ts';
 import { UDP_BYTES, UDP_CHECKSUM_AT } from './udp.ts';
@@ -23,14 +25,11 @@ export const ICRC_SEED = 0xde_bb_20_e3;
 /** What to OR into the first word of an IPv6 header: traffic class and flow label. */
 const IPV6_MASKED_FIRST_WORD = 0x0f_ff_ff_ff;
 
-// Module level and not per call: nothing here is re-entrant, and a packet costs no allocation.
-const prefix = new Uint8Array(IPV6_BYTES + UDP_BYTES + BTH_BYTES);
-const prefixView = new DataView(prefix.buffer);
-
 /**
  * ICRC, as u32, of the packet whose IP header starts at `ipOffset` and whose ICRC field starts at `end`.
  *
- * The UDP header must stand right before `bthOffset` and the IP header of `ipVersion`, without options, right before that.
+ * The UDP header must stand right before `bthOffset` and the IP header of `ipVersion`, without options, right before
+ * that.
  */
 export function computeIcrc(
   bytes: Uint8Array,
@@ -41,15 +40,18 @@ export function computeIcrc(
   end: number,
 ): number {
   const bthEnd = bthOffset + BTH_BYTES;
-  const length = bthEnd - ipOffset;
+  const masks = ipVersion === 4 ? IPV4_MASKS : IPV6_MASKS;
+  let state = ICRC_SEED;
   // All three headers are multiples of four bytes.
-  for (let at = 0; at < length; at += 4) prefixView.setInt32(at, view.getInt32(ipOffset + at));
-  maskVariantFields(prefixView, 0, ipVersion);
-  const state = crc32Update(ICRC_SEED, prefix, 0, length);
-  return ~crc32Update(state, bytes, bthEnd, end) >>> 0;
+  for (let at = ipOffset; at < bthEnd; at += 4)
+    state = crc32Word(state, view.getInt32(at, true) | (masks[(at - ipOffset) >> 2] as number));
+  return ~crc32Update(state >>> 0, bytes, bthEnd, end) >>> 0;
 }
 
-/** What is needed to know of a packet to check its ICRC; a `Frame` is one. Spelled out here because `frame.ts` imports this file. */
+/**
+ * What is needed to know of a packet to check its ICRC; a `Frame` is one. Spelled out here because `frame.ts` imports
+ * this file.
+ */
 export interface IcrcSpan {
   /** Memory that the frame lies in. */
   readonly bytes: Uint8Array;
@@ -87,3 +89,14 @@ export function maskVariantFields(view: DataView, ipOffset: number, ipVersion: n
   view.setUint16(udp + UDP_CHECKSUM_AT, 0xff_ff);
   view.setUint8(udp + UDP_BYTES + BTH_MASKED_BYTE, 0xff);
 }
+
+/** What to OR into the headers of a packet, as little-endian words. */
+function masksOf(ipVersion: 4 | 6): Int32Array {
+  const ipBytes = ipVersion === 4 ? IPV4_BYTES : IPV6_BYTES;
+  const view = new DataView(new ArrayBuffer(ipBytes + UDP_BYTES + BTH_BYTES));
+  maskVariantFields(view, 0, ipVersion);
+  return Int32Array.from({ length: view.byteLength / 4 }, (_, word) => view.getInt32(4 * word, true));
+}
+
+const IPV4_MASKS = masksOf(4);
+const IPV6_MASKS = masksOf(6);

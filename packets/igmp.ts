@@ -1,5 +1,5 @@
 /**
- * IGMP, by which an IPv4 host tells routers and switches which groups it listens to.
+ * IGMP, by which an IPv4 host reports to routers and switches which groups it listens to.
  *
  *   0                   1                   2                   3
  *   0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
@@ -11,8 +11,10 @@
  *  |   version 3: query parameters and sources, or group records   |
  *  +---------------------------------------------------------------+
  *
- * Owns the messages a listener sends and the queries it hears. Never keeps a membership. Untrusted bytes give undefined.
- * Sources: RFC 1112 appendix I (version 1), RFC 2236 section 2, RFC 3376 sections 4 and 7.1 (how versions are told apart).
+ * Owns the messages a listener sends and the queries it receives. Never keeps a membership. Untrusted bytes give
+ * undefined.
+ * Sources: RFC 1112 appendix I (version 1), RFC 2236 section 2, RFC 3376 sections 4 and 7.1 (how versions are told
+ * apart).
  */
 import { IpAddress } from './address.ts';
 import { finishChecksum, onesComplementSum } from './checksum.ts';
@@ -20,7 +22,7 @@ import { floatingCode, type GroupRecord, readGroupRecords, writeGroupRecords } f
 
 /** Types of messages. */
 export const IgmpType = {
-  /** A router asks who listens. */
+  /** Sent by a router to find listeners. */
   Query: 0x11,
   /** A host of version 1 listens. */
   V1Report: 0x12,
@@ -28,7 +30,7 @@ export const IgmpType = {
   V2Report: 0x16,
   /** A host of version 2 does not listen any more. */
   Leave: 0x17,
-  /** A host of version 3 tells what it listens to. */
+  /** A report of a host of version 3. */
   V3Report: 0x22,
 } as const;
 /** One of the types. */
@@ -54,7 +56,7 @@ export interface IgmpQuery {
   readonly version: 1 | 2 | 3;
   /** Answers are spread over this time, in tenths of a second; version 1 stands for 10 s. */
   readonly maxResponse: number;
-  /** The group asked for; 0.0.0.0 for all. */
+  /** The group queried; 0.0.0.0 for all. */
   readonly group: IpAddress;
 }
 
@@ -111,7 +113,7 @@ export function writeIgmpV3Report(view: DataView, at: number, records: readonly 
   return finish(view, at, writeGroupRecords(view, at + IGMP_BYTES, records));
 }
 
-/** Writes a query without sources, for who plays the router, and returns where it ends. `maxResponse` is below 128. */
+/** Writes a query without sources, for a router of tests, and returns where it ends. `maxResponse` is below 128. */
 export function writeIgmpQuery(view: DataView, at: number, { version, maxResponse, group }: IgmpQuery): number {
   view.setUint32(at, (IgmpType.Query << 24) | ((version === 1 ? 0 : maxResponse) << 16));
   group.write(view, at + GROUP);

@@ -108,7 +108,10 @@ export function readIpv4(view: DataView, offset: number): Ipv4 {
   };
 }
 
-/** Writes the 20 bytes as given; the checksum is the caller's (`ipv4HeaderChecksum` computes it from the written header). */
+/**
+ * Writes the 20 bytes as given; the checksum is the caller's (`ipv4HeaderChecksum` computes it from the written
+ * header).
+ */
 export function writeIpv4(view: DataView, at: number, header: Ipv4): void {
   view.setUint8(at, (header.version << 4) | (header.ihl & 0x0f));
   view.setUint8(at + IPV4_TOS_AT, header.trafficClass);

@@ -1,12 +1,15 @@
 /**
- * Every header once more, declared: the readable specification, the source of field maps for tools, and the oracle of the fast codecs.
+ * Every header once more, declared: the readable specification, the source of field maps for tools, and the oracle of
+ * the fast codecs.
  *
- * Owns declarations with npm `buffer-layout` and two functions to run them. Never on the way of a packet: thirty times slower than the
- * hand-written codecs (ref:platform#5). Field names are those of the records; names that begin with "reserved" are written 0.
+ * Owns declarations with npm `buffer-layout` and two functions to run them. Never on the way of a packet: thirty times
+ * slower than the hand-written codecs (ref:platform#5). Field names are those of the records; names that begin with
+ * "reserved" are written 0.
  * Rules: ref:wire#4, ref:wire#6, ref:wire#9; XRCETH as in `xrceth.ts`; RFC 826 for ARP; PFC as in `pfc.ts`.
  *
- * `buffer-layout` says it needs a Buffer, and a plain Uint8Array does not do: it calls readUIntBE and writeUIntBE. These two are all that
- * the parts used here call, and loading the package touches no global, so `ByteWindow` stands in and a browser bundle needs no polyfill.
+ * `buffer-layout` says it needs a Buffer, and a plain Uint8Array does not do: it calls readUIntBE and writeUIntBE.
+ * These two are all that the parts used here call, and loading the package touches no global, so `ByteWindow` stands in
+ * and a browser bundle needs no polyfill.
  *
  * @module rocev2/packets/layouts
  */
@@ -15,9 +18,9 @@ import { BitStructure, type ByteAccess, Layout, Structure, UIntBE } from 'buffer
 import { invariant, RoceError } from './errors.ts';
 
 /** A number up to 32 bits, a bigint for 64, bytes for addresses. */
-export type FieldValue = number | bigint | Uint8Array;
+export type LayoutValue = number | bigint | Uint8Array;
 /** Values of a header's fields by name. */
-export type FieldValues = Record<string, FieldValue>;
+export type LayoutValues = Record<string, LayoutValue>;
 
 /** Where a field is and what it is called. */
 export interface LayoutField {
@@ -41,12 +44,15 @@ export interface HeaderLayout {
   readonly fields: readonly LayoutField[];
 }
 
-/** Values by field name, reserved fields included; undefined when the header does not fit between `offset` and the end of `bytes`. */
-export function decodeLayout(layout: HeaderLayout, bytes: Uint8Array, offset = 0): FieldValues | undefined {
+/**
+ * Values by field name, reserved fields included; undefined when the header does not fit between `offset` and the end
+ * of `bytes`.
+ */
+export function decodeLayout(layout: HeaderLayout, bytes: Uint8Array, offset = 0): LayoutValues | undefined {
   if (offset < 0 || layout.byteLength > bytes.length - offset) return undefined;
-  const values: FieldValues = {};
+  const values: LayoutValues = {};
   for (const [name, value] of Object.entries(structureOf(layout).decode(new ByteWindow(bytes), offset))) {
-    if (isFieldValue(value)) values[name] = value;
+    if (isLayoutValue(value)) values[name] = value;
     else Object.assign(values, value);
   }
   return values;
@@ -57,7 +63,7 @@ export function decodeLayout(layout: HeaderLayout, bytes: Uint8Array, offset = 0
  *
  * @throws RoceError ERR_ROCE_ARGUMENT when a field is missing or out of range, or the header does not fit
  */
-export function encodeLayout(layout: HeaderLayout, values: FieldValues, bytes: Uint8Array, offset = 0): number {
+export function encodeLayout(layout: HeaderLayout, values: LayoutValues, bytes: Uint8Array, offset = 0): number {
   if (offset < 0 || layout.byteLength > bytes.length - offset) {
     throw new RoceError('ERR_ROCE_ARGUMENT', `${layout.title} does not fit ${bytes.length} bytes at ${offset}`);
   }
@@ -70,8 +76,6 @@ export function encodeLayout(layout: HeaderLayout, values: FieldValues, bytes: U
   }
   return structure.encode(source, new ByteWindow(bytes), offset);
 }
-
-const STRUCTURES = new WeakMap<HeaderLayout, Structure>();
 
 // These classes stand before the declarations because those use them when the module loads.
 
@@ -94,6 +98,21 @@ class ByteWindow implements ByteAccess {
     for (let at = 0; at < byteLength; at++) {
       this.#view.setUint8(offset + at, value >>> (8 * (byteLength - 1 - at)));
     }
+  }
+}
+
+/** A header with the structure that reads and writes it. */
+class DeclaredHeader implements HeaderLayout {
+  readonly title: string;
+  readonly byteLength: number;
+  readonly fields: readonly LayoutField[];
+  readonly structure: Structure;
+
+  constructor(title: string, parts: readonly Layout<unknown>[]) {
+    this.title = title;
+    this.structure = new Structure(parts);
+    this.byteLength = this.structure.span;
+    this.fields = fieldsOf(parts);
   }
 }
 
@@ -128,7 +147,10 @@ class BytesLayout extends Layout<Uint8Array> {
   }
 }
 
-/** The headers by name; extended headers have their `HeaderName`. VLAN begins after the 0x8100, CNP after the BTH, PFC after the Ethernet header. */
+/**
+ * The headers by name; extended headers have their `HeaderName`. VLAN begins after the 0x8100, CNP after the BTH, PFC
+ * after the Ethernet header.
+ */
 export const LAYOUTS = {
   /** Untagged Ethernet header, 14 bytes. */
   Ethernet: header('Ethernet II', [mac('destMac'), mac('sourceMac'), uint(16, 'etherType')]),
@@ -220,10 +242,7 @@ export const LAYOUTS = {
 export type LayoutName = keyof typeof LAYOUTS;
 
 function header(title: string, parts: readonly Layout<unknown>[]): HeaderLayout {
-  const structure = new Structure(parts);
-  const layout = { title, byteLength: structure.span, fields: fieldsOf(parts) };
-  STRUCTURES.set(layout, structure);
-  return layout;
+  return new DeclaredHeader(title, parts);
 }
 
 function uint(bits: 8 | 16 | 32, name: string): Layout<unknown> {
@@ -269,12 +288,11 @@ function fieldsOf(parts: readonly Layout<unknown>[]): readonly LayoutField[] {
 }
 
 function structureOf(layout: HeaderLayout): Structure {
-  const structure = STRUCTURES.get(layout);
-  invariant(structure !== undefined, 'a header layout comes from this file');
-  return structure;
+  invariant(layout instanceof DeclaredHeader, 'a header layout comes from this file');
+  return layout.structure;
 }
 
-function checkedValue(layout: HeaderLayout, field: LayoutField, given: FieldValue | undefined): FieldValue {
+function checkedValue(layout: HeaderLayout, field: LayoutField, given: LayoutValue | undefined): LayoutValue {
   const { name, bits, reserved } = field;
   const value = given ?? (reserved ? zero(bits) : undefined);
   const fits =
@@ -289,10 +307,10 @@ function checkedValue(layout: HeaderLayout, field: LayoutField, given: FieldValu
   return value;
 }
 
-function zero(bits: number): FieldValue {
+function zero(bits: number): LayoutValue {
   return bits === 64 ? 0n : 0;
 }
 
-function isFieldValue(value: unknown): value is FieldValue {
+function isLayoutValue(value: unknown): value is LayoutValue {
   return typeof value === 'number' || typeof value === 'bigint' || value instanceof Uint8Array;
 }

@@ -47,7 +47,7 @@ export const ManagementClass = {
 
 /** MAD methods. Connection management uses `Send` for everything. */
 export const MadMethod = {
-  /** Asks for an attribute. */
+  /** Requests an attribute. */
   Get: 0x01,
   /** Changes an attribute. */
   Set: 0x02,
@@ -71,7 +71,7 @@ export interface MadHeader {
   readonly classVersion: number;
   /** 8 bits, a `MadMethod`; the top bit marks a response. */
   readonly method: number;
-  /** 16 bits; 0 unless a response tells of an error. */
+  /** 16 bits; 0 unless a response reports an error. */
   readonly status: number;
   /** 16 bits, for the class to use; 0 in connection management. */
   readonly classSpecific: number;

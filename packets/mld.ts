@@ -11,8 +11,9 @@
  *  |   group, 16 bytes (queries and version 1), or group records   |
  *  +---------------------------------------------------------------+
  *
- * Owns the messages a listener sends and the queries it hears, and the header in front of them. Never keeps a membership.
- * Untrusted bytes give undefined. Sources: RFC 2710 section 3 (version 1), RFC 3810 sections 5 and 8.1, RFC 2711 (router alert).
+ * Owns the messages a listener sends and the queries it receives, and the header in front of them. Never keeps a
+ * membership. Untrusted bytes give undefined. Sources: RFC 2710 section 3 (version 1), RFC 3810 sections 5 and 8.1, RFC
+ * 2711 (router alert).
  */
 import { IpAddress } from './address.ts';
 import { floatingCode, type GroupRecord, readGroupRecords, writeGroupRecords } from './group-record.ts';
@@ -21,13 +22,13 @@ import { IP_PROTOCOL_ICMPV6 } from './ipv4.ts';
 
 /** Types of messages, those of ICMPv6. */
 export const MldType = {
-  /** A router asks who listens. */
+  /** Sent by a router to find listeners. */
   Query: 130,
   /** A host of version 1 listens. */
   V1Report: 131,
   /** A host of version 1 does not listen any more. */
   Done: 132,
-  /** A host of version 2 tells what it listens to. */
+  /** A report of a host of version 2. */
   V2Report: 143,
 } as const;
 /** One of the types. */
@@ -60,7 +61,7 @@ export interface MldQuery {
   readonly version: 1 | 2;
   /** Answers are spread over this time, in milliseconds. */
   readonly maxResponse: number;
-  /** The group asked for; :: for all. */
+  /** The group queried; :: for all. */
   readonly group: IpAddress;
 }
 
@@ -83,7 +84,10 @@ export interface MldV2Report {
 /** A message, told apart by `type`. */
 export type MldMessage = MldQuery | MldGroupMessage | MldV2Report;
 
-/** Where the ICMPv6 message starts behind the IPv6 header whose payload is [at, end) and begins with a hop-by-hop header; -1 for nowhere. */
+/**
+ * Where the ICMPv6 message starts behind the IPv6 header whose payload is [at, end) and begins with a hop-by-hop
+ * header; -1 for nowhere.
+ */
 export function afterHopByHop(view: DataView, at: number, end: number): number {
   if (end - at < ROUTER_ALERT_BYTES || view.getUint8(at) !== IP_PROTOCOL_ICMPV6) return -1;
   const next = at + ROUTER_ALERT_BYTES * (1 + view.getUint8(at + 1));
@@ -96,7 +100,10 @@ export function writeRouterAlert(view: DataView, at: number): void {
   view.setUint32(at + 4, 0x00_00_01_00);
 }
 
-/** The message in [at, end) of the packet whose IPv6 header is at `ipv6At`; undefined for another type, a length that no version has, or a wrong checksum. */
+/**
+ * The message in [at, end) of the packet whose IPv6 header is at `ipv6At`; undefined for another type, a length that no
+ * version has, or a wrong checksum.
+ */
 export function readMld(view: DataView, ipv6At: number, at: number, end: number): MldMessage | undefined {
   if (end - at < MLD_V2_REPORT_BYTES || !icmpv6ChecksumIsRight(view, ipv6At, at, end)) return undefined;
   const type = view.getUint8(at);
@@ -125,7 +132,9 @@ export function writeMldV2Report(view: DataView, ipv6At: number, at: number, rec
   return finish(view, ipv6At, at, writeGroupRecords(view, at + MLD_V2_REPORT_BYTES, records));
 }
 
-/** Writes a query without sources, for who plays the router, and returns where it ends. `maxResponse` is below 32,768. */
+/**
+ * Writes a query without sources, for a router of tests, and returns where it ends. `maxResponse` is below 32,768.
+ */
 export function writeMldQuery(view: DataView, ipv6At: number, at: number, query: MldQuery): number {
   view.setUint32(at, MldType.Query << 24);
   view.setUint32(at + MAX_RESPONSE, query.maxResponse << 16);

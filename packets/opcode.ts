@@ -1,10 +1,11 @@
 /**
  * The opcode table: what each of the 256 BTH opcodes is and which headers follow it.
  *
- * Owns names, flags, header composition and header offsets, all derived from the rows at the end of this file. Code branches on flags,
- * never on ranges of opcodes. Never reads a packet.
- * Rules: ref:wire#5 (values and header composition), rxe:rxe_opcode.c#rxe_opcode (RC, UC, RD, UD rows). Names as Wireshark prints them.
- * RD RESYNC and the invalidating XRC SENDs are known from Wireshark only; XRC and RD FLUSH and ATOMIC WRITE are left unknown, as there.
+ * Owns names, flags, header composition and header offsets, all derived from the rows at the end of this file. Code
+ * branches on flags, never on ranges of opcodes. Never reads a packet.
+ * Rules: ref:wire#5 (values and header composition), rxe:rxe_opcode.c#rxe_opcode (RC, UC, RD, UD rows). Names as
+ * Wireshark prints them. RD RESYNC and the invalidating XRC SENDs are known from Wireshark only; XRC and RD FLUSH and
+ * ATOMIC WRITE are left unknown, as there.
  */
 
 import { AETH_BYTES } from './aeth.ts';
@@ -75,7 +76,7 @@ export const Op = {
   ReadResponseLast: 0x0f,
   /** RDMA READ response of one packet. */
   ReadResponseOnly: 0x10,
-  /** ACKNOWLEDGE, positive or negative: the AETH tells. */
+  /** ACKNOWLEDGE, positive or negative, by the AETH. */
   Acknowledge: 0x11,
   /** Response to COMPARE SWAP and FETCH ADD. */
   AtomicAcknowledge: 0x12,
@@ -102,9 +103,9 @@ export const Op = {
 } as const;
 
 /**
- * What an opcode is, as bits. Every request or response is exactly one of First, Middle, Last, Only (operations of a single packet are
- * Only). Operation bits are exclusive: a READ response is ReadResponse and not Read, ATOMIC WRITE is AtomicWrite and neither Atomic nor Write.
- * Known opcodes that are neither request nor response: the CNP.
+ * What an opcode is, as bits. Every request or response is exactly one of First, Middle, Last, Only (operations of a
+ * single packet are Only). Operation bits are exclusive: a READ response is ReadResponse and not Read, ATOMIC WRITE is
+ * AtomicWrite and neither Atomic nor Write. Known opcodes that are neither request nor response: the CNP.
  */
 export const OpFlag = {
   /** From requester to responder. */
@@ -149,7 +150,10 @@ export const OpFlag = {
   Resync: 1 << 19,
 } as const;
 
-/** Extended headers, in the order in which they follow the BTH. `CNP` is the reserved 16 bytes of a congestion notification. */
+/**
+ * Extended headers, in the order in which they follow the BTH. `CNP` is the reserved 16 bytes of a congestion
+ * notification.
+ */
 export type HeaderName =
   | 'RDETH'
   | 'DETH'
@@ -196,7 +200,7 @@ export const HEADER_BYTES: Readonly<Record<HeaderName, number>> = {
   CNP: 16,
 };
 
-type Row = readonly [
+type OpcodeRow = readonly [
   op: number,
   name: string,
   headers: readonly HeaderName[],
@@ -214,7 +218,7 @@ const SEND = F.Request | F.Send | F.Payload;
 const WRITE = F.Request | F.Write | F.Payload;
 const READ_RESPONSE = F.Response | F.ReadResponse | F.Payload;
 
-const ROWS: readonly Row[] = [
+const ROWS: readonly OpcodeRow[] = [
   [0x00, 'SEND First', [], SEND | F.First, CONNECTED],
   [0x01, 'SEND Middle', [], SEND | F.Middle, CONNECTED],
   [0x02, 'SEND Last', [], SEND | F.Last, CONNECTED],

@@ -1,5 +1,5 @@
 /**
- * Priority flow control frame (IEEE 802.1Qbb): a MAC control frame that asks the other end of a link to be silent, per priority.
+ * Priority flow control frame (IEEE 802.1Qbb): a MAC control frame that pauses the other end of a link, per priority.
  *
  * ```
  *  0  01-80-C2-00-00-01, 6                6  source MAC, 6
@@ -9,9 +9,10 @@
  * 34  padding, 26 bytes of 0; the frame check sequence behind it makes 64
  * ```
  *
- * Owns the bits only; who is paused until when is the business of a port. Never tagged with a VLAN. A pause time counts quanta of 512 bit
- * times of the link, and 0 ends a pause. Untrusted bytes give undefined.
- * Sources: AMD PG051 "Priority-Based Flow Control Frames", Altera 10-Gbps Ethernet MAC user guide A.4; tshark 4.0 agrees (`macc.cbfc`).
+ * Owns the bits only; when a pause ends is up to the port. Never tagged with a VLAN. A pause time counts quanta of 512
+ * bit times of the link, and 0 ends a pause. Untrusted bytes give undefined.
+ * Sources: AMD PG051 "Priority-Based Flow Control Frames", Altera 10-Gbps Ethernet MAC user guide A.4; tshark 4.0
+ * agrees (`macc.cbfc`).
  */
 
 import { MAC_BYTES, type MacAddress } from './address.ts';
@@ -27,12 +28,12 @@ export const PFC_OPCODE = 0x0101;
 export const PFC_PRIORITIES = 8;
 /** Bits on the wire that one quantum of pause time stands for. */
 export const PFC_QUANTUM_BITS = 512;
-/** The longest pause that a frame can ask for, in quanta. */
+/** The longest pause of a frame, in quanta. */
 export const PFC_MAX_QUANTA = 0xff_ff;
 
 /** A priority flow control frame, field by field. */
 export interface Pfc {
-  /** MAC address of the port that asks. */
+  /** MAC address of the sending port. */
   readonly sourceMac: MacAddress;
   /** Bit n: the pause time of priority n counts; 8 bits. */
   readonly enableVector: number;
@@ -97,7 +98,7 @@ export function writePfc(
   return PFC_FRAME_BYTES;
 }
 
-/** 01-80-C2-00-00-01: the other end of this link, whoever it is; no bridge passes it on. */
+/** 01-80-C2-00-00-01: the other end of this link; no bridge forwards it. */
 const DEST_HIGH = 0x01_80;
 const DEST_LOW = 0xc2_00_00_01;
 const OPCODE_AT = ETHERNET_BYTES;

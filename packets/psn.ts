@@ -1,7 +1,8 @@
 /**
  * Packet sequence numbers: 24 bits that wrap.
  *
- * Owns addition and comparison modulo 2^24. Never decides what a distance means (new, duplicate, ghost): that is transport.
+ * Owns addition and comparison modulo 2^24. Never decides what a distance means (new, duplicate, ghost): that is
+ * transport.
  * Rules: ref:wire#8 (distance is the signed 24-bit difference), ref:platform#5 rule 2 (never compare PSNs with `<`).
  */
 

@@ -13,7 +13,8 @@
  *  |                          DMA length                           |
  *  +---------------------------------------------------------------+
  *
- * Owns the bits only. The address is two u32 on the hot path, a bigint in the record (ref:platform#5 rule 1). Rules: ref:wire#6.
+ * Owns the bits only. The address is two u32 on the hot path, a bigint in the record (ref:platform#5 rule 1). Rules:
+ * ref:wire#6.
  */
 
 /** Length of the header, in bytes. */

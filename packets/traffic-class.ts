@@ -1,6 +1,6 @@
 /**
- * The two fields of an IPv4 TOS or an IPv6 traffic class: six bits of DSCP, two of ECN. Owns where they are and what ECN's values mean
- * (RFC 2474, RFC 3168 section 5). No ICRC covers them (ref:wire#3).
+ * The two fields of an IPv4 TOS or an IPv6 traffic class: six bits of DSCP, two of ECN. Owns where they are and what
+ * ECN's values mean (RFC 2474, RFC 3168 section 5). No ICRC covers them (ref:wire#3).
  */
 
 /** The bits of a traffic class that are ECN. */

@@ -1,8 +1,8 @@
 /**
  * Which VLAN a frame belongs to, before anything else about it is known.
  *
- * Owns the rule of who hears whom: a host hears the frames of its own VLAN and no others, and a tag with id 0 carries a priority
- * and no VLAN (IEEE 802.1Q, as Linux treats it: linux:vlan_core.c#vlan_do_receive). Never changes a frame.
+ * Owns the rule of delivery: a host receives the frames of its own VLAN and no others, and a tag with id 0 carries a
+ * priority and no VLAN (IEEE 802.1Q, as Linux treats it: linux:vlan_core.c#vlan_do_receive). Never changes a frame.
  */
 import { ETHERNET_BYTES, ETHERTYPE_AT, ETHERTYPE_SERVICE_VLAN, ETHERTYPE_VLAN, VLAN_TAG_BYTES } from './ethernet.ts';
 
@@ -11,7 +11,10 @@ export const NO_VLAN = 0;
 /** Frames with more than one tag, or a tag of a provider's: they are on their way to a switch, not to a host. */
 export const FOREIGN_VLAN = -1;
 
-/** VLAN id of the Ethernet frame in [start, end): 1..4094, NO_VLAN or FOREIGN_VLAN; NO_VLAN for one that ends too early to tell. */
+/**
+ * VLAN id of the Ethernet frame in [start, end): 1..4094, NO_VLAN or FOREIGN_VLAN; NO_VLAN for one that ends too early
+ * to tell.
+ */
 export function vlanOfFrame(view: DataView, start: number, end: number): number {
   if (end - start < ETHERNET_BYTES) return NO_VLAN;
   const etherType = view.getUint16(start + ETHERTYPE_AT);

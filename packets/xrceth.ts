@@ -7,8 +7,8 @@
  *  |   reserved    |                    XRCSRQ                     |
  *  +---------------+-----------------------------------------------+
  *
- * Owns the bits only. Layout read in a public NIC firmware source and in a patch to rxe that was posted to linux-rdma; tshark 4.0
- * shows these four bytes, without knowing them.
+ * Owns the bits only. Layout read in a public NIC firmware source and in a patch to rxe that was posted to linux-rdma;
+ * tshark 4.0 shows these four bytes, without knowing them.
  */
 
 /** Length of the header, in bytes. */

@@ -1,7 +1,8 @@
 /**
  * Writes pcapng blocks and their options, in either byte order.
  *
- * Owns lengths and padding. Knows no block type but the packet block, which writer and copier share. Source: draft-ietf-opsawg-pcapng.
+ * Owns lengths and padding. The packet block is the only block type here; writer and copier share it. Source:
+ * draft-ietf-opsawg-pcapng.
  */
 import { ByteBuilder } from './byte-builder.ts';
 import { BlockType, Option } from './pcapng-blocks.ts';

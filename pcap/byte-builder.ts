@@ -23,7 +23,7 @@ export class ByteBuilder {
   /** Everything written since the last call; the builder starts anew. */
   take(): Uint8Array {
     const taken = this.bytes.subarray(0, this.used);
-    // Who takes a megabyte at a time will do so again, and the buffer need not grow to it step by step.
+    // A caller that takes a megabyte at a time will do so again, and the buffer need not grow to it step by step.
     this.bytes = new Uint8Array(Math.min(Math.max(this.used, FIRST_BUFFER_BYTES), LARGEST_FIRST_BUFFER_BYTES));
     this.view = new DataView(this.bytes.buffer);
     this.used = 0;

@@ -1,9 +1,9 @@
 /**
- * A byte queue for readers that take a file in pieces.
+ * A byte queue for readers that get a file in pieces.
  *
- * Owns the bytes pushed and not yet consumed. Never moves or overwrites a byte it has handed out: views given to callers stay true for as
- * long as they keep them, so what is appended goes behind what is there, or into a new buffer. A large piece is not copied: only the record
- * that begins in the piece before it and ends in this one is put together.
+ * Owns the bytes that were pushed and not yet consumed. It never moves or overwrites a byte that it has handed out:
+ * views stay valid for as long as callers keep them. New bytes therefore go after the existing ones, or into a new
+ * buffer. A large piece is not copied: only a record that begins in one piece and ends in the next is put together.
  */
 
 const EMPTY = new Uint8Array(0);
@@ -12,7 +12,10 @@ const SMALLEST_BUFFER_BYTES = 65_536;
 const LARGE_PIECE_BYTES = 65_536;
 
 export class ByteQueue {
-  /** `bytes` and `view` cover the same memory with the same indices; `[start, end)` is unread, and more may wait: ask `has`. */
+  /**
+   * `bytes` and `view` cover the same memory with the same indices. `[start, end)` is unread, and there may be more:
+   * use `has`.
+   */
   bytes: Uint8Array = EMPTY;
   view: DataView = new DataView(EMPTY.buffer);
   start = 0;
@@ -27,7 +30,9 @@ export class ByteQueue {
     return this.end - this.start + this.waiting.length;
   }
 
-  /** Whether `count` unread bytes are there; then they lie at `start` in one place. Bytes read before may lie elsewhere afterwards. */
+  /**
+   * Whether `count` unread bytes are there; then they lie at `start`, contiguous. Bytes that were read before may move.
+   */
   has(count: number): boolean {
     if (this.end - this.start >= count) return true;
     if (this.length < count) return false;
@@ -46,7 +51,10 @@ export class ByteQueue {
     return true;
   }
 
-  /** Appends `chunk`. A large one, or one to an empty queue, is taken itself, without a copy: the caller must not change it afterwards. */
+  /**
+   * Appends `chunk`. A large one, or one to an empty queue, is kept without a copy: the caller must not change it
+   * afterwards.
+   */
   push(chunk: Uint8Array): void {
     // A plain Uint8Array whatever the chunk is: slices of a Node Buffer would share memory where others copy.
     const plain = new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength);
@@ -61,7 +69,7 @@ export class ByteQueue {
     }
   }
 
-  /** Marks the first `count` unread bytes as read; `has(count)` must have said that they are there. */
+  /** Marks the first `count` unread bytes as read; `has(count)` must have returned true. */
   consume(count: number): void {
     this.start += count;
     this.offset += count;
@@ -69,7 +77,7 @@ export class ByteQueue {
 
   private append(chunk: Uint8Array): void {
     const unread = this.end - this.start;
-    // Only a buffer made here has room behind `end`: a caller's chunk is taken as just its own bytes, whatever lies behind them.
+    // Only a buffer made here has free space after `end`. A chunk of the caller ends with its own bytes.
     if (this.bytes.length - this.end < chunk.length) {
       const grown = new Uint8Array(Math.max(SMALLEST_BUFFER_BYTES, 2 * (unread + chunk.length)));
       grown.set(this.bytes.subarray(this.start, this.end));

@@ -1,10 +1,12 @@
 /**
- * Copies a capture while it is read: packets that the caller keeps, with comments added, and everything else in the file as it was.
+ * Copies a capture while it is read: packets that the caller keeps, with added comments, and everything else in the
+ * file unchanged.
  *
- * Owns the way from what `CaptureReader` passes to the bytes of another file. A pcapng file is copied block for block in its own byte
- * orders, blocks and options of unknown types too; a classic pcap file becomes pcapng, where comments have a place. Never does I/O.
- * Source: draft-ietf-opsawg-pcapng; what it marks as not to be copied into a changed file (custom blocks and options) is left out, and a
- * section no longer tells its length.
+ * Owns the way from what `CaptureReader` reads to the bytes of another file. A pcapng file is copied block by block in
+ * its own byte orders, blocks and options of unknown types too. A classic pcap file becomes pcapng, which can hold
+ * comments. Does no I/O.
+ * Source: draft-ietf-opsawg-pcapng. Blocks and options that it forbids to copy into a changed file (custom ones) are
+ * left out, and a section no longer has its length.
  *
  * ```ts
  * const copy = new CaptureCopy();
@@ -39,15 +41,18 @@ export class CaptureCopy {
   private sections = 0;
 
   /**
-   * `section`: its comments are added to the first section header; its other strings stand in the header that a classic pcap file is given.
+   * An empty copy.
+   *
+   * @param section its comments are added to the first section header; its other strings are used in the header for a
+   * classic pcap file
    */
   constructor(section: PcapngSectionOptions = {}) {
     this.section = section;
   }
 
   /**
-   * Writes the packet that the reader gave out last, with `comments` behind those that it has. Throws ERR_ROCE_STATE for any other packet,
-   * or when it was kept already.
+   * Writes the packet that the reader returned last, with `comments` after those that it has. Throws ERR_ROCE_STATE for
+   * any other packet, or when it was kept already.
    */
   keep(packet: CapturedPacket, comments: readonly string[] = NO_COMMENTS): void {
     if (packet.number !== this.pendingNumber) {

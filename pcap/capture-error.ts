@@ -9,5 +9,5 @@ export function captureError(offset: number, sentence: string): RoceError {
   return new RoceError('ERR_ROCE_CAPTURE', `capture file, byte ${offset}: ${sentence}`);
 }
 
-/** Packets and blocks above this are taken for damage; Wireshark draws the line for a block at the same size. */
+/** Larger packets and blocks count as damage; Wireshark has the same limit for a block. */
 export const LARGEST_RECORD_BYTES = 16 * 1024 * 1024;

@@ -17,13 +17,19 @@ export interface CaptureFormat {
   next(queue: ByteQueue): CapturedPacket | undefined;
 }
 
-/** Is told what a reader passes, so that it can be written again as it was. What it is given is true during the call only. */
+/**
+ * Receives everything that a reader reads, so that it can be written again unchanged. The arguments are valid during
+ * the call only.
+ */
 export interface RecordSink {
   /** The file header of a classic pcap file. */
   pcapHeader(described: CaptureInterface): void;
   /** A whole pcapng block that is no packet, after its lengths were checked. */
   block(block: Block): void;
-  /** The block of the packet that `next` is about to return; its options begin at `optionsAt` of the body, or nowhere: -1. */
+  /**
+   * The block of the packet that `next` is about to return. Its options begin at `optionsAt` of the body; -1: it has
+   * none.
+   */
   packetBlock(block: Block, packet: CapturedPacket, optionsAt: number): void;
   /** A packet without a block, of a classic pcap file, that `next` is about to return. */
   packetRecord(packet: CapturedPacket): void;

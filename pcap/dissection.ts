@@ -1,8 +1,8 @@
 /**
- * From a captured packet to a parsed frame: link layer, direction, what the snap length took away, ICRC.
+ * From a captured packet to a parsed frame: link layer, direction, missing bytes (snap length), ICRC.
  *
- * Owns the way from `CapturedPacket` to `Frame` for everything that reads captures. Never throws, whatever the bytes, and allocates
- * nothing per packet while packets share the memory that the reader was given.
+ * Owns the way from `CapturedPacket` to `Frame` for everything that reads captures. It never throws, whatever the
+ * bytes, and allocates nothing per packet while packets share the memory that the reader was given.
  */
 import { BTH_BYTES } from '../packets/bth.ts';
 import { Frame, FrameStatus } from '../packets/frame.ts';
@@ -22,7 +22,10 @@ export const IcrcState = {
   Good: 1,
   /** Wrong: a receiver drops the packet in silence. */
   Bad: 2,
-  /** A FLUSH with the wrong ICRC that rdma_rxe gives it and demands of it (`packets/rxe-flush-icrc.ts`): its receiver may well take it. */
+  /**
+   * A FLUSH with the wrong ICRC that rdma_rxe sends and requires (`packets/rxe-flush-icrc.ts`): its receiver may accept
+   * it.
+   */
   RxeFlush: 3,
 } as const;
 /** One of the states. */
@@ -31,20 +34,24 @@ export type IcrcState = (typeof IcrcState)[keyof typeof IcrcState];
 /** A dissected packet; made once and filled again by each `dissect`. */
 export class Dissection {
   /**
-   * Where things are, as offsets into `frame.bytes`. That memory holds other packets too, or is scratch memory when the capture cut the
-   * packet: read it before the next `dissect`, and never at an index of `CapturedPacket.bytes` (`packetOffset` is between the two).
+   * The parsed frame, as offsets into `frame.bytes`. That memory holds other packets too, or is scratch memory when the
+   * capture cut the packet. Read it before the next `dissect`, and never at an index of `CapturedPacket.bytes`
+   * (`packetOffset` is the difference).
    */
   readonly frame: Frame = new Frame();
-  /** What `parseFrame` said, of a cut packet as far as what was captured tells; NotIp where the link type is not known. */
+  /** The result of `parseFrame`. Of a cut packet it covers what was captured. NotIp where the link type is unknown. */
   status: FrameStatus = FrameStatus.NotIp;
   /** Whether the link type is one this project reads. */
   linkKnown = false;
   /**
-   * The capture lacks bytes of the IP packet: when `status` is Ok all headers are there and all lengths are known, but not the whole of
-   * payload, pad and ICRC. A trailer that is missing behind the packet does not count.
+   * The capture lacks bytes of the IP packet. With status Ok all headers are there and all lengths are known, but
+   * payload, pad and ICRC are not complete. A missing trailer after the packet does not count.
    */
   cut = false;
-  /** Where the first captured byte lies in `frame.bytes`: at or before `frame.start`, for a cooked header is no part of the frame. */
+  /**
+   * Index of the first captured byte in `frame.bytes`: at or before `frame.start`, since a cooked header is no part of
+   * the frame.
+   */
   packetOffset = 0;
   /** Where the captured bytes end in `frame.bytes`; what lies beyond in a cut packet is zero. */
   capturedEnd = 0;
@@ -101,8 +108,8 @@ export function icrcState({ status, cut, frame }: Dissection): IcrcState {
 }
 
 /**
- * Looks again at a packet that the capture has cut, in a copy as long as the packet was, so that lengths are judged as they were on the
- * wire. What the parser then read from bytes that were not captured is taken back.
+ * Parses a cut packet again in a copy of its original length, so that lengths are checked as they were on the wire.
+ * Values that the parser read from missing bytes are reset.
  */
 function dissectCut(packet: CapturedPacket, into: Dissection): void {
   const { frame } = into;
@@ -151,5 +158,8 @@ function forgetBth(linkType: number, into: Dissection): void {
   frame.destPort = scratchView.getUint16(l4Offset + UDP_DEST_PORT_AT);
 }
 
-/** Cooked header, two VLAN tags and the largest IPv6 packet fit: whatever is larger holds its IP packet whole and needs no copy. */
+/**
+ * A cooked header, two VLAN tags and the largest IPv6 packet fit: anything larger holds its IP packet completely and
+ * needs no copy.
+ */
 const SCRATCH_BYTES = 0x1_0080;

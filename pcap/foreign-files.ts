@@ -1,11 +1,14 @@
 /**
- * Files that are no pcap and no pcapng and that people give to a reader of captures nevertheless, by their first four bytes.
+ * Files that are neither pcap nor pcapng but are given to a capture reader nevertheless, by their first four bytes.
  *
- * Owns the words for them. Sources: RFC 1952 (gzip), RFC 8878 (zstd), the format descriptions of lz4, xz and bzip2, RFC 1761 (snoop), and
- * the magic numbers of wiretap's readers.
+ * Owns the texts for them. Sources: RFC 1952 (gzip), RFC 8878 (zstd), the format descriptions of lz4, xz and bzip2, RFC
+ * 1761 (snoop), and the magic numbers of wiretap's readers.
  */
 
-/** What a file is that begins with these four bytes, big-endian, as the end of a sentence; undefined when it is not known. */
+/**
+ * The kind of a file that begins with these four bytes, big-endian, as the end of a sentence; undefined when it is
+ * unknown.
+ */
 export function foreignFile(first: number): string | undefined {
   return FOREIGN.find(([mask, value]) => (first & mask) >>> 0 === value)?.[2];
 }

@@ -1,12 +1,15 @@
 /**
- * What stands before the IP header, by the link type of a capture: Ethernet, nothing, Linux "cooked" headers, BSD loopback headers.
+ * The header before the IP header, by the link type of a capture: Ethernet, none, Linux "cooked" headers, BSD loopback
+ * headers.
  *
- * Owns the way from the first captured byte to the IP header, VLAN tags behind a cooked header included. Never throws and never reads
- * outside [start, end). Sources: the pages of the link-type registry of tcpdump.org named at each layout; `packets/frame.ts` from IP on.
+ * Owns the way from the first captured byte to the IP header, including VLAN tags after a cooked header. Never throws
+ * and never reads outside [start, end). Sources: the pages of the link-type registry of tcpdump.org named at each
+ * layout; `packets/frame.ts` from IP on.
  *
  * ```
  * LINKTYPE_LINUX_SLL    packet type 2 | ARPHRD 2 | address length 2 | address 8 | protocol 2
- * LINKTYPE_LINUX_SLL2   protocol 2 | reserved 2 | interface index 4 | ARPHRD 2 | packet type 1 | address length 1 | address 8
+ * LINKTYPE_LINUX_SLL2   protocol 2 | reserved 2 | interface index 4 | ARPHRD 2
+ *                       | packet type 1 | address length 1 | address 8
  * LINKTYPE_NULL         address family 4, in the byte order of the capturing host
  * LINKTYPE_LOOP         address family 4, big-endian
  * ```
@@ -27,8 +30,8 @@ export function isKnownLinkType(linkType: number): boolean {
 }
 
 /**
- * Parses the captured packet in [start, end) into `frame`. Behind anything but an Ethernet header the frame begins at its IP header
- * (`frame.start`), with the EtherType and VLAN tag of the cooked header. NotIp for a link type that is not known.
+ * Parses the captured packet in [start, end) into `frame`. Without an Ethernet header the frame begins at its IP header
+ * (`frame.start`), with the EtherType and VLAN tag of the cooked header. NotIp for an unknown link type.
  */
 export function parseLink(
   linkType: number,
@@ -75,7 +78,7 @@ export function cookedDirection(linkType: number, view: DataView, start: number,
     packetType = view.getUint8(start + COOKED2_PACKET_TYPE);
   }
   if (packetType >= COOKED_TYPES) return Direction.Unknown;
-  // To us, to all, to a group, or to somebody else while listening to all: each came in.
+  // To this host, to all, to a group, or to another host in promiscuous mode: each is inbound.
   return packetType === COOKED_OUTGOING ? Direction.Outbound : Direction.Inbound;
 }
 
@@ -112,7 +115,7 @@ function parseTyped(
   return status;
 }
 
-/** Parses an IP packet whose version was announced and has to be the one that it says. */
+/** Parses an IP packet whose version has to be the announced one. */
 function parseVersion(
   etherType: number,
   bytes: Uint8Array,
@@ -135,7 +138,7 @@ function nothing(bytes: Uint8Array, view: DataView, start: number, end: number, 
   frame.end = end;
 }
 
-/** `big` is the family as it reads big-endian. No family has more than 8 bits, which tells the byte orders apart. */
+/** `big` is the family read as big-endian. No family has more than 8 bits, so the value shows the byte order. */
 function etherTypeOfFamily(big: number): number {
   const family = big > 0xff ? ((big & 0xff_ff_ff) === 0 ? big >>> 24 : 0) : big;
   if (family === FAMILY_IPV4) return ETHERTYPE_IPV4;
@@ -157,7 +160,7 @@ const COOKED_OUTGOING = 4;
 const COOKED_TYPES = 5;
 const FAMILY_BYTES = 4;
 const FAMILY_IPV4 = 2;
-/** AF_INET6 of NetBSD and OpenBSD, of FreeBSD, of macOS: a reader is told to take them all. */
+/** AF_INET6 of NetBSD and OpenBSD, of FreeBSD, of macOS: a reader should accept them all. */
 const FAMILIES_IPV6: ReadonlySet<number> = new Set([24, 28, 30]);
 /** As `parseFrame` does behind an Ethernet header. */
 const MOST_TAGS = 2;

@@ -1,13 +1,14 @@
 /**
- * The classic pcap format behind `CaptureReader`.
+ * The classic pcap format for `CaptureReader`.
  *
- * Owns the file header and the record headers. Never does I/O. Sources: draft-ietf-opsawg-pcap; for the format of Kuznetzov's patches,
- * whose records are longer, wiretap's libpcap reader.
+ * Owns the file header and the record headers. Does no I/O. Sources: draft-ietf-opsawg-pcap; wiretap's libpcap reader
+ * for the format of Kuznetzov's patches, whose records are longer.
  *
  * ```
  * file header:   magic 4 | major 2 | minor 2 | zone 4 | accuracy 4 | snap length 4 | link type 4
  * record:        seconds 4 | fraction 4 | captured length 4 | original length 4 | bytes
- * patched:       seconds 4 | fraction 4 | captured length 4 | original length 4 | interface 4 | protocol 2 | type 1 | pad 1 | bytes
+ * patched:       seconds 4 | fraction 4 | captured length 4 | original length 4
+ *                | interface 4 | protocol 2 | type 1 | pad 1 | bytes
  * ```
  */
 
@@ -16,7 +17,7 @@ import { captureError, LARGEST_RECORD_BYTES } from './capture-error.ts';
 import type { CaptureFormat, RecordSink } from './capture-format.ts';
 import { type CapturedPacket, type CaptureInterface, Direction } from './types.ts';
 
-/** What the magic number of a pcap file says. */
+/** The variant of a pcap file, from its magic number. */
 export interface PcapVariant {
   readonly littleEndian: boolean;
   /** 1,000 or 1. */

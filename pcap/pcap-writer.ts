@@ -26,8 +26,9 @@ export class PcapWriter {
   }
 
   /**
-   * Appends the packet `bytes[start, end)` seen at `seconds` (0..2^32-1) + `nanoseconds` since the epoch. `originalLength`: the length on
-   * the wire, when the caller holds only a part of the packet.
+   * Appends the packet `bytes[start, end)` captured at `seconds` (0..2^32-1) + `nanoseconds` since the epoch.
+   *
+   * @param originalLength the length on the wire, when the caller has only a part of the packet
    */
   packet(
     bytes: Uint8Array,

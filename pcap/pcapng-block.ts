@@ -1,8 +1,9 @@
 /**
- * One whole pcapng block, and a cursor over its options.
+ * One pcapng block, and a cursor over its options.
  *
- * Owns the arithmetic of offsets within a block. Made once and filled again for each block; holds nothing of a block longer than the
- * memory that it lies in is kept anyway. Source: draft-ietf-opsawg-pcapng, sections on blocks and on options.
+ * Owns the arithmetic of offsets within a block. The object is made once and filled again for each block. It keeps
+ * nothing of a block beyond the lifetime of the block's memory. Source: draft-ietf-opsawg-pcapng, sections on blocks
+ * and on options.
  *
  * ```
  * block:   type 4 | total length 4 | body, a multiple of 4 | total length 4
@@ -104,14 +105,14 @@ export class Block {
     return this;
   }
 
-  /** Where the options begin: `nextOption` goes on from here. */
+  /** Start of the options, from which `nextOption` continues. */
   optionsAt(at: number): void {
     this.nextAt = at;
   }
 
   /**
-   * Goes to the next option; false at the end of the list, which is an end-of-options mark or simply the end of the block. Throws
-   * ERR_ROCE_CAPTURE for an option that does not fit.
+   * Goes to the next option; false at the end of the list, which is an end-of-options mark or the end of the block.
+   * Throws ERR_ROCE_CAPTURE for an option that does not fit.
    */
   nextOption(): boolean {
     const at = this.nextAt;

@@ -1,8 +1,9 @@
 /**
- * The clock that the timestamps of one pcapng interface count in.
+ * The clock of the timestamps of one pcapng interface.
  *
- * Owns the arithmetic from 64-bit timestamps to seconds and nanoseconds, exact for every resolution. No BigInt where a resolution is a
- * power of ten up to nanoseconds or a power of two up to 2^-32 seconds, which is every one that capture tools write.
+ * Owns the conversion of 64-bit timestamps to seconds and nanoseconds, exact for every resolution. It needs no BigInt
+ * where the resolution is a power of ten up to nanoseconds or a power of two up to 2^-32 seconds. All capture tools
+ * write one of these.
  * Source: draft-ietf-opsawg-pcapng, options if_tsresol and if_tsoffset.
  */
 

@@ -1,8 +1,8 @@
 /**
- * The pcapng format behind `CaptureReader`: several sections, each in its own byte order, several interfaces, packets in enhanced, simple
- * and (obsolete) packet blocks, names, statistics. Every other block is passed over.
+ * The pcapng format for `CaptureReader`: several sections, each in its own byte order, several interfaces, packets in
+ * enhanced, simple and (obsolete) packet blocks, names, statistics. Every other block is skipped.
  *
- * Owns which blocks there are and what they do to the reader. Never does I/O. Source: draft-ietf-opsawg-pcapng.
+ * Owns the list of blocks and their effect on the reader. Does no I/O. Source: draft-ietf-opsawg-pcapng.
  */
 
 import { invariant } from '../packets/errors.ts';
@@ -104,7 +104,8 @@ export class PcapngFormat implements CaptureFormat {
       case BlockType.Custom:
       case BlockType.CustomNotCopied:
       case BlockType.SystemdJournal:
-        // Seen with tshark 4.0.17: these are records to Wireshark, and the packets behind them are numbered accordingly.
+        // Observed with tshark 4.0.17: Wireshark counts these as records, and the packets after them are numbered
+        // accordingly.
         this.numbered++;
         return undefined;
       default:

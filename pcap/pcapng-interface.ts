@@ -1,8 +1,8 @@
 /**
- * One pcapng interface: what its description block and its statistics blocks say.
+ * One pcapng interface: its description block and its statistics blocks.
  *
- * Owns the options of these two blocks. Source: draft-ietf-opsawg-pcapng, sections on the interface description and the interface
- * statistics blocks.
+ * Owns the options of these two blocks. Source: draft-ietf-opsawg-pcapng, sections on the interface description and the
+ * interface statistics blocks.
  */
 
 import type { Block } from './pcapng-block.ts';
@@ -25,7 +25,10 @@ export class PcapngInterface implements CaptureInterface {
   readonly clock: PcapngClock;
   statistics: InterfaceStatistics | undefined = undefined;
 
-  /** Reads an interface description block whose fixed bytes are there. What is unknown or of a wrong size is ignored. */
+  /**
+   * Reads an interface description block whose fixed bytes are there. Unknown options and options of a wrong size are
+   * ignored.
+   */
   constructor(block: Block, section: number, budget: TextBudget) {
     const texts = { name: '', description: '', filter: '', hardware: '', operatingSystem: '' };
     const comments: string[] = [];

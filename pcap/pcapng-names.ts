@@ -1,10 +1,11 @@
 /**
- * Name resolution blocks of pcapng: which names the capturing side had for addresses.
+ * Name resolution blocks of pcapng: the names that the capturing host had for addresses.
  *
- * Owns the records of these blocks, and how many are kept. Source: draft-ietf-opsawg-pcapng, section on the name resolution block.
+ * Owns the records of these blocks, and how many are kept. Source: draft-ietf-opsawg-pcapng, section on the name
+ * resolution block.
  *
  * ```
- * record:  type 2 | length 2 | address and names, each name with a zero behind it, padded to 4
+ * record:  type 2 | length 2 | address and names, each name with a zero after it, padded to 4
  * ```
  */
 import { formatMac, MAC_BYTES } from '../packets/address.ts';
@@ -13,7 +14,7 @@ import type { Block } from './pcapng-block.ts';
 import { NameRecord, padded } from './pcapng-blocks.ts';
 import type { TextBudget } from './text-budget.ts';
 
-/** Adds the names in `block` to `names`, by address in text form. Throws ERR_ROCE_CAPTURE for a record that does not fit. */
+/** Adds the names in `block` to `names`, by address as text. Throws ERR_ROCE_CAPTURE for a record that does not fit. */
 export function readNames(block: Block, budget: TextBudget, names: Map<string, string[]>): void {
   let at = 0;
   while (block.bodyLength - at >= RECORD_HEADER_BYTES) {

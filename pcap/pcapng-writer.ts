@@ -1,13 +1,15 @@
 /**
  * Writes pcapng: one section, any number of interfaces, nanosecond times, directions, comments, names, statistics.
  *
- * Owns which blocks there are. Never does I/O and has no clock: blocks gather in memory until `take`, and times come from the
- * caller, so the same calls give the same file byte for byte. Little-endian whatever the host. Source: draft-ietf-opsawg-pcapng.
+ * Owns the choice of blocks. It does no I/O and has no clock: blocks gather in memory until `take`, and times come from
+ * the caller, so the same calls give the same file byte for byte. Little-endian on every host. Source:
+ * draft-ietf-opsawg-pcapng.
  *
  * ```ts
  * const writer = new PcapngWriter({ application: 'roce' });
  * const wire = writer.addInterface({ name: 'wire', linkType: LinkType.Ethernet });
- * writer.packet(wire, bytes, 0, bytes.length, 12, 345, { direction: Direction.Outbound, comments: ['dropped on purpose'] });
+ * const comments = ['dropped on purpose'];
+ * writer.packet(wire, bytes, 0, bytes.length, 12, 345, { direction: Direction.Outbound, comments });
  * file.write(writer.take());
  * ```
  */
@@ -90,7 +92,7 @@ export class PcapngWriter {
     this.blocks.text(Option.InterfaceDescription, options.description);
     this.blocks.bytes(Option.TimestampResolution, NANOSECOND_RESOLUTION);
     this.blocks.u64(Option.InterfaceSpeed, options.speedBps);
-    // A zero in front says that it is text and not bytecode.
+    // A leading zero byte marks text, in contrast to bytecode.
     if (filter !== '') this.blocks.text(Option.InterfaceFilter, `\0${filter}`);
     this.blocks.text(Option.InterfaceOperatingSystem, options.operatingSystem);
     this.blocks.text(Option.InterfaceHardware, options.hardware);
@@ -121,7 +123,8 @@ export class PcapngWriter {
   }
 
   /**
-   * Appends what was counted on an interface, usually at the end. Throws ERR_ROCE_ARGUMENT for an interface that was not added.
+   * Appends the statistics of an interface, usually at the end. Throws ERR_ROCE_ARGUMENT for an interface that was not
+   * added.
    */
   statistics(interfaceIndex: number, statistics: InterfaceStatistics): void {
     this.snapLengthOf(interfaceIndex);
@@ -141,8 +144,8 @@ export class PcapngWriter {
   }
 
   /**
-   * Appends names of IPv4 and IPv6 addresses, which Wireshark shows in their place; a `Map` from address to names is such a list. Throws
-   * ERR_ROCE_ADDRESS for what is no address.
+   * Appends names of IPv4 and IPv6 addresses, which Wireshark shows instead of the addresses. A `Map` from address to
+   * names is such a list. Throws ERR_ROCE_ADDRESS for an invalid address.
    */
   names(names: Iterable<readonly [address: string, names: readonly string[]]>): void {
     // All of them are parsed before anything is written: a refused list leaves no half of a block.
@@ -158,8 +161,9 @@ export class PcapngWriter {
   }
 
   /**
-   * Appends a block of any other type, such as a custom block (0xbad) that begins with the enterprise number of its owner; `body` is padded
-   * to a multiple of four. Throws ERR_ROCE_ARGUMENT for sections and interfaces, which this writer counts.
+   * Appends a block of any other type, such as a custom block (0xbad), whose body begins with the enterprise number of
+   * its owner. `body` is padded to a multiple of four. Throws ERR_ROCE_ARGUMENT for sections and interfaces, which this
+   * writer counts.
    */
   block(type: number, body: Uint8Array): void {
     if (type === BlockType.SectionHeader || type === BlockType.InterfaceDescription) {

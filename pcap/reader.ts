@@ -33,7 +33,12 @@ export class CaptureReader {
   private format: CaptureFormat | undefined;
   private ended = false;
 
-  /** `copy` can keep the packets that this reader gives out, and is told everything else in the file. One copy for one reader. */
+  /**
+   * A reader at the start of a file.
+   *
+   * @param copy can keep packets that this reader returns, and receives everything else in the file; one copy for one
+   * reader
+   */
   constructor(copy?: CaptureCopy) {
     this.sink = copy;
   }
@@ -48,25 +53,31 @@ export class CaptureReader {
     return this.format?.interfaces ?? [];
   }
 
-  /** Headers of the sections begun so far: who made the file, and comments on it. A classic pcap file has none. */
+  /**
+   * Headers of the sections so far: the application that made the file, and comments on it. A classic pcap file has
+   * none.
+   */
   get sections(): readonly CaptureSection[] {
     return this.format?.sections ?? [];
   }
 
-  /** Names that the file has told so far, by address in text form: "10.0.0.1", "fe80::1", "52:54:00:00:00:01". */
+  /** Names in the file so far, by address as text: "10.0.0.1", "fe80::1", "52:54:00:00:00:01". */
   get names(): ReadonlyMap<string, readonly string[]> {
     return this.format?.names ?? NO_NAMES;
   }
 
-  /** Appends the next bytes of the file. The reader may keep and hand out `chunk` itself: do not change it afterwards. */
+  /**
+   * Appends the next bytes of the file. The reader may keep `chunk` and return views of it: do not change it
+   * afterwards.
+   */
   push(chunk: Uint8Array): void {
     if (this.ended) throw new RoceError('ERR_ROCE_STATE', 'bytes were pushed after the end of the capture');
     this.queue.push(chunk);
   }
 
   /**
-   * The next packet, or undefined when more bytes are needed. Throws ERR_ROCE_CAPTURE where the file is malformed, after everything
-   * before that place was given out; there is nothing behind it.
+   * The next packet, or undefined when more bytes are needed. Throws ERR_ROCE_CAPTURE where the file is malformed,
+   * after all packets before that place were returned. Nothing after that place is read.
    */
   next(): CapturedPacket | undefined {
     this.format ??= detectFormat(this.queue, this.sink);

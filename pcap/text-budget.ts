@@ -1,8 +1,9 @@
 /**
- * How much text of a capture file is kept for as long as the file is read: names, descriptions and comments of sections and interfaces.
+ * The bound for texts of a capture file that are kept while it is read: names, descriptions and comments of sections
+ * and interfaces.
  *
- * Owns the bound, so that a file which describes interfaces without end does not fill the memory. Comments on packets go with their
- * packets and are not counted here.
+ * Owns the bound, so that a file with endless interface descriptions does not fill the memory. Comments on packets
+ * belong to their packets and are not counted here.
  */
 
 /** Counts down what was kept. */

@@ -19,7 +19,10 @@ export const LinkType = {
   Raw: 101,
   /** OpenBSD loopback: an address family in big-endian order, then IP. */
   Loop: 108,
-  /** Linux "cooked" capture, version 1: what listening on all interfaces gives, addresses and direction without an Ethernet header. */
+  /**
+   * Linux "cooked" capture, version 1, from a capture on all interfaces: addresses and direction without an Ethernet
+   * header.
+   */
   LinuxCooked: 113,
   /** An IPv4 packet. */
   Ipv4: 228,
@@ -63,7 +66,7 @@ export interface CaptureInterface {
   readonly speedBps?: number;
   /** Which of the reader's `sections` describes it. */
   readonly section?: number;
-  /** The last that the file has said so far; capture tools write it at the end. */
+  /** The last values in the file so far; capture tools write them at the end. */
   readonly statistics?: InterfaceStatistics | undefined;
 }
 
@@ -87,7 +90,7 @@ export interface InterfaceStatistics extends CaptureTime {
   readonly comments?: readonly string[];
 }
 
-/** One section of a pcapng file, as its header describes it; empty where it says nothing. */
+/** One section of a pcapng file, from its header; empty where the header has nothing. */
 export interface CaptureSection {
   /** Machine that made the capture. */
   readonly hardware: string;
@@ -104,8 +107,9 @@ export interface CaptureSection {
 /**
  * One packet of a capture file.
  *
- * Time is split because nanoseconds since 1970 need 61 bits: `seconds` since the epoch (an integer, negative before 1970)
- * and `nanoseconds` within that second (0..999,999,999). `nanosecondsSince` gives an exact difference as one number.
+ * The time has two parts because nanoseconds since 1970 need 61 bits: `seconds` since the epoch (an integer, negative
+ * before 1970) and `nanoseconds` within that second (0..999,999,999). `nanosecondsSince` gives an exact difference as
+ * one number.
  */
 export interface CapturedPacket extends CaptureTime {
   /** Position in the file, from 1, as Wireshark numbers frames. */
@@ -118,11 +122,14 @@ export interface CapturedPacket extends CaptureTime {
   readonly linkType: number;
   /** Index into the reader's `interfaces`. */
   readonly interfaceIndex: number;
-  /** Which way it went, where the file says so. */
+  /** Its direction, where the file has it. */
   readonly direction: Direction;
   /** Comments on this packet, in the order of the file. */
   readonly comments: readonly string[];
-  /** How many packets the capture lost between the one before on this interface and this one, where the file says so. */
+  /**
+   * Packets that the capture lost between the one before on this interface and this one, where the file has that
+   * number.
+   */
   readonly dropCount?: number;
   /** The same packet seen on several interfaces has the same number, where the file gives one (64 bits). */
   readonly packetId?: bigint;

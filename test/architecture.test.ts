@@ -9,56 +9,94 @@ import { describe, expect, it } from 'vitest';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const MAX_LINES = 400;
+const MAX_COLUMNS = 120;
 
-/** What each room may import of the others. */
-const ALLOWED_ROOMS: Readonly<Record<string, readonly string[]>> = {
-  packets: ['packets'],
-  transport: ['packets', 'transport'],
-  pcap: ['packets', 'pcap'],
-  src: ['packets', 'transport', 'pcap', 'src'],
-  tools: ['packets', 'transport', 'pcap', 'src', 'tools'],
+/**
+ * The rooms, from the ground up, and what each may import besides itself. A file belongs to the longest name that its
+ * path begins with. `src` itself holds the entries `rocev2` and `rocev2/browser`.
+ */
+const ROOMS: Readonly<Record<string, readonly string[]>> = {
+  packets: [],
+  transport: ['packets'],
+  pcap: ['packets'],
+  'src/ground': ['packets', 'transport'],
+  'src/device': ['packets', 'transport', 'src/ground'],
+  'src/faults': ['packets', 'transport', 'src/ground'],
+  'src/trace': ['packets', 'transport', 'pcap'],
+  'src/sim': ['packets', 'transport', 'src/ground', 'src/device', 'src/faults'],
+  'src/ulp': ['packets', 'transport', 'src/ground', 'src/device'],
+  'src/node': ['packets', 'transport', 'pcap', 'src/ground', 'src/device', 'src/faults', 'src/trace'],
+  src: ['packets', 'transport', 'src/ground', 'src/device', 'src/faults', 'src/sim', 'src/node'],
+  tools: [],
 };
+
+/**
+ * Doors between the parts of a room: the folder may import these files or folders of its room, and nothing else of it.
+ */
+const DOORS: Readonly<Record<string, readonly string[]>> = {
+  'packets/kit': ['packets/'],
+  'packets/cm': ['packets/'],
+  'transport/cm': ['transport/random.ts'],
+  'transport/congestion': [
+    'transport/counters.ts',
+    'transport/qp-identity.ts',
+    'transport/random.ts',
+    'transport/trace.ts',
+  ],
+  'pcap/analysis': ['pcap/dissection.ts', 'pcap/types.ts'],
+  'pcap/filter': ['pcap/analysis/', 'pcap/dissection.ts', 'pcap/types.ts'],
+  'src/device/verbs': ['src/device/api.ts', 'src/device/next-hop.ts', 'src/device/options.ts'],
+  'src/device/cm': ['src/device/api.ts', 'src/device/options.ts', 'src/device/paths.ts', 'src/device/verbs/'],
+  'src/device/host': ['src/device/options.ts', 'src/device/paths.ts'],
+  'src/sim/fluid': [],
+};
+
+/** Cycles of imports, types included, that are right as they are. */
+const RIGHT_CYCLES: readonly (readonly [string, readonly string[]])[] = [
+  ['a device has a connection manager, which speaks of queue pairs', ['src/device/api.ts', 'src/device/cm/api.ts']],
+];
 
 /** Which file may import which package; node:* is listed as "node". */
 const ALLOWED_PACKAGES: readonly (readonly [string, readonly string[]])[] = [
   ['packets/address.ts', ['ipaddr.js']],
   ['packets/layouts', ['buffer-layout']],
-  ['src/fabric/prng.ts', ['pure-rand']],
-  ['src/links/libc', ['koffi']],
-  ['src/links/raw-socket', ['raw-socket']],
-  ['src/links/pcap', ['cap']],
-  ['src/links/', ['node']],
-  ['src/worker/', ['node']],
-  ['src/bump.ts', ['node']],
-  ['src/driver.ts', ['node']],
-  ['src/bulk-crc32.ts', ['node']],
-  ['src/clock.ts', ['node']],
-  ['src/open.ts', ['node']],
+  ['src/ground/prng.ts', ['pure-rand']],
+  ['src/node/links/libc', ['koffi']],
+  ['src/node/links/raw-socket', ['raw-socket']],
+  ['src/node/links/pcap', ['cap']],
+  ['src/node/', ['node']],
   ['tools/explorer/page/', ['preact', 'uplot']],
   ['tools/explorer/', ['vite', 'vite-plugin-singlefile']],
   ['tools/bench/explorer.ts', ['playwright-core']],
+  ['tools/conformance/mutants/syntax.ts', ['vite']],
   ['tools/conformance/properties/', ['fast-check']],
-  ['tools/', ['node', 'commander', 'ipaddr.js', 'zod']],
+  ['tools/', ['node', 'commander', 'ipaddr.js', 'zod', 'rocev2']],
 ];
 
 /** Time, chance and I/O come in as arguments: none of these outside the files that may import node. */
 const BANNED =
   /\b(?:setTimeout|setInterval|setImmediate|queueMicrotask|Math\.random|Date\.now|new Date|performance\.now|process\.[a-z]|Buffer\.[a-z]|crypto\.[a-z])\(?|\bfetch\(/g;
 
+/** The library's files at the root of src/: its two entries. */
+const ENTRIES = ['src/browser.ts', 'src/index.ts'];
+
 interface Source {
   readonly path: string;
   readonly room: string;
+  /** Files of the repository that it imports, types included. */
+  readonly targets: readonly string[];
   readonly text: string;
   readonly code: string;
   readonly imports: readonly string[];
 }
 
 function readSources(): Source[] {
-  return Object.keys(ALLOWED_ROOMS).flatMap((room) =>
-    readdirSync(join(ROOT, room), { recursive: true, encoding: 'utf8' })
+  return ['packets', 'transport', 'pcap', 'src', 'tools'].flatMap((folder) =>
+    readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
       .filter((name) => /\.tsx?$/.test(name) && !name.endsWith('.d.ts'))
+      .filter((name) => !/^(?:dist|node_modules)\//.test(name))
       .map((name) => {
-        const path = join(room, name);
+        const path = join(folder, name);
         const text = readFileSync(join(ROOT, path), 'utf8');
         const code = text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/^\s*\/\/.*$/gm, '');
         const imports = [
@@ -66,12 +104,24 @@ function readSources(): Source[] {
             /^(?:import|export)\b[^;]*?\sfrom '([^'\n]+)'|\bimport\('([^'\n]+)'\)|^import '([^'\n]+)'/gm,
           ),
         ].map((match) => match[1] ?? match[2] ?? match[3] ?? '');
-        return { path, room, text, code, imports };
+        const targets = imports
+          .filter((specifier) => specifier.startsWith('.'))
+          .map((specifier) => relative(ROOT, join(ROOT, dirname(path), specifier)));
+        return { path, room: roomOf(path), targets, text, code, imports };
       }),
   );
 }
 
 const SOURCES = readSources();
+
+/** The longest of the names that the path begins with. */
+function longest(names: readonly string[], path: string): string | undefined {
+  return names.filter((name) => path.startsWith(`${name}/`)).sort((a, b) => b.length - a.length)[0];
+}
+
+function roomOf(path: string): string {
+  return longest(Object.keys(ROOMS), path) ?? path;
+}
 
 function mayUse(path: string, packageName: string): boolean {
   return ALLOWED_PACKAGES.some(([prefix, names]) => path.startsWith(prefix) && names.includes(packageName));
@@ -89,15 +139,60 @@ describe('architecture', () => {
     expect(SOURCES.find((source) => source.path === 'transport/queue-pair.ts')?.imports.length).toBeGreaterThan(5);
   });
 
-  it('lets imports point only towards packets', () => {
-    const wrong = SOURCES.flatMap(({ path, room, imports }) =>
-      imports
-        .filter((specifier) => specifier.startsWith('.'))
-        .map((specifier) => relative(ROOT, join(ROOT, dirname(path), specifier)))
-        .filter((target) => !ALLOWED_ROOMS[room]?.includes(target.split('/')[0] ?? '') && target !== 'package.json')
+  it('lets imports point only downwards', () => {
+    const wrong = SOURCES.flatMap(({ path, room, targets }) =>
+      targets
+        .filter(
+          (target) => target !== 'package.json' && roomOf(target) !== room && !ROOMS[room]?.includes(roomOf(target)),
+        )
         .map((target) => `${path} imports ${target}`),
     );
     expect(wrong).toEqual([]);
+  });
+
+  it('lets the parts of a room see of it only what their door shows', () => {
+    const wrong = SOURCES.flatMap(({ path, room, targets }) => {
+      const part = longest(Object.keys(DOORS), path);
+      if (part === undefined) return [];
+      const shown = DOORS[part] ?? [];
+      return targets
+        .filter((target) => roomOf(target) === room && !target.startsWith(`${part}/`))
+        .filter((target) => !shown.some((open) => (open.endsWith('/') ? target.startsWith(open) : target === open)))
+        .map((target) => `${path} imports ${target}`);
+    });
+    expect(wrong).toEqual([]);
+  });
+
+  it('has no cycle of imports, types included, but those that are named with their reason', () => {
+    const cycles = cyclesOf(new Map(SOURCES.map(({ path, targets }) => [path, targets])));
+    expect(cycles).toEqual(RIGHT_CYCLES.map(([, files]) => files));
+    for (const cycle of cycles) expect(cycle.length).toBeLessThanOrEqual(4);
+  });
+
+  it('finds a cycle', () => {
+    const graph = new Map([
+      ['a', ['b', 'd']],
+      ['b', ['c']],
+      ['c', ['a']],
+      ['d', []],
+    ]);
+    expect(cyclesOf(graph)).toEqual([['a', 'b', 'c']]);
+  });
+
+  it('keeps nothing but entries at the root of src', () => {
+    const atRoot = SOURCES.map(({ path }) => path).filter((path) => /^src\/[^/]+$/.test(path));
+    expect(atRoot.sort()).toEqual(ENTRIES);
+  });
+
+  it('lets Node into the library only by src/node', () => {
+    const graph = new Map(SOURCES.map(({ path, targets }) => [path, targets]));
+    const reached = reachable(graph, 'src/browser.ts');
+    const wrong = SOURCES.filter(({ path }) => reached.has(path)).flatMap(({ path, imports }) =>
+      imports.filter((specifier) => specifier.startsWith('node:')).map((specifier) => `${path} imports ${specifier}`),
+    );
+    expect(wrong).toEqual([]);
+    expect([...reached].filter((path) => path.startsWith('src/node/'))).toEqual([]);
+    expect(reached.size).toBeGreaterThan(100);
   });
 
   it('lets packages in only where they belong', () => {
@@ -121,6 +216,17 @@ describe('architecture', () => {
     expect(long).toEqual([]);
   });
 
+  it(`keeps the prose of comments within ${MAX_COLUMNS} columns`, () => {
+    const wide = SOURCES.flatMap(({ path, text }) =>
+      text
+        .split('\n')
+        // Two spaces inside: a table or a diagram.
+        .filter((line) => line.length > MAX_COLUMNS && /^\s*(?:\/?\*|\/\/)/.test(line) && !/\S {2,}\S/.test(line))
+        .map((line) => `${path}: ${line.trim()}`),
+    );
+    expect(wide).toEqual([]);
+  });
+
   it('opens every file with a comment that says what it owns', () => {
     const bare = SOURCES.filter(({ text }) => !/^(?:#!.*\n)?\/\*\*/.test(text)).map(({ path }) => path);
     expect(bare).toEqual([]);
@@ -138,7 +244,62 @@ describe('architecture', () => {
   });
 });
 
+describe('the public entries', () => {
+  const text = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
+  /** Source file by entry, as `exports` names it: what it ships, dist/x.js, is made from x.ts. */
+  const exported = Object.fromEntries(
+    Object.entries<string | { readonly default: string; readonly browser?: unknown }>(
+      JSON.parse(text('package.json')).exports,
+    )
+      .filter(([name]) => name !== './package.json')
+      .map(([name, at]) => [
+        name.replace(/^\./, 'rocev2'),
+        (typeof at === 'string' ? at : at.default).replace(/^\.\/dist\/(.*)\.js$/, '$1.ts'),
+      ]),
+  );
+
+  it('are the same files in exports and in the paths of the compiler', () => {
+    const paths = Object.entries<readonly string[]>(JSON.parse(text('tsconfig.json')).compilerOptions.paths);
+    expect(Object.fromEntries(paths.map(([name, [file = '']]) => [name, file.replace(/^\.\//, '')]))).toEqual(exported);
+  });
+
+  it('all have documentation, each under its name', () => {
+    const documented: readonly string[] = JSON.parse(text('typedoc/typedoc.json')).entryPoints;
+    const files = documented.map((file) => file.replace(/^\.\.\//, ''));
+    expect(files.toSorted()).toEqual(Object.values(exported).sort());
+    const named = files.map((file) => [/@module (\S+)/.exec(text(file))?.[1], file]);
+    expect(Object.fromEntries(named)).toEqual(exported);
+  });
+});
+
 /** Tests of packets/cm import through its index. */
 function isReExported(path: string, tested: string): boolean {
   return path.startsWith('packets/cm/') && tested.includes("packets/cm/index.ts'");
+}
+
+type Graph = ReadonlyMap<string, readonly string[]>;
+
+function reachable(graph: Graph, from: string): Set<string> {
+  const seen = new Set<string>();
+  const open = [from];
+  for (let at = open.pop(); at !== undefined; at = open.pop()) {
+    if (seen.has(at)) continue;
+    seen.add(at);
+    open.push(...(graph.get(at) ?? []));
+  }
+  return seen;
+}
+
+/**
+ * Files that reach themselves, grouped by whom they can reach and be reached from; each group sorted, the groups by
+ * their first file.
+ */
+function cyclesOf(graph: Graph): string[][] {
+  const reach = new Map([...graph.keys()].map((file) => [file, reachable(graph, file)]));
+  const groups = new Map<string, string[]>();
+  for (const [file, reached] of reach) {
+    const group = [...reached].filter((other) => reach.get(other)?.has(file)).sort();
+    if (group.length > 1) groups.set(group[0] ?? '', group);
+  }
+  return [...groups.values()].sort(([a = ''], [b = '']) => a.localeCompare(b));
 }

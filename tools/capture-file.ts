@@ -2,7 +2,7 @@
  * A pcapng file that frames are written to as they pass: what `--write` and the interop matrix use.
  */
 import { closeSync, openSync, writeSync } from 'node:fs';
-import { Direction, LinkType, PcapngWriter } from '../pcap/index.ts';
+import { Direction, LinkType, PcapngWriter } from 'rocev2/pcap';
 import { WallClock } from './wall-clock.ts';
 
 export interface CaptureFileOptions {

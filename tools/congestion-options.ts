@@ -1,10 +1,10 @@
 /**
- * Congestion control on a command line: `--cc` chooses how queue pairs react to notifications, the other flags say with which numbers.
- * Owns the flags and their units; what they mean is transport/congestion's, which also checks them.
+ * Congestion control on a command line: `--cc` chooses how queue pairs react to notifications, the other flags say with
+ * which numbers. Owns the flags and their units; what they mean is transport/congestion's, which also checks them.
  */
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { RoceError } from '../src/index.ts';
-import { type CongestionOptions, makeController, notificationParameters } from '../transport/congestion/index.ts';
+import { defined, RoceError } from 'rocev2/packets';
+import { type CongestionOptions, makeController, notificationParameters } from 'rocev2/transport';
 
 /** What the flags of `addCongestionOptions` give. */
 export interface CongestionFlags {
@@ -21,7 +21,7 @@ export function addCongestionOptions(command: Command): void {
     .addOption(
       new Option(
         '--cc <control>',
-        'congestion control: our packets say they are ECN-capable, marked ones that come draw CNPs, and CNPs that come slow down by DCQCN (paper, mlx), or not (none, or fixed:RATE in bits a second)',
+        'congestion control: our packets say they are ECN-capable, a received mark is answered with a CNP, and a received CNP lowers the rate by DCQCN (paper, mlx), or not (none, or fixed:RATE in bits a second)',
       ).argParser(control),
     )
     .option('--line-rate <bits/s>', 'with --cc: the rate that flows start at, such as 25g (default: 10g)', rate)
@@ -40,7 +40,10 @@ export function addCongestionOptions(command: Command): void {
     });
 }
 
-/** The options of a device; undefined where no flag asked for any. @throws RoceError for `--cc-set` with what has no parameters */
+/**
+ * The options of a device; undefined where no flag asked for any. @throws RoceError for `--cc-set` with what has no
+ * parameters
+ */
 export function congestionOptions({
   cc,
   lineRate,
@@ -50,15 +53,14 @@ export function congestionOptions({
   if (cc === undefined) return undefined;
   return {
     reaction: reactionOf(cc, ccSet),
-    ...(lineRate === undefined ? {} : { lineRateBps: lineRate }),
+    ...defined({ lineRateBps: lineRate }),
     ...(cnpInterval === undefined ? {} : { notification: { minTimeBetweenCnpsNs: cnpInterval * 1000 } }),
   };
 }
 
 function reactionOf(cc: CcKind, parameters: CongestionFlags['ccSet']): NonNullable<CongestionOptions['reaction']> {
   // The names are checked by the profile.
-  if (cc.kind === 'paper' || cc.kind === 'mlx')
-    return { kind: 'dcqcn', profile: cc.kind, ...(parameters === undefined ? {} : { parameters }) };
+  if (cc.kind === 'paper' || cc.kind === 'mlx') return { kind: 'dcqcn', profile: cc.kind, ...defined({ parameters }) };
   if (parameters !== undefined) throw new RoceError('ERR_ROCE_ARGUMENT', '--cc-set is for --cc paper and --cc mlx');
   return cc.kind === 'fixed' ? { kind: 'fixed-rate', rateBps: cc.rateBps } : { kind: 'none' };
 }

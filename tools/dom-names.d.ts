@@ -1,6 +1,6 @@
 /**
- * Four names of the DOM that the types of playwright-core mention. Nothing outside the page of the explorer sees a document, so the library of the
- * DOM stays out, and with it the temptation.
+ * Four names of the DOM that the types of playwright-core mention. Nothing outside the page of the explorer sees a
+ * document, so the library of the DOM stays out, and with it the temptation.
  */
 interface Node {
   readonly nodeType: number;

@@ -1,16 +1,16 @@
 /**
- * `npm run interop`: unmodified programs in rdma_rxe guests against ours. Owns the command line and what is written where:
- * reports and captures below the output folder, verdicts in INTEROP.md. Exit codes: 0, 1 when a cell failed that is ours or a kernel
- * was missing, 2 for a bad command line, 3 when the lab cannot run here.
+ * `npm run interop`: unmodified programs in rdma_rxe guests against ours. Owns the command line and what is written
+ * where: reports and captures below the output folder, verdicts in docs/interop.md. Exit codes: 0, 1 when a cell failed
+ * that is ours or a kernel was missing, 2 for a bad command line, 3 when the lab cannot run here.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Command, CommanderError, Option } from 'commander';
-import { RoceError } from '../src/index.ts';
+import { RoceError } from 'rocev2/packets';
 import { tshark } from './experiment/judge.ts';
-import type { Cell } from './interop/cell.ts';
+import type { InteropCell } from './interop/cell.ts';
 import { CELLS } from './interop/cells/index.ts';
-import { caseName, type Entry } from './interop/experiments.ts';
+import { caseName, type MatrixEntry } from './interop/experiments.ts';
 import {
   formatInterop,
   type InteropFile,
@@ -19,7 +19,7 @@ import {
   parseInterop,
   rowsByName,
 } from './interop/interop-file.ts';
-import { entriesOf, MatrixRun, type Row } from './interop/matrix-run.ts';
+import { entriesOf, type MatrixRow, MatrixRun } from './interop/matrix-run.ts';
 import { interopVersions } from './interop/versions.ts';
 import { buildImage } from './lab/image.ts';
 import { labAvailable } from './lab/probe.ts';
@@ -45,7 +45,7 @@ async function main(): Promise<number> {
     .option('--only <pattern>', 'every cell whose name, with the role of the guest, this regular expression matches')
     .option('--list', 'print the names and run nothing')
     .option('--out <folder>', 'where reports and captures are kept', 'interop-out')
-    .option('--file <path>', 'where verdicts are written', 'INTEROP.md')
+    .option('--file <path>', 'where verdicts are written', 'docs/interop.md')
     .exitOverride();
   try {
     command.parse();
@@ -65,15 +65,15 @@ async function main(): Promise<number> {
   return EXIT_UNAVAILABLE;
 }
 
-function chosen({ all = false, only }: Options): Entry[] {
-  const entries = entriesOf(CELLS.filter(({ inCi }: Cell) => inCi || all || only !== undefined));
+function chosen({ all = false, only }: Options): MatrixEntry[] {
+  const entries = entriesOf(CELLS.filter(({ inCi }: InteropCell) => inCi || all || only !== undefined));
   return only === undefined ? entries : entries.filter((entry) => new RegExp(only).test(caseName(entry)));
 }
 
-async function runAll(entries: readonly Entry[], options: Options): Promise<number> {
+async function runAll(entries: readonly MatrixEntry[], options: Options): Promise<number> {
   const required = options.kernel ?? (options.all === true ? KERNELS : REQUIRED);
   const kernels = new Map<KernelLabel, KernelRows>();
-  const results: Row[] = [];
+  const results: MatrixRow[] = [];
   let missing = 0;
   const broke = (error: unknown): void => {
     if (!(error instanceof RoceError)) throw error;
@@ -93,7 +93,7 @@ async function runAll(entries: readonly Entry[], options: Options): Promise<numb
     // After each kernel: what has been found is not lost to what comes later.
     await write({ versions: await interopVersions(), kernels }, options);
   }
-  const count = (verdict: Row['verdict']): number => results.filter((row) => row.verdict === verdict).length;
+  const count = (verdict: MatrixRow['verdict']): number => results.filter((row) => row.verdict === verdict).length;
   console.log(
     `\n${count('pass')} passed, ${count('fail')} failed, ${count('rxe')} limits of rdma_rxe, ${count('n/a')} n/a`,
   );
@@ -103,10 +103,10 @@ async function runAll(entries: readonly Entry[], options: Options): Promise<numb
 
 async function runKernel(
   kernel: KernelLabel,
-  entries: readonly Entry[],
+  entries: readonly MatrixEntry[],
   directory: string,
   broke: (error: unknown) => void,
-): Promise<readonly Row[]> {
+): Promise<readonly MatrixRow[]> {
   const run = new MatrixRun({ kernel, directory, log: (line) => console.error(`${kernel}: ${line}`) });
   try {
     for (const entry of entries) {

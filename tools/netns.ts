@@ -4,7 +4,7 @@
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { RoceError } from '../packets/errors.ts';
+import { RoceError } from 'rocev2/packets';
 
 /** One end of a pair: a namespace of its own with one interface. */
 export interface Netns {

@@ -1,28 +1,24 @@
 /**
- * What the commands of `roce` share: the options that open a device, the parsing of values, and the life of a device between
- * its opening and ctrl-C.
+ * What the commands of `roce` share: the options that open a device, the parsing of values, and the life of a device
+ * between its opening and ctrl-C.
  *
  * Conventions: a command line that makes no sense is one line on standard error and exit code 2; what the world refuses
- * (`RoceError`) is one line and exit code 1; ctrl-C ends in good order with exit code 130, a second one at once. roce.ts
- * sees to the first two for every command.
+ * (`RoceError`) is one line and exit code 1; ctrl-C ends in good order with exit code 130, a second one at once.
+ * roce.ts sees to the first two for every command.
  */
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { MAX_FLOW_LABEL } from '../packets/flow-label.ts';
-import { Ecn, trafficClassOf } from '../packets/traffic-class.ts';
 import {
-  IpAddress,
-  IpPrefix,
   type LinkFacts,
+  type OpenDeviceOptions,
   type OpenRdmaDevice,
+  openDevice,
   type PathTraits,
-  PEER_PROFILES,
-  parseMac,
   type RdmaDevice,
-  RoceError,
   type VlanOptions,
-} from '../src/index.ts';
-import { type CaptureSink, linkUsage, openLink } from '../src/links/index.ts';
-import { type OpenDeviceOptions, openDevice } from '../src/open.ts';
+} from 'rocev2';
+import { type CaptureSink, linkUsage, openLink } from 'rocev2/node';
+import { defined, Ecn, IpAddress, IpPrefix, MAX_FLOW_LABEL, parseMac, RoceError, trafficClassOf } from 'rocev2/packets';
+import { PEER_PROFILES } from 'rocev2/transport';
 import { addCongestionOptions, type CongestionFlags, congestionOptions } from './congestion-options.ts';
 import { Recording } from './recording.ts';
 
@@ -47,11 +43,14 @@ export interface LinkFlags extends CongestionFlags {
   readonly worker?: boolean;
 }
 
-/** Adds the options of a command that opens a device; its action gets `LinkFlags`, or part of them where they are `optional`. */
+/**
+ * Adds the options of a command that opens a device; its action gets `LinkFlags`, or part of them where they are
+ * `optional`.
+ */
 export function addLinkOptions(command: Command, { optional = false } = {}): Command {
   command
     .addOption(
-      new Option('--link <link>', `the wire: ${linkUsage()}; "roce links" tells of each`)
+      new Option('--link <link>', `the wire: ${linkUsage()}; "roce links" describes each`)
         .argParser(parser(link))
         .makeOptionMandatory(!optional),
     )
@@ -69,7 +68,7 @@ export function addLinkOptions(command: Command, { optional = false } = {}): Com
     )
     .option('--gateway <address>', 'router for addresses that are not on our subnets', parser(address))
     .addOption(
-      new Option('--peer <kind>', 'what kind of peer we speak to (default: default, which works with all)').choices(
+      new Option('--peer <kind>', 'the kind of peer (default: default, which works with all)').choices(
         PEER_PROFILES.map(({ name }) => name),
       ),
     )
@@ -93,10 +92,14 @@ function addEthernetOptions(command: Command): void {
     .addOption(
       new Option(
         '--neighbour <address=mac>',
-        'MAC address of a neighbour, which is then never asked for; may be repeated; Ethernet links only',
+        'MAC address of a neighbour, which is then never resolved; may be repeated; Ethernet links only',
       ).argParser(collect(neighbour)),
     )
-    .option('--vlan <id[:priority]>', 'the VLAN to be on: tags all frames, hears no others; Ethernet links only', vlan);
+    .option(
+      '--vlan <id[:priority]>',
+      'the VLAN to be on: tags all frames, ignores all others; Ethernet links only',
+      vlan,
+    );
 }
 
 function addPathOptions(command: Command): void {
@@ -122,9 +125,9 @@ function addPathOptions(command: Command): void {
 }
 
 /**
- * Opens a device, lends it to `use`, and closes it. Ctrl-C aborts the signal that `use` is given; who does not end within a
- * few seconds loses the device. Resolves to undefined when it ended by ctrl-C, whatever `use` did then. `watch` sees every
- * frame and takes the place of `--write`.
+ * Opens a device, lends it to `use`, and closes it. Ctrl-C aborts the signal that `use` is given; who does not end
+ * within a few seconds loses the device. Resolves to undefined when it ended by ctrl-C, whatever `use` did then.
+ * `watch` sees every frame and takes the place of `--write`.
  */
 export async function withDevice<T>(
   flags: LinkFlags,
@@ -205,14 +208,7 @@ function deviceOptions(flags: LinkFlags): Omit<OpenDeviceOptions, 'captureSink' 
   const congestion = congestionOptions(flags);
   return {
     link,
-    ...(ip === undefined ? {} : { addresses: ip }),
-    ...(mac === undefined ? {} : { mac }),
-    ...(mtu === undefined ? {} : { mtu }),
-    ...(gateway === undefined ? {} : { gateway }),
-    ...(neighbour === undefined ? {} : { neighbours: neighbour }),
-    ...(vlan === undefined ? {} : { vlan }),
-    ...(peer === undefined ? {} : { peer }),
-    ...(congestion === undefined ? {} : { congestion }),
+    ...defined({ addresses: ip, mac, mtu, gateway, neighbours: neighbour, vlan, peer, congestion }),
     path: pathOf(flags),
   };
 }
@@ -225,10 +221,7 @@ function pathOf(flags: Partial<LinkFlags>): PathTraits {
   const both = dscp === undefined && ecn === undefined ? undefined : trafficClassOf(dscp ?? 0, ecn);
   const trafficClass = flags.trafficClass ?? both;
   return {
-    ...(trafficClass === undefined ? {} : { trafficClass }),
-    ...(hopLimit === undefined ? {} : { hopLimit }),
-    ...(flowLabel === undefined ? {} : { flowLabel }),
-    ...(sourcePort === undefined ? {} : { sourcePort }),
+    ...defined({ trafficClass, hopLimit, flowLabel, sourcePort }),
   };
 }
 

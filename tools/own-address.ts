@@ -1,7 +1,13 @@
-/** Which of our addresses speaks to a peer. Owns that choice for tools that have to name it before anything was sent. */
-import { type IpAddress, type RdmaDevice, RoceError } from '../src/index.ts';
+/**
+ * Which of our addresses speaks to a peer. Owns that choice for tools that have to name it before anything was sent.
+ */
 
-/** The address on the peer's subnet, else the first of its version, else the first. Throws ERR_ROCE_ADDRESS without any. */
+import type { RdmaDevice } from 'rocev2';
+import { type IpAddress, RoceError } from 'rocev2/packets';
+
+/**
+ * The address on the peer's subnet, else the first of its version, else the first. Throws ERR_ROCE_ADDRESS without any.
+ */
 export function ownAddressFor(device: RdmaDevice, peer: IpAddress | undefined): IpAddress {
   const { addresses } = device;
   const same = peer === undefined ? addresses : addresses.filter(({ address }) => address.version === peer.version);

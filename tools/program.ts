@@ -1,11 +1,11 @@
 /**
- * The program behind the `roce` command. Owns the list of subcommands, each loaded only when it is asked for, and the conventions on errors:
- * a bad command line is one line on standard error and exit code 2, a `RoceError` one line and exit code 1. Anything else is
- * a bug of ours and keeps its stack.
+ * The program behind the `roce` command. Owns the list of subcommands, each loaded only when it is asked for, and the
+ * conventions on errors: a bad command line is one line on standard error and exit code 2, a `RoceError` one line and
+ * exit code 1. Anything else is a bug of ours and keeps its stack.
  */
 import { Command, CommanderError } from 'commander';
-import { RoceError } from '../packets/errors.ts';
-import { installBulkCrc32 } from '../src/bulk-crc32.ts';
+import { installBulkCrc32 } from 'rocev2/node';
+import { RoceError } from 'rocev2/packets';
 import { packageVersion } from './package-version.ts';
 
 interface Subcommand {
@@ -23,22 +23,22 @@ export const SUBCOMMANDS: readonly Subcommand[] = [
   },
   {
     name: 'rping',
-    description: 'RDMA ping-pong over a connection, client or server; speaks to rping of rdmacm-utils',
+    description: 'RDMA ping-pong over a connection, client or server; works with rping of rdmacm-utils',
     load: async () => (await import('./rping/main.ts')).rpingCommand(),
   },
   {
     name: 'rstream',
-    description: 'streams over RDMA both ways, timed; speaks to rstream of rdmacm-utils',
+    description: 'streams over RDMA both ways, timed; works with rstream of rdmacm-utils',
     load: async () => (await import('./rsockets/main.ts')).rstreamCommand(),
   },
   {
     name: 'riostream',
-    description: 'RDMA writes into mapped buffers both ways, timed; speaks to riostream of rdmacm-utils',
+    description: 'RDMA writes into mapped buffers both ways, timed; works with riostream of rdmacm-utils',
     load: async () => (await import('./rsockets/main.ts')).riostreamCommand(),
   },
   {
     name: 'rcopy',
-    description: 'copies a file over RDMA, client or server; speaks to rcopy of rdmacm-utils',
+    description: 'copies a file over RDMA, client or server; works with rcopy of rdmacm-utils',
     load: async () => (await import('./rsockets/main.ts')).rcopyCommand(),
   },
   {
@@ -48,12 +48,12 @@ export const SUBCOMMANDS: readonly Subcommand[] = [
   },
   {
     name: 'perf',
-    description: 'bandwidth and latency of WRITE, READ, SEND and atomics; speaks to the programs of perftest',
+    description: 'bandwidth and latency of WRITE, READ, SEND and atomics; works with the programs of perftest',
     load: async () => (await import('./perf/main.ts')).perfCommand(),
   },
   {
     name: 'pingpong',
-    description: 'queue pairs that answer each message with one; speaks to the pingpong programs of libibverbs',
+    description: 'queue pairs that answer each message with one; works with the pingpong programs of libibverbs',
     load: async () => (await import('./pingpong/main.ts')).pingpongCommand(),
   },
   {
@@ -78,7 +78,7 @@ export const SUBCOMMANDS: readonly Subcommand[] = [
   },
   {
     name: 'view',
-    description: 'show a capture in the explorer, a page in the browser that asks the network for nothing',
+    description: 'show a capture in the explorer, a page in the browser that loads nothing from the network',
     load: async () => (await import('./explorer/command.ts')).viewCommand(),
   },
   {
@@ -119,13 +119,16 @@ const EXIT_FAILED = 1;
 const EXIT_BAD_COMMAND_LINE = 2;
 
 /** Where the program's own words go; what commands print goes to standard output and standard error. */
-export interface ProgramOutput {
+export interface RoceOutput {
   out(text: string): void;
   err(text: string): void;
 }
 
-/** Runs a command line, without the program's name; resolves with the exit code, or undefined where a command has set its own. */
-export async function runProgram(args: readonly string[], output: ProgramOutput): Promise<number | undefined> {
+/**
+ * Runs a command line, without the program's name; resolves with the exit code, or undefined where a command has set
+ * its own.
+ */
+export async function runProgram(args: readonly string[], output: RoceOutput): Promise<number | undefined> {
   // Drivers do it too; commands that read captures have none.
   installBulkCrc32();
   const program = new Command('roce')
@@ -150,7 +153,7 @@ export async function runProgram(args: readonly string[], output: ProgramOutput)
 }
 
 /** Makes a command and all below it speak and end as the conventions say. */
-function adopt(command: Command, path: string, output: ProgramOutput): void {
+function adopt(command: Command, path: string, output: RoceOutput): void {
   command
     .exitOverride()
     .showSuggestionAfterError(false)
@@ -167,7 +170,7 @@ function oneLine(text: string): string {
 }
 
 /** Says what is left to say. @throws what is a bug */
-function exitCodeFor(error: unknown, path: string, output: ProgramOutput): number {
+function exitCodeFor(error: unknown, path: string, output: RoceOutput): number {
   // commander has said it already; help and version are no error.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_BAD_COMMAND_LINE;
   if (error instanceof RoceError || isSystemError(error)) {

@@ -2,10 +2,10 @@
  * What a command keeps of its device: a pcapng file, a trace, or what it watches by itself. Owns the files.
  */
 import { closeSync, openSync, writeSync } from 'node:fs';
-import { monotonicNs } from '../src/clock.ts';
-import { type LinkFacts, Medium } from '../src/index.ts';
-import type { CaptureSink } from '../src/links/index.ts';
-import { TraceRecorder } from '../src/trace/index.ts';
+import type { LinkFacts } from 'rocev2';
+import { type CaptureSink, monotonicNs } from 'rocev2/node';
+import { Medium } from 'rocev2/packets';
+import { TraceRecorder } from 'rocev2/trace';
 import { CaptureFile } from './capture-file.ts';
 
 export interface RecordingFlags {

@@ -1,10 +1,11 @@
 /**
- * TCP for the tools whose stock counterparts meet over it before their queue pairs speak: the device's own on Ethernet links,
- * where the host is ours, and the kernel's on links that share the kernel's addresses.
+ * TCP for the tools whose stock counterparts meet over it before their queue pairs speak: the device's own on Ethernet
+ * links, where the host is ours, and the kernel's on links that share the kernel's addresses.
  */
 import { createConnection, createServer, type Server, type Socket } from 'node:net';
-import { Device, type IpAddress, Medium, type RdmaDevice, RoceError } from '../src/index.ts';
-import type { RdmaTcp, TcpListener, TcpListenOptions, TcpSocket } from '../src/tcp/index.ts';
+import { Device, type RdmaDevice } from 'rocev2';
+import type { RdmaTcp, TcpListener, TcpListenOptions, TcpSocket } from 'rocev2/host';
+import { type IpAddress, Medium, RoceError } from 'rocev2/packets';
 import { kernelAddress } from './kernel-address.ts';
 
 /**
@@ -170,12 +171,12 @@ function roceErrorOf(error: Error & { readonly code?: string }, who: string): Ro
   const options = { cause: error };
   if (error.code === 'ECONNREFUSED')
     return new RoceError('ERR_ROCE_REJECTED', `${who} refuses the connection`, options);
-  if (error.code === 'EADDRINUSE') return new RoceError('ERR_ROCE_IN_USE', `somebody listens on ${who}`, options);
+  if (error.code === 'EADDRINUSE') return new RoceError('ERR_ROCE_IN_USE', `the address is in use: ${who}`, options);
   if (error.code === 'ETIMEDOUT') return new RoceError('ERR_ROCE_TIMEOUT', `${who} does not answer`, options);
   if (error.code === 'ECONNRESET' || error.code === 'EPIPE')
     return new RoceError('ERR_ROCE_CLOSED', `${who} has reset the connection`, options);
   return new RoceError('ERR_ROCE_ADDRESS', `${who}: ${error.message}`, options);
 }
 
-/** As that of the stack of ours (src/tcp). */
+/** As that of the stack of ours (src/device/host/tcp). */
 const DEFAULT_BACKLOG = 16;

@@ -2,7 +2,8 @@
  * Runs tshark, the dissector that this project is verified with.
  *
  * Owns the command line, the parsing of its output and the question whether it is there. Never interprets a field.
- * Source: manual page of tshark 4.0; `reference/analyzer.md` of the project says what tshark knows of RoCE and what not.
+ * Source: manual page of tshark 4.0; `reference/analyzer.md` of the project says what tshark knows of RoCE and what
+ * not.
  */
 
 import { spawn, spawnSync } from 'node:child_process';
@@ -108,8 +109,8 @@ function run(args: readonly string[]): Promise<string> {
   });
 }
 
-// No name look-ups, the same whatever the user has configured. Payload is not guessed at: random bytes look like some protocol
-// now and then, and a guess that fails is reported as a malformed packet.
+// No name look-ups, the same whatever the user has configured. Payload is not guessed at: random bytes look like some
+// protocol now and then, and a guess that fails is reported as a malformed packet.
 const STEADY_OPTIONS = ['-n', '--disable-protocol', 'rpcordma', '-o', 'infiniband.identify_payload:FALSE'];
 const FIELD_SEPARATOR = '\x01';
 const VALUE_SEPARATOR = '\x02';

@@ -1,15 +1,18 @@
 /**
- * Address handle: where datagrams go, resolved once and named by each work request. It belongs to a protection domain, and
- * only queue pairs of that domain may use it (ref:conformance#QPS-16).
+ * Address handle: where datagrams go, resolved once and named by each work request. It belongs to a protection domain,
+ * and only queue pairs of that domain may use it (ref:conformance#QPS-16).
  */
 import type { ProtectionDomain } from './memory.ts';
-import type { QpPath } from './qp-config.ts';
+import type { QpPath } from './qp-path.ts';
 
 /** An address handle, sans I/O. */
 export class AddressHandle {
   /** Queue pairs of this domain may name it. */
   readonly domain: ProtectionDomain;
-  /** Headers and addresses; the device keeps the MAC address in them right. Absent where the stack runs in another thread. */
+  /**
+   * Headers and addresses; the device keeps the MAC address in them right. Absent where the stack runs in another
+   * thread.
+   */
   readonly path: QpPath | undefined;
   /** True once destroyed: no new work request may name it. */
   destroyed = false;

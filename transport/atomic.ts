@@ -1,16 +1,17 @@
 /**
- * COMPARE SWAP, FETCH ADD and ATOMIC WRITE on 64-bit words of a region. Operands are big-endian on the wire; memory holds them in host
- * order, which this stack fixes as little-endian, the order of nearly every RDMA host (ref:conformance#ATM-01 to ATM-03, ATM-14).
- * An ATOMIC WRITE carries an image of the word, as a WRITE would (rxe:rxe_resp.c#atomic_write_reply). All are atomic with respect to
- * each other; threads that share the memory may see half of one.
+ * COMPARE SWAP, FETCH ADD and ATOMIC WRITE on 64-bit words of a region. Operands are big-endian on the wire; memory
+ * holds them in host order, which this stack fixes as little-endian, the order of nearly every RDMA host
+ * (ref:conformance#ATM-01..ATM-03, ATM-14). An ATOMIC WRITE carries an image of the word, as a WRITE would
+ * (rxe:rxe_resp.c#atomic_write_reply). All are atomic with respect to each other; threads that share the memory may see
+ * half of one.
  */
 import { atomicCompareHi, atomicCompareLo, atomicSwapAddHi, atomicSwapAddLo } from '../packets/atomic-eth.ts';
 import type { Frame } from '../packets/frame.ts';
 import { ATOMIC_ETH_AT, Op, SERVICE_MASK } from '../packets/opcode.ts';
-import type { Executed } from './replay.ts';
+import type { ExecutedRequest } from './replay.ts';
 
 /** Executes the atomic of `frame` on the word at `offset` and leaves the original value in `kept`. */
-export function executeAtomic(frame: Frame, memory: DataView, offset: number, kept: Executed): void {
+export function executeAtomic(frame: Frame, memory: DataView, offset: number, kept: ExecutedRequest): void {
   const at = frame.bthOffset + (ATOMIC_ETH_AT[frame.opcode] as number);
   const lo = memory.getUint32(offset, true);
   const hi = memory.getUint32(offset + 4, true);

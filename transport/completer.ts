@@ -1,7 +1,7 @@
 /**
- * Completer: judges what the peer answers. It knows what has been acknowledged, how many retries are left and when the
- * next one is due; it places READ and atomic answers. It returns an outcome; the queue pair applies it.
- * Rules: ref:rxe#8 (completer), ref:conformance#REQ-08 to REQ-38, RNR-08..RNR-15, ACK-16, ACK-17.
+ * Completer: judges the responses of the peer. It keeps what has been acknowledged, how many retries are left and when
+ * the next one is due, and places the data of READs and atomics. It returns an outcome; the queue pair applies it.
+ * Rules: ref:rxe#8 (completer), ref:conformance#REQ-08..REQ-38, RNR-08..RNR-15, ACK-16, ACK-17.
  */
 import { aethSyndrome } from '../packets/aeth.ts';
 import { atomicAckHi, atomicAckLo } from '../packets/atomic-ack-eth.ts';
@@ -10,12 +10,13 @@ import { AETH_AT, ATOMIC_ACK_ETH_AT, Op, OpFlag, SERVICE_MASK } from '../packets
 import { RNR_TIMER_NS } from '../packets/rnr-timer.ts';
 import { type RequesterInspection, wirePsn } from './inspection.ts';
 import type { QpConfig } from './qp-config.ts';
-import { extendPsn, type SendEntry, type SendQueue } from './send-queue.ts';
+import type { SendEntry } from './send-entry.ts';
+import { extendPsn, type SendQueue } from './send-queue.ts';
 import { WcStatus, WrOpcode } from './work.ts';
 
-/** What a response asks the queue pair to do, after acknowledging everything before `ackedTo`. */
-export const Outcome = {
-  /** Nothing new: old, ghost, or not understood. */
+/** What follows from a response, after everything before `ackedTo` is acknowledged. */
+export const ResponseOutcome = {
+  /** Nothing new: an old or ghost response, or a reserved syndrome. */
   Ignore: 0,
   Advance: 1,
   /** Send again from `resumePsn`. */
@@ -25,7 +26,7 @@ export const Outcome = {
   /** The request that holds `ackedTo` failed with `status`. */
   Fatal: 4,
 } as const;
-export type Outcome = (typeof Outcome)[keyof typeof Outcome];
+export type ResponseOutcome = (typeof ResponseOutcome)[keyof typeof ResponseOutcome];
 
 const SYNDROME_KIND = 0xe0;
 const KIND_ACK = 0x00;
@@ -39,7 +40,7 @@ export class Completer {
   rnrRetriesLeft = 0;
   /** When the oldest packet counts as lost, or the RNR wait ends; Infinity while nothing is outstanding. */
   deadline = Number.POSITIVE_INFINITY;
-  /** The peer asked us to wait: nothing is sent before `deadline`. */
+  /** After an RNR NAK: nothing is sent before `deadline`. */
   rnrWaiting = false;
 
   /** Results of the last `handle`. */
@@ -48,10 +49,10 @@ export class Completer {
   waitNs = 0;
   status: WcStatus = WcStatus.Success;
 
-  /** A NAK made us go back and nothing was acknowledged since: further NAKs are echoes of the same loss. */
+  /** Retransmitting after a NAK, and nothing was acknowledged since: further NAKs report the same loss. */
   #retrying = false;
-  /** Every request before this position needs no answer; moves only forward. */
-  #answerHint = 0;
+  /** No request before this position lacks a response; moves only forward. */
+  #unansweredHint = 0;
   #retryCnt = 0;
   #rnrRetry = 0;
 
@@ -59,14 +60,14 @@ export class Completer {
     this.una = startingPsn;
     this.ackedTo = startingPsn;
     this.#retrying = false;
-    this.#answerHint = 0;
+    this.#unansweredHint = 0;
     this.#retryCnt = retriesOf(config);
     this.#rnrRetry = config.rnrRetry;
     this.stopTimers();
     this.#refill();
   }
 
-  /** Takes new retry limits, or the old ones from the start. */
+  /** Takes new retry limits, or starts the old ones again. */
   limit(config: QpConfig): void {
     this.#retryCnt = retriesOf(config);
     this.#rnrRetry = config.rnrRetry;
@@ -79,7 +80,7 @@ export class Completer {
     this.rnrWaiting = false;
   }
 
-  /** A packet that wants an acknowledge has left. */
+  /** A packet that is to be acknowledged was sent. */
   sent(now: number, config: QpConfig): void {
     if (this.deadline === Number.POSITIVE_INFINITY) this.deadline = now + config.ackTimeoutNs;
   }
@@ -94,16 +95,16 @@ export class Completer {
   }
 
   /**
-   * The queue pair goes back, which costs a retry; the timer starts again with the first packet sent. After a timeout (`told` false) a NAK is no
-   * echo: what is lost of the packets that go out again is to be heard of.
+   * Retransmission begins, which costs a retry; the timer starts again with the first packet sent. After a timeout
+   * (`afterNak` false) the next NAK counts: it reports a loss among the packets sent again.
    */
-  wentBack(told: boolean): void {
-    this.#retrying = told;
+  beginRetry(afterNak: boolean): void {
+    this.#retrying = afterNak;
     this.retriesLeft -= 1;
     this.deadline = Number.POSITIVE_INFINITY;
   }
 
-  /** Only `rnrRetry` 7 retries for ever. */
+  /** Only `rnrRetry` 7 retries infinitely. */
   beginRnrWait(now: number): void {
     if (this.#rnrRetry !== 7) this.rnrRetriesLeft -= 1;
     this.deadline = now + this.waitNs;
@@ -111,26 +112,26 @@ export class Completer {
   }
 
   /** The deadline has come: an RNR wait is over, or the oldest unacknowledged packet is retried or given up. */
-  timeout(): Outcome {
+  timeout(): ResponseOutcome {
     this.ackedTo = this.una;
     if (this.rnrWaiting) {
       this.stopTimers();
-      return Outcome.Ignore;
+      return ResponseOutcome.Ignore;
     }
     return this.#retry(this.una);
   }
 
-  /** Judges one response. `sentPsn` is the first PSN never sent: answers to it or beyond are ghosts. */
-  handle(frame: Frame, queue: SendQueue, sentPsn: number, config: QpConfig): Outcome {
+  /** Judges one response. `sentPsn` is the first PSN never sent: responses to it or beyond are ghosts. */
+  handle(frame: Frame, queue: SendQueue, sentPsn: number, config: QpConfig): ResponseOutcome {
     this.ackedTo = this.una;
     const psn = extendPsn(frame.psn, this.una);
-    if (psn < this.una || psn >= sentPsn) return Outcome.Ignore;
-    const waiting = this.#waiting(queue);
+    if (psn < this.una || psn >= sentPsn) return ResponseOutcome.Ignore;
+    const waiting = this.#oldestUnanswered(queue);
     if ((frame.flags & OpFlag.Ack) !== 0) {
       const syndrome = aethSyndrome(frame.view, frame.bthOffset + (AETH_AT[frame.opcode] as number));
       return this.#acknowledge(psn, syndrome, waiting);
     }
-    return this.#answer(psn, frame, waiting, config);
+    return this.#response(psn, frame, waiting, config);
   }
 
   /** Its part of what a queue pair shows. */
@@ -139,103 +140,106 @@ export class Completer {
     return { unackedPsn: wirePsn(una), retriesLeft, rnrRetriesLeft, rnrWaiting };
   }
 
-  #acknowledge(psn: number, syndrome: number, waiting: SendEntry | undefined): Outcome {
-    // What an acknowledge cannot reach: a READ or atomic is acknowledged by its answer alone.
+  #acknowledge(psn: number, syndrome: number, waiting: SendEntry | undefined): ResponseOutcome {
+    // An ACK acknowledges nothing from here on: READs and atomics are acknowledged by their responses alone.
     const limit = waiting === undefined ? Number.POSITIVE_INFINITY : waiting.firstPsn + waiting.answered;
     switch (syndrome & SYNDROME_KIND) {
       case KIND_ACK:
         if (psn < limit) return this.#advanceTo(psn + 1);
         this.#advanceTo(limit);
-        // An unsolicited ACK inside an open READ says nothing of its data; one beyond it implies that answers were lost.
+        // An unsolicited ACK inside an open READ acknowledges none of its data; one beyond it implies that responses
+        // were lost.
         if (waiting !== undefined && psn > waiting.lastPsn) return this.#impliedNak(limit);
-        return this.ackedTo > this.una ? Outcome.Advance : Outcome.Ignore;
+        return this.ackedTo > this.una ? ResponseOutcome.Advance : ResponseOutcome.Ignore;
       case KIND_RNR:
         this.#advanceTo(Math.min(psn, limit));
         return psn > limit ? this.#impliedNak(limit) : this.#notReady(psn, syndrome & 0x1f);
       case KIND_NAK:
         return this.#nak(psn, syndrome, limit);
       default:
-        return Outcome.Ignore;
+        return ResponseOutcome.Ignore;
     }
   }
 
-  #nak(psn: number, syndrome: number, limit: number): Outcome {
+  #nak(psn: number, syndrome: number, limit: number): ResponseOutcome {
     const status = NAK_STATUS[syndrome & 0x1f];
-    if (status === undefined) return Outcome.Ignore;
+    if (status === undefined) return ResponseOutcome.Ignore;
     this.#advanceTo(Math.min(psn, limit));
     if (status === WcStatus.Success || psn > limit) return this.#impliedNak(Math.min(psn, limit));
     this.status = status;
-    return Outcome.Fatal;
+    return ResponseOutcome.Fatal;
   }
 
-  #notReady(psn: number, code: number): Outcome {
-    if (this.rnrWaiting && this.ackedTo === this.una) return Outcome.Ignore;
+  #notReady(psn: number, code: number): ResponseOutcome {
+    if (this.rnrWaiting && this.ackedTo === this.una) return ResponseOutcome.Ignore;
     const left = this.ackedTo > this.una ? this.#rnrRetry : this.rnrRetriesLeft;
     if (left === 0) {
       this.status = WcStatus.RnrRetryExcErr;
-      return Outcome.Fatal;
+      return ResponseOutcome.Fatal;
     }
     this.resumePsn = psn;
     this.waitNs = RNR_TIMER_NS[code] as number;
-    return Outcome.Rnr;
+    return ResponseOutcome.Rnr;
   }
 
   /**
-   * A sequence NAK, spoken or implied. Ignored while an earlier one is still being acted upon, and during an RNR wait:
-   * rdma_rxe sends one for the packet behind the refused one (ref:conformance#RNR-06, RNR-13).
+   * A sequence NAK, explicit or implied. Ignored while an earlier one is still being acted upon, and during an RNR
+   * wait: rdma_rxe sends one for the packet behind the refused one (ref:conformance#RNR-06, RNR-13).
    */
-  #impliedNak(from: number): Outcome {
+  #impliedNak(from: number): ResponseOutcome {
     const acting = this.#retrying || this.rnrWaiting;
-    return acting && this.ackedTo === this.una ? Outcome.Ignore : this.#retry(from);
+    return acting && this.ackedTo === this.una ? ResponseOutcome.Ignore : this.#retry(from);
   }
 
   /** Progress refills the retry counter before this retry is taken from it (ref:conformance#REQ-23). */
-  #retry(from: number): Outcome {
+  #retry(from: number): ResponseOutcome {
     const left = this.ackedTo > this.una ? this.#retryCnt : this.retriesLeft;
     if (left === 0) {
       this.status = WcStatus.RetryExcErr;
-      return Outcome.Fatal;
+      return ResponseOutcome.Fatal;
     }
     this.resumePsn = from;
-    return Outcome.Retry;
+    return ResponseOutcome.Retry;
   }
 
   /** READ RESPONSE or ATOMIC ACKNOWLEDGE. */
-  #answer(psn: number, frame: Frame, waiting: SendEntry | undefined, config: QpConfig): Outcome {
+  #response(psn: number, frame: Frame, waiting: SendEntry | undefined, config: QpConfig): ResponseOutcome {
     const expected = waiting === undefined ? Number.POSITIVE_INFINITY : waiting.firstPsn + waiting.answered;
-    if (waiting === undefined || psn < expected) return this.#misplaced(psn);
-    // Whoever answers this request has executed all requests before it (ref:conformance#RD-17).
+    if (waiting === undefined || psn < expected) return this.#unexpectedResponse(psn);
+    // A responder that answers this request has executed all requests before it (ref:conformance#RD-17).
     this.#advanceTo(expected);
     if (psn > expected) {
       const inside = psn <= waiting.lastPsn && config.profile.readGap.value === 'at-timeout';
       return inside ? this.#advanceTo(expected) : this.#impliedNak(expected);
     }
-    this.status = take(frame, waiting, config);
-    if (this.status !== WcStatus.Success) return Outcome.Fatal;
+    this.status = placeResponse(frame, waiting, config);
+    if (this.status !== WcStatus.Success) return ResponseOutcome.Fatal;
     waiting.answered += 1;
     return this.#advanceTo(expected + 1);
   }
 
-  /** Data for a SEND or WRITE: a bad response when its turn has come, else nothing (ref:conformance#REQ-31). */
-  #misplaced(psn: number): Outcome {
-    if (psn !== this.una) return Outcome.Ignore;
+  /**
+   * Data for a SEND or WRITE: a bad response at the oldest unacknowledged PSN, else ignored (ref:conformance#REQ-31).
+   */
+  #unexpectedResponse(psn: number): ResponseOutcome {
+    if (psn !== this.una) return ResponseOutcome.Ignore;
     this.status = WcStatus.BadRespErr;
-    return Outcome.Fatal;
+    return ResponseOutcome.Fatal;
   }
 
-  #advanceTo(psn: number): Outcome {
+  #advanceTo(psn: number): ResponseOutcome {
     if (psn > this.ackedTo) this.ackedTo = psn;
-    return this.ackedTo > this.una ? Outcome.Advance : Outcome.Ignore;
+    return this.ackedTo > this.una ? ResponseOutcome.Advance : ResponseOutcome.Ignore;
   }
 
-  /** The oldest started request that lacks answers. */
-  #waiting(queue: SendQueue): SendEntry | undefined {
-    if (this.#answerHint < queue.head) this.#answerHint = queue.head;
-    while (this.#answerHint < queue.tail) {
-      const entry = queue.at(this.#answerHint);
+  /** The oldest started request that lacks responses. */
+  #oldestUnanswered(queue: SendQueue): SendEntry | undefined {
+    if (this.#unansweredHint < queue.head) this.#unansweredHint = queue.head;
+    while (this.#unansweredHint < queue.tail) {
+      const entry = queue.at(this.#unansweredHint);
       if (!entry.started) return undefined;
-      if (entry.wantsAnswer && entry.firstPsn + entry.answered <= entry.lastPsn) return entry;
-      this.#answerHint += 1;
+      if (entry.expectsResponse && entry.firstPsn + entry.answered <= entry.lastPsn) return entry;
+      this.#unansweredHint += 1;
     }
     return undefined;
   }
@@ -246,7 +250,7 @@ export class Completer {
   }
 }
 
-/** Retries after a timeout or a sequence NAK, as the kind of peer counts them. */
+/** Retries after a timeout or a sequence NAK, as the peer profile counts them. */
 function retriesOf({ retryCnt, profile }: QpConfig): number {
   return retryCnt === 7 && profile.retryCnt7.value === 'for-ever' ? Number.POSITIVE_INFINITY : retryCnt;
 }
@@ -269,19 +273,19 @@ function hasGoodSyndrome(frame: Frame): boolean {
   return at < 0 || (aethSyndrome(frame.view, frame.bthOffset + at) & SYNDROME_KIND) === KIND_ACK;
 }
 
-/** Takes what the answer of `entry` brings, if it brings anything. */
-function take(frame: Frame, entry: SendEntry, config: QpConfig): WcStatus {
+/** Checks the response of `entry`, and places the data that it carries. */
+function placeResponse(frame: Frame, entry: SendEntry, config: QpConfig): WcStatus {
   if (entry.isAtomic) return placeAtomic(frame, entry, config);
-  return entry.brings ? placeRead(frame, entry, config) : takeEmpty(frame);
+  return entry.returnsData ? placeRead(frame, entry, config) : checkEmptyResponse(frame);
 }
 
-/** FLUSH and ATOMIC WRITE are answered by a READ response that is empty (ref:conformance#MPE-02). */
-function takeEmpty(frame: Frame): WcStatus {
+/** FLUSH and ATOMIC WRITE are answered by an empty READ response (ref:conformance#MPE-02). */
+function checkEmptyResponse(frame: Frame): WcStatus {
   if (operationOf(frame) !== Op.ReadResponseOnly || !hasGoodSyndrome(frame)) return WcStatus.BadRespErr;
   return frame.payloadLength === 0 ? WcStatus.Success : WcStatus.LocLenErr;
 }
 
-/** Copies one READ response into the sink; never a byte more than was asked for. */
+/** Copies one READ response into the sink; never a byte more than was requested. */
 function placeRead(frame: Frame, entry: SendEntry, config: QpConfig): WcStatus {
   const done = entry.answered * config.mtu;
   const left = entry.length - done;
@@ -298,21 +302,16 @@ function placeRead(frame: Frame, entry: SendEntry, config: QpConfig): WcStatus {
   return WcStatus.Success;
 }
 
-const ATOMIC_RESULT = new Uint8Array(8);
-const ATOMIC_RESULT_VIEW = new DataView(ATOMIC_RESULT.buffer);
-
 /** Stores the original value in host order, which is little-endian here (ref:conformance#ATM-14). */
 function placeAtomic(frame: Frame, entry: SendEntry, config: QpConfig): WcStatus {
   if (operationOf(frame) !== Op.AtomicAcknowledge || !hasGoodSyndrome(frame)) return WcStatus.BadRespErr;
   if (!entry.segments.accessible(config.pd, true)) return WcStatus.LocProtErr;
   const at = frame.bthOffset + (ATOMIC_ACK_ETH_AT[frame.opcode] as number);
-  ATOMIC_RESULT_VIEW.setUint32(0, atomicAckLo(frame.view, at), true);
-  ATOMIC_RESULT_VIEW.setUint32(4, atomicAckHi(frame.view, at), true);
-  entry.segments.scatter(0, ATOMIC_RESULT, 0, 8);
+  entry.segments.scatter64(atomicAckHi(frame.view, at), atomicAckLo(frame.view, at));
   return WcStatus.Success;
 }
 
-/** The message bytes a completed request reports: what a READ or atomic brought in. */
+/** The message bytes a completed request reports: what a READ or atomic returned. */
 export function completedBytes(entry: SendEntry): number {
   return entry.opcode === WrOpcode.RdmaRead || entry.isAtomic ? entry.length : 0;
 }

@@ -1,14 +1,15 @@
 /**
- * Completion queue: where finished work waits for the application. Bounded; entries are reused. An overflow loses nothing
- * silently: the queue is marked overrun for good, which verbs tell as an asynchronous CQ error, and keeps what had fitted.
- * Resizing and arming: ibv_resize_cq(3), ibv_req_notify_cq(3).
+ * Completion queue: where finished work waits for the application. Bounded; entries are reused. An overflow loses
+ * nothing silently: the queue is marked overrun for good, which verbs report as an asynchronous CQ error, and keeps
+ * what had fitted. Resizing and arming: ibv_resize_cq(3), ibv_req_notify_cq(3).
  */
 import { RoceError } from '../packets/errors.ts';
-import { Pool, Ring } from './ring.ts';
+import { TransportPools } from './pools.ts';
+import { Ring } from './ring.ts';
 import type { QpTrace } from './trace.ts';
-import { type WcStatus, WorkCompletion } from './work.ts';
+import type { WcStatus, WorkCompletion } from './work.ts';
 
-/** What a completion queue is armed for, and what has come of it: one-shot, each by itself. */
+/** What a completion queue is armed for, and which notifications have come: one-shot, each by itself. */
 export const Notification = {
   /** Nothing. */
   None: 0,
@@ -19,26 +20,27 @@ export const Notification = {
 } as const;
 const BOTH = Notification.Solicited | Notification.Any;
 
-const ENTRIES = new Pool(() => new WorkCompletion());
-
 /** A completion queue, sans I/O. */
 export class CompletionQueue {
   /** Set when a completion found no room; the queue then takes no more, and its queue pairs are to be torn down. */
   overrun = false;
   /** Queue pairs that complete into this queue. */
   users = 0;
-  /** Who watches completions; absent: nobody. */
+  /** Receives every completion. */
   trace: QpTrace | undefined = undefined;
   readonly #ring: Ring<WorkCompletion>;
   readonly #notified: CompletionQueue[];
-  /** Bit sets of `Notification`: asked for, and come since the last look. */
+  /** Bit sets of `Notification`: requested, and come since the last poll. */
   #armed: number = Notification.None;
   #fired: number = Notification.None;
 
-  /** `notified` is the list this queue adds itself to when it was armed and a completion arrives, and when it overruns. */
-  constructor(capacity: number, notified: CompletionQueue[]) {
+  /**
+   * `notified` is the list this queue adds itself to when it was armed and a completion arrives, and when it overruns.
+   * `pools`: those of the device.
+   */
+  constructor(capacity: number, notified: CompletionQueue[], { completions } = new TransportPools()) {
     checkCapacity(capacity);
-    this.#ring = new Ring(capacity, ENTRIES);
+    this.#ring = new Ring(capacity, completions);
     this.#notified = notified;
   }
 
@@ -94,8 +96,8 @@ export class CompletionQueue {
   }
 
   /**
-   * A new entry, filled but for what only some receives have (immediate data, invalidated key, solicited), or undefined on
-   * overrun. Followed by `pushed`.
+   * A new entry, filled but for what only some receives have (immediate data, invalidated key, solicited), or undefined
+   * on overrun. Followed by `pushed`.
    */
   push(qpn: number, wrId: number, status: WcStatus, opcode: number, byteLen: number): WorkCompletion | undefined {
     if (this.overrun || this.#ring.full) {
@@ -107,7 +109,7 @@ export class CompletionQueue {
     return wc;
   }
 
-  /** The entry is complete: notifies whoever armed the queue for it. */
+  /** The entry is complete: notifies if the queue is armed for it. */
   pushed(wc: WorkCompletion): void {
     this.trace?.completed(wc);
     if (this.#armed === Notification.None) return;

@@ -1,13 +1,13 @@
 /**
- * Counters of a port. The first group carries the names of rdma_rxe's hw_counters in camel case (ref:rxe#12); the second
- * has one counter for every cause for which something of the peer is dropped, so that nothing vanishes unseen.
+ * Counters of a port. The first group carries the names of rdma_rxe's hw_counters in camel case (ref:rxe#12); the
+ * second has one counter for every cause for which something of the peer is dropped, so that every drop is counted.
  */
 export class PortCounters {
   /** RoCE packets sent. */
   sentPkts = 0;
   /** RoCE packets received that are whole and have a queue pair. */
   rcvdPkts = 0;
-  /** Requests at an old PSN: repeated, answered again, not executed. */
+  /** Requests at an old PSN: duplicates: answered again, not executed. */
   duplicateRequest = 0;
   /** Sequence NAKs sent. */
   outOfSeqRequest = 0;
@@ -38,7 +38,7 @@ export class PortCounters {
 
   /** Requests refused with NAK 0x61, 0x62 or 0x63. */
   refusedRequest = 0;
-  /** Requests dropped without a word: behind a gap that was NAKed, or repetitions nobody remembers. */
+  /** Requests dropped without a reply: behind a gap that was NAKed, or repetitions that are not remembered any more. */
   droppedRequest = 0;
   /** Responses that acknowledge nothing new: old, beyond what was sent, or reserved. */
   ignoredResponse = 0;

@@ -1,14 +1,15 @@
 /**
- * End-to-end credits: how a responder tells how many receives it has, in five bits of an acknowledge, and how far a requester
+ * End-to-end credits: how a responder advertises its receives, in five bits of an ACK, and how far a requester
  * may go with them. Owns the code table and the limit sequence number; never looks at a packet.
  *
- * Messages are counted: the first of a connection is number 1. An acknowledge with MSN m and credits c says that message m + c
+ * Messages are counted: the first of a connection is number 1. An ACK with MSN m and credits c means that message m + c
  * finds a receive if all messages consume one. One that consumes none moves the limit on by itself.
- * Rules: ref:conformance#ACK-10 to ACK-12, C.4; rxe never gives credits; rdmavt:rc.c#rvt_get_credit, qib:qib_rc.c#qib_make_rc_req.
+ * Rules: ref:conformance#ACK-10..ACK-12, C.4; rxe never gives credits; rdmavt:rc.c#rvt_get_credit,
+ * qib:qib_rc.c#qib_make_rc_req.
  */
 import { psnDiff } from '../packets/psn.ts';
 
-/** The code that says: credits are not used. */
+/** The code for: credits are not used. */
 export const NO_CREDITS = 0x1f;
 const MAX_CODE = 0x1e;
 
@@ -29,9 +30,9 @@ export function creditCode(receives: number): number {
   return code < MAX_CODE && receives >= (CREDITS[code + 1] as number) ? code + 1 : code;
 }
 
-/** What a requester knows of the receives of its peer. */
+/** How many receives of its peer a requester may rely on. */
 export class CreditLimit {
-  /** False until the peer is said to give credits, and again when it says that it does not. */
+  /** False until the peer gives credits, and again when it stops giving them. */
   limited = false;
   /** Number of the newest message that is sure to find a receive, counted up without wrapping. */
   lsn = 0;
@@ -43,11 +44,11 @@ export class CreditLimit {
   }
 
   /** A message that takes no receive is sent for the first time. */
-  passed(): void {
+  sentWithoutReceive(): void {
     this.lsn += 1;
   }
 
-  /** A positive acknowledge with this MSN (24 bits) and credit code; true when more may be sent than before. */
+  /** A positive ACK with this MSN (24 bits) and credit code; true when more may be sent than before. */
   granted(msn: number, code: number): boolean {
     if (!this.limited) return false;
     if (code > MAX_CODE) {

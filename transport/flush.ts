@@ -1,7 +1,8 @@
 /**
- * FLUSH: which placement types and selectivity levels there are, whether a peer's FLUSH may be executed, and its execution. Requests
- * of a queue pair are executed in order, so a FLUSH finds every earlier WRITE in memory, and our memory is visible to everybody at
- * once: global visibility asks nothing more. Persistence is what a region's owner makes of it (`RegionOptions.persistent`).
+ * FLUSH: which placement types and selectivity levels there are, whether a peer's FLUSH may be executed, and its
+ * execution. Requests of a queue pair are executed in order, so a FLUSH finds every earlier WRITE in memory, and our
+ * memory is visible at once: global visibility needs nothing more. Persistence is what a region's owner
+ * makes of it (`RegionOptions.persistent`).
  *
  * Rules: ref:wire#6, ref:conformance#MPE-01 to MPE-06, MPE-16; rxe:rxe_resp.c#check_rkey, #process_flush.
  */
@@ -16,7 +17,7 @@ import { Verdict } from './verdict.ts';
 import { FlushLevel, FlushType } from './work.ts';
 import type { RemoteTarget } from './write-slot.ts';
 
-/** Opens what the FLUSH of `frame` names, or says why not. A key is needed even for no bytes (MPE-03). */
+/** Opens what the FLUSH of `frame` names, or returns why not. A key is needed even for no bytes (MPE-03). */
 export function checkFlush(frame: Frame, target: RemoteTarget, config: QpConfig): Verdict {
   const { view, bthOffset, opcode } = frame;
   const feth = bthOffset + (FETH_AT[opcode] as number);
@@ -32,7 +33,10 @@ export function checkFlush(frame: Frame, target: RemoteTarget, config: QpConfig)
   return target.open(key, rethVaHi(view, reth), rethVaLo(view, reth), length, access, config);
 }
 
-/** Executes the FLUSH of `frame`, which `checkFlush` has accepted. Through a window, the whole of it is the whole there is. */
+/**
+ * Executes the FLUSH of `frame`, which `checkFlush` has accepted. Through a window, the whole of it is the whole there
+ * is.
+ */
 export function executeFlush(frame: Frame, { grant, offset }: RemoteTarget): void {
   const { view, bthOffset, opcode } = frame;
   const feth = bthOffset + (FETH_AT[opcode] as number);

@@ -1,9 +1,11 @@
 /**
- * What one key opens, once: these bytes under these addresses, for this protection domain, with these rights. A grant that has
- * ended never comes back to life: a region that is registered anew, or a window that is bound anew, gets a new one. So whoever keeps
- * a grant over several packets has only to look at `valid`. Bounds are checked here and cannot wrap (ref:hostile#3: subtract form).
+ * What one key opens, once: these bytes under these addresses, for this protection domain, with these rights. A grant
+ * that has ended stays ended: a region that is registered anew, or a window that is bound anew, gets a new one. So code
+ * that keeps a grant over several packets has only to check `valid`. Bounds are checked here and cannot wrap
+ * (ref:hostile#3: subtract form).
  */
-import type { ProtectionDomain } from './memory.ts';
+import type { ProtectionDomain } from './protection-domain.ts';
+import { copyBytes, isShared, Stage, WORTH_STAGING } from './shared-copy.ts';
 
 /** What makes up a grant beside its memory. */
 export interface GrantTerms {
@@ -13,15 +15,21 @@ export interface GrantTerms {
   readonly access: number;
   /** Virtual address of the first byte. */
   readonly iova: bigint;
-  /** The only queue pair that may use the key, 0 for every one of the domain (memory windows of type 2B are bound to one). */
+  /**
+   * The only queue pair that may use the key, 0 for every one of the domain (memory windows of type 2B are bound to
+   * one).
+   */
   readonly qpn?: number;
   /** Makes bytes durable; offsets count from `base`. */
   readonly persistent?: Persist | undefined;
-  /** Offset of the first byte in the region that `persistent` knows; default 0. */
+  /** Offset of the first byte in the region that `persistent` is called for; default 0. */
   readonly base?: number;
 }
 
-/** Makes `length` bytes at `offset` of a region durable; called while a FLUSH for persistence is executed, before it is answered. */
+/**
+ * Makes `length` bytes at `offset` of a region durable; called while a FLUSH for persistence is executed, before it is
+ * answered.
+ */
 export type Persist = (offset: number, length: number) => void;
 
 /** What one key opens: bytes, addresses, rights. */
@@ -48,6 +56,8 @@ export class Grant {
   readonly #iovaLo: number;
   readonly #persistent: Persist | undefined;
   readonly #base: number;
+  /** For copies, where threads share the memory. */
+  readonly #stage: Stage | undefined;
 
   /** Called by `MemoryRegion` and `KeyTable`, which have checked every argument. */
   constructor(pd: ProtectionDomain, bytes: Uint8Array, terms: GrantTerms) {
@@ -63,6 +73,7 @@ export class Grant {
     this.#iovaLo = Number(terms.iova & 0xff_ff_ff_ffn);
     this.#persistent = terms.persistent;
     this.#base = terms.base ?? 0;
+    this.#stage = isShared(bytes) ? new Stage() : undefined;
   }
 
   /**
@@ -79,7 +90,21 @@ export class Grant {
     return offset >= 0 && offset <= this.length && length >= 0 && length <= this.length - offset;
   }
 
-  /** Makes bytes durable that lie inside; `Access.FlushPersistent` says that there is a way. */
+  /** Copies `length` bytes at `offset`, which lie inside, to byte `toAt` of `to`. */
+  copyOut(offset: number, to: Uint8Array, toAt: number, length: number): void {
+    if (this.#stage === undefined || length < WORTH_STAGING || isShared(to))
+      copyBytes(to, toAt, this.bytes, offset, length);
+    else this.#stage.copy(to, toAt, this.bytes, offset, length, true);
+  }
+
+  /** Copies `length` bytes at byte `fromAt` of `from` to `offset`, where they must fit. */
+  copyIn(offset: number, from: Uint8Array, fromAt: number, length: number): void {
+    if (this.#stage === undefined || length < WORTH_STAGING || isShared(from))
+      copyBytes(this.bytes, offset, from, fromAt, length);
+    else this.#stage.copy(this.bytes, offset, from, fromAt, length, false);
+  }
+
+  /** Makes bytes durable that lie inside; `Access.FlushPersistent` requires that the region has a way. */
   persist(offset: number, length: number): void {
     this.#persistent?.(this.#base + offset, length);
   }

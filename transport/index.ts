@@ -11,15 +11,28 @@ export * from './completion-queue.ts';
 export * from './congestion/index.ts';
 export * from './counters.ts';
 export type { Grant, GrantTerms, Persist } from './grant.ts';
-export { type BindTerms, type FastTerms, KeyTable, type KeyUser } from './key-table.ts';
+export type {
+  QpInspection,
+  ReceiveInspection,
+  ReplayInspection,
+  ReplyInspection,
+  RequesterInspection,
+  ResponderInspection,
+  SendInspection,
+} from './inspection.ts';
+export { type BindTerms, type FastTerms, type KeyHolder, KeyTable, type KeyUser } from './key-table.ts';
 export * from './memory.ts';
 export { DEFAULT_PEER_PROFILE, PEER_PROFILES, type PeerProfile, peerProfile, type Sourced } from './peer-profile.ts';
+export { TransportPools } from './pools.ts';
 export { MigState, type QpAttributes } from './qp-attributes.ts';
 export type { QpCapabilities } from './qp-capabilities.ts';
-export type { QpConfig, QpCongestion, QpIdentity, QpPath } from './qp-config.ts';
-export { QP_STATE_NAMES, QpState } from './qp-state.ts';
+export type { QpConfig, QpSettings } from './qp-config.ts';
+export type { QpEvent, QpSignal } from './qp-event.ts';
+export type { QpCongestion, QpIdentity } from './qp-identity.ts';
+export type { QpPath } from './qp-path.ts';
+export { canModify, QP_STATE_NAMES, QpState } from './qp-state.ts';
 export { QpType } from './qp-type.ts';
-export { type QpEvent, type QpSignal, QueuePair } from './queue-pair.ts';
+export { QueuePair } from './queue-pair.ts';
 export type { Random } from './random.ts';
 export { RcQueuePair } from './rc-queue-pair.ts';
 export { MAX_MESSAGE_BYTES } from './send-queue.ts';
@@ -28,6 +41,7 @@ export { ackTimeoutNs } from './timers.ts';
 export type { QpTrace, RequestJudgement, RetryTrigger } from './trace.ts';
 export { UcQueuePair } from './uc-queue-pair.ts';
 export { UdQueuePair } from './ud-queue-pair.ts';
+export { UnreliableQueuePair } from './unreliable-queue-pair.ts';
 export * from './work.ts';
-export { XrcDomain } from './xrc-domain.ts';
+export { XrcDomain, type XrcReceiveQueue } from './xrc-domain.ts';
 export { XrcInitiator, XrcTarget } from './xrc-queue-pair.ts';

@@ -1,18 +1,19 @@
 /**
- * All keys of a device: which grant a key opens, and everything that changes that (registration, fast registration, binding of
- * windows, invalidation). A key is a random 24-bit index, which stays with its region or window for life, and an 8-bit variant,
- * which moves on with every registration or is the caller's. One lookup finds what a key opens, whether region or window.
+ * All keys of a device: which grant a key opens, and everything that changes that (registration, fast registration,
+ * binding of windows, invalidation). A key is a random 24-bit index, which stays with its region or window for life,
+ * and an 8-bit variant, which moves on with every registration or is the caller's. One lookup finds what a key opens,
+ * whether region or window.
  *
- * Rules: rxe:rxe_mr.c#rxe_invalidate_mr, #rxe_reg_fast_mr, #rxe_dereg_mr; rxe:rxe_mw.c#rxe_check_bind_mw, #rxe_invalidate_mw,
- * ref:conformance#KEY-05 to KEY-20. A bound window may be invalidated through its own queue pair only (KEY-10).
+ * Rules: rxe:rxe_mr.c#rxe_invalidate_mr, #rxe_reg_fast_mr, #rxe_dereg_mr; rxe:rxe_mw.c#rxe_check_bind_mw,
+ * #rxe_invalidate_mw; ref:conformance#KEY-05 to KEY-20. A bound window may be invalidated through its own queue pair
+ * only (KEY-10).
  */
 import { invariant, RoceError } from '../packets/errors.ts';
 import { Grant } from './grant.ts';
 import { Access, MemoryRegion, type MemoryWindow, type ProtectionDomain, type RegionOptions } from './memory.ts';
 import type { Random } from './random.ts';
-import { noteMemory } from './shared-copy.ts';
 
-/** What BIND MW asks for. */
+/** The terms of a BIND MW. */
 export interface BindTerms {
   /** The window, not bound. */
   readonly mw: MemoryWindow;
@@ -28,7 +29,7 @@ export interface BindTerms {
   readonly rkey: number;
 }
 
-/** What REG MR asks for. */
+/** The terms of a REG MR. */
 export interface FastTerms {
   /** The region, without memory. */
   readonly mr: MemoryRegion;
@@ -42,12 +43,18 @@ export interface FastTerms {
   readonly key: number;
 }
 
-/** Who invalidates, binds or registers: a queue pair by number, and its domain. */
+/** A queue pair that invalidates, binds or registers: its number, and its domain. */
 export interface KeyUser {
   /** Its number, 24 bits. */
   readonly qpn: number;
   /** Its domain. */
   readonly pd: ProtectionDomain;
+}
+
+/** A queue pair whose peer names keys of its device. */
+export interface KeyHolder extends KeyUser {
+  /** The keys. */
+  readonly keys: KeyTable;
 }
 
 /** The keys of one device. */
@@ -72,7 +79,10 @@ export class KeyTable {
     return this.#regions.size;
   }
 
-  /** What a key opens for queue pair `qpn` of `pd` with every right in `access`, or undefined; causes are not told apart on the wire. */
+  /**
+   * What a key opens for queue pair `qpn` of `pd` with every right in `access`, or undefined; causes are not
+   * distinguished on the wire.
+   */
   find(key: number, pd: ProtectionDomain, access: number, qpn: number): Grant | undefined {
     const grant = this.#grants.get(key >>> 8);
     if (grant === undefined || grant.key !== key || !grant.valid || grant.pd !== pd) return undefined;
@@ -80,14 +90,16 @@ export class KeyTable {
     return grant;
   }
 
-  // What an application asks for.
+  // Called for the application.
 
-  /** Registers `bytes` (shared, not copied). Throws ERR_ROCE_ARGUMENT for bad access or address, ERR_ROCE_LIMIT when full. */
+  /**
+   * Registers `bytes` (shared, not copied). Throws ERR_ROCE_ARGUMENT for bad access or address, ERR_ROCE_LIMIT when
+   * full.
+   */
   register(pd: ProtectionDomain, bytes: Uint8Array, options: RegionOptions): MemoryRegion {
     checkRegistration(options.access, options.iova, bytes.byteLength);
     if ((options.access & Access.FlushPersistent) !== 0 && options.persistent === undefined)
       throw new RoceError('ERR_ROCE_ARGUMENT', 'a region that nothing can make durable has no persistent flush access');
-    noteMemory(bytes);
     return this.#add(new MemoryRegion(pd, bytes, this.#freshKey(this.#regions.size, 'regions'), options));
   }
 
@@ -108,8 +120,8 @@ export class KeyTable {
     if (region.windows > 0)
       throw new RoceError('ERR_ROCE_IN_USE', `${region.windows} memory windows are bound to the region`);
     this.#regions.delete(index);
-    this.#end(region.grant);
-    unuse(region.pd);
+    this.#revoke(region.grant);
+    releaseUse(region.pd);
   }
 
   /** A window that is not bound (ibv_alloc_mw), as `make` makes it. Throws ERR_ROCE_LIMIT when there are too many. */
@@ -126,7 +138,7 @@ export class KeyTable {
     if (this.#windows.get(index) !== window) throw new RoceError('ERR_ROCE_STATE', 'the memory window is freed');
     this.#unbind(window);
     this.#windows.delete(index);
-    unuse(window.pd);
+    releaseUse(window.pd);
   }
 
   /** The queue pair is gone: windows bound to it are unbound (ref:conformance#KEY-19). */
@@ -134,9 +146,11 @@ export class KeyTable {
     for (const window of this.#windows.values()) if (window.grant?.qpn === qpn) this.#unbind(window);
   }
 
-  // What work requests and the peer ask for: false when a rule forbids it, and nothing is changed then.
+  // Called for work requests and the peer: false when a rule forbids it, and nothing is changed then.
 
-  /** BIND MW. A window that is bound has to be invalidated first, and a length of 0 is refused: both rules of type 2. */
+  /**
+   * BIND MW. A window that is bound has to be invalidated first, and a length of 0 is refused: both rules of type 2.
+   */
   bind({ mw, mr, addr, length, access, rkey }: BindTerms, user: KeyUser): boolean {
     if (this.#windows.get(mw.rkey >>> 8) !== mw || mw.grant !== undefined || length === 0) return false;
     if (mw.pd !== user.pd || mr.pd !== user.pd || !mr.valid || (mr.access & Access.MwBind) === 0) return false;
@@ -160,13 +174,12 @@ export class KeyTable {
     if (mr.pd !== user.pd || bytes.length > mr.maxBytes) return false;
     mr.grant = new Grant(mr.pd, bytes, { key: variantOf(mr.rkey, key), access, iova });
     this.#grants.set(mr.rkey >>> 8, mr.grant);
-    noteMemory(bytes);
     return true;
   }
 
   /**
-   * LOCAL INV, or SEND with invalidate from a peer: the key opens nothing any more. Not for regions that were registered for life, nor
-   * while windows are bound to the region.
+   * LOCAL INV, or SEND with invalidate from a peer: the key opens nothing any more. Not for regions that were
+   * registered for life, nor while windows are bound to the region.
    */
   invalidate(key: number, user: KeyUser): boolean {
     if (!this.mayInvalidate(key, user)) return false;
@@ -195,13 +208,13 @@ export class KeyTable {
   #unbind(window: MemoryWindow): void {
     const { grant, region } = window;
     if (grant === undefined || region === undefined) return;
-    this.#end(grant);
+    this.#revoke(grant);
     region.windows -= 1;
     window.grant = undefined;
     window.region = undefined;
   }
 
-  #end(grant: Grant): void {
+  #revoke(grant: Grant): void {
     grant.valid = false;
     this.#grants.delete(grant.key >>> 8);
   }
@@ -233,7 +246,7 @@ function variantOf(key: number, wanted: number): number {
   return ((key & ~0xff) | (wanted & 0xff)) >>> 0;
 }
 
-function unuse(pd: ProtectionDomain): void {
+function releaseUse(pd: ProtectionDomain): void {
   pd.users -= 1;
   invariant(pd.users >= 0, 'a protection domain counts its users');
 }

@@ -1,30 +1,30 @@
 /**
- * Work requests that are executed here and send no packet: LOCAL INV, BIND MW and REG MR. What can be known to be wrong when they are
- * posted is refused then; what depends on the state of a window or region is found out when their turn comes, and fails the request.
+ * Work requests that are executed here and send no packet: LOCAL INV, BIND MW and REG MR. What can be known to be wrong
+ * when they are posted is refused then; what depends on the state of a window or region is found out when their turn
+ * comes, and fails the request.
  *
  * Rules: rxe:rxe_req.c#rxe_do_local_ops (statuses), man ibv_bind_mw(3) (access flags); what is allowed is key-table.ts.
  */
 import { RoceError } from '../packets/errors.ts';
-import { type BindTerms, checkRegistration, type FastTerms } from './key-table.ts';
+import { type BindTerms, checkRegistration, type FastTerms, type KeyHolder } from './key-table.ts';
 import { Access } from './memory.ts';
-import type { QpConfig } from './qp-config.ts';
-import type { SendEntry } from './send-queue.ts';
+import type { SendEntry } from './send-entry.ts';
 import { type SendWr, WcStatus, WrOpcode } from './work.ts';
 
-/** Executes the request of `entry`, or says how it fails; nothing is changed then. */
-export function executeLocalWork(entry: SendEntry, config: QpConfig): WcStatus {
-  const { keys } = config;
+/** Executes the request of `entry`, or returns the status of its failure; nothing is changed then. */
+export function executeLocalWork(entry: SendEntry, holder: KeyHolder): WcStatus {
+  const { keys } = holder;
   switch (entry.opcode) {
     case WrOpcode.BindMw:
-      return entry.bind !== undefined && keys.bind(entry.bind, config) ? WcStatus.Success : WcStatus.MwBindErr;
+      return entry.bind !== undefined && keys.bind(entry.bind, holder) ? WcStatus.Success : WcStatus.MwBindErr;
     case WrOpcode.RegMr:
-      return entry.reg !== undefined && keys.fastRegister(entry.reg, config) ? WcStatus.Success : WcStatus.LocQpOpErr;
+      return entry.reg !== undefined && keys.fastRegister(entry.reg, holder) ? WcStatus.Success : WcStatus.LocQpOpErr;
     default:
-      return keys.invalidate(entry.invalidateRkey, config) ? WcStatus.Success : WcStatus.LocQpOpErr;
+      return keys.invalidate(entry.invalidateRkey, holder) ? WcStatus.Success : WcStatus.LocQpOpErr;
   }
 }
 
-/** Throws ERR_ROCE_ARGUMENT for a request that no region or window can be asked for. `data`: bytes of its SGEs. */
+/** Throws ERR_ROCE_ARGUMENT for a request that no region or window can take. `data`: bytes of its SGEs. */
 export function checkLocalWork(wr: SendWr, data: number): void {
   if (data > 0 || wr.inline !== undefined) refuse('a request that sends nothing has no data');
   if (wr.opcode === WrOpcode.BindMw) checkBind(wr);

@@ -1,10 +1,13 @@
 /**
- * Protection domains, memory regions and memory windows: what an application holds. A region is a byte array registered under a
- * virtual address, now (ibv_reg_mr) or by a work request later (ib_alloc_mr, IB_WR_REG_MR); a window lends a part of a region to one
- * queue pair (ibv_alloc_mw, type 2B). What their keys open is a `Grant`; who finds and changes them is the `KeyTable`.
+ * Protection domains, memory regions and memory windows: what an application holds. A region is a byte array registered
+ * under a virtual address, now (ibv_reg_mr) or by a work request later (ib_alloc_mr, IB_WR_REG_MR); a window lends a
+ * part of a region to one queue pair (ibv_alloc_mw, type 2B). What their keys open is a `Grant`; the `KeyTable` finds
+ * and changes them.
  */
-import { RoceError } from '../packets/errors.ts';
 import { Grant, type Persist } from './grant.ts';
+import type { ProtectionDomain } from './protection-domain.ts';
+
+export { ProtectionDomain } from './protection-domain.ts';
 
 /** Access flags with the values of ibv_access_flags. Local read is always allowed. */
 export const Access = {
@@ -26,32 +29,16 @@ export const Access = {
   FlushPersistent: 0x2_00,
 } as const;
 
-/** Groups queue pairs, regions and windows; nothing of one domain reaches into another. */
-export class ProtectionDomain {
-  /** Number of the domain on its device. */
-  readonly handle: number;
-  /** Regions, windows and queue pairs that still refer to this domain. */
-  users = 0;
-
-  /** A domain without users. */
-  constructor(handle: number) {
-    this.handle = handle;
-  }
-
-  /** For whoever frees it. Throws ERR_ROCE_IN_USE while something refers to it. */
-  demandUnused(): void {
-    if (this.users > 0)
-      throw new RoceError('ERR_ROCE_IN_USE', `${this.users} regions or queue pairs still use this protection domain`);
-  }
-}
-
 /** How a region is registered. */
 export interface RegionOptions {
   /** Bit set of `Access`. Remote write and remote atomic need local write, as in ibv_reg_mr(3). */
   readonly access: number;
   /** Virtual address under which peers name the first byte; 0 <= iova, iova + length <= 2^64. */
   readonly iova: bigint;
-  /** Whether LOCAL INV and a peer's SEND with invalidate may kill the key, as they may that of a fast-registered region. */
+  /**
+   * Whether LOCAL INV and a peer's SEND with invalidate may invalidate the key, as they may that of a fast-registered
+   * region.
+   */
   readonly remoteInvalidate?: boolean;
   /** How the memory is made durable: with it, `Access.FlushPersistent` may be given, without it not. */
   readonly persistent?: Persist | undefined;
@@ -79,7 +66,7 @@ export class MemoryRegion {
     this.grant = new Grant(pd, bytes, { key, access, iova, persistent });
   }
 
-  /** The memory itself. Shared with whoever gave it; what a peer writes shows here. */
+  /** The memory itself. Shared with the application; what a peer writes shows here. */
   get bytes(): Uint8Array {
     return this.grant.bytes;
   }

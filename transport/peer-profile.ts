@@ -1,7 +1,8 @@
 /**
- * What kind of peer a queue pair speaks to, as data: what we send to it and what we expect of it, each entry with its source.
- * Owns the values; queue pairs read them. The default works with every peer here: the others are for who imitates a peer,
- * tests against one, or wants to be told beforehand what one does not know.
+ * What kind of peer a queue pair is connected to, as data: what we send to it and what we expect of it, each entry with
+ * its source.
+ * Owns the values; queue pairs read them. The default works with every peer here: the others are for imitating a peer,
+ * for tests against one, and for refusing beforehand what one does not support.
  */
 import { RoceError } from '../packets/errors.ts';
 
@@ -15,25 +16,29 @@ export interface Sourced<T> {
 
 /** One kind of peer. */
 export interface PeerProfile {
-  /** To ask for it by. */
+  /** Its name, as options give it. */
   readonly name: string;
   /** One line on the peer. */
   readonly about: string;
   /** The MigReq bit of the packets we send. */
   readonly migReq: Sourced<0 | 1>;
-  /** At least every so many packets of ours ask for an acknowledge, 1 or more; the last of a message always does. */
+  /** At least every so many packets of ours request an ACK, 1 or more; the last of a message always does. */
   readonly ackInterval: Sourced<number>;
-  /** Whether our acknowledges carry end-to-end credits where both sides agreed on flow control, and whether theirs are honoured. */
+  /**
+   * Whether our ACKs carry end-to-end credits where both sides agreed on flow control, and whether theirs are heeded.
+   */
   readonly credits: Sourced<boolean>;
-  /** What `retry_cnt` 7 means to our requester: seven retries, or no end of them. */
+  /** What `retry_cnt` 7 means to our requester: seven retries, or infinitely many. */
   readonly retryCnt7: Sourced<'seven' | 'for-ever'>;
-  /** When a gap inside the responses of one READ makes our requester ask again. */
+  /** When a gap inside the responses of one READ makes our requester retransmit. */
   readonly readGap: Sourced<'at-once' | 'at-timeout'>;
-  /** Whether the peer knows FLUSH and ATOMIC WRITE; posting one to a peer that does not is refused. */
+  /** Whether the peer supports FLUSH and ATOMIC WRITE; posting one to a peer that does not is refused. */
   readonly flushAndAtomicWrite: Sourced<boolean>;
-  /** With which ICRC a FLUSH leaves: the right one, the one of rdma_rxe, or the other one whenever one goes unanswered. */
+  /**
+   * With which ICRC a FLUSH leaves: the right one, the one of rdma_rxe, or the other one whenever one goes unanswered.
+   */
   readonly flushIcrc: Sourced<'right' | 'rxe' | 'in-turn'>;
-  /** Whether the peer knows XRC. */
+  /** Whether the peer supports XRC. */
   readonly xrc: Sourced<boolean>;
 }
 

@@ -1,12 +1,6 @@
-/**
- * The attributes of a queue pair and what `modify` demands of them: the move must be allowed, the attributes those that
- * qp-masks.ts names for it, and each value in its range. Names follow ibv_modify_qp(3). Nothing is changed here.
- */
-import { RoceError } from '../packets/errors.ts';
-import type { QpPath } from './qp-config.ts';
-import { maskOf } from './qp-masks.ts';
-import { canModify, QP_STATE_NAMES, type QpState } from './qp-state.ts';
-import { QpType } from './qp-type.ts';
+/** The attributes of a queue pair, as `modify` takes them. Owns the record; names follow ibv_modify_qp(3). */
+import type { QpPath } from './qp-path.ts';
+import type { QpState } from './qp-state.ts';
 
 /** Path migration state, values of ibv_mig_state. */
 export const MigState = {
@@ -43,102 +37,37 @@ export interface QpAttributes {
   readonly mtu?: number;
   /** READs and atomics the peer may have outstanding, 0..255. */
   readonly maxDestRdAtomic?: number;
-  /** Code of the wait asked for in RNR NAKs, 0..31; 0 is the longest. */
+  /** Code of the RNR timer in RNR NAKs, 0..31; 0 is the longest. */
   readonly minRnrTimer?: number;
   /** First PSN sent, 24 bits. */
   readonly sqPsn?: number;
-  /** Local ACK timeout code, 4.096 us * 2^timeout, 0..31; 0 waits for ever. */
+  /** Local ACK timeout code, 4.096 us * 2^timeout, 0..31; 0 waits infinitely. */
   readonly timeout?: number;
   /** Retries after a timeout or sequence NAK, 0..7. */
   readonly retryCnt?: number;
-  /** Retries after an RNR NAK, 0..7; 7 retries for ever. */
+  /** Retries after an RNR NAK, 0..7; 7 retries infinitely. */
   readonly rnrRetry?: number;
   /** READs and atomics this side may have outstanding, 0..255. */
   readonly maxRdAtomic?: number;
   /** The way to take when the first one fails. */
   readonly altPath?: QpPath;
-  /** A `MigState`: rearm asks for the alternate path to be armed, migrated takes it now. */
+  /** A `MigState`: rearm arms the alternate path, migrated takes it now. */
   readonly pathMigState?: MigState;
   /**
-   * End-to-end flow control (the bit of that name in REQ and REP): heed credits that acknowledges of the peer carry, and give some.
-   * Default no. A peer that gives none is not waited for. RC only; XRC receives are shared.
+   * End-to-end flow control (the bit of that name in REQ and REP): heed the credits in the peer's ACKs, and give
+   * credits. Default no. A peer that gives none is not waited for. RC only; XRC receives are shared.
    */
   readonly flowControl?: boolean;
   /**
-   * On the way to SQD: tell when all sends under way have completed [yes; verbs say no, and rdma_rxe always tells]
+   * On the way to SQD: report when all sends under way have completed [yes; verbs say no, and rdma_rxe always reports]
    * (IBV_QP_EN_SQD_ASYNC_NOTIFY).
    */
   readonly enSqdAsyncNotify?: boolean;
   /** The MigReq bit of packets sent; both values are accepted (ref:wire#4). */
   readonly migReq?: 0 | 1;
   /**
-   * With `rqPsn`: how many messages of the peer are counted as executed already, 24 bits [0]; what acknowledges say goes on from there. Not
-   * of verbs: to see the count wrap without 2^24 messages. RC only.
+   * With `rqPsn`: how many messages of the peer are counted as executed already, 24 bits [0]; the MSN of ACKs goes on
+   * from there. Not of verbs: to see the count wrap without 2^24 messages. RC only.
    */
   readonly msn?: number;
 }
-
-type AttributeName = keyof QpAttributes;
-
-const RANGES: Partial<Record<AttributeName, readonly [number, number]>> = {
-  access: [0, 0x3_ff],
-  pkey: [0, 0xff_ff],
-  qkey: [0, 0xff_ff_ff_ff],
-  destQpn: [2, 0xff_ff_fe],
-  rqPsn: [0, 0xff_ff_ff],
-  sqPsn: [0, 0xff_ff_ff],
-  maxDestRdAtomic: [0, 255],
-  maxRdAtomic: [0, 255],
-  minRnrTimer: [0, 31],
-  timeout: [0, 31],
-  retryCnt: [0, 7],
-  rnrRetry: [0, 7],
-  pathMigState: [MigState.Migrated, MigState.Armed],
-  migReq: [0, 1],
-  msn: [0, 0xff_ff_ff],
-};
-
-const PATH_MTUS: readonly number[] = [256, 512, 1024, 2048, 4096];
-
-/**
- * Throws ERR_ROCE_STATE for a move that is not allowed, ERR_ROCE_ARGUMENT for missing, misplaced or bad attributes and
- * ERR_ROCE_ACCESS for a Q_Key that an application may not have (ref:conformance#UD-12).
- */
-export function checkAttributes(type: QpType, from: QpState, attributes: QpAttributes): void {
-  const to = attributes.state ?? from;
-  const move = `${QP_STATE_NAMES[from]} to ${QP_STATE_NAMES[to] ?? to}`;
-  if (!canModify(from, to)) throw new RoceError('ERR_ROCE_STATE', `a queue pair cannot move from ${move}`);
-  checkMask(type, from, to, attributes, move);
-  for (const [name, [low, high]] of Object.entries(RANGES) as [AttributeName, readonly [number, number]][]) {
-    const value = attributes[name];
-    if (value === undefined) continue;
-    if (typeof value !== 'number' || !Number.isInteger(value) || value < low || value > high) {
-      throw new RoceError('ERR_ROCE_ARGUMENT', `${name} is a whole number from ${low} to ${high}`);
-    }
-  }
-  if (attributes.mtu !== undefined && !PATH_MTUS.includes(attributes.mtu)) {
-    throw new RoceError('ERR_ROCE_ARGUMENT', `path MTU is one of ${PATH_MTUS.join(', ')} bytes, not ${attributes.mtu}`);
-  }
-  if ((attributes.qkey ?? 0) >= PRIVILEGED_QKEY)
-    throw new RoceError('ERR_ROCE_ACCESS', 'a Q_Key with its highest bit set belongs to management');
-}
-
-function checkMask(type: QpType, from: QpState, to: QpState, attributes: QpAttributes, move: string): void {
-  const { required, optional } = maskOf(type, from, to);
-  const given = (Object.keys(attributes) as AttributeName[]).filter((name) => attributes[name] !== undefined);
-  const missing = required.filter((name) => !given.includes(name));
-  if (missing.length > 0) throw new RoceError('ERR_ROCE_ARGUMENT', `${move} needs ${missing.join(', ')}`);
-  const allowed: readonly AttributeName[] = ['state', ...FREE[type], ...required, ...optional];
-  const misplaced = given.filter((name) => !allowed.includes(name));
-  if (misplaced.length > 0)
-    throw new RoceError('ERR_ROCE_ARGUMENT', `${misplaced.join(', ')} cannot change from ${move}`);
-}
-
-/** Not an attribute of verbs, so it may change at any time. */
-const FREE: Readonly<Record<QpType, readonly AttributeName[]>> = {
-  [QpType.Rc]: ['migReq', 'flowControl', 'msn'],
-  [QpType.Uc]: ['migReq'],
-  [QpType.Ud]: [],
-  [QpType.XrcSend]: ['migReq'],
-  [QpType.XrcRecv]: ['migReq'],
-};

@@ -1,4 +1,4 @@
-/** How much a queue pair can hold, as verbs ask for it. Owns the record. */
+/** The capabilities of a queue pair, as verbs have them. Owns the record. */
 
 /** How much a queue pair has room for (ibv_qp_cap). */
 export interface QpCapabilities {

@@ -1,72 +1,38 @@
 /**
- * What a queue pair has been told: the attributes of ibv_qp_attr that the requester, completer and responder read per
- * packet. Only `QueuePair.modify` writes here, and an XRC target the domain of the request at hand.
+ * Identity and attributes of a queue pair (ibv_qp_attr), which requester, completer and responder read for every
+ * packet. Written by `QueuePair` alone, through the functions here and in path-migration.ts. What changes while packets
+ * flow is not here: the requester has the ICRC of its FLUSHes and whether every packet requests an ACK, the reply queue
+ * has what ACKs carry beside their PSN.
  */
 
-import type { IpAddress } from '../packets/address.ts';
-import { Syndrome } from '../packets/aeth.ts';
-import type { HeaderTemplate } from '../packets/header-template.ts';
 import type { Service } from '../packets/opcode.ts';
 import type { CompletionQueue } from './completion-queue.ts';
-import type { NotificationPoint } from './congestion/notification-point.ts';
-import type { Pacer } from './congestion/pacer.ts';
 import type { KeyTable } from './key-table.ts';
 import type { ProtectionDomain } from './memory.ts';
 import { DEFAULT_PEER_PROFILE, type PeerProfile } from './peer-profile.ts';
 import { MigState, type QpAttributes } from './qp-attributes.ts';
+import type { QpCongestion, QpIdentity } from './qp-identity.ts';
+import type { QpPath } from './qp-path.ts';
 import { QpState } from './qp-state.ts';
 import { type QpType, serviceOf } from './qp-type.ts';
-import type { SharedReceiveQueue } from './srq.ts';
 import { ackTimeoutNs } from './timers.ts';
 import type { QpTrace } from './trace.ts';
 
-/** The way to the peer: the constant part of every packet, and the two addresses every packet of the peer must carry. */
-export interface QpPath {
-  /** Headers of every packet. */
-  readonly template: HeaderTemplate;
-  /** Our address on it. */
-  readonly local: IpAddress;
-  /** The peer's address. */
-  readonly remote: IpAddress;
-}
-
-/** What a queue pair is made with and keeps for life. */
-export interface QpIdentity {
-  /** Its number, 24 bits. */
-  readonly qpn: number;
-  /** Its protection domain. */
-  readonly pd: ProtectionDomain;
-  /** The keys that its peer may name. */
-  readonly keys: KeyTable;
-  /** Where sends complete. */
-  readonly sendCq: CompletionQueue;
-  /** Where receives complete. */
-  readonly recvCq: CompletionQueue;
-  /** Where receives come from; absent: from a queue of its own. */
-  readonly srq?: SharedReceiveQueue;
-  /** What it does about congestion; absent: nothing. */
-  readonly congestion?: QpCongestion | undefined;
-  /** Who watches it; absent: nobody. */
-  readonly trace?: QpTrace | undefined;
-}
-
-/** What a queue pair is given to meet congestion with. */
-export interface QpCongestion {
-  /** Whom it tells of packets that come marked. */
-  readonly notification: NotificationPoint | undefined;
-  /** Makes what holds a new connection to its rate; undefined when nothing does. */
-  newPacer(): Pacer | undefined;
-}
-
-/** Attributes of a queue pair as they stand. To be read; `QueuePair.modify` changes them. */
-export class QpConfig {
+/**
+ * Identity and attributes of a queue pair as they stand. A plain record, for every packet reads it. Its writers are the
+ * functions below and those of path-migration.ts. Everything else sees it as a `QpConfig`.
+ */
+export class QpSettings {
   /** Its service. */
   readonly type: QpType;
   /** Its bits are part of every opcode. */
   readonly service: Service;
   /** Its number, 24 bits. */
   readonly qpn: number;
-  /** Whose keys open memory here. Of an XRC target: the domain of the shared receive queue that the request at hand names. */
+  /**
+   * Whose keys open memory here. Of an XRC target: the domain of the shared receive queue that the current request
+   * names.
+   */
   pd: ProtectionDomain;
   /** The keys that its peer may name. */
   readonly keys: KeyTable;
@@ -74,68 +40,59 @@ export class QpConfig {
   readonly sendCq: CompletionQueue;
   /** Where receives complete. */
   readonly recvCq: CompletionQueue;
-  // What every packet asks for.
 
-  /** The way to the peer, once it is known. */
+  // Read for every packet.
+
+  /** The path to the peer, once it is known. Written by path migration. */
   path: QpPath | undefined = undefined;
-  /** Whether an alternate path is armed. */
+  /** Whether an alternate path is armed. Written by path migration. */
   pathMigState: MigState = MigState.Migrated;
   /** The peer's queue pair. */
   destQpn = 0;
   /** P_Key of all packets, 16 bits. */
   pkey = 0xff_ff;
-  /** The MigReq bit of packets sent. */
+  /** The MigReq bit of packets sent. Written by path migration. */
   migReq: 0 | 1 = 1;
-  /** Path MTU in payload bytes: 256, 512, 1024, 2048 or 4096. */
-  mtu = 1024;
+  /** Path MTU in payload bytes: 256, 512, 1024, 2048 or 4096. Of UD: the largest payload of the port. */
+  mtu: number;
   /** Packets that may be sent and not yet acknowledged. */
   maxUnacked = 128;
-  /** At least every so many packets ask for an acknowledge. */
+  /** At least every so many packets request an ACK. */
   ackInterval = 32;
   /** What kind of peer it is. */
   profile: PeerProfile = DEFAULT_PEER_PROFILE;
   /** End-to-end flow control: the peer gives credits, and is given some where receives are this queue pair's own. */
   flowControl = false;
-  /** Syndrome of a positive acknowledge: how many receives there are, or that it does not say. */
-  ackSyndrome: number = Syndrome.Ack;
   /** Remote access this queue pair allows, a bit set of `Access`. */
   access = 0;
   /** READs and atomics outstanding at most. */
   maxRdAtomic = 0;
-  /** Wait for an acknowledge, in nanoseconds; Infinity for ever. */
+  /** ACK timeout in nanoseconds; Infinity when there is none. */
   ackTimeoutNs = Number.POSITIVE_INFINITY;
 
-  // What packets do not ask for: apart, for with thousands of queue pairs every line of a cache counts.
+  // Not read for every packet. Apart from the others: with thousands of queue pairs every cache line counts.
 
-  /** The second way to the peer. */
+  /** The alternate path. Written by path migration. */
   altPath: QpPath | undefined = undefined;
   /** UD: what datagrams must carry. */
   qkey = 0;
   /** READs and atomics of the peer at a time. */
   maxDestRdAtomic = 0;
-  /** Code of the wait asked for when there is no receive, 0..31. */
+  /** Code of the RNR timer in RNR NAKs, 0..31. */
   minRnrTimer = 0;
   /** Retries after a timeout or sequence NAK. */
   retryCnt = 0;
-  /** 7 retries for ever. */
+  /** Retries after an RNR NAK; 7 retries infinitely. */
   rnrRetry = 0;
-  /** In SQD: tell when the send queue is drained. */
+  /** In SQD: report when the send queue is drained. */
   sqdNotify = true;
-  /** FLUSHes leave with the ICRC that rdma_rxe demands. */
-  rxeFlush = false;
-  /** A FLUSH was answered, in either form. */
-  flushAnswered = false;
   /** What it does about congestion. */
   readonly congestion: QpCongestion | undefined;
-  /** Who watches it. */
+  /** Receives its decisions. */
   readonly trace: QpTrace | undefined;
-  /** The flow is so slow that every packet has to ask for its acknowledge, if that is to come in time. */
-  asksAlways = false;
-  /** The next acknowledge carries BECN: a request came marked, where marks ride on acknowledges. */
-  becnOwed = false;
 
-  /** Of a queue pair in RESET. */
-  constructor(type: QpType, identity: QpIdentity) {
+  /** Of a queue pair in RESET. `mtu`: where no attribute sets it. */
+  constructor(type: QpType, identity: QpIdentity, mtu = DEFAULT_MTU) {
     this.type = type;
     this.service = serviceOf(type);
     this.qpn = identity.qpn;
@@ -143,27 +100,43 @@ export class QpConfig {
     this.keys = identity.keys;
     this.sendCq = identity.sendCq;
     this.recvCq = identity.recvCq;
+    this.mtu = mtu;
     this.congestion = identity.congestion;
     this.trace = identity.trace;
   }
+}
 
-  /** Takes what `checkAttributes` found good; paths that migrate are path-migration.ts's. */
-  take(attributes: QpAttributes): void {
-    const { access, pkey, qkey, migReq, path, destQpn, mtu, maxDestRdAtomic, minRnrTimer, maxRdAtomic } = attributes;
-    if (access !== undefined) this.access = access;
-    if (pkey !== undefined) this.pkey = pkey;
-    if (qkey !== undefined) this.qkey = qkey;
-    if (migReq !== undefined) this.migReq = migReq;
-    if (attributes.state === QpState.Sqd) this.sqdNotify = attributes.enSqdAsyncNotify ?? true;
-    if (attributes.flowControl !== undefined) this.flowControl = attributes.flowControl && this.profile.credits.value;
-    if (path !== undefined) this.path = path;
-    if (destQpn !== undefined) this.destQpn = destQpn;
-    if (mtu !== undefined) this.mtu = mtu;
-    if (maxDestRdAtomic !== undefined) this.maxDestRdAtomic = maxDestRdAtomic;
-    if (minRnrTimer !== undefined) this.minRnrTimer = minRnrTimer;
-    if (maxRdAtomic !== undefined) this.maxRdAtomic = maxRdAtomic;
-    if (attributes.timeout !== undefined) this.ackTimeoutNs = ackTimeoutNs(attributes.timeout);
-    if (attributes.retryCnt !== undefined) this.retryCnt = attributes.retryCnt;
-    if (attributes.rnrRetry !== undefined) this.rnrRetry = attributes.rnrRetry;
-  }
+/** Identity and attributes of a queue pair, to be read. */
+export type QpConfig = Readonly<QpSettings>;
+
+const DEFAULT_MTU = 1024;
+
+/** `QueuePair.modify`: takes what `checkAttributes` found good. Paths and the MigReq bit are path-migration.ts's. */
+export function applyAttributes(settings: QpSettings, attributes: QpAttributes): void {
+  const { access, pkey, qkey, destQpn, mtu, maxDestRdAtomic, minRnrTimer, maxRdAtomic } = attributes;
+  const { timeout, retryCnt, rnrRetry, flowControl } = attributes;
+  if (access !== undefined) settings.access = access;
+  if (pkey !== undefined) settings.pkey = pkey;
+  if (qkey !== undefined) settings.qkey = qkey;
+  if (attributes.state === QpState.Sqd) settings.sqdNotify = attributes.enSqdAsyncNotify ?? true;
+  if (flowControl !== undefined) settings.flowControl = flowControl && settings.profile.credits.value;
+  if (destQpn !== undefined) settings.destQpn = destQpn;
+  if (mtu !== undefined) settings.mtu = mtu;
+  if (maxDestRdAtomic !== undefined) settings.maxDestRdAtomic = maxDestRdAtomic;
+  if (minRnrTimer !== undefined) settings.minRnrTimer = minRnrTimer;
+  if (maxRdAtomic !== undefined) settings.maxRdAtomic = maxRdAtomic;
+  if (timeout !== undefined) settings.ackTimeoutNs = ackTimeoutNs(timeout);
+  if (retryCnt !== undefined) settings.retryCnt = retryCnt;
+  if (rnrRetry !== undefined) settings.rnrRetry = rnrRetry;
+}
+
+/** The move to RESET: flow control is agreed anew for every connection; other attributes stay. */
+export function resetSettings(settings: QpSettings): void {
+  settings.flowControl = false;
+}
+
+/** `QueuePair.expect`: the kind of peer, and what follows from it for packets sent. */
+export function applyProfile(settings: QpSettings, profile: PeerProfile): void {
+  settings.profile = profile;
+  settings.ackInterval = profile.ackInterval.value;
 }

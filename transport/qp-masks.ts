@@ -1,19 +1,19 @@
 /**
- * Which attributes each move of each type of queue pair needs and allows: the masks of ibv_modify_qp(3) as one table, which is
- * linux:core/verbs.c#qp_state_table without what RoCE and this API do not have (port, current state).
+ * Which attributes each move of each type of queue pair needs and allows: the masks of ibv_modify_qp(3) as one table,
+ * which is linux:core/verbs.c#qp_state_table without what RoCE and this API do not have (port, current state).
  * Moves that are not here are not allowed; `qp-state.ts` has the moves themselves.
  *
- * In one thing the table is kinder than verbs: a P_Key need not be given on the way to INIT, for there is a default.
+ * In one row the table allows more than verbs: a P_Key need not be given on the way to INIT, for there is a default.
  */
 import type { QpAttributes } from './qp-attributes.ts';
 import { QpState } from './qp-state.ts';
 import { QpType } from './qp-type.ts';
 
-export type AttributeName = Exclude<keyof QpAttributes, 'state' | 'migReq' | 'flowControl' | 'msn'>;
+export type MaskedAttribute = Exclude<keyof QpAttributes, 'state' | 'migReq' | 'flowControl' | 'msn'>;
 
 export interface AttributeMask {
-  readonly required: readonly AttributeName[];
-  readonly optional: readonly AttributeName[];
+  readonly required: readonly MaskedAttribute[];
+  readonly optional: readonly MaskedAttribute[];
 }
 
 /** What a move needs and allows; nothing either way where the table has no row. */
@@ -21,7 +21,7 @@ export function maskOf(type: QpType, from: QpState, to: QpState): AttributeMask 
   return MASKS.find((row) => row.from === from && row.to === to && row.types.includes(type)) ?? NOTHING;
 }
 
-interface Row extends AttributeMask {
+interface MaskRow extends AttributeMask {
   readonly types: readonly QpType[];
   readonly from: QpState;
   readonly to: QpState;
@@ -39,7 +39,7 @@ const REQUESTING = ['timeout', 'retryCnt', 'rnrRetry', 'maxRdAtomic'] as const;
 const ALTERNATE = ['altPath', 'access', 'pathMigState'] as const;
 
 /** The rows of one type and move stand in one place only; a test holds the table against a printed one. */
-export const MASKS: readonly Row[] = [
+export const MASKS: readonly MaskRow[] = [
   { types: CONNECTED, from: Reset, to: Init, required: ['access'], optional: ['pkey'] },
   { types: [Ud], from: Reset, to: Init, required: ['qkey'], optional: ['pkey'] },
   { types: CONNECTED, from: Init, to: Init, required: [], optional: ['pkey', 'access'] },

@@ -1,7 +1,7 @@
 /**
  * Queue pair states and the transitions that modify allows, as data.
- * The states and their allowed moves are those of ibv_modify_qp(3). Into SQE leads no move: UC and UD fall into it when a send
- * fails locally (ref:conformance#QPS-07, QPS-21), RC falls into ERROR.
+ * The states and their allowed moves are those of ibv_modify_qp(3). Into SQE leads no move: UC and UD fall into it when
+ * a send fails locally (ref:conformance#QPS-07, QPS-21), RC falls into ERROR.
  */
 
 export const QpState = {

@@ -1,5 +1,6 @@
 /**
- * The services a queue pair can give, and what each is called: in verbs (ibv_qp_type) and on the wire (top bits of the opcode).
+ * The services of queue pairs, and what each is called: in verbs (ibv_qp_type) and on the wire (top bits of the
+ * opcode).
  */
 import { Service } from '../packets/opcode.ts';
 
@@ -7,9 +8,9 @@ import { Service } from '../packets/opcode.ts';
 export const QpType = {
   /** Reliable connection. */
   Rc: 2,
-  /** Unreliable connection: no acknowledges, no READ, no atomics; a broken message vanishes. */
+  /** Unreliable connection: no ACKs, no READ, no atomics; a broken message is dropped. */
   Uc: 3,
-  /** Unreliable datagram: one packet each, to anybody. */
+  /** Unreliable datagram: one packet each, to any queue pair. */
   Ud: 4,
   /** Initiator of an extended reliable connection: sends to any shared receive queue of the target's domain. */
   XrcSend: 9,

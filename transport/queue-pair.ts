@@ -1,52 +1,44 @@
 /**
- * QueuePair: what queue pairs of every service have in common: state and attributes, the two work queues and how they are
- * flushed, asynchronous events, and the interface that a device polls. Sans I/O: inputs are `postSend`, `postRecv`, `modify`,
+ * QueuePair: what queue pairs of every service have in common: state and attributes, the work queues and how they are
+ * flushed, events, and the interface that a device polls. Sans I/O: inputs are `postSend`, `postRecv`, `modify`,
  * `handleFrame` and `handleTimeout`; outputs are `transmit`, `nextDeadline`, `pollEvent` and the completion queues.
- * What a packet does to it is the business of the service: rc-queue-pair.ts and its siblings.
+ * What packets do is in rc-queue-pair.ts and its siblings.
  */
 import { RoceError } from '../packets/errors.ts';
 import type { Frame } from '../packets/frame.ts';
 import type { FrameWriter } from '../packets/frame-writer.ts';
 import { OpFlag, SERVICE_MASK } from '../packets/opcode.ts';
 import { isMarked } from '../packets/traffic-class.ts';
+import { checkAttributes } from './attribute-checks.ts';
 import { completedBytes } from './completer.ts';
 import { MarkedFlow } from './congestion/notification-point.ts';
 import type { Pacer } from './congestion/pacer.ts';
 import type { PortCounters } from './counters.ts';
-import { checkMigration, isBy, migrate, peerMigrated, takeMigration } from './path-migration.ts';
+import { applyPaths, checkMigration, isOnPath, migrate, peerMigrated, resetPaths } from './path-migration.ts';
 import type { PeerProfile } from './peer-profile.ts';
-import { checkAttributes, MigState, type QpAttributes } from './qp-attributes.ts';
+import { TransportPools } from './pools.ts';
+import type { ProtectionDomain } from './protection-domain.ts';
+import { MigState, type QpAttributes } from './qp-attributes.ts';
 import type { QpCapabilities } from './qp-capabilities.ts';
-import { QpConfig, type QpIdentity, type QpPath } from './qp-config.ts';
+import { applyAttributes, applyProfile, type QpConfig, QpSettings, resetSettings } from './qp-config.ts';
+import type { QpSignal } from './qp-event.ts';
+import type { QpIdentity } from './qp-identity.ts';
+import type { QpPath } from './qp-path.ts';
 import { QP_STATE_NAMES, QpState, rightsOf } from './qp-state.ts';
 import type { QpType } from './qp-type.ts';
-import { RecvEntry, RecvQueue } from './recv-queue.ts';
+import { RecvEntry } from './recv-entry.ts';
+import { RecvQueue } from './recv-queue.ts';
 import { pkeysMatch } from './request-checks.ts';
 import { checkService } from './send-checks.ts';
-import { completionOpcode, type SendEntry, SendQueue } from './send-queue.ts';
+import type { SendEntry } from './send-entry.ts';
+import { completionOpcode, SendQueue } from './send-queue.ts';
 import { SharedReceiveQueue } from './srq.ts';
 import { type RecvWr, type SendWr, WcOpcode, WcStatus } from './work.ts';
-
-/** Asynchronous events of a queue pair, names after ibv_event_type. */
-export type QpEvent =
-  | 'comm-est'
-  | 'sq-drained'
-  | 'qp-req-err'
-  | 'qp-access-err'
-  | 'qp-fatal'
-  | 'last-wqe-reached'
-  | 'path-mig';
-
-/** What `pollEvent` tells the device: also that the peer has sent its first request, which is as good as the RTU of its CM. */
-export type QpSignal = QpEvent | 'first-request';
 
 /** Packets one call of `transmit` may write before other queue pairs get their turn. */
 export const BURST = 32;
 
-/** A flow asks always when what it sends between two acknowledges it asks for takes more than this part of the ACK timeout. */
-const ASK_MARGIN = 4;
-
-/** A queue pair of any service, sans I/O. */
+/** A queue pair of any service. */
 export abstract class QueuePair {
   /** Its number, 24 bits. */
   readonly qpn: number;
@@ -54,30 +46,37 @@ export abstract class QueuePair {
   readonly config: QpConfig;
   /** True while the device has this queue pair in its list of those with something to send. */
   listed = false;
-  /** What holds its packets to a rate, while it has a connection and the device reacts to congestion. */
+  /** Keeps its packets to a rate, while it has a connection and the device reacts to congestion. */
   pacer: Pacer | undefined = undefined;
   /** Deadline under which the device has this queue pair in its timer heap; Infinity when it has not. */
   heapDeadline = Number.POSITIVE_INFINITY;
+  /** The same record as `config`. */
+  readonly #settings: QpSettings;
   protected readonly counters: PortCounters;
+  protected readonly pools: TransportPools;
   protected readonly sendQueue: SendQueue;
   protected readonly recvQueue: RecvQueue;
   /** Moved by `modify`, and by the service when something goes wrong. */
   protected current: QpState = QpState.Reset;
-  /** Absent until the first event: most queue pairs never have one. */
+  /** Made with the first event. */
   #events: QpSignal[] | undefined = undefined;
   #established = false;
-  /** Absent until a packet comes marked. */
+  /** Made with the first marked packet. */
   #marked: MarkedFlow | undefined = undefined;
-  /** In ERROR, with a shared receive queue: no receive of this queue pair will complete any more, and that was told. */
+  /** In ERROR, with a shared receive queue: that no receive of it will complete any more was reported. */
   #lastWqeReached = false;
 
-  /** In state RESET. */
-  constructor(type: QpType, identity: QpIdentity, capabilities: QpCapabilities, counters: PortCounters) {
+  /** In state RESET. `mtu`: the largest payload, of services that have no attribute for it. */
+  constructor(type: QpType, identity: QpIdentity, capabilities: QpCapabilities, counters: PortCounters, mtu?: number) {
     this.qpn = identity.qpn;
-    this.config = new QpConfig(type, identity);
+    this.#settings = new QpSettings(type, identity, mtu);
+    this.config = this.#settings;
     this.counters = counters;
-    this.sendQueue = new SendQueue(capabilities.maxSendWr, capabilities);
-    this.recvQueue = identity.srq ?? new RecvQueue(capabilities.maxRecvWr, capabilities.maxSge, identity.pd);
+    const { maxSendWr, maxRecvWr, maxSge } = capabilities;
+    const { srq, pd, pools = new TransportPools() } = identity;
+    this.pools = pools;
+    this.sendQueue = new SendQueue(maxSendWr, capabilities, pools.sends);
+    this.recvQueue = srq ?? new RecvQueue(maxRecvWr, maxSge, pd, pools.receives);
   }
 
   /** Its service. */
@@ -100,35 +99,44 @@ export abstract class QueuePair {
     return this.sendQueue.length;
   }
 
-  /** Receive work requests posted here and not yet taken by a message; those of a shared receive queue are nobody's yet. */
+  /** Receive work requests posted here and not yet taken by a message; those of a shared receive queue do not count. */
   get receivesPosted(): number {
     return this.recvQueue.shared ? 0 : this.recvQueue.length;
   }
 
-  // What the application asks for.
+  // Called for the application.
 
-  /** Speaks to a peer of this kind from now on. For a queue pair that is not connected yet. */
+  /** Expects a peer of this kind from now on. For a queue pair that is not connected yet. */
   expect(profile: PeerProfile): void {
-    const { config } = this;
-    config.profile = profile;
-    config.migReq = profile.migReq.value;
-    config.ackInterval = profile.ackInterval.value;
-    config.rxeFlush = profile.flushIcrc.value === 'rxe';
+    applyProfile(this.#settings, profile);
+    applyPaths({ migReq: profile.migReq.value }, this.#settings);
   }
 
-  /** Changes attributes and state. Throws ERR_ROCE_STATE or ERR_ROCE_ARGUMENT and changes nothing when the call is not allowed. */
+  /** At most so many packets, 1 or more, are sent and not yet acknowledged [128]. */
+  limitUnacked(packets: number): void {
+    this.#settings.maxUnacked = packets;
+  }
+
+  /** At least every so many packets, 1 or more, request an ACK; by default as the kind of peer has it. */
+  setAckInterval(packets: number): void {
+    this.#settings.ackInterval = packets;
+  }
+
+  /**
+   * Changes attributes and state. Throws ERR_ROCE_STATE or ERR_ROCE_ARGUMENT, and changes nothing, when not allowed.
+   */
   modify(attributes: QpAttributes): void {
     checkAttributes(this.type, this.current, attributes);
     checkMigration(attributes, this.config);
     const { sendCq, recvCq } = this.config;
     if (attributes.state === QpState.Init && (sendCq.overrun || recvCq.overrun))
       throw new RoceError('ERR_ROCE_STATE', 'a completion queue of this queue pair has overrun, and takes no more');
-    this.config.take(attributes);
-    if (takeMigration(attributes, this.config)) this.migrate();
+    applyAttributes(this.#settings, attributes);
+    if (applyPaths(attributes, this.#settings)) this.migrate();
     const next = attributes.state ?? this.current;
     this.begin(attributes);
     if (next === QpState.Rtr) this.pacer = this.config.congestion?.newPacer();
-    if (this.pacer !== undefined) this.#judgeSpeed(this.pacer);
+    if (this.pacer !== undefined) this.rateChanged(this.pacer);
     if (next === this.current) return;
     const was = this.current;
     this.moveTo(next);
@@ -158,19 +166,16 @@ export abstract class QueuePair {
     if (rights.flushRecvs) this.flush(WcStatus.WrFlushErr);
   }
 
-  // What the device asks for.
+  // Called by the device.
 
-  /** Something failed that is not this queue pair's doing, a completion queue for one: to ERROR, without a word to the peer. */
+  /** Something else failed, a completion queue for example: to ERROR, without a NAK. */
   fail(): void {
     if (this.current === QpState.Error || this.current === QpState.Reset) return;
     this.note('qp-fatal');
     this.enterError(WcStatus.WrFlushErr);
   }
 
-  /**
-   * Destroyed: work vanishes without completion. What is still owed to the peer of what was executed leaves with `transmit`, and at once:
-   * nobody comes back to a queue pair that is gone.
-   */
+  /** Destroyed: work vanishes without completion. Replies still owed leave with the next `transmit`, all at once. */
   retire(): void {
     this.moveTo(QpState.Error);
     this.pacer = undefined;
@@ -179,14 +184,11 @@ export abstract class QueuePair {
     this.#events = undefined;
   }
 
-  /**
-   * Takes a congestion notification: the network asks this queue pair to slow down. One that does not come from the peer, or comes
-   * to who is in no state to send, changes nothing (ref:dcqcn#7).
-   */
+  /** Takes a CNP. Counted and ignored without a connection, and when it is not from the peer (ref:dcqcn#7). */
   handleCnp(now: number, frame: Frame): void {
     const { config, counters, pacer } = this;
     const { path } = config;
-    const fromPeer = path === undefined || isBy(frame, path);
+    const fromPeer = path === undefined || isOnPath(frame, path);
     if (pacer === undefined || !fromPeer || !pkeysMatch(frame.pkey, config.pkey)) {
       counters.rpCnpIgnored += 1;
       return;
@@ -225,12 +227,23 @@ export abstract class QueuePair {
   protected abstract begin(attributes: QpAttributes): void;
 
   /** To RESET: forgets what is on its way. The queues are empty. */
-  protected abstract forget(): void;
+  protected abstract clearConnection(): void;
 
-  /** To ERROR without a word of the peer's: the oldest send fails with `status`, all else is flushed. */
+  /** To ERROR, not because of the peer: the oldest send fails with `status`, all else is flushed. */
   protected abstract enterError(status: WcStatus): void;
 
+  /** The pacer's rate, or an attribute that matters to it, may have changed. */
+  protected rateChanged(_pacer: Pacer): void {}
+
+  /** A request came marked, where marks are echoed in ACKs. */
+  protected oweBecn(): void {}
+
   // What services share.
+
+  /** XRC: whose keys open memory for the current request. */
+  protected serve(pd: ProtectionDomain): void {
+    this.#settings.pd = pd;
+  }
 
   /** Every change of state passes here. */
   protected moveTo(state: QpState): void {
@@ -253,10 +266,10 @@ export abstract class QueuePair {
   protected admitsFromPeer(now: number, frame: Frame): boolean {
     if (!this.admits(frame)) return false;
     const { config } = this;
-    if (config.pathMigState !== MigState.Migrated && peerMigrated(frame, config)) this.migrate();
+    if (config.pathMigState !== MigState.Migrated && peerMigrated(frame, this.#settings)) this.migrate();
     const { path } = config;
     if (path === undefined) this.counters.badState += 1;
-    else if (!isBy(frame, path)) this.counters.badAddress += 1;
+    else if (!isOnPath(frame, path)) this.counters.badAddress += 1;
     else {
       if (isMarked(frame.trafficClass)) this.#noteMarked(now, frame, path);
       return true;
@@ -264,33 +277,33 @@ export abstract class QueuePair {
     return false;
   }
 
-  /** Whether data may leave as far as its rate goes; who is told no has a deadline. */
+  /** Whether the rate lets data leave now; if not, the pacer has a deadline. */
   protected mayLeave(now: number): boolean {
     return this.pacer === undefined || this.pacer.allows(now);
   }
 
   /** Data waits for its rate. */
-  protected get held(): boolean {
+  protected get pacing(): boolean {
     return this.pacer?.waiting === true;
   }
 
   /** The newest frame of the writer was data of this queue pair. */
-  protected left(now: number, writer: FrameWriter): void {
+  protected frameSent(now: number, writer: FrameWriter): void {
     const { pacer } = this;
     if (pacer === undefined) return;
     pacer.sent(now, writer.lengths[writer.count - 1] as number);
     this.config.trace?.rate(this.qpn, pacer.controller);
-    this.#judgeSpeed(pacer);
+    this.rateChanged(pacer);
   }
 
   /** Takes the alternate path, if there is one. */
   protected migrate(): boolean {
-    const migrated = migrate(this.config);
+    const migrated = migrate(this.#settings);
     if (migrated) this.note('path-mig');
     return migrated;
   }
 
-  /** The first request of the peer says that it considers the connection made. */
+  /** The first request shows that the peer considers the connection established. */
   protected noteRequest(): void {
     if (this.#established) return;
     this.#established = true;
@@ -309,7 +322,7 @@ export abstract class QueuePair {
     this.#events.push(event);
   }
 
-  /** In SQD: tells when no send is under way any more. */
+  /** In SQD: reports when no send is under way any more. */
   protected noteDrained(): void {
     const started = this.sendQueue.length > 0 && this.sendQueue.at(this.sendQueue.head).started;
     if (!started && this.config.sqdNotify) this.note('sq-drained');
@@ -345,21 +358,14 @@ export abstract class QueuePair {
     if (wc !== undefined) sendCq.pushed(wc);
   }
 
-  /** By the packets that are longest, so that a short one between them changes nothing. */
-  #judgeSpeed({ rateBps }: Pacer): void {
-    const { config } = this;
-    const bits = 8 * config.mtu * config.ackInterval;
-    config.asksAlways = ASK_MARGIN * 1e9 * bits > rateBps * config.ackTimeoutNs;
-  }
-
   #noteMarked(now: number, frame: Frame, path: QpPath): void {
     const { config } = this;
     this.counters.npEcnMarkedRocePackets += 1;
     const notification = config.congestion?.notification;
     if (notification === undefined) return;
     if (notification.parameters.signal === 'ack') {
-      // A response draws no acknowledge that could carry it.
-      if ((frame.flags & OpFlag.Response) === 0) config.becnOwed = true;
+      // No ACK that could carry BECN follows a response.
+      if ((frame.flags & OpFlag.Response) === 0) this.oweBecn();
       return;
     }
     this.#marked ??= new MarkedFlow();
@@ -379,16 +385,13 @@ export abstract class QueuePair {
   #reset(): void {
     this.sendQueue.clear();
     if (!this.recvQueue.shared) this.recvQueue.clear();
-    this.forget();
+    this.clearConnection();
     this.#events = undefined;
     this.#established = false;
     this.#lastWqeReached = false;
     this.#marked = undefined;
     this.pacer = undefined;
-    this.config.becnOwed = false;
-    this.config.path = undefined;
-    this.config.altPath = undefined;
-    this.config.pathMigState = MigState.Migrated;
-    this.config.migReq = this.config.profile.migReq.value;
+    resetSettings(this.#settings);
+    resetPaths(this.#settings, this.config.profile.migReq.value);
   }
 }

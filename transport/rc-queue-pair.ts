@@ -1,65 +1,58 @@
 /**
- * RcQueuePair: one reliable connection. It passes values between requester, completer and responder, none of which sees the
- * others, and owns the way to ERROR. Everything that is true of any service is in queue-pair.ts.
+ * RcQueuePair: one reliable connection. It passes values between requester, completer and responder, none of which sees
+ * the others, and owns the way to ERROR. Everything that is true of any service is in queue-pair.ts.
  */
-import {
-  aethMsn,
-  aethSyndrome,
-  SYNDROME_KIND_MASK,
-  SYNDROME_VALUE_MASK,
-  Syndrome,
-  SyndromeKind,
-} from '../packets/aeth.ts';
+import { aethMsn, aethSyndrome, SYNDROME_KIND_MASK, SYNDROME_VALUE_MASK, SyndromeKind } from '../packets/aeth.ts';
 import type { Frame } from '../packets/frame.ts';
 import type { FrameWriter } from '../packets/frame-writer.ts';
 import { AETH_AT, OpFlag } from '../packets/opcode.ts';
 import { PSN_MASK } from '../packets/psn.ts';
 import { Attempt } from './attempt.ts';
-import { Completer, Outcome } from './completer.ts';
+import { Completer, ResponseOutcome } from './completer.ts';
+import type { Pacer } from './congestion/pacer.ts';
 import type { PortCounters } from './counters.ts';
 import { type CreditLimit, creditCode } from './credits.ts';
-import { inspectQueues, type QpInspection } from './inspection.ts';
+import type { QpInspection } from './inspection.ts';
 import { MigState, type QpAttributes } from './qp-attributes.ts';
 import type { QpCapabilities } from './qp-capabilities.ts';
-import type { QpIdentity } from './qp-config.ts';
+import type { QpIdentity } from './qp-identity.ts';
 import { QpState, rightsOf } from './qp-state.ts';
 import { QpType } from './qp-type.ts';
 import { BURST, QueuePair } from './queue-pair.ts';
 import type { RecvQueue } from './recv-queue.ts';
 import { Requester } from './requester.ts';
-import { Reception, Responder } from './responder.ts';
-import type { SendEntry } from './send-queue.ts';
+import { RequestOutcome, Responder } from './responder.ts';
 import type { RequestJudgement, RetryTrigger } from './trace.ts';
 import { Verdict } from './verdict.ts';
-import { type RecvWr, WcStatus, WrOpcode } from './work.ts';
+import { type RecvWr, WcStatus } from './work.ts';
 
 /** A queue pair of a reliable connection: RC, or either end of XRC. */
 export class RcQueuePair extends QueuePair {
   readonly #requester = new Requester();
   readonly #completer = new Completer();
-  readonly #responder = new Responder();
+  readonly #responder = new Responder(this.pools);
   readonly #replies = this.#responder.replies;
-  /** The credits that left last said that there is no receive. */
-  #toldNone = false;
-  /** Data of an answer left last: a request goes before the next. */
-  #requestsTurn = false;
+  /** The last ACK advertised zero credits. */
+  #noReceivesAdvertised = false;
+  /** A READ response was sent last: a request goes before the next one. */
+  #requestGoesNext = false;
 
   /** `type` is RC, or one of the two XRC types, whose connections work the same way. */
   constructor(identity: QpIdentity, capabilities: QpCapabilities, counters: PortCounters, type: QpType = QpType.Rc) {
     super(type, identity, capabilities, counters);
   }
 
-  /** As in ERROR, acknowledges still leave and READs are not answered any more. */
+  /** As in ERROR, ACKs still leave and READs are not answered any more. */
   override retire(): void {
-    this.#replies.cutAtRead();
+    this.#replies.dropFromFirstRead();
     super.retire();
   }
 
-  /** Receives that come when the peer was last told of none are told at once, for it waits. */
+  /** Receives posted after zero credits were advertised are advertised at once, for the peer waits. */
   override postRecv(wr: RecvWr): void {
     super.postRecv(wr);
-    if (!this.#toldNone || !rightsOf(this.current).respond) return;
-    this.#toldNone = false;
+    if (!this.#noReceivesAdvertised || !rightsOf(this.current).respond) return;
+    this.#noReceivesAdvertised = false;
     this.#responder.repeatAcknowledge();
   }
 
@@ -71,7 +64,7 @@ export class RcQueuePair extends QueuePair {
 
   handleReserved(now: number, frame: Frame): void {
     if (this.admitsFromPeer(now, frame) && this.mayRespond())
-      this.#received(frame, this.#responder.handleReserved(frame, this.config));
+      this.#applyRequest(frame, this.#responder.handleReserved(frame, this.config));
   }
 
   handleTimeout(now: number): boolean {
@@ -83,20 +76,24 @@ export class RcQueuePair extends QueuePair {
     return silence;
   }
 
-  /** Replies first, then requests; but who is asked for READ after READ asks in turn with its answers, or it would never. */
+  /**
+   * Replies first, then requests; but READ responses and requests take turns, or a busy responder would never send
+   * requests.
+   */
   transmit(now: number, writer: FrameWriter): void {
     let budget = BURST;
-    // Somebody waits for a request, as a rule, and nobody for a mere acknowledge: one goes ahead of it, where both fit. Where a single
-    // packet does, the acknowledge goes: requests would keep it back for ever, and the peer would run out of retries.
+    // A request matters more than an ACK to the application: one request goes ahead of a lone ACK, where both fit.
+    // Where only one packet fits, the ACK goes: requests would delay it infinitely, and the peer would run out of
+    // retries.
     if (writer.room > 1 && this.#replies.isAcknowledge && this.#transmitRequest(now, writer)) budget--;
     for (; budget > 0 && !writer.full; budget--) {
-      if (this.#requestsTurn && this.#replies.isData && this.#transmitRequest(now, writer)) continue;
+      if (this.#requestGoesNext && this.#replies.isData && this.#transmitRequest(now, writer)) continue;
       if (!this.#transmitReply(now, writer) && !this.#transmitRequest(now, writer)) return;
     }
   }
 
   get pending(): boolean {
-    if (this.held) return this.#replies.length > 0 && !this.#replies.isData;
+    if (this.pacing) return this.#replies.length > 0 && !this.#replies.isData;
     return this.#replies.length > 0 || this.#mayRequest();
   }
 
@@ -108,13 +105,14 @@ export class RcQueuePair extends QueuePair {
   inspect(): QpInspection {
     const { nextPsn, sentPsn, outstanding } = this.#requester.inspect();
     return {
-      ...inspectQueues(this.sendQueue, this.recvQueue),
+      sends: this.sendQueue.inspect(),
+      receives: this.recvQueue.inspect(),
       requester: { nextPsn, sentPsn, outstanding, ...this.#completer.inspect(), deadline: this.#ackDeadline },
       responder: this.#responder.inspect(),
     };
   }
 
-  /** Nothing posted, nothing to time; a queue pair that only answers does not even look at its completer. */
+  /** Nothing posted, nothing to time; a queue pair that only responds does not even read its completer. */
   get #ackDeadline(): number {
     return this.sendQueue.length === 0 ? Number.POSITIVE_INFINITY : this.#completer.deadline;
   }
@@ -122,31 +120,36 @@ export class RcQueuePair extends QueuePair {
   protected begin(attributes: QpAttributes): void {
     if (attributes.rqPsn !== undefined) this.#responder.reset(attributes.rqPsn, attributes.msn);
     if (attributes.sqPsn !== undefined) {
-      this.#requester.begin(attributes.sqPsn, this.sendQueue, this.config.flowControl);
+      this.#requester.begin(attributes.sqPsn, this.sendQueue, this.config);
       this.#completer.reset(attributes.sqPsn, this.config);
     } else if (attributes.retryCnt !== undefined || attributes.rnrRetry !== undefined) {
       this.#completer.limit(this.config);
     }
   }
 
-  protected forget(): void {
-    this.config.rxeFlush = this.config.profile.flushIcrc.value === 'rxe';
-    this.config.flushAnswered = false;
+  protected clearConnection(): void {
     this.#requester.reset(0, this.sendQueue);
     this.#responder.reset(0);
     this.#completer.reset(0, this.config);
-    this.#toldNone = false;
-    this.config.flowControl = false;
-    this.config.ackSyndrome = Syndrome.Ack;
+    this.#replies.reset();
+    this.#noReceivesAdvertised = false;
+  }
+
+  protected override rateChanged({ rateBps }: Pacer): void {
+    this.#requester.setRate(rateBps, this.config);
+  }
+
+  protected override oweBecn(): void {
+    this.#replies.becnOwed = true;
   }
 
   /**
-   * Without a NAK. Acknowledges of what was executed are still sent, as hardware has sent them before anybody could see the
-   * completion; READs are not answered any more.
+   * Without a NAK. ACKs of what was executed are still sent, as hardware has sent them before the completion can be
+   * polled; READs are not answered any more.
    */
   protected enterError(status: WcStatus): void {
     this.moveTo(QpState.Error);
-    this.#replies.cutAtRead();
+    this.#replies.dropFromFirstRead();
     this.flush(status);
   }
 
@@ -169,41 +172,41 @@ export class RcQueuePair extends QueuePair {
   #handleRequest(frame: Frame): void {
     if (!this.mayRespond()) return;
     this.noteRequest();
-    this.#received(frame, this.#responder.handle(frame, this.receivesFor(frame), this.config));
+    this.#applyRequest(frame, this.#responder.handle(frame, this.receivesFor(frame), this.config));
   }
 
-  #received(frame: Frame, reception: Reception): void {
+  #applyRequest(frame: Frame, outcome: RequestOutcome): void {
     const { counters } = this;
-    const judgement = JUDGEMENTS[reception];
+    const judgement = JUDGEMENTS[outcome];
     if (judgement !== undefined) this.config.trace?.judged(this.qpn, frame.psn, judgement);
-    switch (reception) {
-      case Reception.Duplicate:
+    switch (outcome) {
+      case RequestOutcome.Duplicate:
         counters.duplicateRequest += 1;
         break;
-      case Reception.OutOfSequence:
+      case RequestOutcome.OutOfSequence:
         counters.outOfSeqRequest += 1;
         break;
-      case Reception.Dropped:
+      case RequestOutcome.Dropped:
         counters.droppedRequest += 1;
         break;
-      case Reception.NotReady:
+      case RequestOutcome.NotReady:
         counters.sendRnrErr += 1;
         break;
-      case Reception.Refused:
+      case RequestOutcome.Refused:
         this.#refused();
         break;
-      case Reception.Overrun:
+      case RequestOutcome.Overrun:
         this.fail();
         break;
       default:
     }
   }
 
-  /** The NAK is owed; the queue pair goes to ERROR (ref:conformance#KEY-01, KEY-02). */
+  /** The NAK is queued; the queue pair goes to ERROR (ref:conformance#KEY-01, KEY-02). */
   #refused(): void {
     this.counters.refusedRequest += 1;
     const { verdict } = this.#responder;
-    // Already in ERROR: answers owed from before were still leaving, and one of them has lost its key.
+    // Already in ERROR: replies queued before were still leaving, and the key of one was invalidated.
     if (this.current !== QpState.Error)
       this.note(verdict === Verdict.KeyRefused || verdict === Verdict.UnknownSrq ? 'qp-access-err' : 'qp-req-err');
     this.moveTo(QpState.Error);
@@ -219,36 +222,36 @@ export class RcQueuePair extends QueuePair {
     if (frame.becn === 1 && this.config.congestion?.notification?.parameters.signal === 'ack')
       this.handleCnp(now, frame);
     const outcome = this.#completer.handle(frame, this.sendQueue, this.#requester.sentPsn, this.config);
-    if (outcome === Outcome.Ignore) this.counters.ignoredResponse += 1;
-    else if (outcome === Outcome.Retry) this.counters.rcvdSeqErr += 1;
+    if (outcome === ResponseOutcome.Ignore) this.counters.ignoredResponse += 1;
+    else if (outcome === ResponseOutcome.Retry) this.counters.rcvdSeqErr += 1;
     this.#apply(now, outcome, 'nak');
   }
 
-  #apply(now: number, outcome: Outcome, trigger: RetryTrigger): void {
+  #apply(now: number, outcome: ResponseOutcome, trigger: RetryTrigger): void {
     const completer = this.#completer;
     const requester = this.#requester;
     const { qpn } = this;
     const { trace } = this.config;
-    if (outcome === Outcome.Ignore) return;
+    if (outcome === ResponseOutcome.Ignore) return;
     if (completer.ackedTo > completer.una) this.#advance(now);
     if (this.current === QpState.Error) return;
-    if (outcome === Outcome.Retry) {
-      completer.wentBack(trigger === 'nak');
+    if (outcome === ResponseOutcome.Retry) {
+      completer.beginRetry(trigger === 'nak');
       requester.seek(this.sendQueue, completer.resumePsn, this.config.mtu);
-      trace?.wentBack(qpn, completer.resumePsn & PSN_MASK, trigger, completer.retriesLeft);
-      this.#adaptFlush();
-    } else if (outcome === Outcome.Rnr) {
+      trace?.retried(qpn, completer.resumePsn & PSN_MASK, trigger, completer.retriesLeft);
+      requester.retryFlush(this.sendQueue, this.config, completer.retriesLeft);
+    } else if (outcome === ResponseOutcome.Rnr) {
       this.counters.rcvdRnrErr += 1;
       completer.beginRnrWait(now);
       trace?.rnrWait(qpn, completer.resumePsn & PSN_MASK, completer.waitNs);
       requester.seek(this.sendQueue, completer.resumePsn, this.config.mtu);
-    } else if (outcome === Outcome.Fatal && completer.status === WcStatus.RetryExcErr && this.#mayMigrate()) {
-      // The way has failed, not the peer: from the oldest unacknowledged packet again, by the other way.
+    } else if (outcome === ResponseOutcome.Fatal && completer.status === WcStatus.RetryExcErr && this.#mayMigrate()) {
+      // The path has failed, not the peer: from the oldest unacknowledged packet again, by the other path.
       completer.limit(this.config);
       completer.stopTimers();
       requester.seek(this.sendQueue, completer.una, this.config.mtu);
-      trace?.wentBack(qpn, completer.una & PSN_MASK, 'migration', completer.retriesLeft);
-    } else if (outcome === Outcome.Fatal) {
+      trace?.retried(qpn, completer.una & PSN_MASK, 'migration', completer.retriesLeft);
+    } else if (outcome === ResponseOutcome.Fatal) {
       if (completer.status === WcStatus.RetryExcErr) this.counters.retryExceededErr += 1;
       if (completer.status === WcStatus.RnrRetryExcErr) this.counters.retryRnrExceededErr += 1;
       this.enterError(completer.status);
@@ -269,30 +272,16 @@ export class RcQueuePair extends QueuePair {
     if (this.current === QpState.Sqd) this.noteDrained();
   }
 
-  #answered(entry: SendEntry): void {
-    this.#requester.outstanding -= 1;
-    if (entry.opcode === WrOpcode.Flush) this.config.flushAnswered = true;
-  }
-
   /**
-   * A FLUSH that stays without an answer may have an ICRC that its receiver does not take for right (packets/rxe-flush-icrc.ts): it is
-   * repeated with the other one. Where one was answered before, it was more likely lost, and only the second repetition changes.
+   * Completes, in order, all requests whose PSNs lie before `una`; one that was executed here has none. False when it
+   * found no room.
    */
-  #adaptFlush(): void {
-    const { config, sendQueue } = this;
-    const { position } = this.#requester;
-    if (config.profile.flushIcrc.value !== 'in-turn') return;
-    if (position === sendQueue.tail || sendQueue.at(position).opcode !== WrOpcode.Flush) return;
-    if (!config.flushAnswered || this.#completer.retriesLeft < config.retryCnt - 1) config.rxeFlush = !config.rxeFlush;
-  }
-
-  /** Completes, in order, all requests whose PSNs lie before `una`; one that was executed here has none. False when it found no room. */
   #completeBefore(una: number): boolean {
     const queue = this.sendQueue;
     while (queue.length > 0) {
       const entry = queue.at(queue.head);
       if (!entry.started || entry.lastPsn >= una) break;
-      if (entry.wantsAnswer) this.#answered(entry);
+      if (entry.expectsResponse) this.#requester.answered(entry);
       if (entry.signaled) this.completeSend(entry, WcStatus.Success);
       entry.release();
       queue.shift();
@@ -309,8 +298,8 @@ export class RcQueuePair extends QueuePair {
     const attempt = this.#responder.transmit(this.config, writer);
     if (attempt === Attempt.Fault) this.#refused();
     else if (isData && attempt === Attempt.Sent) {
-      this.#requestsTurn = true;
-      this.left(now, writer);
+      this.#requestGoesNext = true;
+      this.frameSent(now, writer);
     }
     return attempt !== Attempt.Nothing;
   }
@@ -319,11 +308,11 @@ export class RcQueuePair extends QueuePair {
   #countReceives(): void {
     if (this.#replies.length === 0) return;
     const receives = this.recvQueue.length + (this.#responder.holdsReceive ? 1 : 0);
-    this.config.ackSyndrome = creditCode(receives);
-    this.#toldNone = receives === 0;
+    this.#replies.ackSyndrome = creditCode(receives);
+    this.#noReceivesAdvertised = receives === 0;
   }
 
-  /** Ghosts of old acknowledges may give credits, too (ref:conformance#REQ-10): they are none that had not been there. */
+  /** Ghosts of old ACKs may give credits, too (ref:conformance#REQ-10): never more than there were. */
   #takeCredits(frame: Frame, credits: CreditLimit): void {
     const at = AETH_AT[frame.opcode] as number;
     if (at < 0) return;
@@ -348,8 +337,8 @@ export class RcQueuePair extends QueuePair {
       case Attempt.Sent:
         if (again) this.counters.retransmittedPkts += 1;
         this.#completer.sent(now, this.config);
-        this.#requestsTurn = false;
-        this.left(now, writer);
+        this.#requestGoesNext = false;
+        this.frameSent(now, writer);
         return true;
       case Attempt.Executed:
         return this.#completeBefore(this.#completer.una);
@@ -362,10 +351,10 @@ export class RcQueuePair extends QueuePair {
   }
 }
 
-const JUDGEMENTS: Readonly<Partial<Record<Reception, RequestJudgement>>> = {
-  [Reception.Duplicate]: 'duplicate',
-  [Reception.OutOfSequence]: 'out-of-sequence',
-  [Reception.Dropped]: 'dropped',
-  [Reception.NotReady]: 'not-ready',
-  [Reception.Refused]: 'refused',
+const JUDGEMENTS: Readonly<Partial<Record<RequestOutcome, RequestJudgement>>> = {
+  [RequestOutcome.Duplicate]: 'duplicate',
+  [RequestOutcome.OutOfSequence]: 'out-of-sequence',
+  [RequestOutcome.Dropped]: 'dropped',
+  [RequestOutcome.NotReady]: 'not-ready',
+  [RequestOutcome.Refused]: 'refused',
 };

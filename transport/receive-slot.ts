@@ -1,7 +1,7 @@
 /**
- * The receive a responder has taken for the message in progress: which buffer, how much of it is filled, and how it completes.
- * At most one is held at a time. The queue it was taken from, the queue pair's own or a shared one, says whose memory it
- * names and, with XRC, where it completes.
+ * The receive a responder has taken for the message in progress: which buffer, how much of it is filled, and how it
+ * completes. At most one is held at a time. The queue it was taken from, the queue pair's own or a shared one, has the
+ * protection domain of its memory and, with XRC, the completion queue.
  */
 import { dethSourceQpn } from '../packets/deth.ts';
 import type { Frame } from '../packets/frame.ts';
@@ -13,7 +13,8 @@ import { DETH_AT, IETH_AT, IMM_AT, OpFlag } from '../packets/opcode.ts';
 import type { CompletionQueue } from './completion-queue.ts';
 import type { ProtectionDomain } from './memory.ts';
 import type { QpConfig } from './qp-config.ts';
-import { RecvEntry, type RecvQueue } from './recv-queue.ts';
+import { RecvEntry } from './recv-entry.ts';
+import type { RecvQueue } from './recv-queue.ts';
 import { Verdict } from './verdict.ts';
 import { WcOpcode, WcStatus } from './work.ts';
 
@@ -75,8 +76,8 @@ export class ReceiveSlot {
   }
 
   /**
-   * The last packet of a SEND, or of a WRITE with immediate that wrote `written` bytes elsewhere: completes the buffer with
-   * what that packet carries. False when the completion found no room.
+   * The last packet of a SEND, or of a WRITE with immediate that wrote `written` bytes elsewhere: completes the buffer
+   * with what that packet carries. False when the completion found no room.
    */
   finish(frame: Frame, written: number, config: QpConfig): boolean {
     const { flags } = frame;

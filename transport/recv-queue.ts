@@ -1,34 +1,28 @@
 /**
- * The receive queue: buffers waiting for the peer's SENDs, taken strictly in order. The responder takes a buffer out and
- * owns it until its completion, so that a shared receive queue (srq.ts) can stand in for this class. A queue says in which
- * protection domain its buffers lie and where they complete, for both may be others than the queue pair's.
+ * The receive queue: buffers waiting for the peer's SENDs, taken strictly in order. The responder takes a buffer out
+ * and owns it until its completion, so that a shared receive queue (srq.ts) can stand in for this class. A queue has
+ * the protection domain of its buffers and the queue where they complete, for both may be others than the queue pair's.
  */
 import { RoceError } from '../packets/errors.ts';
 import type { CompletionQueue } from './completion-queue.ts';
 import type { ReceiveInspection } from './inspection.ts';
 import type { ProtectionDomain } from './memory.ts';
-import { Pool, Ring } from './ring.ts';
-import { checkSges, SegmentList } from './segments.ts';
+import type { RecvEntry } from './recv-entry.ts';
+import { type Pool, Ring } from './ring.ts';
+import { checkSges } from './segments.ts';
 import type { RecvWr } from './work.ts';
-
-export class RecvEntry {
-  wrId = 0;
-  readonly segments = new SegmentList();
-}
-
-const ENTRIES = new Pool(() => new RecvEntry());
 
 export class RecvQueue {
   /** The domain that the memory of the buffers belongs to. */
   readonly pd: ProtectionDomain;
-  /** Where buffers complete that were taken out; undefined when that is the queue pair's affair. */
+  /** Where buffers complete that were taken out; undefined: in the queue pair's own completion queue. */
   readonly cq: CompletionQueue | undefined;
   /** Pieces of memory of one receive at most. */
   readonly maxSge: number;
   protected readonly ring: Ring<RecvEntry>;
 
-  constructor(capacity: number, maxSge: number, pd: ProtectionDomain, cq?: CompletionQueue) {
-    this.ring = new Ring(capacity, ENTRIES);
+  constructor(capacity: number, maxSge: number, pd: ProtectionDomain, pool: Pool<RecvEntry>, cq?: CompletionQueue) {
+    this.ring = new Ring(capacity, pool);
     this.maxSge = maxSge;
     this.pd = pd;
     this.cq = cq;
@@ -66,7 +60,7 @@ export class RecvQueue {
     return this.ring.exchange(spent);
   }
 
-  /** For who shows them: the receives that wait, oldest first. @internal */
+  /** The receives that wait, oldest first, as plain data. @internal */
   inspect(): ReceiveInspection[] {
     const { ring } = this;
     const list: ReceiveInspection[] = [];

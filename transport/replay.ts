@@ -1,7 +1,7 @@
 /**
- * Replay memory: the last requests with answers that a responder executed, so that a repeated request is answered and not executed
- * again. Errors in a repetition are dropped, never NAKed (ref:rxe#7 duplicate READ and atomic; ref:conformance#RSP-PSN-13,
- * RSP-PSN-15..17, RD-07, RD-08, RD-10, ATM-05..ATM-08).
+ * Replay memory: the last requests with responses that a responder executed, so that a duplicate is answered and
+ * not executed again. Errors in a repetition are dropped, never NAKed (ref:rxe#7 duplicate READ and atomic;
+ * ref:conformance#RSP-PSN-13, RSP-PSN-15..17, RD-07, RD-08, RD-10, ATM-05..ATM-08).
  */
 import type { Frame } from '../packets/frame.ts';
 import { Op, OpFlag, RETH_AT, SERVICE_MASK } from '../packets/opcode.ts';
@@ -11,7 +11,7 @@ import { type ReplayInspection, wirePsn } from './inspection.ts';
 import { ReplyKind, type ReplyQueue } from './reply-queue.ts';
 
 /** One executed READ or atomic. */
-export class Executed {
+export class ExecutedRequest {
   opcode = -1;
   /** Extended PSNs the request consumed. */
   firstPsn = 0;
@@ -28,22 +28,22 @@ export class Executed {
 }
 
 export class ReplayMemory {
-  #entries: Executed[] = [];
+  #entries: ExecutedRequest[] = [];
   #next = 0;
   /** FLUSHes and ATOMIC WRITEs by the low bits of their PSN; absent before the first. */
-  #empties: number[] | undefined = undefined;
+  #emptyResponses: number[] | undefined = undefined;
 
   reset(): void {
     this.#entries = [];
     this.#next = 0;
-    this.#empties = undefined;
+    this.#emptyResponses = undefined;
   }
 
   /** The entry to fill for a request just executed: a new one, or the oldest of `capacity`. */
-  remember(opcode: number, firstPsn: number, packets: number, capacity: number): Executed {
+  remember(opcode: number, firstPsn: number, packets: number, capacity: number): ExecutedRequest {
     let entry = this.#entries[this.#next];
     if (entry === undefined) {
-      entry = new Executed();
+      entry = new ExecutedRequest();
       this.#entries[this.#next] = entry;
     }
     this.#next = (this.#next + 1) % capacity;
@@ -54,7 +54,7 @@ export class ReplayMemory {
     return entry;
   }
 
-  /** Owes the answer to a repeated READ or atomic; false when it is not remembered or not the same request. */
+  /** Queues the response to a repeated READ or atomic; false when it is not remembered or not the same request. */
   repeat(frame: Frame, psn: number, mtu: number, replies: ReplyQueue, msn: number): boolean {
     const entry = this.#find(psn);
     if (entry === undefined || entry.opcode !== frame.opcode) return false;
@@ -65,7 +65,7 @@ export class ReplayMemory {
     return true;
   }
 
-  /** For who shows them: READs and atomics remembered, in the order of their PSNs. */
+  /** READs and atomics remembered, in the order of their PSNs, as plain data. */
   inspect(): ReplayInspection[] {
     const byPsn = [...this.#entries].sort((a, b) => a.firstPsn - b.firstPsn);
     return byPsn.map(({ opcode, firstPsn, lastPsn, originalHi, originalLo }) => ({
@@ -74,19 +74,22 @@ export class ReplayMemory {
     }));
   }
 
-  /** A FLUSH or ATOMIC WRITE was executed: all there is to know is that. A requester that does not count them may send many. */
-  rememberEmpty(opcode: number, psn: number): void {
-    this.#empties ??= new Array<number>(EMPTIES).fill(-1);
-    this.#empties[psn & (EMPTIES - 1)] = emptyMark(opcode, psn);
+  /**
+   * A FLUSH or ATOMIC WRITE was executed: nothing else has to be kept. A requester that does not count them may send
+   * many.
+   */
+  rememberEmptyResponse(opcode: number, psn: number): void {
+    this.#emptyResponses ??= new Array<number>(EMPTY_RESPONSE_SLOTS).fill(-1);
+    this.#emptyResponses[psn & (EMPTY_RESPONSE_SLOTS - 1)] = emptyResponseMark(opcode, psn);
   }
 
-  remembersEmpty(opcode: number, psn: number): boolean {
-    return this.#empties?.[psn & (EMPTIES - 1)] === emptyMark(opcode, psn);
+  remembersEmptyResponse(opcode: number, psn: number): boolean {
+    return this.#emptyResponses?.[psn & (EMPTY_RESPONSE_SLOTS - 1)] === emptyResponseMark(opcode, psn);
   }
 
-  #find(psn: number): Executed | undefined {
+  #find(psn: number): ExecutedRequest | undefined {
     for (let i = 0; i < this.#entries.length; i++) {
-      const entry = this.#entries[i] as Executed;
+      const entry = this.#entries[i] as ExecutedRequest;
       if (psn >= entry.firstPsn && psn <= entry.lastPsn) return entry;
     }
     return undefined;
@@ -94,15 +97,15 @@ export class ReplayMemory {
 }
 
 /** PSNs that a requester may have outstanding: more than any known one has. */
-const EMPTIES = 256;
+const EMPTY_RESPONSE_SLOTS = 256;
 
-function emptyMark(opcode: number, psn: number): number {
+function emptyResponseMark(opcode: number, psn: number): number {
   return psn * 2 + ((opcode & ~SERVICE_MASK) === Op.Flush ? 1 : 0);
 }
 
-/** A repeated READ may ask for the whole or for a tail that starts at a packet boundary; the data is read anew. */
+/** A repeated READ may request the whole or a tail that starts at a packet boundary; the data is read anew. */
 function repeatRead(
-  entry: Executed,
+  entry: ExecutedRequest,
   frame: Frame,
   psn: number,
   mtu: number,

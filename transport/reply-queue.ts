@@ -1,13 +1,13 @@
 /**
- * Replies a responder owes, in the order in which they leave, which is that of their PSNs. Acknowledges merge, and so do
- * NAKs of one PSN; the responder limits the answers in progress and the queue as a whole.
+ * Replies of a responder that have not left, in the order in which they leave, which is that of their PSNs. ACKs merge,
+ * and so do NAKs of one PSN; the responder limits the responses in progress and the queue as a whole.
  */
 import { Syndrome } from '../packets/aeth.ts';
 import type { Grant } from './grant.ts';
 import { type ReplyInspection, wirePsn } from './inspection.ts';
-import { Pool } from './ring.ts';
+import type { Pool } from './ring.ts';
 
-/** Empty: the answer of FLUSH and ATOMIC WRITE, a READ response without data. */
+/** Empty: the response to FLUSH and ATOMIC WRITE, a READ response without data. */
 export const ReplyKind = { Ack: 0, Nak: 1, Read: 2, Atomic: 3, Empty: 4 } as const;
 export type ReplyKind = (typeof ReplyKind)[keyof typeof ReplyKind];
 
@@ -29,24 +29,34 @@ export class Reply {
   /** Atomic: the original value. */
   originalHi = 0;
   originalLo = 0;
-  /** Answers a repeated request: what goes wrong with it is silent (ref:conformance#RSP-PSN-15). */
+  /** Answers a duplicate request: what fails here draws no NAK (ref:conformance#RSP-PSN-15). */
   repeated = false;
 
   /** A READ whose memory may not be read any more. */
-  get dead(): boolean {
+  get revoked(): boolean {
     return this.grant !== undefined && !this.grant.valid;
   }
 }
 
-const REPLIES = new Pool(() => new Reply());
-
 export class ReplyQueue {
-  /** READs and atomics among the replies that are answered for the first time. Empty answers need no resources and do not count. */
+  /** Syndrome of a positive ACK: the credit code of the receives there are, or that credits are not used. */
+  ackSyndrome: number = Syndrome.Ack;
+  /** The next ACK carries BECN: a request came marked, where marks are echoed in ACKs. */
+  becnOwed = false;
+  /**
+   * READs and atomics among the replies that are answered for the first time. Empty responses need no resources and do
+   * not count.
+   */
   answers = 0;
   /** Answers to repeated READs and atomics. */
   repeats = 0;
-  /** In order of PSN, oldest first. Short: the responder sees to that. */
+  /** In order of PSN, oldest first. Short: the responder limits it. */
   readonly #replies: Reply[] = [];
+  readonly #pool: Pool<Reply>;
+
+  constructor(pool: Pool<Reply>) {
+    this.#pool = pool;
+  }
 
   get length(): number {
     return this.#replies.length;
@@ -56,22 +66,29 @@ export class ReplyQueue {
     return this.#replies[0];
   }
 
-  /** Whether all that is owed is an acknowledge. */
+  /** Whether a single ACK is all that is owed. */
   get isAcknowledge(): boolean {
     return this.#replies.length === 1 && this.#replies[0]?.kind === ReplyKind.Ack;
   }
 
-  /** Whether what leaves next is data, which has a rate to keep. */
+  /** Whether the next reply carries data, which is paced. */
   get isData(): boolean {
     const kind = this.#replies[0]?.kind;
     return kind === ReplyKind.Read || kind === ReplyKind.Atomic;
   }
 
-  /** For who shows them. */
+  /** As plain data. */
   inspect(): ReplyInspection[] {
     return this.#replies.map(({ kind, psn, lastPsn, repeated }) => {
       return { kind: REPLY_NAMES[kind], psn: wirePsn(psn), lastPsn: wirePsn(lastPsn), repeated };
     });
+  }
+
+  /** A connection has ended: ACKs of the next one carry nothing of it. */
+  reset(): void {
+    this.clear();
+    this.ackSyndrome = Syndrome.Ack;
+    this.becnOwed = false;
   }
 
   clear(): void {
@@ -79,7 +96,7 @@ export class ReplyQueue {
   }
 
   /** Forgets the oldest READ and all behind it, which must not overtake it. */
-  cutAtRead(): void {
+  dropFromFirstRead(): void {
     const at = this.#replies.findIndex(({ kind }) => kind === ReplyKind.Read);
     if (at < 0) return;
     for (const reply of this.#replies.splice(at)) this.#recycle(reply);
@@ -91,7 +108,7 @@ export class ReplyQueue {
     if (reply !== undefined) this.#recycle(reply);
   }
 
-  /** Owes an acknowledge of everything up to `psn`; merges with one, or with a NAK that says as much, that has not left yet. */
+  /** Queues an ACK of everything up to `psn`; merges with an ACK, or a NAK of a later PSN, that has not left yet. */
   acknowledge(psn: number, syndrome: number, msn: number): void {
     const newest = this.#replies[this.#replies.length - 1];
     if (newest !== undefined && newest.kind <= ReplyKind.Nak && psn < newest.psn) return;
@@ -107,9 +124,9 @@ export class ReplyQueue {
   }
 
   /**
-   * Owes an answer from `psn` to `lastPsn`. A repeated request may be older than replies still waiting: it
-   * goes before them, and answers behind it start over, since the requester has gone back. If it asks for the rest of an
-   * answer still being sent, it takes that one's place (ref:conformance#RSP-PSN-13, ACK-05).
+   * Queues a response from `psn` to `lastPsn`. A repeated request may be older than replies still waiting: it
+   * goes before them, and responses behind it start over, since the requester retransmits. If it requests the rest of
+   * a response still being sent, it takes that one's place (ref:conformance#RSP-PSN-13, ACK-05).
    */
   answer(kind: ReplyKind, psn: number, lastPsn: number, msn: number, repeated: boolean): Reply {
     let at = this.#replies.length;
@@ -126,7 +143,7 @@ export class ReplyQueue {
     return reply;
   }
 
-  /** Answers from `at` on that an earlier repetition brings as well: requests for them overtook its request on the way. */
+  /** Drops replies from `at` on that the reply to an earlier request covers: their requests overtook it on the way. */
   #forgetCovered(at: number, lastPsn: number): void {
     let end = at;
     for (let reply = this.#replies[end]; reply !== undefined && reply.lastPsn <= lastPsn; reply = this.#replies[end]) {
@@ -143,7 +160,7 @@ export class ReplyQueue {
   #recycle(reply: Reply): void {
     this.#count(reply, -1);
     reply.grant = undefined;
-    REPLIES.giveBack(reply);
+    this.#pool.giveBack(reply);
   }
 
   #count(reply: Reply, change: 1 | -1): void {
@@ -153,7 +170,7 @@ export class ReplyQueue {
   }
 
   #insert(at: number, kind: ReplyKind): Reply {
-    const reply = REPLIES.take();
+    const reply = this.#pool.take();
     reply.kind = kind;
     reply.sent = 0;
     reply.repeated = false;

@@ -1,6 +1,7 @@
 /**
- * Puts a responder's replies into packets: ACKNOWLEDGE (ACK, NAK, RNR NAK), ATOMIC ACKNOWLEDGE and the packets of a READ
- * response, of which FLUSH and ATOMIC WRITE get one without data (ref:conformance#MPE-02). A READ that is answered again from its middle starts with FIRST or ONLY like any other (ref:conformance#RD-09).
+ * Puts a responder's replies into packets: ACKNOWLEDGE (ACK, NAK, RNR NAK), ATOMIC ACKNOWLEDGE and the packets of a
+ * READ response, of which FLUSH and ATOMIC WRITE get one without data (ref:conformance#MPE-02). A READ that is
+ * resumed from its middle starts with FIRST or ONLY like any other (ref:conformance#RD-09).
  */
 
 import { AETH_BYTES, Syndrome, writeAeth } from '../packets/aeth.ts';
@@ -11,25 +12,24 @@ import type { FrameWriter } from '../packets/frame-writer.ts';
 import { ATOMIC_ACK_ETH_AT, OPCODE_HEADER_BYTES, Op } from '../packets/opcode.ts';
 import { PSN_MASK } from '../packets/psn.ts';
 import type { QpConfig } from './qp-config.ts';
-import { type Reply, ReplyKind } from './reply-queue.ts';
-import { copyBytes } from './segments.ts';
+import { type Reply, ReplyKind, type ReplyQueue } from './reply-queue.ts';
 
 /** Writes the next packet of `reply`; true when it was the last. */
-export function writeReply(reply: Reply, config: QpConfig, writer: FrameWriter): boolean {
+export function writeReply(reply: Reply, replies: ReplyQueue, config: QpConfig, writer: FrameWriter): boolean {
   return reply.kind === ReplyKind.Read
-    ? writeReadResponse(reply, config, writer)
-    : writeAcknowledge(reply, config, writer);
+    ? writeReadResponse(reply, replies, config, writer)
+    : writeAcknowledge(reply, replies, config, writer);
 }
 
-function writeAcknowledge(reply: Reply, config: QpConfig, writer: FrameWriter): boolean {
+function writeAcknowledge(reply: Reply, replies: ReplyQueue, config: QpConfig, writer: FrameWriter): boolean {
   invariant(config.path !== undefined, 'a queue pair that replies has a path');
   const opcode = acknowledgeOpcode(reply.kind) | config.service;
   const { template } = config.path;
   const bth = writer.begin(template);
   writeBth(writer.view, bth, opcode, 0, config.migReq, 0, config.pkey, config.destQpn, 0, reply.psn & PSN_MASK);
-  writeAeth(writer.view, bth + BTH_BYTES, syndromeOf(reply, config), reply.msn);
-  if (config.becnOwed) {
-    config.becnOwed = false;
+  writeAeth(writer.view, bth + BTH_BYTES, syndromeOf(reply, replies), reply.msn);
+  if (replies.becnOwed) {
+    replies.becnOwed = false;
     writeBthCongestion(writer.view, bth, 0, 1);
   }
   if (reply.kind === ReplyKind.Atomic) {
@@ -39,9 +39,9 @@ function writeAcknowledge(reply: Reply, config: QpConfig, writer: FrameWriter): 
   return true;
 }
 
-/** A positive acknowledge says how many receives there are when it leaves, not when it was owed. */
-function syndromeOf(reply: Reply, config: QpConfig): number {
-  return reply.syndrome === Syndrome.Ack ? config.ackSyndrome : reply.syndrome;
+/** A positive ACK says how many receives there are when it leaves, not when it was owed. */
+function syndromeOf(reply: Reply, replies: ReplyQueue): number {
+  return reply.syndrome === Syndrome.Ack ? replies.ackSyndrome : reply.syndrome;
 }
 
 function acknowledgeOpcode(kind: ReplyKind): number {
@@ -49,7 +49,7 @@ function acknowledgeOpcode(kind: ReplyKind): number {
   return kind === ReplyKind.Empty ? Op.ReadResponseOnly : Op.Acknowledge;
 }
 
-function writeReadResponse(reply: Reply, config: QpConfig, writer: FrameWriter): boolean {
+function writeReadResponse(reply: Reply, replies: ReplyQueue, config: QpConfig, writer: FrameWriter): boolean {
   invariant(config.path !== undefined, 'a queue pair that replies has a path');
   const { template } = config.path;
   const left = reply.length - reply.sent;
@@ -73,10 +73,10 @@ function writeReadResponse(reply: Reply, config: QpConfig, writer: FrameWriter):
   );
   let at = bth + BTH_BYTES;
   if (opcode !== Op.ReadResponseMiddle) {
-    writeAeth(writer.view, at, syndromeOf(reply, config), reply.msn);
+    writeAeth(writer.view, at, syndromeOf(reply, replies), reply.msn);
     at += AETH_BYTES;
   }
-  if (reply.grant !== undefined) copyBytes(writer.bytes, at, reply.grant.bytes, reply.offset + reply.sent, size);
+  if (reply.grant !== undefined) reply.grant.copyOut(reply.offset + reply.sent, writer.bytes, at, size);
   for (let i = 0; i < pad; i++) writer.bytes[at + size + i] = 0;
   writer.end(template, at + size + pad);
   reply.sent += size;

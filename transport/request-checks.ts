@@ -1,6 +1,6 @@
 /**
- * Checks of an arriving request that need nothing but the packet and the queue pair's attributes: shared by the responders of
- * every connected service, in the order of rxe:rxe_resp.c (ref:rxe#7). They judge and change nothing.
+ * Checks of an arriving request that need nothing but the packet and the queue pair's attributes: shared by the
+ * responders of every connected service, in the order of rxe:rxe_resp.c (ref:rxe#7). They judge and change nothing.
  */
 import type { Frame } from '../packets/frame.ts';
 import { OpFlag } from '../packets/opcode.ts';
@@ -18,8 +18,8 @@ export function continues(open: OpenMessage, flags: number): boolean {
 }
 
 /**
- * ref:conformance#LEN-01 to LEN-03, LEN-08, LEN-14: FIRST and MIDDLE are full and unpadded, LAST is not empty, none exceeds
- * the MTU, and payload and pad make whole words.
+ * ref:conformance#LEN-01..LEN-03, LEN-08, LEN-14: FIRST and MIDDLE are full and unpadded, LAST is not empty, none
+ * exceeds the MTU, and payload and pad make whole words.
  */
 export function lengthFits(frame: Frame, mtu: number): boolean {
   const { flags, payloadLength, padCount } = frame;

@@ -1,7 +1,8 @@
 /**
- * Puts one packet of a request into a frame: SEND and WRITE data, READ and atomic requests, of any connected service. The service
- * is a field of the queue pair's configuration: its bits go into the opcode, and XRC requests name their shared receive queue.
- * Never decides what is sent or when, and keeps nothing. Packetisation: ref:wire#5, ref:wire#8, ref:conformance#LEN-13, OPS-14.
+ * Puts one packet of a request into a frame: SEND and WRITE data, READ and atomic requests, of any connected service.
+ * The service is a field of the queue pair's configuration: its bits go into the opcode, and XRC requests name their
+ * shared receive queue. Never decides what is sent or when, and keeps nothing. Packetisation: ref:wire#5, ref:wire#8,
+ * ref:conformance#LEN-13, OPS-14.
  */
 import { writeAtomicEth } from '../packets/atomic-eth.ts';
 import { BTH_BYTES, writeBth } from '../packets/bth.ts';
@@ -16,8 +17,8 @@ import { RETH_BYTES, writeReth } from '../packets/reth.ts';
 import { rxeFlushIcrc } from '../packets/rxe-flush-icrc.ts';
 import { writeXrceth, XRCETH_BYTES } from '../packets/xrceth.ts';
 import type { QpConfig } from './qp-config.ts';
-import { copyBytes } from './segments.ts';
-import type { SendEntry } from './send-queue.ts';
+import type { SendEntry } from './send-entry.ts';
+import { copyBytes } from './shared-copy.ts';
 import { WrOpcode } from './work.ts';
 
 /** Writes the packet of a SEND or WRITE that carries its bytes from `offset` on, and returns how many it carries. */
@@ -49,7 +50,7 @@ export function writeData(
   return size;
 }
 
-/** Writes a READ request for all that lies from `offset` on: a READ that is resumed asks only for its missing tail. */
+/** Writes a READ request for all that lies from `offset` on: a READ that is resumed requests only its missing tail. */
 export function writeReadRequest(
   writer: FrameWriter,
   config: QpConfig,
@@ -78,7 +79,14 @@ export function writeAtomic(writer: FrameWriter, config: QpConfig, entry: SendEn
   writer.end(template, bth + BTH_BYTES + (OPCODE_HEADER_BYTES[opcode | config.service] as number));
 }
 
-export function writeFlush(writer: FrameWriter, config: QpConfig, entry: SendEntry, psn: number): void {
+/** Writes a FLUSH. `rxeIcrc`: with the ICRC that rdma_rxe demands of one. */
+export function writeFlush(
+  writer: FrameWriter,
+  config: QpConfig,
+  entry: SendEntry,
+  psn: number,
+  rxeIcrc: boolean,
+): void {
   invariant(config.path !== undefined, 'a queue pair that sends has a path');
   const { template } = config.path;
   const bth = writer.begin(template);
@@ -87,7 +95,7 @@ export function writeFlush(writer: FrameWriter, config: QpConfig, entry: SendEnt
   writeReth(writer.view, at + FETH_BYTES, entry.remoteHi, entry.remoteLo, entry.rkey, entry.flushLength);
   const end = at + FETH_BYTES + RETH_BYTES;
   writer.end(template, end);
-  if (!config.rxeFlush) return;
+  if (!rxeIcrc) return;
   const icrc = rxeFlushIcrc(writer.view.getUint32(end, true), writer.bytes, bth, end);
   writer.view.setUint32(end, icrc, true);
 }
@@ -98,7 +106,10 @@ export function writePayload(bytes: Uint8Array, at: number, entry: SendEntry, of
   else entry.segments.gather(offset, bytes, at, size);
 }
 
-/** The BTH of a request without payload that asks for its answer, and the header of its service; returns where the next one starts. */
+/**
+ * The BTH of a request without payload that requests an ACK, and the header of its service; returns where the next
+ * one starts.
+ */
 function writeRequestBth(
   view: DataView,
   bth: number,
@@ -112,7 +123,10 @@ function writeRequestBth(
   return writeServiceHeader(view, bth + BTH_BYTES, config, entry);
 }
 
-/** What the service itself puts behind the BTH: XRC, the shared receive queue of the peer. Returns where the next header starts. */
+/**
+ * What the service itself puts behind the BTH: XRC, the shared receive queue of the peer. Returns where the next header
+ * starts.
+ */
 function writeServiceHeader(view: DataView, at: number, config: QpConfig, entry: SendEntry): number {
   if (config.service !== Service.Xrc) return at;
   writeXrceth(view, at, entry.remoteSrqn);

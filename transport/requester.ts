@@ -1,6 +1,7 @@
 /**
  * Requester: turns posted requests into packets, in order, from a cursor that the queue pair can set back (go-back-N).
- * It never looks at what arrives and owns no timer; what a packet looks like is request-writer.ts. ref:wire#8, ref:conformance#REQ-25.
+ * It sees no packet of the peer and owns no timer; request-writer.ts has the packets. ref:wire#8, ref:conformance
+ * REQ-25.
  */
 
 import type { FrameWriter } from '../packets/frame-writer.ts';
@@ -10,7 +11,8 @@ import { type RequesterInspection, wirePsn } from './inspection.ts';
 import { executeLocalWork } from './local-work.ts';
 import type { QpConfig } from './qp-config.ts';
 import { writeAtomic, writeData, writeFlush, writeReadRequest } from './request-writer.ts';
-import type { SendEntry, SendQueue } from './send-queue.ts';
+import type { SendEntry } from './send-entry.ts';
+import type { SendQueue } from './send-queue.ts';
 import { WcStatus, WrOpcode } from './work.ts';
 
 /**
@@ -19,6 +21,9 @@ import { WcStatus, WrOpcode } from './work.ts';
  */
 const MAX_PSN_SPAN = 2 ** 23;
 
+/** A flow is slow when the packets between two ACKs it requests take more than this part of the ACK timeout. */
+const SLOW_MARGIN = 4;
+
 export class Requester {
   /** Queue position of the request the next packet belongs to. */
   position = 0;
@@ -26,9 +31,9 @@ export class Requester {
   psn = 0;
   /** First extended PSN never sent. */
   sentPsn = 0;
-  /** Requests started that want an answer and have not completed. */
+  /** Requests started that expect a response and have not completed. */
   outstanding = 0;
-  /** How far the receives of the peer reach, where it gives credits. Made when it does: hardly any connection has them. */
+  /** The peer's credits, where it gives any. Made when it does: hardly any connection uses them. */
   credits: CreditLimit | undefined = undefined;
   /** Messages started, ever. */
   #ssn = 0;
@@ -37,6 +42,12 @@ export class Requester {
   /** Bytes of the current request that earlier packets carry. */
   #offset = 0;
   #sinceAckReq = 0;
+  /** The flow is so slow that every packet has to request its ACK, if that is to come in time. */
+  #slow = false;
+  /** FLUSHes leave with the ICRC that rdma_rxe demands. */
+  #rxeFlush = false;
+  /** A FLUSH of this connection was answered, with either ICRC. */
+  #flushAnswered = false;
   /** Position of a request with a local fault that waits for all before it to complete; -1 for none. */
   #faultyPosition = -1;
 
@@ -50,12 +61,36 @@ export class Requester {
     this.#faultyPosition = -1;
   }
 
-  /** A connection begins. `limited`: its peer gives credits. */
-  begin(startingPsn: number, queue: SendQueue, limited: boolean): void {
+  /** A connection begins. */
+  begin(startingPsn: number, queue: SendQueue, { flowControl, profile }: QpConfig): void {
     this.reset(startingPsn, queue);
     this.#ssn = 0;
-    this.credits = limited ? (this.credits ?? new CreditLimit()) : undefined;
-    this.credits?.reset(limited);
+    this.#rxeFlush = profile.flushIcrc.value === 'rxe';
+    this.#flushAnswered = false;
+    this.credits = flowControl ? (this.credits ?? new CreditLimit()) : undefined;
+    this.credits?.reset(flowControl);
+  }
+
+  /** The rate has changed. Measured by the longest packets, so that a short one between them changes nothing. */
+  setRate(rateBps: number, { mtu, ackInterval, ackTimeoutNs }: QpConfig): void {
+    this.#slow = SLOW_MARGIN * 1e9 * 8 * mtu * ackInterval > rateBps * ackTimeoutNs;
+  }
+
+  /** A request that expects a response has completed. */
+  answered(entry: SendEntry): void {
+    this.outstanding -= 1;
+    if (entry.opcode === WrOpcode.Flush) this.#flushAnswered = true;
+  }
+
+  /**
+   * Called when the cursor has been set back. A FLUSH that stays without a response may have an ICRC that its receiver
+   * does not accept (packets/rxe-flush-icrc.ts): it is repeated with the other one. Where one was answered before, it
+   * was more likely lost, and only the second repetition changes.
+   */
+  retryFlush(queue: SendQueue, { profile, retryCnt }: QpConfig, retriesLeft: number): void {
+    if (profile.flushIcrc.value !== 'in-turn') return;
+    if (this.position === queue.tail || queue.at(this.position).opcode !== WrOpcode.Flush) return;
+    if (!this.#flushAnswered || retriesLeft < retryCnt - 1) this.#rxeFlush = !this.#rxeFlush;
   }
 
   /** Whether `transmit` would send a packet or report a fault now. */
@@ -65,7 +100,8 @@ export class Requester {
     const entry = queue.at(this.position);
     if (this.credits !== undefined && !this.#hasCredit(this.credits, entry, una, config.mtu)) return false;
     if (entry.started) return true;
-    // rxe:rxe_req.c#rxe_wqe_is_fenced: earlier requests may have to be sent again, from the memory whose key is to die.
+    // rxe:rxe_req.c#rxe_wqe_is_fenced: earlier requests may have to be sent again, from the memory whose key is to be
+    // invalidated.
     if (entry.opcode === WrOpcode.LocalInv && queue.head !== this.position) return false;
     return mayStart && this.#mayStart(entry, config, una);
   }
@@ -113,19 +149,19 @@ export class Requester {
   }
 
   #mayStart(entry: SendEntry, config: QpConfig, una: number): boolean {
-    if (this.psn + packetsOf(entry, config.mtu) - una > MAX_PSN_SPAN && entry.wantsAnswer) return false;
+    if (this.psn + packetsOf(entry, config.mtu) - una > MAX_PSN_SPAN && entry.expectsResponse) return false;
     if (this.outstanding === 0) return true;
     if (entry.fence) return false;
-    return !entry.wantsAnswer || this.outstanding < config.maxRdAtomic;
+    return !entry.expectsResponse || this.outstanding < config.maxRdAtomic;
   }
 
   /**
-   * Within the limit everything may go. Beyond it, one message may ask with one packet whether there is a receive after all: the
-   * first of a SEND, the last of a WRITE with immediate. It goes on when that was acknowledged. What was sent before may be repeated.
-   * So whatever credits say, and whether they are lost, something is always on its way or may be.
+   * Within the limit everything may be sent. Beyond it, one message may probe with one packet whether there is a
+   * receive after all: the first of a SEND, the last of a WRITE with immediate. It goes on when that was acknowledged.
+   * Retransmission is not limited. So whatever the credits are, and even if they are lost, the connection never stalls.
    */
   #hasCredit(credits: CreditLimit, entry: SendEntry, una: number, mtu: number): boolean {
-    if (!credits.limited || !entry.received || this.psn < this.sentPsn) return true;
+    if (!credits.limited || !entry.consumesReceive || this.psn < this.sentPsn) return true;
     const ssn = entry.started ? entry.ssn : this.#ssn + 1;
     const beyond = ssn - credits.lsn;
     if (beyond <= 0 || una === this.sentPsn) return true;
@@ -133,7 +169,10 @@ export class Requester {
     return entry.started ? una > entry.firstPsn : beyond === 1;
   }
 
-  /** A local request takes no PSN. It is executed once: one that was executed is passed over when the cursor was set back before it. */
+  /**
+   * A local request takes no PSN. It is executed once: one that was executed is passed over when the cursor was set
+   * back before it.
+   */
   #executeLocal(entry: SendEntry, queue: SendQueue, config: QpConfig): Attempt {
     if (this.position === this.#faultyPosition) return Attempt.Fault;
     if (!entry.started) {
@@ -146,7 +185,10 @@ export class Requester {
     return Attempt.Executed;
   }
 
-  /** Completions keep the order of posting: the fault shows when everything before it has completed, which may have to be sent again. */
+  /**
+   * Completions keep the order of posting: the fault is reported when everything before it has completed, which may
+   * have to be retransmitted.
+   */
   #stop(fault: WcStatus, queue: SendQueue): Attempt {
     this.fault = fault;
     this.#faultyPosition = this.position;
@@ -157,30 +199,30 @@ export class Requester {
     entry.firstPsn = this.psn;
     entry.lastPsn = this.psn + packetsOf(entry, config.mtu) - 1;
     this.#offset = 0;
-    if (entry.wantsAnswer) this.outstanding += 1;
+    if (entry.expectsResponse) this.outstanding += 1;
     entry.ssn = ++this.#ssn;
-    if (this.credits !== undefined && !entry.received) this.credits.passed();
+    if (this.credits !== undefined && !entry.consumesReceive) this.credits.sentWithoutReceive();
   }
 
   #sendData(entry: SendEntry, config: QpConfig, writer: FrameWriter, una: number): void {
     this.#sinceAckReq += 1;
     const last = entry.length - this.#offset <= config.mtu;
     const windowCloses = this.psn + 1 - una >= config.maxUnacked;
-    const asks = last || windowCloses || config.asksAlways || this.#asks(entry);
-    const ackReq = asks || this.#sinceAckReq >= config.ackInterval ? 1 : 0;
+    const requestsAck = last || windowCloses || this.#slow || this.#probesReceive(entry);
+    const ackReq = requestsAck || this.#sinceAckReq >= config.ackInterval ? 1 : 0;
     if (ackReq === 1) this.#sinceAckReq = 0;
     this.#offset += writeData(writer, config, entry, this.#offset, this.psn, ackReq);
     this.psn += 1;
   }
 
-  /** Whether this packet asks if there is a receive beyond what credits say. */
-  #asks(entry: SendEntry): boolean {
+  /** Whether this packet probes for a receive beyond the credits. */
+  #probesReceive(entry: SendEntry): boolean {
     const { credits } = this;
     if (credits === undefined || this.#offset > 0) return false;
-    return credits.limited && entry.received && entry.ssn > credits.lsn;
+    return credits.limited && entry.consumesReceive && entry.ssn > credits.lsn;
   }
 
-  /** A READ that is resumed asks only for its missing tail (ref:wire#8, ref:conformance#RD-08, REQ-25). */
+  /** A READ that is resumed requests only its missing tail (ref:wire#8, ref:conformance#RD-08, REQ-25). */
   #sendRead(entry: SendEntry, config: QpConfig, writer: FrameWriter): void {
     writeReadRequest(writer, config, entry, this.#offset, this.psn);
     this.psn = entry.lastPsn + 1;
@@ -192,7 +234,7 @@ export class Requester {
   }
 
   #sendFlush(entry: SendEntry, config: QpConfig, writer: FrameWriter): void {
-    writeFlush(writer, config, entry, this.psn);
+    writeFlush(writer, config, entry, this.psn, this.#rxeFlush);
     this.psn += 1;
   }
 }
@@ -202,9 +244,12 @@ function packetsOf(entry: SendEntry, mtu: number): number {
   return entry.isAtomic ? 1 : Math.max(1, Math.ceil(entry.length / mtu));
 }
 
-/** Local errors that stop a request before a packet of it leaves; checked again for every packet, as keys may die. */
+/**
+ * Local errors that stop a request before a packet of it leaves; checked again for every packet, as keys may be
+ * invalidated.
+ */
 function localFault(entry: SendEntry, config: QpConfig): WcStatus {
-  if (entry.wantsAnswer && config.maxRdAtomic === 0) return WcStatus.LocQpOpErr;
-  if (entry.inlineLength >= 0 || entry.segments.accessible(config.pd, entry.brings)) return WcStatus.Success;
+  if (entry.expectsResponse && config.maxRdAtomic === 0) return WcStatus.LocQpOpErr;
+  if (entry.inlineLength >= 0 || entry.segments.accessible(config.pd, entry.returnsData)) return WcStatus.Success;
   return WcStatus.LocProtErr;
 }

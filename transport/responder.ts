@@ -1,7 +1,7 @@
 /**
- * Responder: executes the peer's requests and owes it replies. A request passes the checks in the order of
+ * Responder: executes the peer's requests and queues the replies. A request passes the checks in the order of
  * rxe:rxe_resp.c (ref:rxe#7): PSN, opcode sequence, permission, resources, length, key; then it is executed.
- * Each check is one small function that returns a verdict; `verdict.ts` says what follows.
+ * Each check is one small function that returns a verdict; `verdict.ts` has the consequences.
  */
 import { Syndrome } from '../packets/aeth.ts';
 import { atomicRkey, atomicVaHi, atomicVaLo } from '../packets/atomic-eth.ts';
@@ -16,6 +16,7 @@ import { checkFlush, executeFlush } from './flush.ts';
 import type { Grant } from './grant.ts';
 import { type ResponderInspection, wirePsn } from './inspection.ts';
 import { Access } from './memory.ts';
+import type { TransportPools } from './pools.ts';
 import type { QpConfig } from './qp-config.ts';
 import { invalidatedKey, ReceiveSlot } from './receive-slot.ts';
 import type { RecvQueue } from './recv-queue.ts';
@@ -28,50 +29,57 @@ import { consequenceOf, Verdict } from './verdict.ts';
 import type { WcStatus } from './work.ts';
 import { RemoteTarget, WriteSlot } from './write-slot.ts';
 
-/** What became of a request. */
-export const Reception = {
+/** What the responder did with a request. */
+export const RequestOutcome = {
   Executed: 0,
   Duplicate: 1,
   OutOfSequence: 2,
   Dropped: 3,
   NotReady: 4,
   Refused: 5,
-  /** Executed, but its completion found no room: nothing is owed. */
+  /** Executed, but its completion found no room: no reply is queued. */
   Overrun: 6,
 } as const;
-export type Reception = (typeof Reception)[keyof typeof Reception];
+export type RequestOutcome = (typeof RequestOutcome)[keyof typeof RequestOutcome];
 
-/** Answered by an empty READ response: no responder resources are needed. */
-const EMPTILY_ANSWERED = OpFlag.Flush | OpFlag.AtomicWrite;
-/** All that is answered by more than an acknowledge. */
-const ANSWERED = OpFlag.Read | OpFlag.Atomic | EMPTILY_ANSWERED;
+/** Answered by a READ RESPONSE ONLY without data; needs no responder resources. */
+const DRAWS_EMPTY_RESPONSE = OpFlag.Flush | OpFlag.AtomicWrite;
+/** All that is answered by more than an ACK. */
+const DRAWS_RESPONSE = OpFlag.Read | OpFlag.Atomic | DRAWS_EMPTY_RESPONSE;
 
-/** While so many replies wait, requests are dropped as if the network had lost them: more than any honest peer can cause. */
+/**
+ * While so many replies wait, requests are dropped as if the network had lost them: no conforming peer can cause so
+ * many.
+ */
 const MAX_REPLIES = 1024;
-
-/** With thousands of queue pairs, what none of them has to itself stays in a cache. */
-const ONLY_WRITE = new WriteSlot();
 
 export class Responder {
   /** Next extended PSN to execute. */
   expected = 0;
   /** Completed request messages, 24 bits on the wire. */
   msn = 0;
-  readonly replies = new ReplyQueue();
-  /** After `Reception.Refused`: why. */
+  readonly replies: ReplyQueue;
+  /** After `RequestOutcome.Refused`: why. */
   verdict: Verdict = Verdict.Accept;
   readonly #replay = new ReplayMemory();
-  /** A NAK for the expected PSN is out: be silent until that PSN arrives (ref:conformance#RSP-PSN-05, RNR-06). */
+  /** A NAK for the expected PSN was sent: no reply until that PSN arrives (ref:conformance#RSP-PSN-05, RNR-06). */
   #nakked = false;
   /** Newest executed SEND, WRITE or atomic packet; -1 before the first (ref:conformance#RSP-PSN-11). */
   #newestAck = -1;
   /** The open multi-packet message. */
   #open: OpenMessage = OpenMessage.None;
   readonly #slot = new ReceiveSlot();
-  /** The WRITE of several packets in progress. One of a single packet is over before anybody could look: all share `ONLY_WRITE`. */
+  /** The WRITE of several packets in progress. */
   readonly #write = new WriteSlot();
-  /** What the READ or atomic at hand reaches. */
+  /** The WRITE of a single packet; shared with the other responders of the device. */
+  readonly #onlyWrite: WriteSlot;
+  /** What the current READ or atomic accesses. */
   readonly #target = new RemoteTarget();
+
+  constructor({ replies, onlyWrite }: TransportPools) {
+    this.replies = new ReplyQueue(replies);
+    this.#onlyWrite = onlyWrite;
+  }
 
   /** Begins at this PSN, with so many messages counted. */
   reset(startingPsn: number, msn = 0): void {
@@ -85,43 +93,46 @@ export class Responder {
     this.#slot.reset();
   }
 
-  /** Takes one request of this queue pair's service. `queue` is where receives come from; undefined where XRC names none of ours. */
-  handle(frame: Frame, queue: RecvQueue | undefined, config: QpConfig): Reception {
-    if (this.replies.length >= MAX_REPLIES) return Reception.Dropped;
+  /**
+   * Takes one request of this queue pair's service. `queue` is where receives come from; undefined where an XRC request
+   * names none of the domain.
+   */
+  handle(frame: Frame, queue: RecvQueue | undefined, config: QpConfig): RequestOutcome {
+    if (this.replies.length >= MAX_REPLIES) return RequestOutcome.Dropped;
     const psn = extendPsn(frame.psn, this.expected);
-    if (psn > this.expected) return this.#future();
+    if (psn > this.expected) return this.#refuseSequence();
     if (psn < this.expected) return this.#duplicate(frame, psn, config);
     this.#nakked = false;
     const verdict = this.#judge(frame, queue, config);
     if (verdict !== Verdict.Accept) return this.#refuse(verdict, config);
-    return this.#execute(frame, config) ? Reception.Executed : Reception.Overrun;
+    return this.#execute(frame, config) ? RequestOutcome.Executed : RequestOutcome.Overrun;
   }
 
   /** A reserved opcode of our service: refused at the expected PSN, else treated as any packet out of order. */
-  handleReserved(frame: Frame, config: QpConfig): Reception {
+  handleReserved(frame: Frame, config: QpConfig): RequestOutcome {
     const psn = extendPsn(frame.psn, this.expected);
-    if (psn > this.expected) return this.#future();
-    return psn < this.expected ? Reception.Dropped : this.#refuse(Verdict.Reserved, config);
+    if (psn > this.expected) return this.#refuseSequence();
+    return psn < this.expected ? RequestOutcome.Dropped : this.#refuse(Verdict.Reserved, config);
   }
 
   /**
-   * Writes one packet of what is owed. Fault: a key died while its READ was being answered; a NAK takes the place of the
-   * missing response (ref:conformance#KEY-13) and `verdict` says why.
+   * Writes one packet of a reply. Fault: a key was invalidated while its READ was being answered; a NAK takes the place
+   * of the missing response (ref:conformance#KEY-13) and `verdict` says why.
    */
   transmit(config: QpConfig, writer: FrameWriter): Attempt {
     let reply = this.replies.first;
-    while (reply?.repeated === true && reply.dead) {
+    while (reply?.repeated === true && reply.revoked) {
       this.replies.shift();
       reply = this.replies.first;
     }
     if (reply === undefined) return Attempt.Nothing;
-    if (reply.dead) {
+    if (reply.revoked) {
       const psn = reply.psn + reply.sent / config.mtu;
       this.replies.clear();
       this.#refuseAt(psn, Verdict.KeyRefused, config);
       return Attempt.Fault;
     }
-    if (writeReply(reply, config, writer)) this.replies.shift();
+    if (writeReply(reply, this.replies, config, writer)) this.replies.shift();
     return Attempt.Sent;
   }
 
@@ -130,7 +141,7 @@ export class Responder {
     return this.#slot.held;
   }
 
-  /** Acknowledges once more what was acknowledged last, for what the acknowledge says of receives (ref:conformance#ACK-13). */
+  /** Repeats the last ACK, for the credits in it (ref:conformance#ACK-13). */
   repeatAcknowledge(): void {
     if (this.#newestAck >= 0 && this.replies.length === 0) {
       this.replies.acknowledge(this.#newestAck, Syndrome.Ack, this.msn);
@@ -143,7 +154,7 @@ export class Responder {
     this.#closeMessage();
   }
 
-  /** Its part of what a queue pair shows. */
+  /** Its part of a queue pair's inspection. */
   inspect(): ResponderInspection {
     return {
       ...{ expectedPsn: wirePsn(this.expected), msn: this.msn & PSN_MASK, nakked: this.#nakked },
@@ -151,21 +162,21 @@ export class Responder {
     };
   }
 
-  #future(): Reception {
-    if (this.#nakked) return Reception.Dropped;
+  #refuseSequence(): RequestOutcome {
+    if (this.#nakked) return RequestOutcome.Dropped;
     this.#nakked = true;
     this.replies.refuse(this.expected, Syndrome.NakSequence, this.msn);
-    return Reception.OutOfSequence;
+    return RequestOutcome.OutOfSequence;
   }
 
-  #refuse(verdict: Verdict, config: QpConfig): Reception {
+  #refuse(verdict: Verdict, config: QpConfig): RequestOutcome {
     if (verdict === Verdict.NotReady) {
       this.#nakked = true;
       this.replies.refuse(this.expected, Syndrome.RnrNak | config.minRnrTimer, this.msn);
-      return Reception.NotReady;
+      return RequestOutcome.NotReady;
     }
     this.#refuseAt(this.expected, verdict, config);
-    return Reception.Refused;
+    return RequestOutcome.Refused;
   }
 
   #refuseAt(psn: number, verdict: Verdict, config: QpConfig): void {
@@ -175,25 +186,25 @@ export class Responder {
     this.abandon(status, config);
   }
 
-  #duplicate(frame: Frame, psn: number, config: QpConfig): Reception {
-    if ((frame.flags & EMPTILY_ANSWERED) !== 0) return this.#repeatEmpty(frame, psn);
+  #duplicate(frame: Frame, psn: number, config: QpConfig): RequestOutcome {
+    if ((frame.flags & DRAWS_EMPTY_RESPONSE) !== 0) return this.#repeatEmptyResponse(frame, psn);
     if ((frame.flags & (OpFlag.Read | OpFlag.Atomic)) !== 0) {
-      // Twice the limit: whoever repeats faster than we answer is not a peer that lost something.
-      if (this.replies.repeats >= config.maxDestRdAtomic * 2) return Reception.Dropped;
+      // Twice the limit: a peer that repeats faster than we reply has not lost something.
+      if (this.replies.repeats >= config.maxDestRdAtomic * 2) return RequestOutcome.Dropped;
       return this.#replay.repeat(frame, psn, config.mtu, this.replies, this.msn)
-        ? Reception.Duplicate
-        : Reception.Dropped;
+        ? RequestOutcome.Duplicate
+        : RequestOutcome.Dropped;
     }
-    if (this.#newestAck < 0) return Reception.Dropped;
+    if (this.#newestAck < 0) return RequestOutcome.Dropped;
     this.replies.acknowledge(this.#newestAck, Syndrome.Ack, this.msn);
-    return Reception.Duplicate;
+    return RequestOutcome.Duplicate;
   }
 
   /** A repeated FLUSH or ATOMIC WRITE is answered, and not executed again (ref:conformance#MPE-07, MPE-12). */
-  #repeatEmpty(frame: Frame, psn: number): Reception {
-    if (!this.#replay.remembersEmpty(frame.opcode, psn)) return Reception.Dropped;
+  #repeatEmptyResponse(frame: Frame, psn: number): RequestOutcome {
+    if (!this.#replay.remembersEmptyResponse(frame.opcode, psn)) return RequestOutcome.Dropped;
     this.replies.answer(ReplyKind.Empty, psn, psn, this.msn, true);
-    return Reception.Duplicate;
+    return RequestOutcome.Duplicate;
   }
 
   // The checks, in order.
@@ -203,7 +214,7 @@ export class Responder {
     if (!continues(this.#open, flags)) return Verdict.BadSequence;
     if (!isPermitted(flags, config)) return Verdict.NotPermitted;
     if (queue === undefined) return Verdict.UnknownSrq;
-    if ((flags & ANSWERED) !== 0) return this.#judgeAnswered(frame, config);
+    if ((flags & DRAWS_RESPONSE) !== 0) return this.#judgeResponseRequest(frame, config);
     return (flags & OpFlag.Write) !== 0
       ? this.#judgeWrite(frame, queue, config)
       : this.#judgeSend(frame, queue, config);
@@ -214,7 +225,10 @@ export class Responder {
     return lengthFits(frame, config.mtu) ? this.#checkSend(frame, config) : Verdict.BadLength;
   }
 
-  /** The receive of a WRITE with immediate is taken last, so that a refused WRITE consumes none (ref:conformance#KEY-03). */
+  /**
+   * The receive of a WRITE with immediate is taken last, so that a refused WRITE consumes none (ref:conformance
+   * KEY-03).
+   */
   #judgeWrite(frame: Frame, queue: RecvQueue, config: QpConfig): Verdict {
     if (!lengthFits(frame, config.mtu)) return Verdict.BadLength;
     const verdict = this.#writeOf(frame.flags).check(frame, config);
@@ -222,7 +236,7 @@ export class Responder {
     return this.#slot.take(queue) ? Verdict.Accept : Verdict.NotReady;
   }
 
-  #judgeAnswered(frame: Frame, config: QpConfig): Verdict {
+  #judgeResponseRequest(frame: Frame, config: QpConfig): Verdict {
     if ((frame.flags & OpFlag.Flush) !== 0) return checkFlush(frame, this.#target, config);
     if ((frame.flags & OpFlag.AtomicWrite) !== 0) return this.#checkAtomicWrite(frame, config);
     if (this.replies.answers >= config.maxDestRdAtomic) return Verdict.TooManyReads;
@@ -260,14 +274,15 @@ export class Responder {
     return this.#target.openReth(view, reth, 8, Access.RemoteWrite, config);
   }
 
-  // Execution: nothing below can fail, but a completion may find no room: then the answer is false, and nothing is owed.
+  // Execution: nothing below can fail, but a completion may find no room: then the result is false, and no
+  // reply is queued.
 
   #execute(frame: Frame, config: QpConfig): boolean {
     const { flags } = frame;
-    if ((flags & ANSWERED) === 0) return this.#executeData(frame, config);
+    if ((flags & DRAWS_RESPONSE) === 0) return this.#executeData(frame, config);
     if ((flags & OpFlag.Read) !== 0) this.#executeRead(frame, config);
     else if ((flags & OpFlag.Atomic) !== 0) this.#executeAtomic(frame, config);
-    else this.#executeEmptilyAnswered(frame);
+    else this.#executeFlushOrAtomicWrite(frame);
     return true;
   }
 
@@ -314,11 +329,11 @@ export class Responder {
     this.expected += 1;
   }
 
-  #executeEmptilyAnswered(frame: Frame): void {
+  #executeFlushOrAtomicWrite(frame: Frame): void {
     this.#countMessage();
     if ((frame.flags & OpFlag.Flush) !== 0) executeFlush(frame, this.#target);
     else executeAtomicWrite(frame, (this.#target.grant as Grant).view, this.#target.offset);
-    this.#replay.rememberEmpty(frame.opcode, this.expected);
+    this.#replay.rememberEmptyResponse(frame.opcode, this.expected);
     this.replies.answer(ReplyKind.Empty, this.expected, this.expected, this.msn, false);
     this.#newestAck = this.expected;
     this.expected += 1;
@@ -332,13 +347,13 @@ export class Responder {
     // A plain WRITE involves no receive; with thousands of queue pairs, not looking saves a cache miss.
     const receives = (frame.flags & (OpFlag.Send | OpFlag.Imm)) !== 0;
     const fitted = !receives || this.#slot.finish(frame, this.#writeOf(frame.flags).length, config);
-    if (this.#open === OpenMessage.None) ONLY_WRITE.close();
+    if (this.#open === OpenMessage.None) this.#onlyWrite.close();
     else this.#closeMessage();
     return fitted;
   }
 
   #writeOf(flags: number): WriteSlot {
-    return (flags & OpFlag.Only) !== 0 ? ONLY_WRITE : this.#write;
+    return (flags & OpFlag.Only) !== 0 ? this.#onlyWrite : this.#write;
   }
 
   #closeMessage(): void {

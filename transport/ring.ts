@@ -1,11 +1,12 @@
 /**
  * A bounded first-in first-out queue of reusable entries. Positions are absolute (they only grow), so a position kept
- * elsewhere stays meaningful while the entry lives. Entries are borrowed from a pool that all queues of a kind share: an idle
- * queue holds none, a busy one allocates nothing per entry, and of ten thousand queues in turn each finds an entry that is still in a cache.
+ * elsewhere stays valid while the entry is in the queue. Entries are borrowed from a pool that all queues of a kind
+ * share: an idle queue holds none, a busy one allocates nothing per entry, and of ten thousand queues in turn each
+ * finds an entry that is still in a cache.
  */
 import { invariant } from '../packets/errors.ts';
 
-/** Entries that nobody holds; the one given back last is taken first. Keeps as many as were ever held at a time. */
+/** Entries that are not in use; the one given back last is taken first. Keeps as many as were ever held at a time. */
 export class Pool<T> {
   readonly #make: () => T;
   readonly #free: (T | undefined)[] = [];
@@ -15,7 +16,7 @@ export class Pool<T> {
     this.#make = make;
   }
 
-  /** An entry with whatever its last use left in it. */
+  /** An entry with what its last use left in it. */
   take(): T {
     if (this.#count === 0) return this.#make();
     this.#count -= 1;
@@ -74,7 +75,7 @@ export class Ring<T> {
     return entry;
   }
 
-  /** Appends an entry and returns it with whatever its last use left in it. */
+  /** Appends an entry and returns it with what its last use left in it. */
   push(): T {
     invariant(!this.full, 'a ring is asked for room before it is pushed');
     if (this.tail - this.head > this.#mask) this.#grow();
@@ -84,12 +85,12 @@ export class Ring<T> {
     return entry;
   }
 
-  /** Forgets the oldest entry, which may be used again at once: for another queue, too. */
+  /** Drops the oldest entry, which any queue of the pool may use again at once. */
   shift(): void {
     this.#pool.giveBack(this.#take());
   }
 
-  /** Takes the oldest entry out of the queue, and gives `spare` to whoever needs one. */
+  /** Takes the oldest entry out of the queue, and puts `spare` into the pool. */
   exchange(spare: T): T {
     const oldest = this.#take();
     this.#pool.giveBack(spare);

@@ -1,6 +1,7 @@
 /**
- * What a work request must be to be posted to a queue pair of a given type: the operations of the service, as the table of
- * ibv_post_send(3) has them, and for UD an address. What is wrong with a request whatever the service, send-queue.ts says.
+ * What a work request must be to be posted to a queue pair of a given type: the operations of the service, as the table
+ * of ibv_post_send(3) has them, and for UD an address. What is wrong with a request whatever the service, send-queue.ts
+ * says.
  */
 import { RoceError } from '../packets/errors.ts';
 import type { ProtectionDomain } from './memory.ts';
@@ -8,15 +9,15 @@ import type { QpConfig } from './qp-config.ts';
 import { QpType } from './qp-type.ts';
 import { type SendWr, WrOpcode } from './work.ts';
 
-/** What of a queue pair says which requests it takes. */
+/** What of a queue pair decides which requests it takes. */
 export type SendTerms = Pick<QpConfig, 'type' | 'pd' | 'profile'>;
 
 /**
- * Throws ERR_ROCE_ARGUMENT or ERR_ROCE_ACCESS for a request that a queue pair of this type and domain does not take, and
- * ERR_ROCE_UNSUPPORTED for one that its peer is known not to know.
+ * Throws ERR_ROCE_ARGUMENT or ERR_ROCE_ACCESS for a request that a queue pair of this type and domain does not take,
+ * and ERR_ROCE_UNSUPPORTED for one that its peer is known not to support.
  */
 export function checkService({ type, pd, profile }: SendTerms, wr: SendWr): void {
-  if (!profile.flushAndAtomicWrite.value && LATE.includes(wr.opcode))
+  if (!profile.flushAndAtomicWrite.value && MEMORY_EXTENSIONS.includes(wr.opcode))
     throw new RoceError('ERR_ROCE_UNSUPPORTED', `a peer of kind ${profile.name} knows neither FLUSH nor ATOMIC WRITE`);
   if (type === QpType.Rc) return;
   if (!profile.xrc.value && type === QpType.XrcSend)
@@ -59,12 +60,15 @@ const { Send, SendWithImm, RdmaWrite, RdmaWriteWithImm, LocalInv, BindMw, RegMr 
 /** No packet of these leaves. */
 const LOCAL: readonly WrOpcode[] = [LocalInv, BindMw, RegMr];
 /** What came with the memory extensions. */
-const LATE: readonly WrOpcode[] = [WrOpcode.Flush, WrOpcode.AtomicWrite];
+const MEMORY_EXTENSIONS: readonly WrOpcode[] = [WrOpcode.Flush, WrOpcode.AtomicWrite];
 
-/** RC has all, XRC all that had opcodes when XRC was made (ref:wire#5); a UC SEND with invalidate has no opcode on the wire; an XRC target sends nothing. */
+/**
+ * RC has all, XRC all that had opcodes when XRC was made (ref:wire#5); a UC SEND with invalidate has no opcode on the
+ * wire; an XRC target sends nothing.
+ */
 const OPERATIONS: Readonly<Record<QpType, readonly WrOpcode[]>> = {
   [QpType.Rc]: Object.values(WrOpcode),
-  [QpType.XrcSend]: Object.values(WrOpcode).filter((opcode) => !LATE.includes(opcode)),
+  [QpType.XrcSend]: Object.values(WrOpcode).filter((opcode) => !MEMORY_EXTENSIONS.includes(opcode)),
   [QpType.Uc]: [Send, SendWithImm, RdmaWrite, RdmaWriteWithImm, ...LOCAL],
   [QpType.Ud]: [Send, SendWithImm],
   [QpType.XrcRecv]: [],

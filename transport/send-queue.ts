@@ -1,19 +1,19 @@
 /**
  * The send queue of a queue pair: posted requests in order, from post to completion. It holds facts about each request
- * (what was asked, which PSNs it got, how far its answer has come); the requester and the completer read and advance them.
+ * (the work request, its PSNs, how far its response has come); the requester and the completer read and advance them.
  *
- * Packet sequence numbers here and in the requester and completer are *extended*: they count up from the starting PSN and
- * never wrap, so that order is plain `<`. Only the low 24 bits travel; see `extendPsn`.
+ * Packet sequence numbers here and in the requester and completer are *extended*: they count up from the starting PSN
+ * and never wrap, so that order is plain `<`. Only the low 24 bits travel; see `extendPsn`.
  */
 
 import { RoceError } from '../packets/errors.ts';
 import { psnDiff } from '../packets/psn.ts';
-import type { AddressHandle } from './address-handle.ts';
-import type { BindTerms, FastTerms } from './key-table.ts';
+import type { SendInspection } from './inspection.ts';
 import { bindTerms, checkLocalWork, fastTerms } from './local-work.ts';
 import { PRIVILEGED_QKEY } from './qp-attributes.ts';
-import { Pool, Ring } from './ring.ts';
-import { checkSges, SegmentList } from './segments.ts';
+import { type Pool, Ring } from './ring.ts';
+import { checkSges } from './segments.ts';
+import type { SendEntry } from './send-entry.ts';
 import { FlushLevel, FlushType, type SendWr, WcOpcode, WrOpcode } from './work.ts';
 
 /** Largest message: 2^31 bytes (ref:conformance#LEN-15). */
@@ -24,90 +24,21 @@ export function extendPsn(psn: number, near: number): number {
   return near + psnDiff(psn, near % 0x1_00_00_00);
 }
 
-export class SendEntry {
-  wrId = 0;
-  opcode: WrOpcode = WrOpcode.Send;
-  signaled = true;
-  fence = false;
-  solicited = false;
-  remoteHi = 0;
-  remoteLo = 0;
-  rkey = 0;
-  immData = 0;
-  invalidateRkey = 0;
-  /** XRC: the peer's shared receive queue. */
-  remoteSrqn = 0;
-  /** UD: where to, which queue pair there, and its Q_Key as the caller gave it. */
-  ah: AddressHandle | undefined = undefined;
-  remoteQpn = 0;
-  remoteQkey = 0;
-  compareHi = 0;
-  compareLo = 0;
-  swapHi = 0;
-  swapLo = 0;
-  readonly segments = new SegmentList();
-  /** Copied bytes of an inline request; `inlineLength` -1 when the request uses `segments`. */
-  inlineBytes = EMPTY;
-  inlineLength = -1;
-  /** Message bytes. */
-  length = 0;
-  /** FLUSH: what its FETH and RETH say. */
-  flushType = 0;
-  flushLevel: FlushLevel = FlushLevel.Range;
-  flushLength = 0;
-  /** BIND MW and REG MR. */
-  bind: BindTerms | undefined = undefined;
-  reg: FastTerms | undefined = undefined;
-  /** First and last extended PSN, set when the first packet is sent; -1 before. */
-  firstPsn = -1;
-  lastPsn = -1;
-  /** PSNs already answered, of a request that wants an answer. */
-  answered = 0;
-  /** READ, atomics, FLUSH and ATOMIC WRITE complete by their answer, all others by an acknowledge. */
-  wantsAnswer = false;
-  /** The answer brings data: READ and atomics. */
-  brings = false;
-  /** Executed here, and no packet leaves: LOCAL INV, BIND MW, REG MR. */
-  local = false;
-  /** Takes a receive of the peer: SENDs and WRITE with immediate. */
-  received = false;
-  /** Its number among the messages of the connection, from 1, set when the first packet is sent. */
-  ssn = 0;
-
-  get isAtomic(): boolean {
-    return this.opcode === WrOpcode.AtomicCmpAndSwp || this.opcode === WrOpcode.AtomicFetchAndAdd;
-  }
-
-  get started(): boolean {
-    return this.firstPsn >= 0;
-  }
-
-  /** Forgets the memory and the address handle it names, so that a finished request keeps nothing alive. */
-  release(): void {
-    this.segments.release();
-    this.ah = undefined;
-    this.bind = undefined;
-    this.reg = undefined;
-  }
-}
-
-const EMPTY = new Uint8Array(0);
-
-const WANTS_ANSWER = 1;
-const BRINGS = 2;
+const EXPECTS_RESPONSE = 1;
+const RETURNS_DATA = 2;
 const LOCAL = 4;
-const RECEIVED = 8;
+const CONSUMES_RECEIVE = 8;
 
 const TRAITS: Readonly<Partial<Record<WrOpcode, number>>> = {
-  [WrOpcode.Send]: RECEIVED,
-  [WrOpcode.SendWithImm]: RECEIVED,
-  [WrOpcode.SendWithInv]: RECEIVED,
-  [WrOpcode.RdmaWriteWithImm]: RECEIVED,
-  [WrOpcode.RdmaRead]: WANTS_ANSWER | BRINGS,
-  [WrOpcode.AtomicCmpAndSwp]: WANTS_ANSWER | BRINGS,
-  [WrOpcode.AtomicFetchAndAdd]: WANTS_ANSWER | BRINGS,
-  [WrOpcode.Flush]: WANTS_ANSWER,
-  [WrOpcode.AtomicWrite]: WANTS_ANSWER,
+  [WrOpcode.Send]: CONSUMES_RECEIVE,
+  [WrOpcode.SendWithImm]: CONSUMES_RECEIVE,
+  [WrOpcode.SendWithInv]: CONSUMES_RECEIVE,
+  [WrOpcode.RdmaWriteWithImm]: CONSUMES_RECEIVE,
+  [WrOpcode.RdmaRead]: EXPECTS_RESPONSE | RETURNS_DATA,
+  [WrOpcode.AtomicCmpAndSwp]: EXPECTS_RESPONSE | RETURNS_DATA,
+  [WrOpcode.AtomicFetchAndAdd]: EXPECTS_RESPONSE | RETURNS_DATA,
+  [WrOpcode.Flush]: EXPECTS_RESPONSE,
+  [WrOpcode.AtomicWrite]: EXPECTS_RESPONSE,
   [WrOpcode.LocalInv]: LOCAL,
   [WrOpcode.BindMw]: LOCAL,
   [WrOpcode.RegMr]: LOCAL,
@@ -139,16 +70,21 @@ export interface SendLimits {
   readonly maxInlineData: number;
 }
 
-const ENTRIES = new Pool(() => new SendEntry());
-
 export class SendQueue extends Ring<SendEntry> implements SendLimits {
   readonly maxSge: number;
   readonly maxInlineData: number;
 
-  constructor(capacity: number, limits: SendLimits) {
-    super(capacity, ENTRIES);
+  constructor(capacity: number, limits: SendLimits, pool: Pool<SendEntry>) {
+    super(capacity, pool);
     this.maxSge = limits.maxSge;
     this.maxInlineData = limits.maxInlineData;
+  }
+
+  /** The requests that have not completed, oldest first, as plain data. @internal */
+  inspect(): SendInspection[] {
+    const list: SendInspection[] = [];
+    for (let position = this.head; position < this.tail; position++) list.push(this.at(position).inspect());
+    return list;
   }
 
   /** Forgets all requests, and the memory they named. */
@@ -179,10 +115,10 @@ export class SendQueue extends Ring<SendEntry> implements SendLimits {
     entry.lastPsn = -1;
     entry.answered = 0;
     const traits = TRAITS[wr.opcode] ?? 0;
-    entry.wantsAnswer = (traits & WANTS_ANSWER) !== 0;
-    entry.brings = (traits & BRINGS) !== 0;
+    entry.expectsResponse = (traits & EXPECTS_RESPONSE) !== 0;
+    entry.returnsData = (traits & RETURNS_DATA) !== 0;
     entry.local = (traits & LOCAL) !== 0;
-    entry.received = (traits & RECEIVED) !== 0;
+    entry.consumesReceive = (traits & CONSUMES_RECEIVE) !== 0;
     if (entry.local) takeLocal(entry, wr);
     if (wr.opcode === WrOpcode.Flush) takeFlush(entry, wr);
     takeData(entry, wr);
@@ -250,7 +186,7 @@ export function checkSendWr(wr: SendWr, limits: SendLimits): void {
     throw new RoceError('ERR_ROCE_ARGUMENT', `a message has at most 2^31 bytes, not ${length}`);
   const traits = TRAITS[wr.opcode] ?? 0;
   if (traits === 0 || wr.opcode === WrOpcode.RdmaRead) return;
-  if ((traits & BRINGS) !== 0 && length !== 8)
+  if ((traits & RETURNS_DATA) !== 0 && length !== 8)
     throw new RoceError('ERR_ROCE_ARGUMENT', `an atomic answers with 8 bytes; its SGEs hold ${length}`);
   if (wr.opcode === WrOpcode.AtomicWrite && (wr.inline?.length ?? length) !== 8)
     throw new RoceError('ERR_ROCE_ARGUMENT', `an ATOMIC WRITE writes 8 bytes, not ${wr.inline?.length ?? length}`);
@@ -271,13 +207,14 @@ function checkFlushWr({ flush, length = 0 }: SendWr, data: number): void {
 
 function checkInline(wr: SendWr, inline: Uint8Array, limits: SendLimits): void {
   const atomicWrite = wr.opcode === WrOpcode.AtomicWrite;
-  if (((TRAITS[wr.opcode] ?? 0) & ~RECEIVED) !== 0 && !atomicWrite) {
+  if (((TRAITS[wr.opcode] ?? 0) & ~CONSUMES_RECEIVE) !== 0 && !atomicWrite) {
     throw new RoceError('ERR_ROCE_ARGUMENT', 'inline data is for SEND and WRITE; READ and atomics need SGEs');
   }
   if (wr.sges !== undefined && wr.sges.length > 0) {
     throw new RoceError('ERR_ROCE_ARGUMENT', 'a work request has inline data or SGEs, not both');
   }
-  // An ATOMIC WRITE takes its eight bytes by value whatever the queue pair has room for, as ibv_wr_atomic_write(3) does.
+  // An ATOMIC WRITE takes its eight bytes by value whatever the queue pair has room for, as ibv_wr_atomic_write(3)
+  // does.
   if (inline.length > limits.maxInlineData && !atomicWrite) {
     throw new RoceError(
       'ERR_ROCE_ARGUMENT',

@@ -1,12 +1,14 @@
 /**
- * Shared receive queue: one queue of buffers from which many queue pairs take, each the oldest there is. It tells once when
- * it runs low, and can be resized. It never knows who takes; what a queue pair has taken is that queue pair's (receive-slot.ts).
+ * Shared receive queue: one queue of buffers from which many queue pairs take, each the oldest there is. It reports
+ * once when it runs low, and can be resized. What a queue pair has taken belongs to that queue pair (receive-slot.ts).
  * Rules: ibv_create_srq(3), ibv_modify_srq(3); rxe:rxe_srq.c#rxe_srq_chk_attr, rxe:rxe_resp.c#get_srq_wqe.
  */
 import { RoceError } from '../packets/errors.ts';
 import type { CompletionQueue } from './completion-queue.ts';
 import type { ProtectionDomain } from './memory.ts';
-import { type RecvEntry, RecvQueue } from './recv-queue.ts';
+import { TransportPools } from './pools.ts';
+import type { RecvEntry } from './recv-entry.ts';
+import { RecvQueue } from './recv-queue.ts';
 import type { RecvWr } from './work.ts';
 import type { XrcDomain } from './xrc-domain.ts';
 
@@ -17,7 +19,7 @@ export type SrqEvent = 'srq-limit-reached' | 'srq-err';
 export interface SrqAttributes {
   /** Receives there is room for. */
   readonly maxWr?: number;
-  /** Tells when fewer receives than this are left, once; 0 for never. At most `maxWr`. */
+  /** Reports when fewer receives than this are left, once; 0 for never. At most `maxWr`. */
   readonly limit?: number;
 }
 
@@ -38,6 +40,8 @@ export interface SrqIdentity {
     /** Where their receives complete. */
     readonly cq: CompletionQueue;
   };
+  /** Those of the device; absent: the queue has its own. */
+  readonly pools?: TransportPools;
 }
 
 /** A shared receive queue, sans I/O. */
@@ -55,8 +59,11 @@ export class SharedReceiveQueue extends RecvQueue {
   #events: SrqEvent[] | undefined = undefined;
 
   /** `notified` is the list this queue adds itself to when it has an event. */
-  constructor({ srqn, pd, maxWr, maxSge, xrc }: SrqIdentity, notified: SharedReceiveQueue[]) {
-    super(maxWr, maxSge, pd, xrc?.cq);
+  constructor(
+    { srqn, pd, maxWr, maxSge, xrc, pools = new TransportPools() }: SrqIdentity,
+    notified: SharedReceiveQueue[],
+  ) {
+    super(maxWr, maxSge, pd, pools.receives, xrc?.cq);
     this.srqn = srqn;
     this.domain = xrc?.domain;
     this.#notified = notified;
@@ -77,8 +84,9 @@ export class SharedReceiveQueue extends RecvQueue {
   }
 
   /**
-   * Changes room and limit; a limit arms the queue. `most` is the most receives the device allows. Throws ERR_ROCE_ARGUMENT and
-   * changes nothing for less room than receives posted or than the limit, and ERR_ROCE_STATE after an error.
+   * Changes room and limit; a limit arms the queue. `most` is the most receives the device allows. Throws
+   * ERR_ROCE_ARGUMENT and changes nothing for less room than receives posted or than the limit, and ERR_ROCE_STATE
+   * after an error.
    */
   modify({ maxWr = this.maxWr, limit = this.#limit }: SrqAttributes, most: number): void {
     this.#demandAlive();
@@ -101,7 +109,7 @@ export class SharedReceiveQueue extends RecvQueue {
   }
 
   /**
-   * As a receive queue; below the limit the queue disarms itself and tells (IBV_EVENT_SRQ_LIMIT_REACHED).
+   * As a receive queue; below the limit the queue disarms itself and reports (IBV_EVENT_SRQ_LIMIT_REACHED).
    *
    * @internal
    */

@@ -1,6 +1,6 @@
 /**
- * UcQueuePair: an unreliable connection. SENDs and WRITEs go out once, in order, and are done when their last packet has left;
- * nothing is acknowledged or repeated.
+ * UcQueuePair: an unreliable connection. SENDs and WRITEs go out once, in order, and are done when their last packet
+ * has left; nothing is acknowledged or repeated.
  * What arrives is the business of uc-responder.ts. ref:rxe#3; AckReq is not set (ref:rxe#6, ref:conformance#PKT-18).
  */
 import type { Frame } from '../packets/frame.ts';
@@ -8,12 +8,12 @@ import type { FrameWriter } from '../packets/frame-writer.ts';
 import type { PortCounters } from './counters.ts';
 import { executeLocalWork } from './local-work.ts';
 import type { QpCapabilities } from './qp-capabilities.ts';
-import type { QpIdentity } from './qp-config.ts';
+import type { QpIdentity } from './qp-identity.ts';
 import { QpState, rightsOf } from './qp-state.ts';
 import { QpType } from './qp-type.ts';
 import { BURST } from './queue-pair.ts';
 import { writeData } from './request-writer.ts';
-import type { SendEntry } from './send-queue.ts';
+import type { SendEntry } from './send-entry.ts';
 import { UcOutcome, UcResponder } from './uc-responder.ts';
 import { UnreliableQueuePair } from './unreliable-queue-pair.ts';
 import { WcStatus } from './work.ts';
@@ -38,7 +38,7 @@ export class UcQueuePair extends UnreliableQueuePair {
   }
 
   get pending(): boolean {
-    if (this.sendQueue.length === 0 || this.held) return false;
+    if (this.sendQueue.length === 0 || this.pacing) return false;
     const { request, start } = rightsOf(this.current);
     return start || (request && this.sendQueue.at(this.sendQueue.head).started);
   }
@@ -53,7 +53,7 @@ export class UcQueuePair extends UnreliableQueuePair {
     }
   }
 
-  protected forget(): void {
+  protected clearConnection(): void {
     this.#offset = 0;
     this.#responder.reset();
   }
@@ -68,17 +68,17 @@ export class UcQueuePair extends UnreliableQueuePair {
     this.#offset = 0;
   }
 
-  /** Sends the next packet of the oldest request, or does what needs none; or says why not. */
+  /** Sends the next packet of the oldest request, or executes a local request; or returns why not. */
   #execute(now: number, entry: SendEntry, writer: FrameWriter): WcStatus {
     if (entry.local) {
       const status = executeLocalWork(entry, this.config);
       if (status === WcStatus.Success) this.#complete(entry);
       return status;
     }
-    // Looked at for every packet, as keys may die.
+    // Checked for every packet, as keys may be invalidated.
     if (entry.inlineLength < 0 && !entry.segments.accessible(this.config.pd, false)) return WcStatus.LocProtErr;
     this.#sendPacket(entry, writer);
-    this.left(now, writer);
+    this.frameSent(now, writer);
     return WcStatus.Success;
   }
 

@@ -1,11 +1,12 @@
 /**
- * UcResponder: takes the requests of an unreliable connection. It answers nothing: what it cannot take is dropped, counted, and
- * leaves no completion, so a message arrives whole or not at all. The bytes of a WRITE that broke off stay where they are.
+ * UcResponder: takes the requests of an unreliable connection. It sends no replies: what it cannot take is dropped,
+ * counted, and leaves no completion, so a message arrives whole or not at all. The bytes of a WRITE that broke off stay
+ * where they are.
  *
- * A message is a FIRST or ONLY, whatever its PSN, and what follows it without a gap. Anything else breaks the message in progress,
- * whose receive serves the next one (ref:conformance#UC-01 to UC-05, C.1 class D1); with a shared receive queue it completes in error
- * instead (UC-06, class E). A FIRST that breaks a message begins one: rxe:rxe_resp.c#do_class_d1e_error would drop it too.
- * The checks and their order are those of RC.
+ * A message is a FIRST or ONLY, whatever its PSN, and what follows it without a gap. Anything else breaks the message
+ * in progress, whose receive serves the next one (ref:conformance#UC-01..UC-05, C.1 class D1); with a shared receive
+ * queue it completes in error instead (UC-06, class E). A FIRST that breaks a message begins one:
+ * rxe:rxe_resp.c#do_class_d1e_error would drop it too. The checks and their order are those of RC.
  */
 import type { Frame } from '../packets/frame.ts';
 import { OpFlag } from '../packets/opcode.ts';
@@ -19,7 +20,7 @@ import { Verdict } from './verdict.ts';
 import { WcStatus } from './work.ts';
 import { WriteSlot } from './write-slot.ts';
 
-/** What a request asks the queue pair to do. */
+/** What follows from a request. */
 export const UcOutcome = {
   Done: 0,
   /** The receive posted is none: to ERROR. */ Fault: 1,

@@ -1,10 +1,10 @@
 /**
- * UdQueuePair: unreliable datagrams. A send is one packet to whatever its address handle names, and is done when it has left;
- * a datagram that has come is taken whole or not at all, and nobody is told when it is not: each cause has a counter.
+ * UdQueuePair: unreliable datagrams. A send is one packet to whatever its address handle names, and is done when it has
+ * left; a datagram is received whole or dropped without a reply: each cause has a counter.
  *
- * A message above the port's MTU is not sent and completes all the same, as rxe does by C10-93.1.1 (ref:conformance#LEN-18).
- * A datagram that finds no receive, or one too small, is gone; the receive stays for the next one (ref:conformance#UD-05, UD-14),
- * but with a shared receive queue it completes in error (ref:conformance#C.1 class E).
+ * A message above the port's MTU is not sent and completes all the same, as rxe does by C10-93.1.1 (ref:conformance
+ * LEN-18). A datagram that finds no receive, or one too small, is gone; the receive stays for the next one
+ * (ref:conformance#UD-05, UD-14), but with a shared receive queue it completes in error (ref:conformance#C.1, class E).
  */
 
 import { dethSourceQpn } from '../packets/deth.ts';
@@ -17,13 +17,13 @@ import { isMarked } from '../packets/traffic-class.ts';
 import type { PortCounters } from './counters.ts';
 import { PRIVILEGED_QKEY } from './qp-attributes.ts';
 import type { QpCapabilities } from './qp-capabilities.ts';
-import type { QpIdentity } from './qp-config.ts';
+import type { QpIdentity } from './qp-identity.ts';
 import { QpState, rightsOf } from './qp-state.ts';
 import { QpType } from './qp-type.ts';
 import { BURST } from './queue-pair.ts';
 import { ReceiveSlot } from './receive-slot.ts';
 import { writePayload } from './request-writer.ts';
-import type { SendEntry } from './send-queue.ts';
+import type { SendEntry } from './send-entry.ts';
 import { DatagramVerdict, judgeDatagram, NO_IMM, writeDatagramHeaders } from './ud-datagram.ts';
 import { UnreliableQueuePair } from './unreliable-queue-pair.ts';
 import { Verdict } from './verdict.ts';
@@ -35,8 +35,7 @@ export class UdQueuePair extends UnreliableQueuePair {
 
   /** `portMtu`: largest payload of a datagram, in bytes. */
   constructor(identity: QpIdentity, capabilities: QpCapabilities, counters: PortCounters, portMtu: number) {
-    super(QpType.Ud, identity, capabilities, counters);
-    this.config.mtu = portMtu;
+    super(QpType.Ud, identity, capabilities, counters, portMtu);
   }
 
   handleFrame(now: number, frame: Frame): void {
@@ -48,7 +47,7 @@ export class UdQueuePair extends UnreliableQueuePair {
   }
 
   get pending(): boolean {
-    return this.sendQueue.length > 0 && !this.held && rightsOf(this.current).start;
+    return this.sendQueue.length > 0 && !this.pacing && rightsOf(this.current).start;
   }
 
   transmit(now: number, writer: FrameWriter): void {
@@ -61,7 +60,7 @@ export class UdQueuePair extends UnreliableQueuePair {
       if (entry.length > this.config.mtu) this.counters.oversizedSend += 1;
       else {
         this.#send(entry, writer);
-        this.left(now, writer);
+        this.frameSent(now, writer);
       }
       if (entry.signaled) this.completeSend(entry, WcStatus.Success);
       entry.release();
@@ -69,7 +68,7 @@ export class UdQueuePair extends UnreliableQueuePair {
     }
   }
 
-  protected forget(): void {
+  protected clearConnection(): void {
     this.#slot.reset();
   }
 
@@ -97,7 +96,7 @@ export class UdQueuePair extends UnreliableQueuePair {
     this.psn += 1;
   }
 
-  /** Who sends to a group is not asked to slow down by everybody in it. */
+  /** Datagrams to a group draw no CNP: every member would send one. */
   #noteMarked(now: number, frame: Frame): void {
     this.counters.npEcnMarkedRocePackets += 1;
     const notification = this.config.congestion?.notification;
@@ -140,7 +139,7 @@ export class UdQueuePair extends UnreliableQueuePair {
 
   #refuse(verdict: Verdict): void {
     if (verdict === Verdict.BufferFault) {
-      // The receive names memory that is not ours any more: our own fault, whoever sent.
+      // The receive names memory that is not ours any more: a local fault.
       this.#slot.abandon(WcStatus.LocProtErr, this.config);
       this.enterError(WcStatus.WrFlushErr);
       return;

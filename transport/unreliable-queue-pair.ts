@@ -1,9 +1,9 @@
 /**
- * What the two services share that promise nothing: nobody answers, so nothing is timed or repeated, a reserved opcode draws no
- * word, and a local fault of a send stops the send side alone: SQE (ref:conformance#QPS-07, QPS-21).
+ * What the two unreliable services share: there are no replies, so nothing is timed or retransmitted, a reserved opcode
+ * draws no NAK, and a local fault of a send stops the send queue alone: SQE (ref:conformance#QPS-07, QPS-21).
  */
 import type { Frame } from '../packets/frame.ts';
-import { inspectQueues, type QpInspection, wirePsn } from './inspection.ts';
+import { type QpInspection, wirePsn } from './inspection.ts';
 import type { QpAttributes } from './qp-attributes.ts';
 import { QpState } from './qp-state.ts';
 import { QueuePair } from './queue-pair.ts';
@@ -14,12 +14,12 @@ export abstract class UnreliableQueuePair extends QueuePair {
   /** Extended PSN of the next packet. */
   protected psn = 0;
 
-  /** There is no answer to what the service does not have. */
+  /** A reserved opcode is dropped. */
   handleReserved(_now: number, _frame: Frame): void {
     this.counters.badService += 1;
   }
 
-  /** Nothing but its rate ever makes it wait. */
+  /** Only the pacer has a deadline. */
   handleTimeout(now: number): boolean {
     this.pacer?.handleTimeout(now);
     return false;
@@ -31,7 +31,7 @@ export abstract class UnreliableQueuePair extends QueuePair {
 
   /** @internal */
   inspect(): QpInspection {
-    return { ...inspectQueues(this.sendQueue, this.recvQueue), nextPsn: wirePsn(this.psn) };
+    return { sends: this.sendQueue.inspect(), receives: this.recvQueue.inspect(), nextPsn: wirePsn(this.psn) };
   }
 
   protected begin({ sqPsn }: QpAttributes): void {

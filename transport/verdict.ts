@@ -1,6 +1,7 @@
 /**
  * What a responder decides about a request at the expected PSN, and what follows from each decision: one table.
- * ref:rxe#7 (responder), ref:conformance#KEY, OPS, LEN, RNR rows; class names as the comments of rxe:rxe_resp.c give them.
+ * ref:rxe#7 (responder), ref:conformance#KEY, OPS, LEN, RNR rows; class names as the comments of rxe:rxe_resp.c give
+ * them.
  */
 import { Syndrome } from '../packets/aeth.ts';
 import { WcStatus } from './work.ts';
@@ -15,7 +16,7 @@ export const Verdict = {
   BadLength: 5,
   /** The receive buffer is too small for the message. */
   BufferTooSmall: 6,
-  /** The remote key does not open what was asked for. */
+  /** The remote key does not allow the access. */
   KeyRefused: 7,
   /** The posted receive names memory that is not ours any more. */
   BufferFault: 8,

@@ -9,7 +9,7 @@ import type { MemoryRegion, MemoryWindow } from './memory.ts';
 export const WcStatus = {
   /** The work is done. */
   Success: 0,
-  /** A message is longer than the receive that took it, or a READ response than was asked for. */
+  /** A message is longer than the receive that took it, or a READ response than was requested. */
   LocLenErr: 1,
   /**
    * The queue pair cannot do it (a READ with `maxRdAtomic` 0), or REG MR or LOCAL INV was refused by the rules of keys.
@@ -23,7 +23,7 @@ export const WcStatus = {
   WrFlushErr: 5,
   /** BIND MW was refused by the rules of keys. */
   MwBindErr: 6,
-  /** The peer's response makes no sense. */
+  /** The peer's response does not fit the request. */
   BadRespErr: 7,
   /** A peer's WRITE with immediate met a local failure; never here. */
   LocAccessErr: 8,
@@ -33,7 +33,7 @@ export const WcStatus = {
   RemAccessErr: 10,
   /** The peer failed on its own account (NAK 0x63). */
   RemOpErr: 11,
-  /** The peer has not answered, however often it was asked (`retryCnt`). */
+  /** The peer has not responded, in spite of `retryCnt` retries. */
   RetryExcErr: 12,
   /** The peer was never ready to receive (`rnrRetry`). */
   RnrRetryExcErr: 13,
@@ -149,7 +149,7 @@ export type WrOpcode = (typeof WrOpcode)[keyof typeof WrOpcode];
 
 /** What a FLUSH achieves for the bytes it names, a bit set; values of ibv_placement_type. */
 export const FlushType = {
-  /** Everybody sees it. */
+  /** Visible to every reader. */
   Global: 1,
   /** It outlives a loss of power. */
   Persistent: 2,
@@ -195,7 +195,7 @@ export interface FastReg {
   readonly memory?: Uint8Array;
   /** Virtual address of the first byte. */
   readonly iova: bigint;
-  /** Bytes of the memory, from its start; at most what `allocMr` was asked for. */
+  /** Bytes of the memory, from its start; at most what `allocMr` was called with. */
   readonly length: number;
   /** Bit set of `Access`. */
   readonly access: number;
@@ -213,7 +213,7 @@ export interface SendWr {
   readonly sges?: readonly Sge[];
   /** Bytes sent instead of `sges`, copied when posted (IBV_SEND_INLINE); at most maxInlineData, SEND and WRITE only. */
   readonly inline?: Uint8Array;
-  /** Asks for a completion on success; errors always complete. Default true, as with sq_sig_all. */
+  /** Requests a completion on success; errors always complete. Default true, as with sq_sig_all. */
   readonly signaled?: boolean;
   /** Waits for all earlier READs and atomics of this queue pair. */
   readonly fence?: boolean;
@@ -276,9 +276,9 @@ export class WorkCompletion {
   byteLen = 0;
   /** Immediate data, or -1. */
   immData = -1;
-  /** The local key that a SEND with invalidate killed, or -1. */
+  /** The local key that a SEND with invalidate has invalidated, or -1. */
   invalidatedRkey = -1;
-  /** Receives: the sender asked for a solicited event. */
+  /** Receives: the sender requested a solicited event. */
   solicited = false;
   /** Number of the local queue pair. */
   qpn = 0;

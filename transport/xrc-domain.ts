@@ -1,32 +1,38 @@
 /**
- * XRC domain: which shared receive queues the XRC target queue pairs of one domain may take from, by the number that XRC
- * packets carry. Rules: ibv_open_xrcd(3), ibv_create_srq_ex(3).
+ * XRC domain: which shared receive queues the XRC target queue pairs of one domain may take from, by the number that
+ * XRC packets carry. Rules: ibv_open_xrcd(3), ibv_create_srq_ex(3).
  */
 import { RoceError } from '../packets/errors.ts';
-import type { SharedReceiveQueue } from './srq.ts';
+import type { RecvQueue } from './recv-queue.ts';
+
+/** A shared receive queue, as its domain knows it. */
+export interface XrcReceiveQueue extends RecvQueue {
+  /** Its number, 24 bits: what XRC packets name. */
+  readonly srqn: number;
+}
 
 /** An XRC domain, sans I/O. */
 export class XrcDomain {
-  readonly #srqs = new Map<number, SharedReceiveQueue>();
+  readonly #srqs = new Map<number, XrcReceiveQueue>();
   /** Target queue pairs that belong to this domain. */
   targets = 0;
 
   /** Takes a queue in, under its number. */
-  add(srq: SharedReceiveQueue): void {
+  add(srq: XrcReceiveQueue): void {
     this.#srqs.set(srq.srqn, srq);
   }
 
   /** Takes it out. */
-  remove(srq: SharedReceiveQueue): void {
+  remove(srq: XrcReceiveQueue): void {
     this.#srqs.delete(srq.srqn);
   }
 
   /** The queue that a packet names, or undefined when this domain has none of that number. */
-  find(srqn: number): SharedReceiveQueue | undefined {
+  find(srqn: number): XrcReceiveQueue | undefined {
     return this.#srqs.get(srqn);
   }
 
-  /** For whoever closes it. Throws ERR_ROCE_IN_USE while something belongs to it. */
+  /** Throws ERR_ROCE_IN_USE while something belongs to it. */
   demandUnused(): void {
     const { size } = this.#srqs;
     if (size + this.targets > 0)

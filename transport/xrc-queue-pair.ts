@@ -1,8 +1,10 @@
 /**
- * XRC queue pairs: an initiator that only asks and a target that only answers, both otherwise as RC. Every request names the
- * shared receive queue it is for; its domain says whose keys open memory, and its completion queue where receives complete.
- * Rules: ibv_create_qp_ex(3), ibv_create_srq_ex(3). No rdma_rxe has XRC; what a target does about a queue that is not in its domain
- * is what a patch to rxe did that was posted to linux-rdma and never merged: rxe:rxe_resp.c#check_resource, NAK remote access.
+ * XRC queue pairs: an initiator that only requests and a target that only responds, both otherwise as RC. Every request
+ * names the shared receive queue it is for; its protection domain decides whose keys open memory, and its completion
+ * queue where receives complete.
+ * Rules: ibv_create_qp_ex(3), ibv_create_srq_ex(3). No rdma_rxe has XRC; what a target does about a queue that is not
+ * in its domain is what a patch to rxe did that was posted to linux-rdma and never merged:
+ * rxe:rxe_resp.c#check_resource, NAK remote access.
  */
 
 import { RoceError } from '../packets/errors.ts';
@@ -11,13 +13,13 @@ import { OpFlag, XRCETH_AT } from '../packets/opcode.ts';
 import { xrcethXrcSrq } from '../packets/xrceth.ts';
 import type { PortCounters } from './counters.ts';
 import type { QpCapabilities } from './qp-capabilities.ts';
-import type { QpIdentity } from './qp-config.ts';
+import type { QpIdentity } from './qp-identity.ts';
 import { QpType } from './qp-type.ts';
 import { RcQueuePair } from './rc-queue-pair.ts';
 import type { RecvQueue } from './recv-queue.ts';
 import type { XrcDomain } from './xrc-domain.ts';
 
-/** Asks, of any shared receive queue on the other side (IBV_QPT_XRC_SEND). */
+/** Requests, of any shared receive queue of the peer (IBV_QPT_XRC_SEND). */
 export class XrcInitiator extends RcQueuePair {
   /** In state RESET. */
   constructor(identity: QpIdentity, capabilities: QpCapabilities, counters: PortCounters) {
@@ -38,7 +40,7 @@ export class XrcInitiator extends RcQueuePair {
   }
 }
 
-/** Answers, for every shared receive queue of its domain (IBV_QPT_XRC_RECV). */
+/** Responds, for every shared receive queue of its domain (IBV_QPT_XRC_RECV). */
 export class XrcTarget extends RcQueuePair {
   /** The domain whose shared receive queues requests may name. */
   readonly domain: XrcDomain;
@@ -60,7 +62,7 @@ export class XrcTarget extends RcQueuePair {
 
   protected override receivesFor(frame: Frame): RecvQueue | undefined {
     const srq = this.domain.find(xrcethXrcSrq(frame.view, frame.bthOffset + (XRCETH_AT[frame.opcode] as number)));
-    if (srq !== undefined) this.config.pd = srq.pd;
+    if (srq !== undefined) this.serve(srq.pd);
     return srq;
   }
 }

@@ -7,12 +7,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { IpAddress, IpPrefix, parseMac } from '../../packets/address.ts';
-import { QemuLink } from '../../src/links/index.ts';
+import { buildFrame } from '../../packets/kit/build.ts';
+import { pattern, sendOnly } from '../../packets/kit/packet.ts';
+import { QemuLink } from '../../src/node/links/index.ts';
 import { TESTED_KERNELS } from '../../test/lab/support.ts';
 import { describeWith } from '../../test/support/need.ts';
 import { openStation } from '../../tools/conformance/duts/live.ts';
-import { buildFrame } from '../../tools/conformance/packet/build.ts';
-import { pattern, sendOnly } from '../../tools/conformance/packet/packet.ts';
 import { Guest } from '../../tools/lab/guest.ts';
 import { buildImage } from '../../tools/lab/image.ts';
 

@@ -38,7 +38,9 @@ export function readCmDreq(view: DataView, offset: number): CmDreq {
   };
 }
 
-/** Writes the 232 bytes behind the MAD header; numbers are cut to their width. Throws when the private data is too long. */
+/**
+ * Writes the 232 bytes behind the MAD header; numbers are cut to their width. Throws when the private data is too long.
+ */
 export function writeCmDreq(view: DataView, offset: number, dreq: CmDreq): void {
   const at = offset + MAD_HEADER_BYTES;
   view.setUint32(at + LOCAL_COMM_ID_AT, dreq.localCommId);

@@ -23,7 +23,8 @@ export const IP_CM_SIDR_REQ_PRIVATE_DATA_BYTES = 216 - IP_CM_HEADER_BYTES;
 
 /**
  * RDMA CM port spaces, as service ids for port 0 (rdma:rdma_cma.h). Connections use Tcp (nearly every tool) or Ib
- * (rdma:rdma_xserver.c with XRC); datagram services Udp (udaddy, mckey, perftest over UD), IpoIb (udaddy -P ipoib) or Ib.
+ * (rdma:rdma_xserver.c with XRC); datagram services Udp (udaddy, mckey, perftest over UD), IpoIb (udaddy -P ipoib) or
+ * Ib.
  */
 export const RdmaPortSpace = {
   /** RDMA_PS_IPOIB: datagrams, multicast with IPoIB's Q_Key. */
@@ -36,7 +37,9 @@ export const RdmaPortSpace = {
   Ib: 0x013f_0000n,
 } as const;
 
-/** Service id of a port, 0..65535, in one of `RdmaPortSpace`. Throws RoceError ERR_ROCE_ARGUMENT for what is no port. */
+/**
+ * Service id of a port, 0..65535, in one of `RdmaPortSpace`. Throws RoceError ERR_ROCE_ARGUMENT for what is no port.
+ */
 export function rdmaServiceId(portSpace: bigint, port: number): bigint {
   if (!Number.isInteger(port) || port < 0 || port > 0xff_ff) {
     throw new RoceError('ERR_ROCE_ARGUMENT', `a port is a whole number from 0 to 65535, not ${port}`);
@@ -44,14 +47,17 @@ export function rdmaServiceId(portSpace: bigint, port: number): bigint {
   return portSpace + BigInt(port);
 }
 
-/** True for service ids that RDMA CM uses, whose requests begin with an IP CM header. RDMA_PS_IPOIB is not among them. */
+/**
+ * True for service ids that RDMA CM uses, whose requests begin with an IP CM header. RDMA_PS_IPOIB is not among them.
+ */
 export function isRdmaServiceId(serviceId: bigint): boolean {
   return serviceId >> 24n === 0x01n;
 }
 
 /**
- * Whether requests for a service id begin with an IP CM header: 'always', 'never', or 'if-there'. The last is RDMA_PS_IB, whose
- * requests have none when they come from a socket address of family AF_IB (rdma:cma.c#cma_user_data_offset).
+ * Whether requests for a service id begin with an IP CM header: 'always', 'never', or 'if-there'. The last is
+ * RDMA_PS_IB, whose requests have none when they come from a socket address of family AF_IB
+ * (rdma:cma.c#cma_user_data_offset).
  */
 export function ipCmHeaderRule(serviceId: bigint): 'always' | 'if-there' | 'never' {
   const space = serviceId & ~0xff_ffn;
@@ -65,13 +71,13 @@ export interface IpCmHeader {
   readonly sourcePort: number;
   /** The asker's address. */
   readonly source: IpAddress;
-  /** The address asked, of the same version. */
+  /** The destination address, of the same version. */
   readonly destination: IpAddress;
 }
 
 /**
- * Reads the header at `at`, where 36 bytes must be. `undefined` when it is none that we understand: the major version must be 0,
- * the IP version 4 or 6. Nothing is said about whether the addresses are those of the packet.
+ * Reads the header at `at`, where 36 bytes must be. `undefined` when it is none that we understand: the major version
+ * must be 0, the IP version 4 or 6. Nothing is said about whether the addresses are those of the packet.
  */
 export function readIpCmHeader(view: DataView, at: number): IpCmHeader | undefined {
   if (view.getUint8(at + VERSION_AT) >> 4 !== 0) return undefined;

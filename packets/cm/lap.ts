@@ -39,7 +39,7 @@ export const CmAprStatus = {
   Unsupported: 2,
   /** The path is refused. */
   Reject: 3,
-  /** Another place is to be asked; the additional information says which. */
+  /** The request belongs elsewhere; the additional information says where. */
   Redirect: 4,
   /** The path is the primary one already. */
   IsCurrent: 5,
@@ -124,7 +124,9 @@ export function readCmLap(view: DataView, offset: number): CmLap {
   };
 }
 
-/** Writes the 232 bytes behind the MAD header; numbers are cut to their width. Throws when the private data is too long. */
+/**
+ * Writes the 232 bytes behind the MAD header; numbers are cut to their width. Throws when the private data is too long.
+ */
 export function writeCmLap(view: DataView, offset: number, lap: CmLap): void {
   const at = offset + MAD_HEADER_BYTES;
   const path = lap.alternatePath;

@@ -1,8 +1,8 @@
 /**
  * Connection management messages: one MAD in, one record out, and back.
  *
- * `parseCmMad` makes every check of the envelope once: size, base version, class, class version, method and attribute. What it lets
- * through the readers of this folder can read without looking outside the 256 bytes.
+ * `parseCmMad` makes every check of the envelope once: size, base version, class, class version, method and attribute.
+ * What it lets through the readers of this folder can read without looking outside the 256 bytes.
  *
  * Owns: the attribute ids and the envelope checks. Never: what a message means (transport/cm).
  * Sources: ref:wire#10, ref:conformance#CM (CM-22 class version, CM-25 size).
@@ -102,7 +102,10 @@ export interface CmMad {
   readonly message: CmMessage;
 }
 
-/** Parses the MAD of `length` bytes at `offset`. Gives the reason instead when it is not one; never throws for any bytes. */
+/**
+ * Parses the MAD of `length` bytes at `offset`. Gives the reason instead when it is not one; never throws for any
+ * bytes.
+ */
 export function parseCmMad(view: DataView, offset: number, length: number): CmMad | Exclude<CmParseStatus, 0> {
   if (length !== MAD_BYTES) return CmParseStatus.BadLength;
   const header = readMadHeader(view, offset);

@@ -40,7 +40,9 @@ export function readCmMra(view: DataView, offset: number): CmMra {
   };
 }
 
-/** Writes the 232 bytes behind the MAD header; numbers are cut to their width. Throws when the private data is too long. */
+/**
+ * Writes the 232 bytes behind the MAD header; numbers are cut to their width. Throws when the private data is too long.
+ */
 export function writeCmMra(view: DataView, offset: number, mra: CmMra): void {
   const at = offset + MAD_HEADER_BYTES;
   view.setUint32(at + LOCAL_COMM_ID_AT, mra.localCommId);

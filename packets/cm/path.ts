@@ -1,5 +1,5 @@
 /**
- * A path as REQ and LAP describe it: addresses, labels, rate and the acknowledge timeout of the connection on it.
+ * A path as REQ and LAP describe it: addresses, labels, rate and the ACK timeout of the connection on it.
  *
  * In REQ a path takes 44 bytes:
  *
@@ -10,8 +10,9 @@
  *   42     SL (4), subnet local (1), reserved (3)       43 local ACK timeout (5), reserved (3)
  *
  * LAP holds the same fields in another order behind the GIDs (lap.ts). "Local" and "remote" are the sender's view.
- * Source: rdma:ibta_vol1_c12.h (field offsets), confirmed by test/vectors/cm-mads.ts. Wireshark 4.0 reads the flow label and the
- * packet rate of REQ from wrong bytes (it shows the label's upper 12 bits, and bits of the label as the rate).
+ * Source: rdma:ibta_vol1_c12.h (field offsets), confirmed by test/vectors/cm-mads.ts. Wireshark 4.0 reads the flow
+ * label and the packet rate of REQ from wrong bytes (it shows the label's upper 12 bits, and bits of the label as the
+ * rate).
  */
 import { IpAddress } from '../address.ts';
 

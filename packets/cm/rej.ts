@@ -8,8 +8,9 @@
  *   10 reason                    12 additional reject information (72)      84 private data (148)
  *
  * Owns: these 232 bytes. Never: what a reason's additional information means.
- * The info length is 7 bits wide and may claim more than the 72 bytes there are; `cmRejInfo` gives what is really there.
- * The caller has made sure that the whole MAD is there. Sources: rdma:ibta_vol1_c12.h, rdma:ib_cm.h (reasons), ref:conformance#F.
+ * The info length is 7 bits wide and may claim more than the 72 bytes there are; `cmRejInfo` gives what is really
+ * there. The caller has made sure that the whole MAD is there. Sources: rdma:ibta_vol1_c12.h, rdma:ib_cm.h (reasons),
+ * ref:conformance#F.
  */
 import { MAD_HEADER_BYTES } from '../mad.ts';
 import { readArea, writeArea } from './fields.ts';
@@ -45,7 +46,7 @@ export const CmRejReason = {
   InvalidCommId: 6,
   /** The communication instance is unknown. */
   InvalidCommInstance: 7,
-  /** Nobody listens to the service id. */
+  /** No listener for the service id. */
   InvalidServiceId: 8,
   /** Another transport service is wanted. */
   InvalidTransportType: 9,
@@ -77,9 +78,9 @@ export const CmRejReason = {
   InvalidAltHopLimit: 22,
   /** The alternate path's packet rate will not do. */
   InvalidAltPacketRate: 23,
-  /** Another connection manager is to be asked. */
+  /** Redirects to another connection manager. */
   PortCmRedirect: 24,
-  /** Another port is to be asked. */
+  /** Redirects to another port. */
   PortRedirect: 25,
   /** The path MTU will not do. */
   InvalidMtu: 26,
@@ -144,7 +145,10 @@ export function readCmRej(view: DataView, offset: number): CmRej {
   };
 }
 
-/** Writes the 232 bytes behind the MAD header; numbers are cut to their width. Throws when an area is too small for its data. */
+/**
+ * Writes the 232 bytes behind the MAD header; numbers are cut to their width. Throws when an area is too small for its
+ * data.
+ */
 export function writeCmRej(view: DataView, offset: number, rej: CmRej): void {
   const at = offset + MAD_HEADER_BYTES;
   view.setUint32(at + LOCAL_COMM_ID_AT, rej.localCommId);

@@ -42,13 +42,13 @@ export interface CmRep {
   readonly responderResources: number;
   /** READs and atomics that the sender may have outstanding, 8 bits. */
   readonly initiatorDepth: number;
-  /** 5-bit code: the longest time until this side acknowledges. */
+  /** 5-bit code: the longest time until this side sends an ACK. */
   readonly targetAckDelay: number;
   /** 0 accepted, 1 not supported, 2 rejected. */
   readonly failoverAccepted: number;
-  /** Whether the sender counts credits in its acknowledges. */
+  /** Whether the sender gives credits in its ACKs. */
   readonly endToEndFlowControl: 0 | 1;
-  /** How often the receiver is to retry when the sender of this REP is not ready, 0..7; 7 for ever. */
+  /** How often the receiver is to retry when the sender of this REP is not ready, 0..7; 7 infinitely. */
   readonly rnrRetryCount: number;
   /** Whether the sender's queue pair takes from a shared receive queue: it gives no credits then. */
   readonly srq: 0 | 1;
@@ -58,7 +58,9 @@ export interface CmRep {
   readonly privateData: Uint8Array;
 }
 
-/** The queue pair that answers: an XRC target's number stands in the end-to-end context (rdma:cm_msgs.h#cm_rep_get_qpn). */
+/**
+ * The queue pair that answers: an XRC target's number stands in the end-to-end context (rdma:cm_msgs.h#cm_rep_get_qpn).
+ */
 export function cmRepQpn(rep: CmRep, service: CmTransportService): number {
   return service === 'xrc' ? rep.localEecn : rep.localQpn;
 }
@@ -91,7 +93,9 @@ export function readCmRep(view: DataView, offset: number): CmRep {
   };
 }
 
-/** Writes the 232 bytes behind the MAD header; numbers are cut to their width. Throws when the private data is too long. */
+/**
+ * Writes the 232 bytes behind the MAD header; numbers are cut to their width. Throws when the private data is too long.
+ */
 export function writeCmRep(view: DataView, offset: number, rep: CmRep): void {
   const at = offset + MAD_HEADER_BYTES;
   view.setUint32(at + LOCAL_COMM_ID_AT, rep.localCommId);

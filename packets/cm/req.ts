@@ -15,7 +15,8 @@
  *  140 private data (92)
  *
  * Owns: these 232 bytes. Never: the IP CM header inside the private data (ip-cm-header.ts).
- * The caller has made sure that the whole MAD is there. Source: rdma:ibta_vol1_c12.h; golden bytes in test/vectors/cm-mads.ts.
+ * The caller has made sure that the whole MAD is there. Source: rdma:ibta_vol1_c12.h; golden bytes in
+ * test/vectors/cm-mads.ts.
  */
 import { MAD_HEADER_BYTES } from '../mad.ts';
 import { readArea, readU24, writeArea, writeU24 } from './fields.ts';
@@ -41,7 +42,7 @@ export const CmExtendedTransport = {
   Xrc: 1,
 } as const;
 
-/** What a connection carries, as REQ can say it. Reliable datagrams (`CmTransport.Rd`) are nobody's any more. */
+/** What a connection carries, as REQ can say it. Reliable datagrams (`CmTransport.Rd`) are not supported. */
 export type CmTransportService = 'rc' | 'uc' | 'xrc';
 
 /** REQ, field by field. */
@@ -50,7 +51,7 @@ export interface CmReq {
   readonly localCommId: number;
   /** 24 bits. */
   readonly vendorId: number;
-  /** The service asked for, 64 bits: see `rdmaServiceId`. */
+  /** The service requested, 64 bits: see `rdmaServiceId`. */
   readonly serviceId: bigint;
   /** EUI-64 of the sender's adapter. */
   readonly localCaGuid: bigint;
@@ -70,7 +71,7 @@ export interface CmReq {
   readonly remoteCmResponseTimeout: number;
   /** A `CmTransport`. */
   readonly transportServiceType: number;
-  /** Whether the sender counts credits in its acknowledges. */
+  /** Whether the sender gives credits in its ACKs. */
   readonly endToEndFlowControl: 0 | 1;
   /** PSN with which the receiver of this REQ begins to send, 24 bits. */
   readonly startingPsn: number;
@@ -84,7 +85,7 @@ export interface CmReq {
   readonly pathMtu: number;
   /** A reliable datagram channel is there already. */
   readonly rdcExists: 0 | 1;
-  /** How often the receiver is to retry when the sender of this REQ is not ready, 0..7; 7 for ever. */
+  /** How often the receiver is to retry when the sender of this REQ is not ready, 0..7; 7 infinitely. */
   readonly rnrRetryCount: number;
   /** How often the sender repeats a message of its own, 0..15. */
   readonly maxCmRetries: number;
@@ -102,7 +103,7 @@ export interface CmReq {
   readonly privateData: Uint8Array;
 }
 
-/** The service a REQ asks for; undefined for one that has no name here (rdma:cm_msgs.h#cm_req_get_qp_type). */
+/** The service a REQ requests; undefined for one that has no name here (rdma:cm_msgs.h#cm_req_get_qp_type). */
 export function cmReqService(
   req: Pick<CmReq, 'transportServiceType' | 'extendedTransportType'>,
 ): CmTransportService | undefined {
@@ -113,7 +114,7 @@ export function cmReqService(
   return xrc ? 'xrc' : undefined;
 }
 
-/** The two fields of a REQ that say which service it asks for. */
+/** The two fields of a REQ that name the service it requests. */
 export function cmTransportFields(
   service: CmTransportService,
 ): Pick<CmReq, 'transportServiceType' | 'extendedTransportType'> {
@@ -167,7 +168,9 @@ export function readCmReq(view: DataView, offset: number): CmReq {
   };
 }
 
-/** Writes the 232 bytes behind the MAD header; numbers are cut to their width. Throws when the private data is too long. */
+/**
+ * Writes the 232 bytes behind the MAD header; numbers are cut to their width. Throws when the private data is too long.
+ */
 export function writeCmReq(view: DataView, offset: number, req: CmReq): void {
   const at = offset + MAD_HEADER_BYTES;
   view.setUint32(at + LOCAL_COMM_ID_AT, req.localCommId);

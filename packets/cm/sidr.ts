@@ -1,5 +1,6 @@
 /**
- * SIDR_REQ and SIDR_REP: "which queue pair and Q_Key serve this service id?" for datagram services (attributes 0x17 and 0x18).
+ * SIDR_REQ and SIDR_REP: "which queue pair and Q_Key serve this service id?" for datagram services (attributes 0x17 and
+ * 0x18).
  *
  * Offsets from the end of the MAD header:
  *
@@ -9,7 +10,8 @@
  *             24 additional information (72)       96 private data (136)
  *
  * Owns: these 232 bytes each. Never: the IP CM header inside SIDR_REQ's private data (ip-cm-header.ts).
- * The caller has made sure that the whole MAD is there. Source: rdma:ibta_vol1_c12.h; golden bytes in test/vectors/cm-mads.ts.
+ * The caller has made sure that the whole MAD is there. Source: rdma:ibta_vol1_c12.h; golden bytes in
+ * test/vectors/cm-mads.ts.
  */
 import { MAD_HEADER_BYTES } from '../mad.ts';
 import { readArea, readU24, writeArea, writeU24 } from './fields.ts';
@@ -31,7 +33,7 @@ export const CmSidrStatus = {
   Reject: 2,
   /** No queue pair is to be had. */
   NoQp: 3,
-  /** Another place is to be asked; the additional information says which. */
+  /** The request belongs elsewhere; the additional information says where. */
   Redirect: 4,
   /** The class version is not 2. */
   UnsupportedVersion: 5,
@@ -52,7 +54,7 @@ export interface CmSidrReq {
   readonly requestId: number;
   /** P_Key that the datagrams will carry, 16 bits. */
   readonly partitionKey: number;
-  /** The service asked for, 64 bits: see `rdmaServiceId`. */
+  /** The service requested, 64 bits: see `rdmaServiceId`. */
   readonly serviceId: bigint;
   /** All 216 bytes when read; up to 216 when written. */
   readonly privateData: Uint8Array;
@@ -123,7 +125,10 @@ export function readCmSidrRep(view: DataView, offset: number): CmSidrRep {
   };
 }
 
-/** Writes the 232 bytes behind the MAD header; numbers are cut to their width. Throws when an area is too small for its data. */
+/**
+ * Writes the 232 bytes behind the MAD header; numbers are cut to their width. Throws when an area is too small for its
+ * data.
+ */
 export function writeCmSidrRep(view: DataView, offset: number, rep: CmSidrRep): void {
   const at = offset + MAD_HEADER_BYTES;
   view.setUint32(at + REQUEST_ID_AT, rep.requestId);

@@ -1,12 +1,15 @@
 /**
  * Fields as stretches of bits: how a value is read out of a frame and how it is shown.
  *
- * Owns reading any width from any bit, big-endian, and the ways to write a value down. Never knows what a field means. Cold path.
+ * Owns reading any width from any bit, big-endian, and the ways to write a value down. Never knows what a field means.
+ * Cold path.
  */
 import { formatMac, IpAddress } from '../address.ts';
 import { hexNumber } from '../field-list.ts';
 
-/** A number up to 32 bits, a bigint up to 64, bytes for anything longer and for addresses: what `decodeLayout` gives. */
+/**
+ * A number up to 32 bits, a bigint up to 64, bytes for anything longer and for addresses: what `decodeLayout` gives.
+ */
 export type BitsValue = number | bigint | Uint8Array;
 
 /** How a value is written down. */

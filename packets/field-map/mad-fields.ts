@@ -1,8 +1,9 @@
 /**
  * Management datagrams as fields: the common header, the messages of connection management, and the header of RDMA CM.
  *
- * Owns where each field is, once more beside the codecs of `cm/`, as a list of widths that leaves no bit out, and what it means. Never reads a
- * packet. Names are tshark's where it has the field. Offsets: the headers of `cm/*.ts`, rdma:ibta_vol1_c12.h.
+ * Owns where each field is, once more beside the codecs of `cm/`, as a list of widths that leaves no bit out, and what
+ * it means. Never reads a packet. Names are tshark's where it has the field. Offsets: the headers of `cm/*.ts`,
+ * rdma:ibta_vol1_c12.h.
  */
 
 import { type CmKind, cmRejReasonName } from '../cm/index.ts';
@@ -81,7 +82,8 @@ function path(prefix: string): readonly FieldRow[] {
     [1, `${name}_sublocal`, 'flag', 'No router on the way; 0 on RoCEv2.'],
     [3, 'roce.cm.req.reserved', 'hex'],
     [5, `${name}_localacktout`, 'decimal', ackTimeout],
-    // The last three bits: reserved in the primary path, of the alternate one the first says whether suggested paths are understood.
+    // The last three bits: reserved in the primary path, of the alternate one the first says whether suggested paths
+    // are understood.
     [3, `roce.cm.req.${prefix}_spare`, 'hex'],
   ];
 }

@@ -1,8 +1,9 @@
 /**
  * What the fields of the declared headers mean, in words, by header and field.
  *
- * Owns the words and the sources behind them; where the bits are stands in `layouts.ts`. Names are tshark's where it has the field, else they
- * begin with `roce.`, as in `frame-fields.ts`. Never reads a packet. Sources are named in the rows: RFCs, and sections of docs/reference.
+ * Owns the words and the sources behind them; where the bits are stands in `layouts.ts`. Names are tshark's where it
+ * has the field, else they begin with `roce.`, as in `frame-fields.ts`. Never reads a packet. Sources are named in the
+ * rows: RFCs, and sections of docs/reference.
  */
 import { hexNumber } from '../field-list.ts';
 import { formatAeth } from '../format.ts';

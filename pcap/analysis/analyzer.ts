@@ -1,8 +1,8 @@
 /**
  * The analysis of a capture: one pass over its packets, in bounded memory.
  *
- * Owns the order of things for each packet (dissection, ICRC, tracker, rules, detectors), and what is said at the end. Never throws,
- * whatever the packets are, and does no I/O.
+ * Owns the order of the steps for each packet (dissection, ICRC, tracker, rules, detectors) and the assembly of the
+ * report. It never throws, whatever the packets are, and does no I/O.
  *
  * ```ts
  * const analyzer = new Analyzer();
@@ -15,6 +15,7 @@ import { dissect, IcrcState, icrcState } from '../dissection.ts';
 import { type CapturedPacket, nanosecondsSince } from '../types.ts';
 import { CaptureTotals } from './capture-totals.ts';
 import type { Detector } from './detector.ts';
+import { DetectorDispatcher } from './detector-dispatcher.ts';
 import { SYMPTOMS } from './detectors/index.ts';
 import { EventLog } from './event-log.ts';
 import { Mark, type PacketFacts } from './facts.ts';
@@ -22,11 +23,10 @@ import { FindingList } from './finding-list.ts';
 import { PathComparer } from './paths/path-compare.ts';
 import { makeRuleChecker } from './rules/index.ts';
 import { conversationReport } from './tracker/conversation.ts';
-import { Elsewhere } from './tracker/elsewhere.ts';
-import { Facts } from './tracker/packet-facts.ts';
+import { MutableFacts } from './tracker/mutable-facts.ts';
+import { OtherInterfaces } from './tracker/other-interfaces.ts';
 import { Tracker } from './tracker/tracker.ts';
 import type { Analysis, ConversationReport, TransportEvent } from './types.ts';
-import { Watchers } from './watchers.ts';
 
 /** How to look at a capture. */
 export interface AnalyzerOptions {
@@ -36,14 +36,14 @@ export interface AnalyzerOptions {
   readonly maxEvents?: number;
   /** All interfaces are one place, members of a LAG; default: each is a vantage point of its own. */
   readonly interfacesTogether?: boolean;
-  /** Default true. Without it a damaged packet is taken for a good one. */
+  /** Default true. Without it a packet with a wrong ICRC is treated as a good one. */
   readonly verifyIcrc?: boolean;
 }
 
 /** Looks at one capture. */
 export class Analyzer {
   readonly #verifyIcrc: boolean;
-  readonly #facts = new Facts();
+  readonly #facts = new MutableFacts();
   readonly #totals = new CaptureTotals();
   readonly #events: EventLog;
   readonly #tracker: Tracker;
@@ -51,7 +51,7 @@ export class Analyzer {
   readonly #paths: PathComparer;
   readonly #detectors = SYMPTOMS.map((symptom) => ({ symptom, detector: symptom.make() }));
   /** Those that look at packets, and those that look at events. */
-  readonly #watchers: Watchers;
+  readonly #dispatcher: DetectorDispatcher;
   readonly #listeners: readonly Detector[];
   #analysis: Analysis | undefined;
 
@@ -65,7 +65,7 @@ export class Analyzer {
     });
     this.#paths = new PathComparer({ maxEvents: options.maxEvents ?? DEFAULT_EVENTS });
     const all = this.#detectors.map(({ detector }) => detector);
-    this.#watchers = new Watchers(all);
+    this.#dispatcher = new DetectorDispatcher(all);
     this.#listeners = all.filter((detector) => detector.event !== undefined);
   }
 
@@ -74,9 +74,7 @@ export class Analyzer {
     return this.#tracker.conversations;
   }
 
-  /**
-   * The conversation that the one of this number, as facts had it, turned out to be a part of; undefined while it is one of its own.
-   */
+  /** The conversation into which the one with this number was merged; undefined while it is one of its own. */
   wholeOf(id: number):
     | {
         /** Its number. */
@@ -95,8 +93,8 @@ export class Analyzer {
   }
 
   /**
-   * Takes the next packet, and does not look at its bytes afterwards. What it returns is the same object each time: read it before the
-   * next one.
+   * Analyzes the next packet. Its bytes are not used after the call. The result is the same object each time: read it
+   * before the next call.
    */
   packet(packet: CapturedPacket): PacketFacts {
     const facts = this.#facts;
@@ -108,16 +106,16 @@ export class Analyzer {
     this.#totals.count(packet, dissection, icrc, timeNs);
     if (status === FrameStatus.Ok) this.#tracker.observe(facts);
     if (this.#rules.check(facts)) facts.marks |= Mark.Violation;
-    this.#watchers.packet(facts);
+    this.#dispatcher.packet(facts);
     this.#paths.packet(facts);
     if (this.#events.hasFresh) {
       this.#events.drain(this.#tell);
-      this.#watchers.ask();
+      this.#dispatcher.updateInterests();
     }
     return facts;
   }
 
-  /** The capture has ended: what is to be said of it. */
+  /** Ends the analysis and returns the report. */
   finish(): Analysis {
     this.#analysis ??= this.#conclude();
     return this.#analysis;
@@ -137,9 +135,9 @@ export class Analyzer {
     const conversations = tracker.conversations.map(conversationReport);
     const byId = new Map(conversations.map((conversation) => [conversation.id, conversation]));
     const conversation = (id: number) => byId.get(tracker.byId(id)?.id ?? 0);
-    const elsewhere = new Elsewhere(conversations);
+    const otherInterfaces = new OtherInterfaces(conversations);
     const findings = new FindingList(conversation);
-    const seenElsewhere = (each: ConversationReport, sender: 0 | 1) => elsewhere.seen(each, sender);
+    const seenElsewhere = (each: ConversationReport, sender: 0 | 1) => otherInterfaces.saw(each, sender);
     const context = { capture, conversations, conversation, seenElsewhere };
     this.#rules.finish({ ...context, report: (draft) => findings.add(draft, undefined) });
     for (const { symptom, detector } of this.#detectors) {

@@ -87,7 +87,7 @@ export class CaptureTotals {
   }
 }
 
-/** What tells packets of one status apart: an EtherType, or an IP protocol. */
+/** What distinguishes packets of one status: an EtherType, or an IP protocol. */
 function kindOf({ status, linkKnown, frame }: Dissection): number {
   if (status === FrameStatus.NotUdp) return frame.protocol;
   if (status !== FrameStatus.NotIp) return 0;

@@ -1,12 +1,13 @@
 /**
- * The seam between the tracker and what looks for one symptom.
+ * The interface between the tracker and the detectors. Each detector looks for one symptom.
  *
- * Owns the interface. A detector keeps its own bounded memory, sees every packet and event once and in order, and speaks at the end.
+ * Owns the interface only. A detector keeps its own bounded memory, sees every packet and event once and in order, and
+ * reports at the end.
  */
 import type { PacketFacts } from './facts.ts';
 import type { CaptureReport, ConversationReport, Finding, TransportEvent } from './types.ts';
 
-/** What a detector is asked at the end of a capture. */
+/** The final figures that a detector gets at the end of a capture. */
 export interface DetectorContext {
   /** What the capture is made of. */
   readonly capture: CaptureReport;
@@ -15,8 +16,8 @@ export interface DetectorContext {
   /** The conversation of this number, or the one that it turned out to be a half of; undefined for 0. */
   conversation(id: number): ConversationReport | undefined;
   /**
-   * Whether packets that this end (0 or 1) of a conversation sent were seen by another interface: where each direction is mirrored by an interface of
-   * its own, one that sees no answers proves nothing.
+   * Whether another interface captured packets that this end (0 or 1) of a conversation sent. Where each direction is
+   * mirrored by an interface of its own, an interface without responses proves nothing.
    */
   seenElsewhere(conversation: ConversationReport, sender: 0 | 1): boolean;
   /** Adds a finding; id, advice and commands not given are those of the symptom. */
@@ -44,22 +45,23 @@ export interface FindingDraft extends Pick<Finding, 'severity' | 'text'> {
 /** Looks for one symptom in one capture. */
 export interface Detector {
   /**
-   * Kinds of packets that `packet` is to see, bits of `PacketKind`; default: all. It may change: more of them are seen from the packet on that
-   * follows the one of kind `Other`, or the event, that made it so; how soon fewer are seen is not said.
+   * Kinds of packets that `packet` needs, bits of `PacketKind`; default: all. The value may change. A larger set takes
+   * effect with the packet after the next one of kind `Other`, or after the next event. A smaller set takes effect some
+   * time later.
    */
   readonly interest?: number;
   /** Every packet of the capture, RoCE or not, that is of a kind in `interest`. */
   packet?(facts: PacketFacts): void;
   /**
-   * Every transport event, also those that the report omits. What is told of a half of a conversation keeps its number and its ends, which the whole
-   * may have the other way round: ends have addresses.
+   * Every transport event, also those that the report omits. An event of one half of a conversation keeps the id and
+   * the ends of that half. The merged conversation may have the ends the other way round: compare addresses.
    */
   event?(event: TransportEvent): void;
   /** The capture has ended. */
   finish(context: DetectorContext): void;
 }
 
-/** A symptom: what users see, why, what to do about it; and who looks for it. Its page is `docs/symptoms.md#id`. */
+/** A symptom: what users see, its cause, what to do about it, and its detector. Its page is `docs/symptoms.md#id`. */
 export interface Symptom {
   /** Kebab case. */
   readonly id: string;

@@ -1,9 +1,10 @@
 /**
- * Transport events on their way: kept for the report up to a bound, and handed to whoever looks at all of them.
+ * Transport events: kept for the report up to a bound, and handed to the detectors.
  *
- * Owns the list and the exact number of what it left out. Events are handed over after the packet at which they became certain.
+ * Owns the list and the exact number of events that it left out. Events are handed over after the packet at which they
+ * became certain.
  */
-import type { EventSink } from './tracker/space-state.ts';
+import type { EventSink } from './tracker/psn-space-state.ts';
 import type { TransportEvent } from './types.ts';
 
 export class EventLog implements EventSink {
@@ -33,7 +34,7 @@ export class EventLog implements EventSink {
     this.#fresh.length = 0;
   }
 
-  /** Puts another event in the place of each: what was told of a half of a conversation is told of the whole. */
+  /** Replaces each event: one of a half of a conversation becomes one of the whole. */
   replace(by: (event: TransportEvent) => TransportEvent): void {
     this.kept.forEach((event, i) => {
       this.kept[i] = by(event);

@@ -1,7 +1,9 @@
 /**
- * What is known of one packet once the tracker has placed it: whose it is, where in its PSN space, what is remarkable.
+ * What the tracker finds out about one packet: its conversation, its place in the PSN space, and what is remarkable
+ * about it.
  *
- * Owns the record that goes from the tracker to detectors, rules, filters, ladders and lists, filled again for each packet. Computes nothing.
+ * Owns the record that goes from the tracker to detectors, rules, filters, ladders and lists. It is filled again for
+ * each packet. Computes nothing.
  */
 import type { Dissection, IcrcState } from '../dissection.ts';
 import type { CapturedPacket } from '../types.ts';
@@ -13,7 +15,7 @@ export const Role = {
   None: 0,
   /** A request of a connected service. */
   Request: 1,
-  /** An acknowledge, a READ response, an atomic answer. */
+  /** An ACK or NAK, a READ response, an atomic response. */
   Response: 2,
   /** A datagram of UD. */
   Datagram: 3,
@@ -39,11 +41,11 @@ export const Mark = {
   Nak: 1 << 4,
   /** RNR NAK. */
   RnrNak: 1 << 5,
-  /** Asks again for what a gap in responses lacks. */
+  /** Requests again what is missing in a gap of READ responses. */
   ImpliedNak: 1 << 6,
-  /** Sent after nobody answered for a while. */
+  /** Sent after a timeout. */
   AfterTimeout: 1 << 7,
-  /** Acknowledges what is acknowledged already, or nothing that was asked. */
+  /** Acknowledges what is acknowledged already, or what was never requested. */
   GhostAck: 1 << 8,
   /** The ICRC is wrong. */
   BadIcrc: 1 << 9,
@@ -87,7 +89,10 @@ export interface PacketFacts {
   readonly requester: 0 | 1;
   /** What it is to its conversation. */
   readonly role: Role;
-  /** PSN counted from the first of its space, without wrapping; NaN where it has none. Negative before the first seen. */
+  /**
+   * PSN counted from the first of its PSN space, without wrapping; NaN where it has none. Negative before the first one
+   * seen.
+   */
   readonly relativePsn: number;
   /** PSNs that it takes: of a READ request those of its responses, otherwise 1. */
   readonly psnCount: number;

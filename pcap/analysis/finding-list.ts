@@ -44,7 +44,7 @@ export class FindingList {
       .sort((a, b) => rank(a) - rank(b) || first(a) - first(b));
   }
 
-  /** One cause speaks for all that follows from it. */
+  /** A finding replaces those of its consequences. */
   #isExplained({ id, severity, conversations }: Finding): boolean {
     if (conversations.length === 0) return false;
     for (const [cause, explained] of this.#explains) {

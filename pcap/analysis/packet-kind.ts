@@ -1,7 +1,9 @@
 /**
- * Kinds of packets, so that each detector is shown those that concern it: nearly all packets of a capture are plain data, and few ask for them.
+ * Kinds of packets, so that each detector gets only those that it needs: nearly all packets of a capture are plain
+ * data, and few detectors need them.
  *
- * Owns the division. Each packet is of exactly one kind; whatever is out of the ordinary is `Other`, whatever it is besides.
+ * Owns the division. Each packet is of exactly one kind. A packet with anything out of the ordinary is `Other`,
+ * whatever else it is.
  */
 import { FrameStatus } from '../../packets/frame.ts';
 import { OpFlag } from '../../packets/opcode.ts';
@@ -23,7 +25,7 @@ export const PacketKind = {
   Fetch: 1 << 5,
   /** Responses with data: of READs and atomics. */
   Answer: 1 << 6,
-  /** Acknowledges; a NAK has a mark. */
+  /** ACKs; a NAK has a mark. */
   Ack: 1 << 7,
 } as const;
 

@@ -1,13 +1,18 @@
 /**
- * What the analysis of a capture says, as plain data: conversations, transport events, findings, totals. All of it goes through JSON.
+ * The result of the analysis of a capture, as plain data: conversations, transport events, findings, totals. All of it
+ * can be written as JSON.
  *
- * Owns the vocabulary that tracker, detectors, rules, printers and the explorer share. Computes nothing.
- * Times are integer nanoseconds since the first packet of the capture; PSNs in reports are those of the wire unless a name says `relative`.
+ * Owns the vocabulary that tracker, detectors, rules, printers and the explorer share. Computes nothing. Times are
+ * integer nanoseconds since the first packet of the capture. PSNs in reports are those of the wire unless a name says
+ * `relative`.
  */
+import type { TransportEvent } from './transport-event.ts';
+
+export * from './transport-event.ts';
 
 /** How bad a finding is. */
 export const SEVERITIES = ['error', 'warning', 'note'] as const;
-/** One of them: an error ends connections or loses data, a warning costs speed, a note is worth knowing and no alarm. */
+/** One of them. An error ends connections or loses data, a warning costs speed, a note is only information. */
 export type Severity = (typeof SEVERITIES)[number];
 
 /** What is wrong, which packets prove it, and what to do. */
@@ -35,65 +40,6 @@ export interface Finding {
 /** Packets that a finding names at most. */
 export const MOST_FRAMES = 20;
 
-/** Things out of the ordinary that happen to one PSN space. */
-export const TRANSPORT_EVENT_KINDS = [
-  'loss',
-  'unseen',
-  'reordering',
-  'copy',
-  'retransmission',
-  'timeout',
-  'nak',
-  'rnr-nak',
-  'implied-nak',
-  'ghost-ack',
-  'bad-icrc',
-  'ce-mark',
-  'cnp',
-] as const;
-/**
- * One of them:
- * - `loss`: packets that were sent and never came past here; their repetition did, or nothing did.
- * - `unseen`: packets that the capture lacks though the peer has acknowledged them: the capture lost them, not the network.
- * - `reordering`: an original that came past after packets sent later.
- * - `copy`: a frame that came past twice unchanged: the network or the mirror doubled it.
- * - `retransmission`: a run of requests or READ responses that were sent before; `cause` says why.
- * - `timeout`: the requester waited, nobody answered, and it began again.
- * - `nak`, `rnr-nak`: negative acknowledges; `detail` has the syndrome in words.
- * - `implied-nak`: a READ or atomic asked for again from a gap in its responses on.
- * - `ghost-ack`: an acknowledge of what was acknowledged before.
- * - `bad-icrc`, `ce-mark`, `cnp`: what the names say, one event for each packet.
- */
-export type TransportEventKind = (typeof TRANSPORT_EVENT_KINDS)[number];
-
-/** One event. */
-export interface TransportEvent {
-  /** What happened. */
-  readonly kind: TransportEventKind;
-  /** When it was seen, or when it became certain. */
-  readonly timeNs: number;
-  /** The packet that shows it. */
-  readonly frame: number;
-  /** An earlier packet it refers to: the original of a retransmission or copy, the NAK reacted to, the first behind a gap; -1: none. */
-  readonly refersTo: number;
-  /** Id of the conversation; 0: none. */
-  readonly conversation: number;
-  /** The end (0 or 1) whose PSN space this is: the requester's. */
-  readonly requester: 0 | 1;
-  /** The end whose packet it is: for READ responses, acknowledges and NAKs the responder. */
-  readonly sender: 0 | 1;
-  /** First PSN concerned; -1 where there is none. */
-  readonly psn: number;
-  /** Packets concerned, 1 or more. */
-  readonly count: number;
-  /** Of a retransmission. */
-  readonly cause?: 'nak' | 'rnr' | 'implied-nak' | 'timeout' | 'duplicate-request' | 'unknown';
-  /** How long it took: reaction to a NAK, wait before a timeout, generation of a NAK since the gap showed; -1: not known. */
-  readonly durationNs: number;
-  /** Syndrome or code in words; may be empty. */
-  readonly detail: string;
-}
-
 /** How long something took. Percentiles are those of a histogram whose buckets are 3 % wide. */
 export interface LatencyReport {
   /** How many there were. */
@@ -110,11 +56,14 @@ export interface LatencyReport {
   readonly meanNs: number;
 }
 
-/** What the requests of one end went through. */
+/** The requests of one end and their responses. */
 export interface RequesterReport {
   /** PSN of the first request seen or announced; -1: none. */
   readonly firstPsn: number;
-  /** Whether `firstPsn` was announced by connection management or seen at its beginning, and not somewhere in the middle. */
+  /**
+   * Whether `firstPsn` is the first PSN of the connection, by connection management or by the traffic, and not one in
+   * the middle.
+   */
   readonly fromStart: boolean;
   /** The next PSN that the capture expects. */
   readonly nextPsn: number;
@@ -143,19 +92,19 @@ export interface RequesterReport {
     /** Came after packets sent later. */
     readonly reorderedPackets: number;
   };
-  /** Frames that came past twice unchanged, both directions of this space. */
+  /** Frames that were captured twice unchanged, both directions of this space. */
   readonly copies: number;
   /** NAKs received, by the name of the syndrome: "PSN sequence error"... */
   readonly naks: Readonly<Record<string, number>>;
   /** RNR NAKs received. */
   readonly rnrNaks: number;
-  /** READs and atomics asked for again because of a gap in their answers. */
+  /** READs and atomics that were requested again because of a gap in their responses. */
   readonly impliedNaks: number;
-  /** Times that it began again because nobody answered. */
+  /** Retransmissions after a timeout. */
   readonly timeouts: number;
-  /** Acknowledges of what was acknowledged before. */
+  /** ACKs of what was acknowledged before. */
   readonly ghostAcks: number;
-  /** Acknowledges received, positive ones. */
+  /** ACKs received, without NAKs. */
   readonly acks: number;
   /** Largest number of READs and atomics under way, and of packets sent and not acknowledged. */
   readonly mostOutstandingReads: number;
@@ -223,13 +172,13 @@ export interface EndReport {
   readonly badIcrc: number;
   /** Largest payload of a FIRST or MIDDLE packet that it sent, which is the path MTU that it uses; 0: none seen. */
   readonly pathMtu: number;
-  /** What its requests went through. */
+  /** Its requests and their responses. */
   readonly requester: RequesterReport;
   /** Its congestion signs. */
   readonly congestion: CongestionReport;
 }
 
-/** What connection management said of a conversation. */
+/** The parameters of a conversation from connection management. */
 export interface CmReport {
   /** Frames of the exchange, 0 where not seen. */
   readonly reqFrame: number;
@@ -247,9 +196,9 @@ export interface CmReport {
   readonly ackTimeoutExponent: number;
   /** Retries after timeouts and sequence NAKs. */
   readonly retryCount: number;
-  /** Retries after RNR NAKs; 7 means for ever. */
+  /** Retries after RNR NAKs; 7 means infinitely many. */
   readonly rnrRetryCount: number;
-  /** What each end can answer at a time and means to ask for. */
+  /** READs and atomics that each end can answer at a time (responder resources). */
   readonly responderResources: number;
   /** READs and atomics that the active end means to have outstanding. */
   readonly initiatorDepth: number;
@@ -257,13 +206,16 @@ export interface CmReport {
   readonly serviceId: string;
 }
 
-/** Packets between two queue pairs as one vantage point saw them. A datagram queue pair and whom it speaks to are one as well. */
+/**
+ * Packets between two queue pairs at one vantage point. A datagram queue pair has one conversation with each of its
+ * peers.
+ */
 export interface ConversationReport {
   /** From 1, in the order of appearance. */
   readonly id: number;
   /** Transport service of its packets. */
   readonly service: 'RC' | 'UC' | 'RD' | 'UD' | 'XRC';
-  /** Connection management told, or the traffic did. */
+  /** From connection management, or from the traffic alone. */
   readonly learnt: 'cm' | 'traffic';
   /** Interface that saw it, by index in the capture. */
   readonly interfaceIndex: number;
@@ -277,9 +229,9 @@ export interface ConversationReport {
   readonly startNs: number;
   /** Time of its last packet. */
   readonly endNs: number;
-  /** End 0 is the active one where connection management tells, otherwise the one that was seen sending first. */
+  /** End 0 is the active one with connection management, otherwise the first sender seen. */
   readonly ends: readonly [EndReport, EndReport];
-  /** What connection management said; absent where the capture has none of it. */
+  /** The parameters from connection management; absent where the capture has none of its messages. */
   readonly cm?: CmReport;
 }
 
@@ -301,7 +253,7 @@ export interface CaptureReport {
   readonly badIcrc: number;
   /** Packets that the capture cut short; their ICRC is not known. */
   readonly cutPackets: number;
-  /** Packets that the capturing side says it dropped. */
+  /** Packets that the capturing host reports as dropped. */
   readonly captureDrops: number;
   /** Packets of other kinds and broken ones, by name: "ARP", "TCP", "RoCEv1", "PFC", "Truncated", ... */
   readonly others: Readonly<Record<string, number>>;
@@ -309,10 +261,10 @@ export interface CaptureReport {
   readonly opcodes: Readonly<Record<string, number>>;
 }
 
-/** What the way between two interfaces of a capture can do to a frame. */
-export const PATH_DEEDS = ['dropped', 'duplicated', 'held', 'marked', 'corrupted', 'rewritten', 'inserted'] as const;
-/** One of them; `held`: it left later than it came, `inserted`: it left and never came. */
-export type PathDeed = (typeof PATH_DEEDS)[number];
+/** What the path between two interfaces of a capture can do to a frame. */
+export const PATH_EFFECTS = ['dropped', 'duplicated', 'held', 'marked', 'corrupted', 'rewritten', 'inserted'] as const;
+/** One of them. `held`: it left later than it came. `inserted`: it left and never came. */
+export type PathEffect = (typeof PATH_EFFECTS)[number];
 
 /** A frame that did not pass from one interface to the other as it came. */
 export interface PathEvent {
@@ -321,14 +273,17 @@ export interface PathEvent {
   /** Numbers of its copies as they left. */
   readonly out: readonly number[];
   /** What was done to it. */
-  readonly deeds: readonly PathDeed[];
+  readonly effects: readonly PathEffect[];
   /** From coming to the first leaving. */
   readonly heldNs: number;
   /** Frames that came later and left before it. */
   readonly overtakenBy: number;
 }
 
-/** The way from one interface to another, in one direction, where the capture has both: a bump in the wire, or captures of both ends merged. */
+/**
+ * The path from one interface to another, in one direction, where the capture has both: a bump in the wire, or merged
+ * captures of both ends.
+ */
 export interface PathReport {
   /** Interfaces by index. */
   readonly from: number;
@@ -337,14 +292,14 @@ export interface PathReport {
   /** Frames that came. */
   readonly frames: number;
   /** Frames, by what became of them; one frame may count more than once. */
-  readonly deeds: Readonly<Record<PathDeed, number>>;
+  readonly effects: Readonly<Record<PathEffect, number>>;
   /** In the order of coming, at most as many as the options allow. */
   readonly events: readonly PathEvent[];
   /** Events that are missing above. */
   readonly eventsOmitted: number;
 }
 
-/** Everything that is said of a capture. */
+/** The whole result of an analysis. */
 export interface Analysis {
   /** What the capture is made of. */
   readonly capture: CaptureReport;
@@ -358,6 +313,6 @@ export interface Analysis {
   readonly events: readonly TransportEvent[];
   /** Events that are missing above. */
   readonly eventsOmitted: number;
-  /** What happened between interfaces; empty for a capture of one interface, or one that does not say which way frames went. */
+  /** What happened between interfaces; empty for a capture of one interface, or one without the direction of frames. */
   readonly paths: readonly PathReport[];
 }

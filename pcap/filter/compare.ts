@@ -1,8 +1,8 @@
 /**
- * Comparisons of a field with a value: what kinds of values there are and what `<` means for each.
+ * Comparisons of a field with a value: the kinds of values, and what `<` means for each.
  *
- * Owns the reading of the value, once, when a filter is compiled. A field that a packet does not have passes no comparison, not even `!=`;
- * of a name that stands for two fields one has to pass, both for `!=`, as in tshark 4.
+ * Owns the parsing of the value, once, when a filter is compiled. A field that a packet does not have passes no
+ * comparison, not even `!=`. Of a name that stands for two fields one has to pass, for `!=` both, as in tshark 4.
  */
 import { formatMac, IpAddress, IpPrefix, parseMac } from '../../packets/address.ts';
 import { RoceError } from '../../packets/errors.ts';
@@ -17,7 +17,10 @@ import { anyOf } from './word.ts';
 /** All fields of the packet that is being judged. */
 export type FieldReader = (subject: FilterSubject) => Readonly<Record<string, FieldValue>>;
 
-/** The test of `field operator value`; a phrase that says what was expected where that makes no sense. `field` is a known one. */
+/**
+ * The test of `field operator value`, or a phrase with what was expected where the value makes no sense. `field` is a
+ * known one.
+ */
 export function compileComparison(
   field: string,
   operator: Comparison,
@@ -49,7 +52,8 @@ function addressOfFrame(names: readonly string[], operator: Comparison, value: s
   for (const name of names) {
     const [version, is] = FRAME_ADDRESSES.get(name) ?? [];
     if (is === undefined) return undefined;
-    // An IPv6 header may hold the long spelling of an IPv4 address; as text the two are one, so the record has to tell.
+    // An IPv6 header may hold an IPv4 address in its long form. As text the two are the same, so the record has to be
+    // used.
     if (version !== address.version) return undefined;
     tests.push(({ dissection: { frame } }) => is(frame, address));
   }

@@ -1,8 +1,8 @@
 /**
- * From a filter to the function that judges packets.
+ * Compiles a filter to a function of a packet.
  *
- * Owns the translation. Words and fields of the BTH look at the frame and nothing else; only other fields build the record of all fields,
- * once for each packet however many of them a filter names.
+ * Owns the translation. Words and fields of the BTH read the frame only. Other fields need the record of all fields,
+ * which is built once for each packet however many of them a filter names.
  */
 
 import { invariant } from '../../packets/errors.ts';
@@ -19,14 +19,19 @@ import { anyOf } from './word.ts';
 /** A compiled filter: whether a packet passes. Not to be called while it runs. */
 export interface PacketFilter {
   (subject: FilterSubject): boolean;
-  /** Whether it asks for what only the analysis knows: subjects without `facts` then pass as if nothing were remarkable. */
+  /**
+   * Whether it needs the analysis: subjects without `facts` are then treated as packets without anything remarkable.
+   */
   readonly needsAnalysis: boolean;
   /** In its normal form. */
   readonly text: string;
-  readonly tree: FilterNode;
 }
 
-/** The filter that `text` stands for; the empty one passes everything. @throws FilterError, a `RoceError` ERR_ROCE_ARGUMENT with the column */
+/**
+ * Compiles the filter `text`; the empty one passes everything.
+ *
+ * @throws FilterError, a `RoceError` ERR_ROCE_ARGUMENT with the column
+ */
 export function compileFilter(text: string): PacketFilter {
   return compileTree(parseFilter(text));
 }
@@ -39,7 +44,7 @@ export function compileTree(tree: FilterNode): PacketFilter {
     memo.forget();
     return test(subject);
   };
-  return Object.assign(judge, { needsAnalysis: needsAnalysis(tree), text: printFilter(tree), tree });
+  return Object.assign(judge, { needsAnalysis: needsAnalysis(tree), text: printFilter(tree) });
 }
 
 function compileNode(node: FilterNode, read: FieldReader): Predicate {
@@ -110,7 +115,7 @@ function someLeaf(node: FilterNode, holds: (leaf: FilterNode) => boolean): boole
   return node.kind === 'and' || node.kind === 'or' ? node.terms.some((term) => someLeaf(term, holds)) : holds(node);
 }
 
-/** The record of the packet in hand, made when the first field asks for it. */
+/** The field record of the current packet, made when the first field needs it. */
 class FieldMemo {
   readonly #withIcrc: boolean;
   #fields: Record<string, FieldValue> | undefined;

@@ -1,7 +1,7 @@
 /**
- * Fields that can be had without the record of all fields: those that filters ask for most.
+ * Fields that are read without the record of all fields: those that filters use most.
  *
- * Owns the short ways; a test holds each against the record. Allocates nothing.
+ * Owns the short ways; a test compares each with the record. Allocates nothing.
  */
 import { aethMsn, aethSyndrome } from '../../packets/aeth.ts';
 import { dethQkey, dethSourceQpn } from '../../packets/deth.ts';
@@ -22,7 +22,10 @@ export function fastField(name: string): NumberReader | undefined {
   return FAST_FIELDS.get(name);
 }
 
-/** Whether a packet could have the field, or any below the name: false spares the record. A name that is not known may be anywhere. */
+/**
+ * Whether a packet could have the field, or any field below the name: false saves the record. An unknown name may be
+ * anywhere.
+ */
 export function mayHave(name: string): Predicate {
   return PLACES.find(([start]) => name === start || name.startsWith(`${start}.`))?.[1] ?? (() => true);
 }

@@ -1,8 +1,8 @@
 /**
- * Every field that can be asked for by name, and of what kind its value is.
+ * Every field that a filter can name, and the kind of its value.
  *
- * Owns the list and the names that stand for several fields. The fields of a frame are those of `packets/frame-fields.ts`: a test holds
- * this list against what it gives.
+ * Owns the list and the names that stand for several fields. The fields of a frame are those of
+ * `packets/frame-fields.ts`; a test compares the two lists.
  */
 
 /** What a value is: decides how it is compared. */

@@ -1,7 +1,8 @@
 /**
- * All fields of a packet by name: what the capture says of it, what `frameFields` reads, what the analysis knows.
+ * All fields of a packet by name: those of the capture file, those of `frameFields`, those of the analysis.
  *
- * Owns the names that begin with `frame.` and those of the analysis. Cold path: allocates freely. `fast-fields.ts` is for those that need no record.
+ * Owns the names that begin with `frame.` and those of the analysis. This is the cold path and allocates freely;
+ * `fast-fields.ts` has the fields that need no record.
  */
 import type { FieldValue } from '../../packets/field-list.ts';
 import { frameFields } from '../../packets/frame-fields.ts';
@@ -10,7 +11,7 @@ import { IcrcState, icrcState } from '../dissection.ts';
 import { type CapturedPacket, Direction } from '../types.ts';
 import type { FilterFacts, FilterSubject } from './types.ts';
 
-/** Everything that can be said of a packet, keys as tshark names them. */
+/** All fields of a packet, with the names of tshark as keys. */
 export function subjectFields(subject: FilterSubject): Record<string, FieldValue> {
   const fields = fieldsWithoutIcrc(subject);
   if (ICRC_FIELD in fields) fields[ICRC_FIELD] = ICRC_NAMES[icrcState(subject.dissection)];
@@ -31,7 +32,7 @@ export function fieldsWithoutIcrc(subject: FilterSubject): Record<string, FieldV
   return fields;
 }
 
-/** What the capture says about a packet beside its bytes. */
+/** The fields of a packet from the capture file, beside its bytes. */
 export function captureFields(packet: CapturedPacket, interfaceName = ''): Record<string, FieldValue> {
   const { dropCount, packetId, direction, comments } = packet;
   const fields: Record<string, FieldValue> = {

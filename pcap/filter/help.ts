@@ -1,5 +1,6 @@
 /**
- * What the language is told with: help for a terminal, and completion for an editor. Both are made from the words themselves.
+ * Help for the filter language in a terminal, and completion for an editor. Both are made from the words of the
+ * language.
  */
 import { fieldNames, headerNames } from './field-names.ts';
 import { findWord, WORD_GROUPS, wordSpellings } from './language.ts';
@@ -8,9 +9,11 @@ import { findWord, WORD_GROUPS, wordSpellings } from './language.ts';
 export interface Completion {
   /** What to put in the place of `[from, to)`. */
   readonly text: string;
+  /** First column that it replaces, from 0. */
   readonly from: number;
+  /** Column after the last that it replaces. */
   readonly to: number;
-  /** What it means; empty for a name that says it. */
+  /** Its meaning; empty for a name that explains itself. */
   readonly meaning: string;
 }
 
@@ -30,7 +33,10 @@ export function filterHelp(width = 100): string[] {
   return lines;
 }
 
-/** What can stand at `cursor` (0 .. length) of `text`, at most `limit`: words and fields that begin as the word there does, or what its word before takes. */
+/**
+ * Completions at `cursor` (0 .. length) of `text`, at most `limit`: words and fields that begin like the word there, or
+ * operands of the word before it.
+ */
 export function completeFilter(text: string, cursor: number, limit = 20): Completion[] {
   const before = text.slice(0, cursor);
   const [begun = ''] = /[^\s()!=<>&|"]*$/.exec(before) ?? [];
@@ -80,7 +86,7 @@ const FIELDS = [
 
 const EXAMPLES = [
   'Examples:',
-  '  nak or rnr                                      who complained',
+  '  nak or rnr                                      negative acknowledgements',
   '  host 10.0.0.1 and write and psn 0xfffff0-15     WRITEs around the wrap of the PSN',
   '  roce and not cnp and (bad-icrc or malformed)    what receivers drop in silence',
   '  retransmission and qp 0x11                      what was sent again to one queue pair',

@@ -1,5 +1,6 @@
 /**
- * The language as data: every word in its group, found by any of its spellings. Help texts, documents and completion are made from this.
+ * The filter language as data: every word in its group, found by any of its spellings. Help texts, documents and
+ * completion are made from it.
  */
 
 import type { FilterWord } from './word.ts';
@@ -10,7 +11,9 @@ import { HEADER_WORDS, OPERATION_WORDS, SERVICE_WORDS } from './words-roce.ts';
 
 /** A heading and the words below it. */
 export interface WordGroup {
+  /** The heading. */
   readonly title: string;
+  /** In the order in which help shows them. */
   readonly words: readonly FilterWord[];
 }
 

@@ -1,15 +1,16 @@
 /**
- * Cuts the text of a filter into tokens.
+ * Splits the text of a filter into tokens.
  *
- * Owns which characters belong together: an address, a range, a name with dots and dashes is one word. Knows no word's meaning.
+ * Owns which characters form a token: an address, a range, or a name with dots and dashes is one word. The meaning of
+ * words is elsewhere.
  */
 import { FilterError } from './filter-error.ts';
 import type { Comparison } from './types.ts';
 
-/** A piece of the text and where it stood. */
+/** A piece of the text and its position. */
 export interface Token {
   readonly kind: 'word' | 'quoted' | 'comparison' | 'and' | 'or' | 'not' | '(' | ')' | 'end';
-  /** What it says; of a quoted one what is inside the quotes. */
+  /** Its text; of a quoted one the text inside the quotes. */
   readonly text: string;
   /** From 1. */
   readonly column: number;

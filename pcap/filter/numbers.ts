@@ -8,7 +8,7 @@
 export interface NumberRules {
   /** The largest that makes sense. */
   readonly max: number;
-  /** A range whose end is below its beginning goes on at 0 behind `max`, as PSNs do; otherwise it makes no sense. */
+  /** A range whose end is below its beginning continues at 0 after `max`, as PSNs do; otherwise it is an error. */
   readonly wraps?: boolean;
 }
 

@@ -1,14 +1,15 @@
 /**
- * Names of opcodes as they are typed: `write-first`, `read-response-last`, `compare-swap`; and of groups of them: `write`, `atomic`.
+ * Names of opcodes in filters: `write-first`, `read-response-last`, `compare-swap`; and of groups of them: `write`,
+ * `atomic`.
  *
- * Owns the names; which opcodes there are is the table of `packets/opcode.ts`.
+ * Owns the names. The opcodes themselves are the table of `packets/opcode.ts`.
  */
 import { OPCODES, Op, OpFlag } from '../../packets/opcode.ts';
 
-/** Which of the 256 opcodes a name stands for. */
+/** The opcodes, out of 256, that a name stands for. */
 export type OpcodeSet = Uint8Array;
 
-/** Groups of opcodes, by the word they are asked for with; and what the word matches. */
+/** Groups of opcodes by their word in filters, with the meaning and the `OpFlag` of the group. */
 export const OPCODE_GROUPS: readonly (readonly [name: string, meaning: string, flags: number])[] = [
   ['send', 'SEND of any kind', OpFlag.Send],
   ['write', 'RDMA WRITE of any kind', OpFlag.Write],

@@ -1,8 +1,8 @@
 /**
- * From the text of a filter to its tree and back.
+ * Parses the text of a filter to its tree, and prints the tree.
  *
- * Owns the grammar and every complaint about it. "not" binds most tightly, then "and", then "or"; pcap-filter(7) gives the last two the
- * same rank, which surprises everybody else.
+ * Owns the grammar and its error messages. "not" binds most tightly, then "and", then "or". pcap-filter(7) gives "and"
+ * and "or" the same rank, which surprises most users.
  *
  * ```
  * filter   = [ either ]
@@ -45,7 +45,7 @@ export function printFilter(node: FilterNode): string {
   }
 }
 
-/** In parentheses where it has terms of its own: nobody has to know by heart what binds how. */
+/** In parentheses where it has terms of its own, so that the reader need not know the precedence. */
 function printTerm(node: FilterNode): string {
   return node.kind === 'and' || node.kind === 'or' ? `(${printFilter(node)})` : printFilter(node);
 }
@@ -64,7 +64,7 @@ class Parser {
   readonly #tokens: readonly Token[];
   #at = 0;
   #depth = 0;
-  /** The last word that takes a value: a value that stands alone may have been meant for it. */
+  /** The last word that takes a value: a lone value may belong to it. */
   #lastWord = '';
 
   constructor(tokens: readonly Token[]) {
@@ -137,7 +137,7 @@ class Parser {
       this.#at += token.kind === 'comparison' ? 2 : 1;
       return { kind: 'word', word: word.word, operand };
     }
-    // Whatever follows a word that can stand alone is judged by what is expected there.
+    // Text after a word that needs no operand is judged by what is expected there.
     if (word.operand === 'optional' && !this.#isValue(token)) return plain;
     const meant = token.kind === 'word' ? suggest(token.text, word.choices) : [];
     throw this.#unexpected(token, `'${word.word}' needs ${word.expected}`, meant);

@@ -19,7 +19,10 @@ export function suggest(word: string, candidates: Iterable<string>, limit = 3): 
   return equals.slice(0, limit).map(({ candidate }) => candidate);
 }
 
-/** Smaller is nearer. A part of a name, such as `psn`, is near `infiniband.bth.psn`, behind every mere slip of the finger. */
+/**
+ * Distance of two names; smaller is nearer. A part of a name, such as `psn`, is near `infiniband.bth.psn`, after every
+ * typing mistake.
+ */
 function distanceScore(wanted: string, candidate: string): number | undefined {
   // The product of lengths is bounded: what is longer than any word of ours by far is no slip.
   const tolerated = Math.min(MOST_SLIPS, Math.floor(wanted.length / 3) + (wanted.length > 1 ? 1 : 0));

@@ -1,19 +1,27 @@
 /**
- * What the display filter is about: the packet it judges, and the tree an expression becomes.
+ * The types of the display filter: the packet that it tests, and the tree of an expression.
  *
- * Owns the vocabulary of the room. Computes nothing. The tree is plain data: it can be printed, stored and sent to a worker.
+ * Owns the vocabulary of this folder. Computes nothing. The tree is plain data: it can be printed, stored and sent to a
+ * worker.
  */
 import type { PacketFacts } from '../analysis/facts.ts';
 import type { Dissection } from '../dissection.ts';
 import type { CapturedPacket } from '../types.ts';
 
-/** What the analysis knows of a packet, as far as filters ask; `PacketFacts` is one of these. */
+/** The facts of the analysis that filters use; `PacketFacts` is one of these. */
 export interface FilterFacts extends Pick<PacketFacts, 'marks' | 'relativePsn'> {
-  readonly conversation: { readonly id: number } | undefined;
+  /** The conversation it belongs to; undefined: none is known. */
+  readonly conversation:
+    | {
+        /** Its number in the analysis, from 1. */
+        readonly id: number;
+      }
+    | undefined;
 }
 
 /** One packet, as a filter sees it. */
 export interface FilterSubject {
+  /** As read from the capture. */
   readonly packet: CapturedPacket;
   /** Of that packet. */
   readonly dissection: Dissection;

@@ -1,7 +1,7 @@
 /**
- * What a word of the filter language is, and how words are made: one that stands alone, one with numbers, with names, with an address.
+ * What a word of the filter language is, and the kinds of words: alone, with numbers, with names, with an address.
  *
- * Owns the shape of an entry of the language; the entries are in `words-*.ts`. An entry is its own documentation.
+ * Owns the shape of an entry of the language; the entries are in `words-*.ts`. An entry contains its own documentation.
  */
 import { IpAddress, IpPrefix, parseMac } from '../../packets/address.ts';
 import { RoceError } from '../../packets/errors.ts';

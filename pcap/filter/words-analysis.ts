@@ -37,7 +37,7 @@ function marksOf({ facts }: FilterSubject): number {
   return facts?.marks ?? 0;
 }
 
-/** Marks that a packet does not show by itself, what they say, and other words for them. The others are words already. */
+/** Marks that need the packets before this one, their help texts, and synonyms. The other marks are words already. */
 function MEANINGS(): Partial<Record<(typeof MARK_NAMES)[number], readonly [string, ...string[]]>> {
   return {
     retransmission: ['sent before, by the same end', 'retransmit'],

@@ -1,7 +1,7 @@
 /**
- * Words about addresses, protocols and what the network does to a packet.
+ * Words for addresses, protocols and the effects of the network on a packet.
  *
- * Owns what they match: in the manner of pcap-filter(7) where it has the word. Reads no further than `parseFrame` found.
+ * Owns what they match, as in pcap-filter(7) where it has the word. Reads no further than `parseFrame` found.
  */
 
 import type { IpAddress, IpPrefix } from '../../packets/address.ts';
@@ -53,7 +53,7 @@ const destinationIn =
   (subject) =>
     inNet(prefix, frameOf(subject), frameDestination, 'targetIp');
 
-/** Who a packet is from and for. */
+/** Source and destination of a packet. */
 export const ADDRESS_WORDS: readonly FilterWord[] = [
   hostWord('host', 'from or to this IP address, or an ARP message about it', (address) =>
     both(sourceIs(address), destinationIs(address)),
@@ -118,7 +118,7 @@ export const PROTOCOL_WORDS: readonly FilterWord[] = [
   }),
 ];
 
-/** What the IP header says to switches, and they to us. */
+/** ECN and DSCP in the IP header. */
 export const TRAFFIC_CLASS_WORDS: readonly FilterWord[] = [
   flagWord(
     'ce',

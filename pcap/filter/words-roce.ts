@@ -1,8 +1,8 @@
 /**
- * Words about RoCE packets: services, operations, fields of the headers, and what is wrong with a packet by itself.
+ * Words for RoCE packets: services, operations, header fields, and defects of a single packet.
  *
- * Owns what they match. Words about the BTH match whatever `parseFrame` found a BTH in; words about later headers need a packet that is whole.
- * Rules: ref:wire#5 (opcodes), ref:wire#7 (syndromes).
+ * Owns what they match. Words for the BTH match whenever `parseFrame` found a BTH. Words for later headers need a
+ * complete packet. Rules: ref:wire#5 (opcodes), ref:wire#7 (syndromes).
  */
 import { aethMsn, aethSyndrome, SYNDROME_KIND_MASK, Syndrome, SyndromeKind } from '../../packets/aeth.ts';
 import { atomicRkey } from '../../packets/atomic-eth.ts';
@@ -33,7 +33,7 @@ import { OPCODE_GROUPS, OPCODE_NAMES, type OpcodeSet } from './opcode-names.ts';
 import type { FilterSubject, Predicate } from './types.ts';
 import { anyOf, choiceWord, type FilterWord, flagWord, numberWord } from './word.ts';
 
-/** Words that `opcode` takes though their opcode is one and the syndrome tells them apart. */
+/** Words that `opcode` accepts though they share one opcode and differ in the syndrome. */
 const ANSWERS: readonly string[] = ['ack', 'nak', 'rnr'];
 
 /** Services and management. */
@@ -115,7 +115,7 @@ export const HEADER_WORDS: readonly FilterWord[] = [
   numberWord('pad', 'bytes of pad', { what: 'a pad count', max: 3, get: bth((frame) => frame.padCount) }),
   flagWord(
     'ackreq',
-    'asks for an acknowledge',
+    'requests an ACK (AckReq is set)',
     bit((frame) => frame.ackReq),
   ),
   flagWord(

@@ -1,7 +1,8 @@
 /**
- * Makes rules ready for work: checks every field of them once, then matches frames without looking at a string again.
+ * Compiles rules: checks every field once, then matches frames without string comparisons.
  *
- * Owns the checks, the opcode masks, and the counts of one rule at work. Never touches a frame: `path.ts` carries out what rules ask for.
+ * Owns the checks, the opcode masks, and the counts of one rule at work. Never touches a frame: `path.ts` carries the
+ * rules out.
  */
 
 import { aethSyndrome, SYNDROME_KIND_MASK, SyndromeKind } from '../../packets/aeth.ts';
@@ -9,7 +10,7 @@ import { RoceError } from '../../packets/errors.ts';
 import type { Frame } from '../../packets/frame.ts';
 import { isMad } from '../../packets/frame-fields.ts';
 import { AETH_AT, OPCODES, type OpcodeInfo, OpFlag } from '../../packets/opcode.ts';
-import { Prng } from '../fabric/prng.ts';
+import { Prng } from '../ground/prng.ts';
 import { FIELD_NAMES, rewritableField } from './fields.ts';
 import {
   FAULT_ACTIONS,
@@ -21,8 +22,8 @@ import {
   type WireRule,
 } from './rule.ts';
 
-/** What is known of a frame beside its bytes, when it is matched. `Conversations` fills it. */
-export interface PacketFacts {
+/** What is known of a frame beside its bytes, when it is matched. `ConnectionTracker` fills it. */
+export interface MatchContext {
   /** From 1; 0 when it belongs to none that is known. */
   readonly connection: number;
   /** -1 when not known. */
@@ -44,7 +45,7 @@ export function compileRules(rules: readonly WireRule[], seed = 1): CompiledRule
   return rules.map((rule, index) => new CompiledRule(rule, index, random.fork(String(index))));
 }
 
-/** A rule at work. The counts tell whether it ever struck. */
+/** A compiled rule. The counts show whether it ever applied. */
 export class CompiledRule {
   /** The rule as it was given. */
   readonly rule: WireRule;
@@ -60,7 +61,7 @@ export class CompiledRule {
   matches = 0;
   /** Frames to which the action was done. */
   applied = 0;
-  /** Frames to which it should have been done and could not: no ECN-capable packet, no such field, no such bit. */
+  /** Frames to which the action could not be done: no ECN-capable packet, no such field, no such bit. */
   impossible = 0;
   /** For draws that carrying the rule out needs. @internal */
   readonly random: Prng;
@@ -103,20 +104,20 @@ export class CompiledRule {
   }
 
   /**
-   * Whether the rule is for this frame, now; counts the match.
+   * Whether the rule applies to this frame now; counts the match.
    *
    * @param direction index in `FAULT_DIRECTIONS`
    *
    * @internal
    */
-  strikes(frame: Frame, direction: number, facts: PacketFacts): boolean {
+  strikes(frame: Frame, direction: number, facts: MatchContext): boolean {
     if (!this.#holds(frame, direction, facts)) return false;
     const match = ++this.matches;
     if (match < this.#nth.first || match > this.#nth.last || match % this.#every !== 0) return false;
     return this.applied < this.#times && this.random.chance(this.#probability);
   }
 
-  #holds(frame: Frame, direction: number, facts: PacketFacts): boolean {
+  #holds(frame: Frame, direction: number, facts: MatchContext): boolean {
     if (this.#direction >= 0 && this.#direction !== direction) return false;
     if (!this.#opcodes.has(frame)) return false;
     if (this.#qpn >= 0 && (frame.bthOffset < 0 || frame.destQpn !== this.#qpn)) return false;
@@ -221,7 +222,7 @@ class RuleCheck {
     return { first, last };
   }
 
-  /** What only some actions have, and what some cannot do without. */
+  /** Fields that only some actions have, and fields that some require. */
   action(rule: WireRule): void {
     for (const [field, actions] of Object.entries(FIELDS_OF_ACTIONS)) {
       if (field in rule && !actions.includes(rule.do)) throw this.error(field, `means nothing to '${rule.do}'`);

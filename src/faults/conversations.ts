@@ -1,12 +1,14 @@
 /**
- * Who talks to whom on a wire: learns queue pairs and starting PSNs from what passes, and says of each packet where in its connection it is.
+ * Tracks connections on a wire: learns queue pairs and starting PSNs from packets, and gives each packet's connection
+ * and relative PSN.
  *
- * Two sources. Connection management tells all at once: REQ and REP name both queue pairs, and the starting PSN in each is where the other
- * side begins to send. Without it (parameters exchanged over TCP, or a capture that starts late) the first request towards a queue pair
- * begins a connection, and the first response whose PSN fits shows the other queue pair.
+ * Two sources. Connection management gives everything: REQ and REP name both queue pairs, and the starting PSN in each
+ * is the first PSN that the other side sends. Without it (parameters exchanged over TCP, or a capture that starts late)
+ * the first request towards a queue pair begins a connection, and the first response whose PSN fits shows the other
+ * queue pair.
  *
- * Owns the tables, all bounded: the oldest entry makes room. Never throws, whatever the bytes; what would make new state must have a right
- * ICRC, so that damaged packets teach nothing. Acknowledges and READ responses are in the PSN space of the requester (ref:wire#8).
+ * Owns the tables, all bounded: the oldest entry is evicted. Never throws, whatever the bytes; only packets with a
+ * correct ICRC create state. ACKs and READ responses are in the PSN space of the requester (ref:wire#8).
  */
 import type { IpAddress } from '../../packets/address.ts';
 import { type CmMad, type CmReq, parseCmMad } from '../../packets/cm/index.ts';
@@ -23,21 +25,26 @@ import { isMad } from '../../packets/frame-fields.ts';
 import { icrcMatches } from '../../packets/icrc.ts';
 import { DETH_AT, OpFlag } from '../../packets/opcode.ts';
 import { PSN_MASK, psnDiff } from '../../packets/psn.ts';
-import type { PacketFacts } from './compile.ts';
+import type { MatchContext } from './compile.ts';
 import { addressHash, flowKey } from './flow-key.ts';
 import { PassCounter } from './pass-counter.ts';
 
 /** What is known of one packet; made once and filled again by each `observe`. */
-export class PacketNote implements PacketFacts {
+export class PacketContext implements MatchContext {
+  /** Its connection on this wire, from 1; 0: not known. */
   connection = 0;
+  /** The queue pair that sent it; -1: not known. */
   sourceQpn = -1;
+  /** In whose PSN space it is: a request in that of its sender, a response in that of its receiver. */
   role: 'none' | 'request' | 'response' = 'none';
+  /** PSN counted from the first of its connection and PSN space; NaN: not known. */
   relativePsn = Number.NaN;
+  /** How often this PSN has passed in this direction, from 1; 0: not known. */
   iteration = 0;
 }
 
 /** One end of a connection. */
-export interface ConversationEnd {
+export interface TrackedConnectionEnd {
   /** Its address. */
   readonly address: IpAddress;
   /** -1: not seen. */
@@ -47,18 +54,18 @@ export interface ConversationEnd {
 }
 
 /** A connection as it was seen on the wire. */
-export interface Conversation {
+export interface TrackedConnection {
   /** Its number on this wire, from 1. */
   readonly connection: number;
   /** From its connection management, or from its packets. */
   readonly learnt: 'cm' | 'traffic';
   /** The end on side a. */
-  readonly a: ConversationEnd;
+  readonly a: TrackedConnectionEnd;
   /** The end on side b. */
-  readonly b: ConversationEnd;
+  readonly b: TrackedConnectionEnd;
 }
 
-export class Conversations {
+export class ConnectionTracker {
   readonly #capacity: number;
   /** By number, oldest first. */
   readonly #connections = new Map<number, Connection>();
@@ -75,18 +82,18 @@ export class Conversations {
     this.#capacity = capacity;
   }
 
-  /** What is remembered, in the order of its numbers. */
-  list(): Conversation[] {
+  /** The tracked connections, in the order of their numbers. */
+  list(): TrackedConnection[] {
     return [...this.#connections.values()].map((connection) => connection.describe());
   }
 
   /**
    * Learns from a frame and fills `note`.
    *
-   * @param status what `parseFrame` said; only an Ok frame teaches
+   * @param status result of `parseFrame`; only Ok frames change state
    * @param direction 0 from a to b, 1 from b to a
    */
-  observe(frame: Frame, status: FrameStatus, direction: number, note: PacketNote): void {
+  observe(frame: Frame, status: FrameStatus, direction: number, note: PacketContext): void {
     note.connection = 0;
     note.sourceQpn = -1;
     note.role = 'none';
@@ -111,7 +118,7 @@ export class Conversations {
     return flowKey(addressHash(frame, direction), direction, sender);
   }
 
-  #observeDatagram(frame: Frame, direction: number, note: PacketNote): void {
+  #observeDatagram(frame: Frame, direction: number, note: PacketContext): void {
     note.role = 'request';
     note.sourceQpn = dethSourceQpn(frame.view, frame.bthOffset + (DETH_AT[frame.opcode] ?? 0));
     if (!isMad(frame) || !icrcMatches(frame)) return;
@@ -119,19 +126,19 @@ export class Conversations {
     if (typeof mad !== 'number') this.#learn(frame, direction, mad);
   }
 
-  #observeRequest(frame: Frame, direction: number, note: PacketNote): void {
+  #observeRequest(frame: Frame, direction: number, note: PacketContext): void {
     note.role = 'request';
     let connection = this.#find(frame, direction);
     if (connection?.ends[direction]?.space === undefined) {
       if (!icrcMatches(frame)) return;
       connection ??= this.#infer(frame, direction);
       const end = connection.end(direction);
-      end.space ??= new Space(frame.psn);
+      end.space ??= new PsnSpace(frame.psn);
     }
     this.#place(frame, connection, direction, direction, note);
   }
 
-  #observeResponse(frame: Frame, direction: number, note: PacketNote): void {
+  #observeResponse(frame: Frame, direction: number, note: PacketContext): void {
     note.role = 'response';
     let connection = this.#find(frame, direction);
     if (connection?.end(1 - direction).space === undefined) {
@@ -141,19 +148,19 @@ export class Conversations {
   }
 
   /** @param requester the end whose PSN space the packet is in */
-  #place(frame: Frame, connection: Connection, direction: number, requester: number, note: PacketNote): void {
+  #place(frame: Frame, connection: Connection, direction: number, requester: number, note: PacketContext): void {
     const space = connection.end(requester).space;
     if (space === undefined) return;
     const counter = space.counterOf(frame.flags);
     const relative = space.relative(frame.psn);
-    // A damaged PSN would move the end of what has been seen to where no packet will be.
+    // A damaged PSN would move the newest PSN to where no packet will be.
     if (relative > counter.next && !icrcMatches(frame)) return;
     note.connection = this.#name(connection, direction, note);
     note.relativePsn = relative;
     note.iteration = counter.pass(relative);
   }
 
-  #name(connection: Connection | undefined, direction: number, note: PacketNote): number {
+  #name(connection: Connection | undefined, direction: number, note: PacketContext): number {
     if (connection === undefined) return 0;
     note.sourceQpn = connection.end(direction).qpn;
     return connection.number;
@@ -226,21 +233,21 @@ export class Conversations {
     }
   }
 
-  /** @param reply what the end at which `direction` begins has answered */
+  /** @param reply the REP of the end at which `direction` begins */
   #establish(frame: Frame, direction: number, request: PendingRequest, reply: PendingReply): void {
     const requester = 1 - direction;
     const hash = addressHash(frame, direction);
     const known = this.#flows.get(flowKey(hash, direction, request.localQpn));
-    // A REP that is repeated tells nothing new.
+    // A retransmitted REP has nothing new.
     if (known?.learnt === 'cm' && known.is(requester, request, reply)) return;
     const connection = this.#add('cm', frame, direction);
     const active = connection.end(requester);
     const passive = connection.end(direction);
     active.qpn = request.localQpn;
     passive.qpn = reply.localQpn;
-    // The starting PSN that an end announces is where the other end begins to send.
-    active.space = new Space(reply.startingPsn);
-    passive.space = new Space(request.startingPsn);
+    // The starting PSN that an end announces is the first PSN of the other end.
+    active.space = new PsnSpace(reply.startingPsn);
+    passive.space = new PsnSpace(request.startingPsn);
     this.#register(connection, hash, direction);
     this.#register(connection, hash, requester);
   }
@@ -255,7 +262,7 @@ export class Conversations {
     return connection;
   }
 
-  /** Makes packets that travel in `direction` towards the connection's queue pair there find it. */
+  /** Indexes the connection for packets in `direction` to its queue pair there. */
   #register(connection: Connection, hash: number, direction: number): void {
     const key = flowKey(hash, direction, connection.end(1 - direction).qpn);
     this.#flows.set(key, connection);
@@ -317,8 +324,8 @@ class Connection {
     }
   }
 
-  describe(): Conversation {
-    const describe = ({ address, qpn, space }: End): ConversationEnd => ({
+  describe(): TrackedConnection {
+    const describe = ({ address, qpn, space }: End): TrackedConnectionEnd => ({
       address,
       qpn,
       startingPsn: space?.startingPsn ?? -1,
@@ -331,18 +338,18 @@ class End {
   readonly address: IpAddress;
   qpn = -1;
   /** PSNs of the requests that this end sends. */
-  space: Space | undefined;
+  space: PsnSpace | undefined;
 
   constructor(address: IpAddress) {
     this.address = address;
   }
 }
 
-/** The PSNs of one requester: its requests, and what answers them. */
-class Space {
+/** The PSNs of one requester: its requests and their responses. */
+class PsnSpace {
   readonly startingPsn: number;
   readonly requests = new PassCounter();
-  /** READ and atomic responses; a NAK or an acknowledge may carry the PSN of one that is still to come. */
+  /** READ and atomic responses; a NAK or an ACK may carry the PSN of a response that is still to come. */
   readonly #responses = new PassCounter();
   readonly #acknowledges = new PassCounter();
 

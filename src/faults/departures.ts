@@ -1,21 +1,22 @@
 /**
- * Which packets a queue marks Congestion Experienced: each is asked about as it leaves, by what waits behind it then.
+ * Which packets a queue marks Congestion Experienced: decided as each leaves, by the bytes behind it then.
  *
- * Owns the ledger of frames that wait for a rate, and the draw. Rule: ref:dcqcn#1 (RED on the instantaneous queue, taken at departure).
- * A frame leaves when its first byte does; what came in up to then is behind it. Time may be asked for late: the answer is that of the
- * moment of departure, whatever has come in since. Never touches a frame, and has no clock.
+ * Owns the list of frames that wait for a rate, and the random draw. Rule: ref:dcqcn#1 (RED on the instantaneous queue,
+ * taken at departure). A frame leaves when its first byte does; frames that came in up to then are behind it. `next`
+ * may be called late: the result is that of the moment of departure, whatever has come in since. Never touches a frame,
+ * and has no clock.
  */
-import { markingProbability } from '../fabric/ecn.ts';
-import type { EcnProfile } from '../fabric/faults.ts';
-import type { Prng } from '../fabric/prng.ts';
+import { markingProbability } from '../ground/ecn.ts';
+import type { Prng } from '../ground/prng.ts';
+import type { EcnProfile } from './fault-spec.ts';
 
 /** Frames that wait for a rate, first in, first out. */
-export class Departures {
+export class RateQueue {
   /** Set by `next`: bytes that waited behind the frame. */
   behindBytes = 0;
   readonly #profile: EcnProfile;
   readonly #random: Prng;
-  /** A ring of a power of two, by place: when the frame came in, when it leaves, its bytes, and its name. */
+  /** A ring of a power of two, by place: when the frame came in, when it leaves, its bytes, and its identifier. */
   #cameNs = new Float64Array(FIRST_PLACES);
   #leavesNs = new Float64Array(FIRST_PLACES);
   #bytes = new Int32Array(FIRST_PLACES);
@@ -27,6 +28,7 @@ export class Departures {
   #arrived = 0;
   #arrivedBytes = 0;
 
+  /** @internal */
   constructor(profile: EcnProfile, random: Prng) {
     this.#profile = profile;
     this.#random = random;
@@ -36,7 +38,7 @@ export class Departures {
    * A frame comes in.
    *
    * @param cameNs never less than that of the frame before, like `leavesNs`, which is not less than `cameNs`
-   * @param name what `next` calls it
+   * @param name the identifier that `next` returns
    */
   enter(cameNs: number, leavesNs: number, bytes: number, name: number): void {
     if (this.#tail - this.#head === this.#names.length) this.#grow();
@@ -48,7 +50,7 @@ export class Departures {
   }
 
   /**
-   * The next frame that left before `until` and is marked, by its name, or -1: there is none.
+   * The next frame that left before `until` and is marked, by its identifier, or -1: there is none.
    *
    * @param until all that came in before it has to be known
    */

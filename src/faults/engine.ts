@@ -1,49 +1,64 @@
 /**
- * Decides what happens to each frame on a wire: rules first, then chance, then the queue for the rate, which marks by its length what
- * leaves it.
+ * Decides what happens to each frame on a wire: rules first, then chance, then the queue for the rate, which marks
+ * departing frames by its length.
  *
- * Owns rules at work, the conversations they need, and the draws; deterministic by seed. No I/O, no clock, and no frame is kept:
- * `path.ts` carries verdicts out. A frame that rules drop takes no part in chance and in the queue.
+ * Owns the compiled rules, the connection tracker they need, and the random draws; deterministic by seed. No I/O, no
+ * clock, and no frame is kept: `path.ts` carries decisions out. A frame that rules drop takes no part in chance and in
+ * the queue.
  */
 import { Frame, type FrameStatus, type Medium, parseFrame } from '../../packets/frame.ts';
-import { markCongestion } from '../fabric/ecn.ts';
-import { checkFaultSpec, Fate, type FaultSpec } from '../fabric/faults.ts';
-import { Prng } from '../fabric/prng.ts';
-import { Wire } from '../fabric/wire.ts';
+import { markCongestion } from '../ground/ecn.ts';
+import { Prng } from '../ground/prng.ts';
 import { type CompiledRule, compileRules } from './compile.ts';
-import { Conversations, PacketNote } from './conversations.ts';
-import { Departures } from './departures.ts';
+import { ConnectionTracker, PacketContext } from './conversations.ts';
+import { RateQueue } from './departures.ts';
+import { checkFaultSpec, Fate, type FaultSpec } from './fault-spec.ts';
 import { hasAnyField } from './fields.ts';
 import { corruptibleEnd, corruptibleStart, drawBit, flip, rewrite } from './repair.ts';
 import type { WireFaults, WireRule } from './rule.ts';
-import { Did, Verdict } from './verdict.ts';
+import { FrameAction, FrameDecision } from './verdict.ts';
+import { Wire } from './wire.ts';
 
+/** What a `FaultEngine` is made of. */
 export interface FaultEngineOptions {
+  /** What the frames begin with: an Ethernet header or an IP header. */
   readonly medium: Medium;
+  /** In the order of `FaultEngine.rules`; default none. */
   readonly rules?: readonly WireRule[];
+  /** Faults by chance, delay and rate, by direction; default none. */
   readonly faults?: WireFaults;
   /** Of everything that chance decides; default 1. */
   readonly seed?: number;
 }
 
+/**
+ * Decides the fate of every frame on a wire with two ends. One engine serves both directions, each with a `FaultPath`.
+ */
 export class FaultEngine {
+  /** As in the options. */
   readonly medium: Medium;
+  /** As in the options. */
   readonly seed: number;
+  /** The rules at work, with their counts. */
   readonly rules: readonly CompiledRule[];
-  readonly conversations = new Conversations();
-  /** Whether no frame can meet anything. */
+  /** What the frames have shown of connections. @internal */
+  readonly conversations = new ConnectionTracker();
+  /** Whether no fault is configured. */
   readonly idle: boolean;
-  /** Of the frame `decide` was asked about last: the frame parsed, its status, its place in a conversation, and the verdict. */
+  /** The frame of the last `decide`, parsed; valid as long as its bytes. */
   readonly frame = new Frame();
+  /** What `parseFrame` returned for it. */
   status: FrameStatus = 0;
-  readonly note = new PacketNote();
-  readonly verdict = new Verdict();
+  /** Where in its connection it is; filled again by the next `decide`. */
+  readonly note = new PacketContext();
+  /** What is done to it; filled again by the next `decide`. */
+  readonly verdict = new FrameDecision();
 
   /** By direction, as `FAULT_DIRECTIONS` has them. */
   readonly #wires: readonly [Wire, Wire];
-  readonly #departures: readonly [Departures | undefined, Departures | undefined];
+  readonly #departures: readonly [RateQueue | undefined, RateQueue | undefined];
   readonly #random: Prng;
-  /** Rules that are for the frame in hand. */
+  /** Rules that match the present frame. */
   readonly #struck: CompiledRule[] = [];
   readonly #copy = new Frame();
 
@@ -60,7 +75,7 @@ export class FaultEngine {
   }
 
   /** @param direction index in `FAULT_DIRECTIONS`; @returns `verdict`, valid until the next call */
-  decide(now: number, direction: number, bytes: Uint8Array, view: DataView, start: number, end: number): Verdict {
+  decide(now: number, direction: number, bytes: Uint8Array, view: DataView, start: number, end: number): FrameDecision {
     const { frame, verdict, note } = this;
     verdict.reset();
     this.status = parseFrame(bytes, view, start, end, this.medium, frame);
@@ -70,12 +85,15 @@ export class FaultEngine {
     return verdict;
   }
 
-  /** When the frame that was decided last leaves the queue for the rate, and has taken the delay of the wire; not before `now`. */
+  /**
+   * When the frame that was decided last leaves the queue for the rate, and has taken the delay of the wire; not before
+   * `now`.
+   */
   exitTime(now: number, direction: number): number {
     return this.#wireOf(direction).exitTime(now, this.frame.end - this.frame.start);
   }
 
-  /** Of the frame that `exitTime` was asked about last: when its first byte leaves the queue for the rate. */
+  /** Of the last `exitTime`: when the first byte of the frame leaves the queue for the rate. */
   startTime(direction: number): number {
     return this.#wireOf(direction).startNs;
   }
@@ -85,22 +103,22 @@ export class FaultEngine {
     return this.#wireOf(direction).backlogBytes(now);
   }
 
-  /** Who says which frames the queue for the rate marks; undefined: none. */
-  departures(direction: number): Departures | undefined {
+  /** Decides which frames the queue for the rate marks; undefined: none. */
+  departures(direction: number): RateQueue | undefined {
     return direction === 0 ? this.#departures[0] : this.#departures[1];
   }
 
-  /** Does to a copy of the frame what the last verdict says of its bytes. */
+  /** Applies the last decision to the bytes of a copy of the frame. */
   apply(bytes: Uint8Array, view: DataView, start: number, end: number): void {
     const { verdict } = this;
-    if ((verdict.did & (Did.Rewritten | Did.Marked | Did.Corrupted)) === 0) return;
+    if ((verdict.did & (FrameAction.Rewritten | FrameAction.Marked | FrameAction.Corrupted)) === 0) return;
     const frame = this.#copy;
     parseFrame(bytes, view, start, end, this.medium, frame);
     for (const { rule } of verdict.rules) {
       if (rule.do === 'rewrite') rewrite(frame, rule.set ?? {}, rule.fixIcrc ?? true);
     }
-    // Marks before damage: the checksum that a mark renews must not hide a flipped bit.
-    if ((verdict.did & Did.Marked) !== 0) markCongestion(view, start, end, this.medium);
+    // Marks before damage: the checksum update of a mark must not hide a flipped bit.
+    if ((verdict.did & FrameAction.Marked) !== 0) markCongestion(view, start, end, this.medium);
     for (let i = 0; i < verdict.rules.length; i++) {
       const bit = verdict.bits[i] ?? -1;
       if (bit >= 0) flip(frame, bit, verdict.rules[i]?.rule.fixIcrc ?? false);
@@ -112,15 +130,15 @@ export class FaultEngine {
 
   #wire(name: string, spec: FaultSpec = {}): Wire {
     checkFaultSpec(spec);
-    // The wire would mark on arrival; `Departures` does later.
+    // The wire would mark on arrival; `RateQueue` does later.
     const { ecn: _, ...others } = spec;
-    // A queue without an end would let a slow side take all memory.
+    // An unbounded queue would let a slow side take all memory.
     const bounded = spec.rateBps === undefined ? others : { queueBytes: DEFAULT_QUEUE_BYTES, ...others };
     return new Wire('receive', bounded, 0, this.#random.fork(name));
   }
 
-  #queue(name: string, { ecn }: FaultSpec = {}): Departures | undefined {
-    return ecn === undefined ? undefined : new Departures(ecn, this.#random.fork(name).fork('red'));
+  #queue(name: string, { ecn }: FaultSpec = {}): RateQueue | undefined {
+    return ecn === undefined ? undefined : new RateQueue(ecn, this.#random.fork(name).fork('red'));
   }
 
   #wireOf(direction: number): Wire {
@@ -132,7 +150,7 @@ export class FaultEngine {
     const struck = this.#struck;
     struck.length = 0;
     let drops = false;
-    // All of them are asked, so that what one rule counts does not depend on others.
+    // Every rule is checked, so that the counts of one do not depend on others.
     for (const rule of this.rules) {
       if (!rule.strikes(frame, direction, note)) continue;
       struck.push(rule);
@@ -183,7 +201,7 @@ export class FaultEngine {
     const overflowed = wire.counters.overflowed;
     let fate = wire.decide(now, frame.bytes, frame.view, frame.start, frame.end, this.medium);
     if (wire.counters.overflowed !== overflowed) {
-      verdict.refuse(Did.Overflowed);
+      verdict.refuse(FrameAction.Overflowed);
       return;
     }
     if ((fate & Fate.Marked) !== 0 && !isEcnCapable(frame)) fate &= ~Fate.Marked;
@@ -202,13 +220,13 @@ function isEcnCapable(frame: Frame): boolean {
 }
 
 const DID_OF_ACTION = {
-  drop: Did.Dropped,
-  duplicate: Did.Duplicated,
-  delay: Did.Delayed,
-  reorder: Did.Reordered,
-  corrupt: Did.Corrupted,
-  'mark-ce': Did.Marked,
-  rewrite: Did.Rewritten,
+  drop: FrameAction.Dropped,
+  duplicate: FrameAction.Duplicated,
+  delay: FrameAction.Delayed,
+  reorder: FrameAction.Reordered,
+  corrupt: FrameAction.Corrupted,
+  'mark-ce': FrameAction.Marked,
+  rewrite: FrameAction.Rewritten,
 } as const;
 
 /** For a rate without `queueBytes`. */

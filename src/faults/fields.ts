@@ -102,7 +102,7 @@ const FIELDS: ReadonlyMap<string, RewritableField> = new Map([
   ['bth.destQpn', bits(U24, bth(4), low24)],
   ['bth.ackReq', bits(1, bth(8), byteBits(0x80, 7))],
   ['bth.psn', bits(U24, bth(8), low24)],
-  /** Added to the PSN that is there: who writes a rule knows relative PSNs only. */
+  /** Added to the PSN that is there: rules use relative PSNs only. */
   ['bth.psnOffset', bits(U24, bth(8), (view, at, value) => low24(view, at, view.getUint32(at) + value), -U24)],
   ['reth.va', bits(Number.MAX_SAFE_INTEGER, extended(RETH_AT, 0), u64)],
   ['reth.rkey', bits(U32, extended(RETH_AT, 8), u32)],
@@ -115,5 +115,5 @@ const FIELDS: ReadonlyMap<string, RewritableField> = new Map([
   ['ieth.rkey', bits(U32, extended(IETH_AT, 0), u32)],
 ]);
 
-/** Names that `WireRule.set` knows. */
+/** Names that `WireRule.set` accepts. */
 export const FIELD_NAMES: readonly string[] = [...FIELDS.keys()];

@@ -1,6 +1,6 @@
 /**
- * Numbers for the parties of a conversation, cheap enough to be computed for every packet.
- * Owns the hash. Different parties may have the same number: who must be sure compares addresses.
+ * Hash numbers of the two ends of a flow, cheap enough to be computed for every packet.
+ * Owns the hash. Different ends may have the same number: compare addresses where that matters.
  */
 import type { Frame } from '../../packets/frame.ts';
 import { IPV4_SOURCE_AT } from '../../packets/ipv4.ts';

@@ -1,12 +1,13 @@
 /**
- * Tells senders that their packets were marked here, with congestion notification packets in the name of the receiver.
+ * Sends congestion notification packets (CNPs) for packets that were marked here, in the name of the receiver.
  *
- * It is for receivers that send none: rdma_rxe neither marks, nor notifies, nor slows down (ref:wire#9, ref:rxe#3). Switches do this as
- * well and call it Fast CNP: draft-xiao-rtgwg-rocev2-fast-cnp; "Enabling the Fast CNP Function" in Huawei's guide for CloudEngine
- * switches, which learn queue pairs from what passes as we do; US 2020/0396170, "CNP Generation by Switch".
+ * It is for receivers that send none: rdma_rxe neither marks, nor notifies, nor slows down (ref:wire#9, ref:rxe#3).
+ * Switches do this as well and call it Fast CNP: draft-xiao-rtgwg-rocev2-fast-cnp; "Enabling the Fast CNP Function" in
+ * Huawei's guide for CloudEngine switches, which learn queue pairs from packets as we do; US 2020/0396170, "CNP
+ * Generation by Switch".
  *
- * Owns the interval between notifications of a flow, one queue pair's packets to one address, and the packet. For what was marked
- * elsewhere it sends nothing, nor ever for a CNP (ref:dcqcn#7). Nothing here has a clock or an end of a wire: who owns it sends.
+ * Owns the interval between notifications of a flow, one queue pair's packets to one address, and the packet. It sends
+ * none for packets marked elsewhere, and none for a CNP (ref:dcqcn#7). No clock and no I/O: its owner sends.
  */
 
 import { BTH_BYTES } from '../../packets/bth.ts';
@@ -20,13 +21,13 @@ import { GSI_QPN } from '../../packets/mad.ts';
 import { OpFlag } from '../../packets/opcode.ts';
 import { vlanTci } from '../../packets/vlan.ts';
 import { type NotificationParameters, notificationParameters } from '../../transport/congestion/congestion-options.ts';
-import type { Conversations } from './conversations.ts';
+import type { ConnectionTracker } from './conversations.ts';
 import type { FaultDirection } from './rule.ts';
 
 /** How notifications are sent, by the names that a device's own have; absent is its default. */
 export type NotifyOptions = Partial<Omit<NotificationParameters, 'signal' | 'spacing'>>;
 
-/** What came of the RoCE packets that were marked in one direction. Each is one of the last four. */
+/** Outcome of the RoCE packets that were marked in one direction. Each is one of the last four. */
 export interface NotifierCounters {
   /** RoCE packets marked here, CNPs and management datagrams left aside. */
   marked: number;
@@ -40,14 +41,17 @@ export interface NotifierCounters {
   unsent: number;
 }
 
-/** Takes a frame that goes against `direction`; false when there is no room. @param about serial of the frame that was marked */
+/**
+ * Takes a frame that goes against `direction`; false when there is no room. @param about serial of the frame that was
+ * marked
+ */
 export type NotificationSender = (now: number, direction: number, frame: FrameWriter, about: number) => boolean;
 
-/** Answers for receivers on both sides of a wire. */
+/** Sends CNPs for receivers on both sides of a wire. */
 export class Notifier {
   /** By the direction of what was marked, as `FAULT_DIRECTIONS` has them. */
   readonly counters: readonly [NotifierCounters, NotifierCounters] = [newCounters(), newCounters()];
-  readonly #conversations: Conversations;
+  readonly #conversations: ConnectionTracker;
   readonly #parameters: NotificationParameters;
   readonly #send: NotificationSender;
   /** By flow, oldest first: when the last notification went. */
@@ -56,7 +60,7 @@ export class Notifier {
   readonly #writer = new FrameWriter(1, MAX_HEADERS_BYTES + CNP_BYTES + 4);
 
   /** @throws RoceError ERR_ROCE_ARGUMENT naming what is out of range */
-  constructor(conversations: Conversations, options: NotifyOptions, send: NotificationSender) {
+  constructor(conversations: ConnectionTracker, options: NotifyOptions, send: NotificationSender) {
     this.#conversations = conversations;
     this.#parameters = notificationParameters(options);
     this.#send = send;
@@ -70,7 +74,7 @@ export class Notifier {
   /**
    * An Ethernet frame has been marked on its way in `direction`. True when a notification went back.
    *
-   * @param serial what observers know it by
+   * @param serial its serial for observers
    */
   marked(now: number, direction: number, serial: number, bytes: Uint8Array, start: number, end: number): boolean {
     const frame = this.#frame;
@@ -90,7 +94,7 @@ export class Notifier {
       counters.filtered++;
       return false;
     }
-    // A damaged packet may name anybody.
+    // A damaged packet may carry any address.
     if (!icrcMatches(frame) || !this.#write(frame, sender) || !this.#send(now, direction, this.#writer, serial)) {
       counters.unsent++;
       return false;
@@ -146,5 +150,5 @@ const MAX_HEADERS_BYTES = ETHERNET_BYTES + VLAN_TAG_BYTES + 40 + 8 + BTH_BYTES;
 /** ref:dcqcn#2, CNP_802P_PRIO. */
 const CNP_PRIORITY = 6;
 const HOP_LIMIT = 64;
-/** Forgetting one early costs a notification that comes too soon. */
+/** Evicting one early causes one CNP within the interval. */
 const MAX_FLOWS = 4096;

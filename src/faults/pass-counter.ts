@@ -1,8 +1,8 @@
 /**
  * How often each number of a sequence has passed: what Lumina calls the iteration of a PSN.
  *
- * Owns the counts, as runs of neighbours that have passed equally often: a long flow without repetition is one run, a go-back adds a few.
- * Memory is bounded; what lies further back than the runs that are kept counts as new.
+ * Owns the counts, as runs of neighbours that have passed equally often: a long flow without repetition is one run, a
+ * go-back adds a few. Memory is bounded; what lies further back than the runs that are kept counts as new.
  */
 
 export class PassCounter {

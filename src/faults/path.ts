@@ -1,20 +1,22 @@
 /**
- * One direction of a wire with faults: takes frames in, asks the engine, holds what has to wait, hands over what is due.
+ * One direction of a wire with faults: takes frames in, calls the engine, holds frames that wait, delivers frames that
+ * are due.
  *
- * Owns the frames between the two ends, in order: a frame overtakes another only where a rule or chance says so. Bounded: what does not
- * fit is dropped and counted. No I/O and no clock: its owner tells the time, and calls `flush` at `nextDeadline` and when the far end
- * takes frames again. What a `Notifier` sends goes ahead of the queue for the rate, as a switch would give it the highest priority.
+ * Owns the frames between the two ends, in order: a frame overtakes another only by a rule or by chance. Bounded: what
+ * does not fit is dropped and counted. No I/O and no clock: its owner passes the time, and calls `flush` at
+ * `nextDeadline` and when the far end takes frames again. What a `Notifier` sends goes ahead of the queue for the rate,
+ * as a switch would give it the highest priority.
  */
 import type { FrameBatch } from '../../packets/frame-writer.ts';
 import { Ecn } from '../../packets/traffic-class.ts';
-import { congestionBits, markCongestion } from '../fabric/ecn.ts';
-import { EventQueue } from '../fabric/event-queue.ts';
-import { FramePool } from '../fabric/frame-pool.ts';
-import { BATCH_FRAMES, PoolBatch } from '../fabric/pool-batch.ts';
-import type { Departures } from './departures.ts';
+import { congestionBits, markCongestion } from '../ground/ecn.ts';
+import { EventQueue } from '../ground/event-queue.ts';
+import { FramePool } from '../ground/frame-pool.ts';
+import { BATCH_FRAMES, PoolBatch } from '../ground/pool-batch.ts';
+import type { RateQueue } from './departures.ts';
 import type { FaultEngine } from './engine.ts';
 import type { Notifier } from './notifier.ts';
-import { Did, type Verdict } from './verdict.ts';
+import { FrameAction, type FrameDecision } from './verdict.ts';
 
 /** Frames, by what was done with them on their way in one direction. */
 export interface PathCounters {
@@ -72,33 +74,38 @@ export interface PathObserver {
   ): void;
 }
 
+/** What a `FaultPath` is made of. */
 export interface FaultPathOptions {
   /** Longest frame that the far end carries, in bytes. */
   readonly maxFrameBytes: number;
   /** Frames that may wait; default 16,384. */
   readonly capacity?: number | undefined;
+  /** Sees every frame; default none. */
   readonly observer?: PathObserver | undefined;
-  /** Hears of every frame that is marked here. */
+  /** Is called for every frame that is marked here. @internal */
   readonly notifier?: Notifier | undefined;
 }
 
 /** Takes frames `from .. batch.count - 1` in order and returns how many it took, as `Link.send` does. */
-export type Taker = (batch: FrameBatch, from: number) => number;
+export type FrameConsumer = (batch: FrameBatch, from: number) => number;
 
+/** One direction of a wire with faults: a queue of frames between what comes in and what `flush` hands over. */
 export class FaultPath {
+  /** Decides about its frames. */
   readonly engine: FaultEngine;
   /** Index in `FAULT_DIRECTIONS`. */
   readonly direction: number;
+  /** Since the path was made; they count on while it runs. */
   readonly counters: PathCounters = newCounters();
   readonly #maxFrameBytes: number;
   readonly #capacity: number;
   readonly #observer: PathObserver | undefined;
   readonly #notifier: Notifier | undefined;
-  readonly #departures: Departures | undefined;
+  readonly #departures: RateQueue | undefined;
   readonly #pool = new FramePool();
   readonly #events = new EventQueue();
   readonly #batch = new PoolBatch();
-  readonly #held: Held[] = [];
+  readonly #held: ReorderedFrame[] = [];
   /** By slot. */
   #serials = new Float64Array(64);
   #serial = 0;
@@ -106,6 +113,11 @@ export class FaultPath {
   #unsent = 0;
   #blocked = false;
 
+  /**
+   * Makes an empty path; an engine has one for each direction.
+   *
+   * @param direction index in `FAULT_DIRECTIONS`
+   */
   constructor(engine: FaultEngine, direction: number, options: FaultPathOptions) {
     this.engine = engine;
     this.direction = direction;
@@ -122,7 +134,7 @@ export class FaultPath {
     return Math.max(0, this.#capacity - this.#pool.used);
   }
 
-  /** Whether the far end has said stop, so that frames which are due wait here. */
+  /** Whether the far end takes no frames, so that frames which are due wait here. */
   get blocked(): boolean {
     return this.#blocked;
   }
@@ -138,7 +150,8 @@ export class FaultPath {
   }
 
   /**
-   * Takes the frame of a writer, one of our own: due at once, and neither rules, chance nor the rate are for it. False when there is no room.
+   * Takes the frame of a writer, one of our own: due at once, not subject to rules, chance or the rate. False when
+   * there is no room.
    *
    * @param about serial of the frame, on the other path, that it is about
    */
@@ -176,7 +189,7 @@ export class FaultPath {
    *
    * @param until what is due by then; Infinity: all there is
    */
-  flush(now: number, take: Taker, until = now): boolean {
+  flush(now: number, take: FrameConsumer, until = now): boolean {
     if (this.#departures !== undefined) this.#markDepartures(now, this.#departures, until);
     this.#releaseOverdue(until);
     const batch = this.#batch;
@@ -196,8 +209,8 @@ export class FaultPath {
   #enterOne(now: number, bytes: Uint8Array, view: DataView, start: number, end: number): void {
     const { engine } = this;
     const verdict = engine.decide(now, this.direction, bytes, view, start, end);
-    if (!verdict.dropped && end - start > this.#maxFrameBytes) verdict.refuse(Did.Oversize);
-    if (!verdict.dropped && this.room === 0) verdict.refuse(Did.Overflowed);
+    if (!verdict.dropped && end - start > this.#maxFrameBytes) verdict.refuse(FrameAction.Oversize);
+    if (!verdict.dropped && this.room === 0) verdict.refuse(FrameAction.Overflowed);
     this.#count(verdict, end - start);
     const serial = ++this.#serial;
     this.#observer?.entered(now, this, serial, bytes, start, end);
@@ -206,18 +219,21 @@ export class FaultPath {
     const slot = pool.copyIn(bytes, view, start, end - start);
     this.#setSerial(slot, serial);
     engine.apply(pool.bytes, pool.view, pool.start(slot), pool.start(slot) + pool.length(slot));
-    if ((verdict.did & Did.Marked) !== 0) this.#notify(now, slot);
+    if ((verdict.did & FrameAction.Marked) !== 0) this.#notify(now, slot);
     this.#schedule(now, slot, verdict);
   }
 
-  /** Marks what the queue for the rate says, among the frames that left it before `until`; none of them is at the far end yet. */
-  #markDepartures(now: number, departures: Departures, until: number): void {
+  /**
+   * Marks frames that left the queue for the rate before `until`, as the queue decides; none of them is at the far end
+   * yet.
+   */
+  #markDepartures(now: number, departures: RateQueue, until: number): void {
     const pool = this.#pool;
     for (let slot = departures.next(until); slot >= 0; slot = departures.next(until)) {
       const start = pool.start(slot);
       const end = start + pool.length(slot);
       const { medium } = this.engine;
-      // Not what cannot be marked, nor what is.
+      // Not frames that cannot be marked or are marked already.
       const bits = congestionBits(pool.view, start, end, medium);
       if (bits === Ecn.Ce || !markCongestion(pool.view, start, end, medium)) continue;
       this.counters.marked++;
@@ -234,14 +250,14 @@ export class FaultPath {
       this.counters.notified++;
   }
 
-  #schedule(now: number, slot: number, verdict: Verdict): void {
+  #schedule(now: number, slot: number, verdict: FrameDecision): void {
     const { engine, direction, counters } = this;
     const exit = engine.exitTime(now, direction);
     this.#departures?.enter(now, engine.startTime(direction), this.#pool.length(slot), slot);
     counters.peakQueueBytes = Math.max(counters.peakQueueBytes, Math.round(engine.queueBytes(now, direction)));
     const at = exit + verdict.delayNs;
     for (let copy = 0; copy < verdict.copies; copy++) this.#pool.addReference(slot);
-    if ((verdict.did & Did.Reordered) !== 0) {
+    if ((verdict.did & FrameAction.Reordered) !== 0) {
       this.#held.push({ slot, behind: verdict.behind, until: exit + verdict.holdNs });
     } else {
       this.#events.push(at, slot);
@@ -298,28 +314,28 @@ export class FaultPath {
     this.#serials[slot] = serial;
   }
 
-  #count({ did }: Verdict, bytes: number): void {
+  #count({ did }: FrameDecision, bytes: number): void {
     const { counters } = this;
     counters.frames++;
     counters.bytes += bytes;
     if (did === 0) return;
-    if ((did & Did.Dropped) !== 0) {
+    if ((did & FrameAction.Dropped) !== 0) {
       counters.dropped++;
-      if ((did & Did.Overflowed) !== 0) counters.overflow++;
-      if ((did & Did.Oversize) !== 0) counters.oversize++;
+      if ((did & FrameAction.Overflowed) !== 0) counters.overflow++;
+      if ((did & FrameAction.Oversize) !== 0) counters.oversize++;
       return;
     }
-    if ((did & Did.Duplicated) !== 0) counters.duplicated++;
-    if ((did & Did.Delayed) !== 0) counters.delayed++;
-    if ((did & Did.Reordered) !== 0) counters.reordered++;
-    if ((did & Did.Corrupted) !== 0) counters.corrupted++;
-    if ((did & Did.Marked) !== 0) counters.marked++;
-    if ((did & Did.Rewritten) !== 0) counters.rewritten++;
+    if ((did & FrameAction.Duplicated) !== 0) counters.duplicated++;
+    if ((did & FrameAction.Delayed) !== 0) counters.delayed++;
+    if ((did & FrameAction.Reordered) !== 0) counters.reordered++;
+    if ((did & FrameAction.Corrupted) !== 0) counters.corrupted++;
+    if ((did & FrameAction.Marked) !== 0) counters.marked++;
+    if ((did & FrameAction.Rewritten) !== 0) counters.rewritten++;
   }
 }
 
 /** A frame that others have to overtake first. */
-interface Held {
+interface ReorderedFrame {
   readonly slot: number;
   behind: number;
   readonly until: number;

@@ -1,8 +1,9 @@
 /**
- * Changes a frame as rules say, and makes its checksums right again.
+ * Changes a frame as rules require, and updates its checksums.
  *
- * Owns the writing of fields, the flipping of a bit, and the order of repairs: IPv4 header checksum, ICRC, UDP checksum (which covers the
- * ICRC, while the ICRC leaves it out; ref:wire#3). Works in place on a frame that the parser has looked at; never makes it longer or shorter.
+ * Owns the writing of fields, the flipping of a bit, and the order of repairs: IPv4 header checksum, ICRC, UDP checksum
+ * (which covers the ICRC, while the ICRC leaves it out; ref:wire#3). Works in place on a frame that the parser has
+ * looked at; never makes it longer or shorter.
  */
 
 import { BTH_MASKED_BYTE } from '../../packets/bth.ts';
@@ -12,13 +13,13 @@ import { type Frame, Medium } from '../../packets/frame.ts';
 import { computeIcrc, ICRC_BYTES } from '../../packets/icrc.ts';
 import { IP_PROTOCOL_UDP, IPV4_CHECKSUM_AT } from '../../packets/ipv4.ts';
 import { UDP_CHECKSUM_AT } from '../../packets/udp.ts';
-import type { Prng } from '../fabric/prng.ts';
+import type { Prng } from '../ground/prng.ts';
 import { rewritableField } from './fields.ts';
 
 /** Writes those of the fields that the frame has. */
 export function rewrite(frame: Frame, set: Readonly<Record<string, number>>, repair: boolean): void {
   const { view } = frame;
-  // All places first: what is written may change what the frame says of itself.
+  // Offsets first: a write may change how the frame parses.
   const places = Object.entries(set).map(([name, value]) => ({ field: rewritableField(name), name, value }));
   const writes = places.map(({ field, value }) => ({ field, value, at: field?.at(frame) ?? -1 }));
   for (const { field, value, at } of writes) if (at >= 0) field?.write(view, at, value, frame.ipVersion);
@@ -40,8 +41,8 @@ export function corruptibleEnd(frame: Frame): number {
 }
 
 /**
- * A bit, counted as `WireRule.bit`, whose flip the ICRC notices; any bit in a frame that has none. Never opcode or pad count: what they
- * promise and the packet does not hold, a receiver may trust before it looks at the ICRC (CVE-2026-46043, CVE-2026-46133).
+ * A bit, counted as `WireRule.bit`, whose flip the ICRC notices; any bit in a frame that has none. Never opcode or pad
+ * count: a receiver may act on them before it checks the ICRC (CVE-2026-46043, CVE-2026-46133).
  */
 export function drawBit(frame: Frame, random: Prng): number {
   const bytes = corruptibleEnd(frame) - corruptibleStart(frame);
@@ -68,7 +69,7 @@ function repairRoce(frame: Frame): void {
   if (icrcOffset < 0) return;
   view.setUint32(icrcOffset, computeIcrc(bytes, view, ipOffset, ipVersion, bthOffset, icrcOffset), true);
   const checksumAt = l4Offset + UDP_CHECKSUM_AT;
-  // 0 says that there is none, as RoCE packets have it; a kernel's own socket over IPv6 writes one.
+  // 0 means none, as in RoCE packets; a kernel socket over IPv6 writes one.
   if (view.getUint16(checksumAt) === 0) return;
   view.setUint16(checksumAt, 0);
   const end = icrcOffset + ICRC_BYTES;

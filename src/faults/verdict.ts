@@ -1,12 +1,13 @@
 /**
- * What is done to one frame, as values: the answer of the engine, carried out by a path, shown to observers.
- * Owns the bits and the words. Made once and filled again for each frame.
+ * What is done to one frame, as values: decided by the engine, carried out by a path, shown to observers. Owns the bits
+ * and their names. Made once and filled again for each frame.
  */
-import { describeFate, Fate } from '../fabric/faults.ts';
+
 import type { CompiledRule } from './compile.ts';
+import { describeFate, Fate } from './fault-spec.ts';
 
 /** What was done: bits that may come together. The first five are those of the simulated wire. */
-export const Did = {
+export const FrameAction = {
   ...Fate,
   Rewritten: 1 << 5,
   /** Held back until others have passed. */
@@ -17,8 +18,9 @@ export const Did = {
   Oversize: 1 << 8,
 } as const;
 
-export class Verdict {
-  /** Bits of `Did`; 0 when the frame passes as it came. */
+/** What is done to one frame. */
+export class FrameDecision {
+  /** Bits of `FrameAction`; 0 when the frame passes as it came. */
   did = 0;
   /** Rules that are carried out. */
   readonly rules: CompiledRule[] = [];
@@ -28,15 +30,18 @@ export class Verdict {
   chanceBit = -1;
   /** Of `did`, what chance has decided. */
   byChance = 0;
+  /** Frames that leave besides the frame itself. */
   copies = 0;
   /** Between one copy and the next, nanoseconds. */
   copyDelayNs = 0;
   /** By rules, nanoseconds, on top of what the wire takes. */
   delayNs = 0;
-  /** For Reordered: so many frames pass first, but no longer than `holdNs`. */
+  /** So many frames overtake it; 0: it is not reordered. */
   behind = 0;
+  /** The longest that it waits for them, nanoseconds. */
   holdNs = 0;
 
+  /** Nothing is done: what `decide` begins with. */
   reset(): void {
     this.did = 0;
     this.rules.length = 0;
@@ -50,20 +55,21 @@ export class Verdict {
     this.holdNs = 0;
   }
 
+  /** Whether the frame does not leave. */
   get dropped(): boolean {
-    return (this.did & Did.Dropped) !== 0;
+    return (this.did & FrameAction.Dropped) !== 0;
   }
 
   /** Drops the frame for a reason that is no fault: Overflowed or Oversize. */
   refuse(reason: number): void {
     this.reset();
-    this.did = Did.Dropped | reason;
+    this.did = FrameAction.Dropped | reason;
   }
 
-  /** What was done and who did it, in words: 'dropped by "third packet"'; empty when nothing was. */
+  /** What was done and by which rule, as text: 'dropped by "third packet"'; empty when nothing was. */
   describe(): string {
-    if ((this.did & Did.Overflowed) !== 0) return 'dropped: the queue is full';
-    if ((this.did & Did.Oversize) !== 0) return 'dropped: longer than the other side carries';
+    if ((this.did & FrameAction.Overflowed) !== 0) return 'dropped: the queue is full';
+    if ((this.did & FrameAction.Oversize) !== 0) return 'dropped: longer than the other side carries';
     const words = this.rules.map((rule, index) => `${this.#deed(rule, this.bits[index] ?? -1)} by "${rule.name}"`);
     if (this.byChance !== 0) words.push(`${describeFate(this.byChance)} by chance`);
     return words.join(', ');

@@ -1,6 +1,6 @@
 /**
- * `rocev2/trace`: what a device does, as a file of events in the manner of qlog. Written by `TraceRecorder`, read by `TraceReader`, described by
- * `TRACE_EVENTS`.
+ * `rocev2/trace`: what a device does, as a file of events in the manner of qlog. Written by `TraceRecorder`, read by
+ * `TraceReader`, described by `TRACE_EVENTS`.
  *
  * @module rocev2/trace
  */

@@ -1,8 +1,9 @@
 /**
- * Reads trace files back, in pieces of any size, and makes captured packets of them, so that what reads captures reads traces too.
+ * Reads trace files back, in pieces of any size, and makes captured packets of them, so that what reads captures reads
+ * traces too.
  *
- * Owns the splitting into records. Any text throws nothing but `RoceError` ERR_ROCE_CAPTURE, whose message names the record; what stands
- * before it has been given out. Memory is bounded: one unfinished record of 1 Mi characters at most.
+ * Owns the splitting into records. Any text throws nothing but `RoceError` ERR_ROCE_CAPTURE, whose message names the
+ * record; earlier events were returned. Memory is bounded: one unfinished record of 1 Mi characters at most.
  */
 import { RoceError } from '../../packets/errors.ts';
 import { type CapturedPacket, Direction, LinkType } from '../../pcap/types.ts';
@@ -45,7 +46,10 @@ export class TraceReader {
     }
   }
 
-  /** No more text will come: the last record, if it is whole. @throws RoceError ERR_ROCE_CAPTURE when it is not, or nothing was a trace */
+  /**
+   * No more text will come: the last record, if it is whole. @throws RoceError ERR_ROCE_CAPTURE when it is not, or
+   * nothing was a trace
+   */
   end(): TraceEvent | undefined {
     const last = this.#text.length > 0 ? this.#take(1, this.#text.length) : undefined;
     if (this.#records === 0) throw new RoceError('ERR_ROCE_CAPTURE', 'the trace is empty');
@@ -97,7 +101,7 @@ export function looksLikeTrace(start: Uint8Array): boolean {
 }
 
 /**
- * The frame that an event tells of, cut behind its headers; undefined for other events, and for ones whose `raw` makes no sense.
+ * The frame of an event, truncated after its headers; undefined for other events, and for ones with an invalid `raw`.
  *
  * @param number position in the capture to be made, from 1
  */

@@ -1,15 +1,18 @@
 /**
  * Writes what a device does as a trace file: qlog's sequence of JSON texts with the events of schema.ts.
  *
- * Owns the wording of records. Never does I/O and has no clock: text goes to `write`, times come from `now`, so a simulated run gives the same
- * file each time. Watches as `QpTrace` (decisions) and as `CaptureSink` (frames). Not for hot paths: every event builds a string.
+ * Owns the text of records. Never does I/O and has no clock: text goes to `write`, times come from `now`, so a
+ * simulated run gives the same file each time. Watches as `QpTrace` (decisions) and as `CaptureSink` (frames). Not for
+ * hot paths: every event builds a string.
  *
  * ```ts
  * const trace = new TraceRecorder({ now: () => world.now, name: 'a', write: (text) => lines.push(text) });
  * const device = attachDevice(world, 'a', { addresses: ['10.0.0.1/24'], trace });
  * ```
  */
+
 import { aethMsn, aethSyndrome } from '../../packets/aeth.ts';
+import { defined } from '../../packets/defined.ts';
 import { Frame, FrameStatus, frameStatusName, Medium, parseFrame } from '../../packets/frame.ts';
 import { isMad } from '../../packets/frame-fields.ts';
 import { ICRC_BYTES, icrcMatches } from '../../packets/icrc.ts';
@@ -23,11 +26,11 @@ import { TRACE_EVENT_SCHEMA } from './schema.ts';
 
 /** What a recorder is made of. */
 export interface TraceRecorderOptions {
-  /** Time in integer nanoseconds; that of the first call is where the trace begins. */
+  /** Time in integer nanoseconds; the trace begins at that of the first call. */
   readonly now: () => number;
   /** Takes the text of one record at a time, beginning with the header. */
   readonly write: (text: string) => void;
-  /** Who is watched: the name of the vantage point. */
+  /** The name of the vantage point. */
   readonly name: string;
   /** A sentence about the run; default none. */
   readonly title?: string;
@@ -42,7 +45,7 @@ export class TraceRecorder implements QpTrace {
   #medium: Medium;
   readonly #startNs: number;
   readonly #frame = new Frame();
-  /** Rates told last, by queue pair. */
+  /** Rates recorded last, by queue pair. */
   readonly #rates = new Map<number, string>();
 
   /** Writes the header. */
@@ -54,7 +57,7 @@ export class TraceRecorder implements QpTrace {
     this.#record({
       file_schema: 'urn:ietf:params:qlog:file:sequential',
       serialization_format: 'application/qlog+json-seq',
-      ...(title === undefined ? {} : { title }),
+      ...defined({ title }),
       trace: {
         common_fields: {
           time_format: 'relative_to_epoch',
@@ -67,13 +70,16 @@ export class TraceRecorder implements QpTrace {
     });
   }
 
-  /** Frames begin with this from now on: for who opens a link only after the recorder was made. */
+  /** Sets the medium of later frames, for a link that is opened after the recorder was made. */
   on(medium: Medium): this {
     this.#medium = medium;
     return this;
   }
 
-  /** A frame in [start, end) of `bytes`, valid during the call, that was sent or received at `timeNs` of the same clock as `now`. */
+  /**
+   * A frame in [start, end) of `bytes`, valid during the call, that was sent or received at `timeNs` of the same clock
+   * as `now`.
+   */
   frame(timeNs: number, direction: 'in' | 'out', bytes: Uint8Array, start: number, end: number): void {
     const frame = this.#frame;
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -101,17 +107,17 @@ export class TraceRecorder implements QpTrace {
     this.#event(this.#now(), 'acknowledged', { qpn, psn, outstanding });
   }
 
-  /** The requester sends again. */
-  wentBack(qpn: number, psn: number, trigger: RetryTrigger, retriesLeft: number): void {
+  /** The requester retransmits. */
+  retried(qpn: number, psn: number, trigger: RetryTrigger, retriesLeft: number): void {
     this.#event(this.#now(), 'went_back', { qpn, psn, trigger, retries_left: retriesLeft });
   }
 
-  /** The peer was not ready. */
+  /** The peer sent an RNR NAK. */
   rnrWait(qpn: number, psn: number, waitNs: number): void {
     this.#event(this.#now(), 'rnr_wait', { qpn, psn, wait: waitNs / NS_PER_MS });
   }
 
-  /** A request was not simply executed. */
+  /** The responder did not simply execute a request. */
   judged(qpn: number, psn: number, judgement: RequestJudgement): void {
     this.#event(this.#now(), 'request_judged', { qpn, psn, judgement });
   }
@@ -128,7 +134,7 @@ export class TraceRecorder implements QpTrace {
     this.#event(this.#now(), 'notified', { qpn });
   }
 
-  /** Told when it is another than last time. */
+  /** Recorded when it differs from the last one. */
   rate(qpn: number, { currentRateBps, targetRateBps, alpha }: Readonly<RateController>): void {
     const rates = `${currentRateBps} ${targetRateBps} ${alpha}`;
     if (this.#rates.get(qpn) === rates) return;
@@ -160,7 +166,7 @@ function packetData(frame: Frame): object {
   };
 }
 
-/** Headers, and management datagrams whole: they tell who is connected to whom. */
+/** Headers, and management datagrams whole: they show the connections. */
 function keptTo(frame: Frame, status: FrameStatus): number {
   if (status !== FrameStatus.Ok) return Math.min(frame.end, frame.start + OTHER_BYTES);
   return isMad(frame) ? frame.icrcOffset + ICRC_BYTES : frame.payloadOffset;

@@ -1,8 +1,8 @@
 /**
- * The events of a trace file, as data: what `docs/trace.md` shows and what tests hold the recorder to.
+ * The events of a trace file, as data: the source of `docs/trace.md`; tests compare the recorder with it.
  *
- * Owns names and fields. The file is qlog's sequence of JSON texts (draft-ietf-quic-qlog-main-schema: a header record, then one record for each
- * event with `time`, `name` and `data`) with events of our own in the namespace `roce`.
+ * Owns names and fields. The file is qlog's sequence of JSON texts (draft-ietf-quic-qlog-main-schema: a header record,
+ * then one record for each event with `time`, `name` and `data`) with events of our own in the namespace `roce`.
  */
 
 /** Names the events below in the header of a file; the number changes when a reader would have to. */
@@ -14,7 +14,7 @@ export interface TraceField {
   readonly name: string;
   /** Type in JSON; integers are numbers. */
   readonly type: 'integer' | 'number' | 'string' | 'boolean' | 'object';
-  /** Only where it means something. */
+  /** Present only where it applies. */
   readonly optional?: true;
   /** What it is, with its unit. */
   readonly meaning: string;

@@ -1,7 +1,8 @@
 /**
  * Goal: the repository refers to nothing outside itself, and nothing in it leads nowhere.
- * Method: every text that git does not ignore is searched for citations of reference pages (docs/reference/README.md), for paths above the root and, in
- * Markdown, for links. The search is shown to find what is planted in a repository of a few lines.
+ * Method: every text that git does not ignore is searched for citations of reference pages (docs/reference/README.md),
+ * for paths above the root and, in Markdown, for links. The search is shown to find what is planted in a repository of
+ * a few lines.
  */
 import { describe, expect, it } from 'vitest';
 import { anchorsOf } from './markdown.ts';
@@ -13,8 +14,6 @@ const ROOMS = ['packets', 'transport', 'pcap', 'src', 'tools', 'test', 'docs', '
 const EXCEPTIONS: Exceptions = {
   // Compiled, this file is one folder deeper: dist/tools.
   climbs: new Set(['tools/package-version.ts: ../../package.json']),
-  // CONFORMANCE.md leads to the captures of the run that wrote it: `npm run docs:conformance -- --run`.
-  written: ['conformance-out/'],
 };
 
 const isInScope = (path: string): boolean => ROOMS.includes(path.split('/')[0] ?? '') || /^[^/]+\.md$/.test(path);
@@ -37,15 +36,13 @@ describe('the repository', () => {
   });
 
   it('has links that lead to its own files, and to places in them', () => {
-    expectNone(deadLinks(repository, isInScope, EXCEPTIONS));
+    expectNone(deadLinks(repository, isInScope));
   });
 
-  it('needs every exception that is made for it, and ignores what commands write', () => {
+  it('needs every exception that is made for it', () => {
     expect(climbs(repository, isInScope, NONE).length).toBeGreaterThan(
       climbs(repository, isInScope, EXCEPTIONS).length,
     );
-    const ignored = repository.get('.gitignore')?.split('\n');
-    for (const folder of EXCEPTIONS.written) expect(ignored).toContain(folder);
   });
 });
 
@@ -99,7 +96,7 @@ describe('the search for paths above the root', () => {
   });
 
   it('leaves an exception alone, in its file only', () => {
-    const exceptions = { ...NONE, climbs: new Set([`a/b.ts: ${up(2)}x`]) };
+    const exceptions = { climbs: new Set([`a/b.ts: ${up(2)}x`]) };
     const repository = new Map([
       ['a/b.ts', `${up(2)}x`],
       ['a/c.ts', `${up(2)}x`],
@@ -139,8 +136,8 @@ describe('the search for links', () => {
     expect(linking('```sh\nx\n```\n[a](e.md)')).toHaveLength(1);
   });
 
-  it('leaves alone what a command writes', () => {
-    expect(deadLinks(new Map([['a.md', '[a](out/b)']]), everywhere, { ...NONE, written: ['out/'] })).toEqual([]);
+  it('takes no link to what a command writes and git ignores', () => {
+    expect(deadLinks(new Map([['a.md', '[a](out/b)']]), everywhere)).toHaveLength(1);
   });
 });
 
@@ -197,7 +194,7 @@ function linking(page: string): string[] {
     ['docs/b.md', '# One\n## Two words'],
     ['docs/c/d.png', undefined],
   ]);
-  return deadLinks(repository, everywhere, NONE);
+  return deadLinks(repository, everywhere);
 }
 
 function expectNone(problems: readonly string[]): void {

@@ -1,6 +1,7 @@
 /**
- * Finds what leads out of the repository or nowhere: citations of reference pages, paths that climb above the root, links.
- * Owns the search and how a finding reads (`file:line: what is wrong`). Works on any map of texts, so that it can be tested itself.
+ * Finds what leads out of the repository or nowhere: citations of reference pages, paths that climb above the root,
+ * links. Owns the search and how a finding reads (`file:line: what is wrong`). Works on any map of texts, so that it
+ * can be tested itself.
  */
 import { posix } from 'node:path';
 import { anchorsOf, linksOf } from './markdown.ts';
@@ -13,14 +14,15 @@ export const REFERENCE_FOLDER = 'docs/reference';
 export interface Exceptions {
   /** `file: path`, as `climbs` would report it. */
   readonly climbs: ReadonlySet<string>;
-  /** Folders that commands write and git ignores; each ends in a slash. */
-  readonly written: readonly string[];
 }
 
 /** No exceptions. */
-export const NONE: Exceptions = { climbs: new Set(), written: [] };
+export const NONE: Exceptions = { climbs: new Set() };
 
-/** A citation: `ref`, a colon, a page, and maybe `#` and a section. A full stop or a hyphen at its end belongs to the sentence. */
+/**
+ * A citation: `ref`, a colon, a page, and maybe `#` and a section. A full stop or a hyphen at its end belongs to the
+ * sentence.
+ */
 const CITATION = /\bref:([a-z][a-z0-9-]*)(?:#([A-Za-z0-9]+(?:[.-][A-Za-z0-9]+)*))?/g;
 const CLIMB = /(?:\.\.\/)+[\w@.-]*/g;
 const SCHEME = /^[a-z][a-z0-9+.-]*:/i;
@@ -55,11 +57,7 @@ export function climbs(repository: Repository, inScope: (path: string) => boolea
 }
 
 /** Links of Markdown pages that lead to no file of the repository, or to no place in it. */
-export function deadLinks(
-  repository: Repository,
-  inScope: (path: string) => boolean,
-  { written }: Exceptions,
-): string[] {
+export function deadLinks(repository: Repository, inScope: (path: string) => boolean): string[] {
   const sections = anchorTable(repository);
   const folders = foldersOf(repository);
   return [...repository].flatMap(([path, page]) => {
@@ -70,7 +68,6 @@ export function deadLinks(
       const to = file === '' ? path : posix.join(posix.dirname(path), decodeURI(file)).replace(/\/$/, '');
       const say = (what: string) => [`${path}:${line}: ${target}: ${what}`];
       if (isOutside(to) || file.startsWith('/')) return say('leads out of the repository');
-      if (written.some((folder) => to.startsWith(folder))) return [];
       if (!repository.has(to)) return folders.has(to) ? [] : say(`there is no ${to}`);
       if (anchor === undefined || !to.endsWith('.md') || sections(to)?.has(decodeURI(anchor))) return [];
       return say(`${to} has no such section`);

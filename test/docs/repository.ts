@@ -1,6 +1,6 @@
 /**
- * What the repository holds: every file that git does not ignore, with its text where it is one. In a clone that is what is tracked;
- * elsewhere also what is new, so that its faults show before it is committed.
+ * What the repository holds: every file that git does not ignore, with its text where it is one. In a clone that is
+ * what is tracked; elsewhere also what is new, so that its faults show before it is committed.
  * Owns the list and the reading; what the texts say is for `markdown.ts` and `references.ts`. Needs no git.
  */
 import { readdirSync, readFileSync } from 'node:fs';
@@ -29,8 +29,9 @@ export function readRepository(): Repository {
 }
 
 /**
- * Whether a path is ignored, by the text of a .gitignore: names and paths of folders and files, `*`, `**` in front of a slash, and `!` for
- * what is not ignored after all. The last rule that fits decides. Ask for a folder before what is in it.
+ * Whether a path is ignored, by the text of a .gitignore: names and paths of folders and files, `*`, `**` in front of a
+ * slash, and `!` for what is not ignored after all. The last rule that fits decides. Ask for a folder before what is in
+ * it.
  */
 export function ignoredBy(gitignore: string): (path: string) => boolean {
   const rules = gitignore

@@ -1,7 +1,7 @@
 /**
- * Goal: every example runs as it stands and prints what it is there to show; those that say so also run over a wire, and the
- * peer of rping speaks to other rpings. Method: each in a process of its own; two of them on a unix socket, a veth, and one
- * beside `roce rping` and a real rping in a guest.
+ * Goal: every example runs as it stands and prints what it is there to show; those that say so also run over a wire,
+ * and the peer of rping speaks to other rpings. Method: each in a process of its own; two of them on a unix socket, a
+ * veth, and one beside `roce rping` and a real rping in a guest.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,6 +1,6 @@
 /**
- * Goal: who talks to whom is learnt from connection management, or from the traffic alone, on real traffic and on any nonsense.
- * Method: made packets; the captures of rdma_rxe and the sample cut from them; arbitrary bytes.
+ * Goal: who talks to whom is learnt from connection management, or from the traffic alone, on real traffic and on any
+ * nonsense. Method: made packets; the captures of rdma_rxe and the sample cut from them; arbitrary bytes.
  */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -9,7 +9,7 @@ import { describe, expect, it } from 'vitest';
 import { Frame, frameSource, Medium, parseFrame } from '../../packets/frame.ts';
 import { Op, OpFlag, SERVICE_MASK, Service } from '../../packets/opcode.ts';
 import { readCapture } from '../../pcap/index.ts';
-import { type Conversation, Conversations, PacketNote } from '../../src/faults/conversations.ts';
+import { ConnectionTracker, PacketContext, type TrackedConnection } from '../../src/faults/conversations.ts';
 import { RXE_CAPTURES, rxeCapture } from '../vectors/captures.ts';
 import { A_TO_B, acknowledge, B_TO_A, mad, packet, rep, req } from './support.ts';
 
@@ -19,26 +19,26 @@ const QP_B = 0x22;
 
 /** Observes frames one after another. */
 class Onlooker {
-  readonly conversations: Conversations;
+  readonly conversations: ConnectionTracker;
   readonly #frame = new Frame();
 
   constructor(capacity?: number) {
-    this.conversations = new Conversations(capacity);
+    this.conversations = new ConnectionTracker(capacity);
   }
 
-  see(direction: number, bytes: Uint8Array): PacketNote {
-    const note = new PacketNote();
+  see(direction: number, bytes: Uint8Array): PacketContext {
+    const note = new PacketContext();
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
     const status = parseFrame(bytes, view, 0, bytes.length, Medium.Ethernet, this.#frame);
     this.conversations.observe(this.#frame, status, direction, note);
     return note;
   }
 
-  request(direction: number, qpn: number, psn: number, opcode: number = Op.SendOnly): PacketNote {
+  request(direction: number, qpn: number, psn: number, opcode: number = Op.SendOnly): PacketContext {
     return this.see(direction, packet({ direction, opcode, qpn, psn }));
   }
 
-  answer(direction: number, qpn: number, psn: number): PacketNote {
+  answer(direction: number, qpn: number, psn: number): PacketContext {
     return this.see(direction, acknowledge(direction, qpn, psn));
   }
 
@@ -47,11 +47,11 @@ class Onlooker {
   }
 }
 
-function summaryOf({ connection, learnt, a, b }: Conversation): string {
+function summaryOf({ connection, learnt, a, b }: TrackedConnection): string {
   return `${connection} ${learnt} ${a.qpn}@${a.startingPsn} ${b.qpn}@${b.startingPsn}`;
 }
 
-const where = ({ connection, relativePsn, iteration }: PacketNote) => [connection, relativePsn, iteration];
+const where = ({ connection, relativePsn, iteration }: PacketContext) => [connection, relativePsn, iteration];
 
 /** The active side is a; b sends from 100 on, a from 200 on. */
 function handshake(onlooker: Onlooker, ipVersion: 4 | 6 = 4): void {

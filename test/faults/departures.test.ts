@@ -1,11 +1,12 @@
 /**
  * Goal: a queue marks by what waits behind a frame in the moment in which it leaves, however late it is asked.
- * Method: a queue of constant rate written down a second time as plainly as can be, with the whole of time at hand; RED's figures of ref:dcqcn#5.6.
+ * Method: a queue of constant rate written down a second time as plainly as can be, with the whole of time at hand;
+ * RED's figures of ref:dcqcn#5.6.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Prng } from '../../src/fabric/prng.ts';
-import { Departures } from '../../src/faults/departures.ts';
+import { RateQueue } from '../../src/faults/departures.ts';
+import { Prng } from '../../src/ground/prng.ts';
 
 interface Arrival {
   readonly came: number;
@@ -54,7 +55,7 @@ describe('Departures', () => {
   it('finds behind each frame what an oracle finds, whenever it is asked', () => {
     fc.assert(
       fc.property(arrivals, fc.array(fc.nat(40), { minLength: 1, maxLength: 20 }), (list, lateness) => {
-        const queue = new Departures(ALL, new Prng(1));
+        const queue = new RateQueue(ALL, new Prng(1));
         const leaving = leavingTimes(list);
         const found: number[] = [];
         const ask = (until: number): void => {
@@ -75,7 +76,7 @@ describe('Departures', () => {
   });
 
   it('is not what a frame finds in front of it: the first of a burst is marked and the last is not', () => {
-    const queue = new Departures({ kminBytes: 300, kmaxBytes: 300, pmax: 1 }, new Prng(1));
+    const queue = new RateQueue({ kminBytes: 300, kmaxBytes: 300, pmax: 1 }, new Prng(1));
     for (let i = 0; i < 10; i++) queue.enter(0, i * 100, 100, i);
     const marked = Array.from({ length: 10 }, () => queue.next(Infinity)).filter((name) => name >= 0);
     // Behind frame i are 9 - i; more than three of them makes a mark.
@@ -83,7 +84,7 @@ describe('Departures', () => {
   });
 
   it('does not answer for a departure that is not over, as somebody may still come in', () => {
-    const queue = new Departures(ALL, new Prng(1));
+    const queue = new RateQueue(ALL, new Prng(1));
     queue.enter(5, 5, 100, 7);
     expect(queue.next(5)).toBe(-1);
     queue.enter(5, 105, 50, 8);
@@ -92,7 +93,7 @@ describe('Departures', () => {
   });
 
   it('marks half a percent in the middle of a ramp to one percent: 500 of 100,000 within three sigma', () => {
-    const queue = new Departures({ kminBytes: 5000, kmaxBytes: 200_000, pmax: 0.01 }, new Prng(42));
+    const queue = new RateQueue({ kminBytes: 5000, kmaxBytes: 200_000, pmax: 0.01 }, new Prng(42));
     const waiting = 102_500 / 1000;
     const packets = 100_000;
     // As many bytes wait behind each frame as the ramp's middle has: one comes whenever one leaves.

@@ -1,17 +1,20 @@
 /**
- * Goal: the engine decides the same for the same seed, and a path carries out exactly what was decided, in order, within its bounds.
- * Method: made frames through an engine and a path with time as a number; arbitrary rules, seeds and times for the properties.
+ * Goal: the engine decides the same for the same seed, and a path carries out exactly what was decided, in order,
+ * within its bounds. Method: made frames through an engine and a path with time as a number; arbitrary rules, seeds and
+ * times for the properties.
  */
+
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ipv4ChecksumMatches } from '../../packets/checksum.ts';
+import { defined } from '../../packets/defined.ts';
 import { type Frame, Medium } from '../../packets/frame.ts';
 import { Op } from '../../packets/opcode.ts';
 import { FaultEngine, type FaultEngineOptions } from '../../src/faults/engine.ts';
 import { FaultPath, type FaultPathOptions } from '../../src/faults/path.ts';
 import type { WireFaults, WireRule } from '../../src/faults/rule.ts';
-import { Did } from '../../src/faults/verdict.ts';
-import { batchOf, Collector, frame as otherFrame, tagOf } from '../fabric/support.ts';
+import { FrameAction } from '../../src/faults/verdict.ts';
+import { batchOf, Collector, frame as otherFrame, tagOf } from '../sim/support.ts';
 import { A_TO_B, acknowledge, packet, parse } from './support.ts';
 
 type Parts = Omit<FaultEngineOptions, 'medium'> & Partial<FaultPathOptions>;
@@ -65,7 +68,7 @@ const tagged = (count: number, from = 0) => Array.from({ length: count }, (_, ta
 const write = (psn: number, trafficClass = 0) =>
   packet({ direction: A_TO_B, opcode: Op.WriteMiddle, qpn: 0x22, psn, payloadBytes: 64, trafficClass });
 const any = (rule: Omit<WireRule, 'on'>, nth?: number): WireRule => ({
-  on: { opcode: 'any', ...(nth === undefined ? {} : { nth }) },
+  on: { opcode: 'any', ...defined({ nth }) },
   ...rule,
 });
 
@@ -410,7 +413,7 @@ describe('properties', () => {
           faults,
           observer: {
             entered: (_now, { engine: { verdict } }, serial) =>
-              due.set(serial, (verdict.did & Did.Dropped) === 0 ? 1 + verdict.copies : 0),
+              due.set(serial, (verdict.did & FrameAction.Dropped) === 0 ? 1 + verdict.copies : 0),
             left: (_now, _path, serial) => due.set(serial, (due.get(serial) ?? 0) - 1),
           },
         });

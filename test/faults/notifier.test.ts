@@ -1,6 +1,7 @@
 /**
- * Goal: whoever is marked on a wire hears of it, from the receiver as far as it can tell, and not more often than it should.
- * Method: a path each way with a notifier between them; connections made by CM datagrams or by traffic; time is a number.
+ * Goal: whoever is marked on a wire hears of it, from the receiver as far as it can tell, and not more often than it
+ * should. Method: a path each way with a notifier between them; connections made by CM datagrams or by traffic; time is
+ * a number.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -14,7 +15,7 @@ import { FaultEngine, type FaultEngineOptions } from '../../src/faults/engine.ts
 import { Notifier, type NotifyOptions } from '../../src/faults/notifier.ts';
 import { FaultPath } from '../../src/faults/path.ts';
 import type { WireRule } from '../../src/faults/rule.ts';
-import { batchOf, Collector } from '../fabric/support.ts';
+import { batchOf, Collector } from '../sim/support.ts';
 import { A_TO_B, acknowledge, B_TO_A, mad, type PacketSpec, packet, parse, rep, req } from './support.ts';
 
 const A_QPN = 0x11;

@@ -1,4 +1,7 @@
-/** Goal: the count of passes is that of a plain map, for as long as its memory reaches. Method: random walks against a map. */
+/**
+ * Goal: the count of passes is that of a plain map, for as long as its memory reaches. Method: random walks against a
+ * map.
+ */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { PassCounter } from '../../src/faults/pass-counter.ts';

@@ -1,15 +1,18 @@
-/** Goal: a rule is for the frames that it says and for no others, and one that makes no sense is refused by name. Method: made frames, one condition at a time. */
+/**
+ * Goal: a rule is for the frames that it says and for no others, and one that makes no sense is refused by name.
+ * Method: made frames, one condition at a time.
+ */
 import { describe, expect, it } from 'vitest';
 import { Op } from '../../packets/opcode.ts';
-import { compileRules, type PacketFacts } from '../../src/faults/compile.ts';
+import { compileRules, type MatchContext } from '../../src/faults/compile.ts';
 import { FIELD_NAMES } from '../../src/faults/fields.ts';
 import { OPCODE_GROUPS, type WireCondition, type WireRule } from '../../src/faults/rule.ts';
 import { wireRuleSchema } from '../../tools/bump/rules-file.ts';
-import { frame as otherFrame } from '../fabric/support.ts';
+import { frame as otherFrame } from '../sim/support.ts';
 import { A_TO_B, acknowledge, B_TO_A, mad, packet, parse, req } from './support.ts';
 
-const UNKNOWN: PacketFacts = { connection: 0, sourceQpn: -1, relativePsn: Number.NaN, iteration: 0 };
-const KNOWN: PacketFacts = { connection: 2, sourceQpn: 0x55, relativePsn: 3, iteration: 1 };
+const UNKNOWN: MatchContext = { connection: 0, sourceQpn: -1, relativePsn: Number.NaN, iteration: 0 };
+const KNOWN: MatchContext = { connection: 2, sourceQpn: 0x55, relativePsn: 3, iteration: 1 };
 
 const rc = (opcode: number): Uint8Array => packet({ direction: A_TO_B, opcode, qpn: 0x12, psn: 5 });
 

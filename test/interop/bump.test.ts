@@ -1,8 +1,8 @@
 /**
  * Goal: what rdma_rxe does when a packet between two of it is lost or damaged is what ref:rxe#7 and ref:rxe#8 say.
- * Method: two guests with a bump between them, one boot; each run of stock rping is a connection of its own with a rule of its own.
- * rping -S 8192 at path MTU 1024: the client SENDs, the server READs 8 packets (PSN 0..7 of the server), SENDs (8), WRITEs 8 packets
- * (9..16) and SENDs (17). The server is on side a. tshark reads the capture.
+ * Method: two guests with a bump between them, one boot; each run of stock rping is a connection of its own with a rule
+ * of its own. rping -S 8192 at path MTU 1024: the client SENDs, the server READs 8 packets (PSN 0..7 of the server),
+ * SENDs (8), WRITEs 8 packets (9..16) and SENDs (17). The server is on side a. tshark reads the capture.
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,7 +12,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Syndrome } from '../../packets/aeth.ts';
 import { Op } from '../../packets/opcode.ts';
 import type { WireRule } from '../../src/faults/rule.ts';
-import { QemuLink } from '../../src/links/qemu.ts';
+import { QemuLink } from '../../src/node/links/qemu.ts';
 import type { BumpAccount } from '../../tools/bump/account.ts';
 import { type RunningBump, runBump } from '../../tools/bump/run.ts';
 import { analyzeCapture, judgeFindings, SLOW_HOST_WARNINGS } from '../../tools/experiment/findings.ts';

@@ -1,5 +1,5 @@
-// Goal: every frame of real rdma_rxe traffic decodes to the field values that tshark prints, carries a right ICRC, and is written again
-// to the same bytes; and the analyzer has nothing to say of any.
+// Goal: every frame of real rdma_rxe traffic decodes to the field values that tshark prints, carries a right ICRC, and
+// is written again to the same bytes; and the analyzer has nothing to say of any.
 // Method: the two captures of rdma_rxe are compared with tshark as it runs, where it is there;
 // a sample cut from them, with tshark's words committed beside it, is compared always. Make the sample anew with
 // `npx tsx test/vectors/make-rxe-sample.ts`.

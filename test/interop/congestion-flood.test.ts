@@ -1,8 +1,8 @@
 /**
- * Goal: who forges congestion notifications can slow a flow down to its minimum and no further, is counted, and does nothing at all
- * without the right addresses, P_Key, queue pair and ICRC. No notification ever draws one.
- * Method: two devices of ours on real links, a bump between them, and somebody who puts frames on the wire in the name of the peer; data is
- * sent and compared all the while.
+ * Goal: who forges congestion notifications can slow a flow down to its minimum and no further, is counted, and does
+ * nothing at all without the right addresses, P_Key, queue pair and ICRC. No notification ever draws one.
+ * Method: two devices of ours on real links, a bump between them, and somebody who puts frames on the wire in the name
+ * of the peer; data is sent and compared all the while.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,8 +13,8 @@ import { CNP_BYTES, writeCnp } from '../../packets/cnp.ts';
 import { Medium } from '../../packets/frame.ts';
 import { type FrameBatch, FrameWriter } from '../../packets/frame-writer.ts';
 import { HeaderTemplate } from '../../packets/header-template.ts';
-import { LinkDecorator } from '../../src/links/decorator.ts';
-import type { LinkSink } from '../../src/links/link.ts';
+import type { LinkSink } from '../../src/ground/link.ts';
+import { LinkDecorator } from '../../src/node/links/decorator.ts';
 import type { CongestionOptions } from '../../transport/congestion/index.ts';
 import { type Connected, connect, openStation, type Station, transfer } from '../support/bump-station.ts';
 
@@ -25,7 +25,9 @@ const BATCH = 64;
 /** 4.3 s: nothing is lost here. */
 const PATIENT = 20;
 
-/** Neither recovers by itself: what a notification has taken stays taken, so that the end is the same on every machine. */
+/**
+ * Neither recovers by itself: what a notification has taken stays taken, so that the end is the same on every machine.
+ */
 const NEVER_NS = 1e12;
 const PAPER = { minRateBps: MIN_RATE, rateTimerNs: NEVER_NS, alphaTimerNs: NEVER_NS, byteCounterBytes: 0 };
 const MLX = { rpgMinRateBps: MIN_RATE, rpgTimeResetNs: NEVER_NS, dceTcpRttNs: NEVER_NS, rpgByteResetBytes: 0 };

@@ -1,8 +1,9 @@
 /**
- * Goal: our queue pairs slow down when a network says so and recover afterwards, against rdma_rxe and against a second process; ours tells
- * those who mark nothing of it; and what the counters, the wire and the rates say is one story.
- * Method: the experiments about congestion, each on hosts that are made once; then what no file can say is held against what they left:
- * equal counts, the order of packets, and the rates over time. Nothing is measured by the clock: rates recover by bytes.
+ * Goal: our queue pairs slow down when a network says so and recover afterwards, against rdma_rxe and against a second
+ * process; ours tells those who mark nothing of it; and what the counters, the wire and the rates say is one story.
+ * Method: the experiments about congestion, each on hosts that are made once; then what no file can say is held against
+ * what they left: equal counts, the order of packets, and the rates over time. Nothing is measured by the clock: rates
+ * recover by bytes.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +12,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { loadExperiment } from '../../tools/experiment/load.ts';
 import type { FlowRates, RateRecord } from '../../tools/experiment/rates.ts';
 import { type CaseResult, failuresOf, runJudgedCase } from '../../tools/experiment/run.ts';
-import { Stages } from '../../tools/experiment/stage.ts';
+import { HostPool } from '../../tools/experiment/stage.ts';
 import type { CaseSpec, Experiment } from '../../tools/experiment/types.ts';
 import { buildImage } from '../../tools/lab/image.ts';
 import { type TsharkRow, tsharkRows } from '../../tools/tshark.ts';
@@ -80,7 +81,7 @@ describeWith(['netns', 'tshark'], 'congestion control between two processes', ()
 
 /** Runs each case once, on one stage, and wants it to end as its file says. */
 function runner(experiment: Experiment): (spec: CaseSpec) => Promise<CaseResult> {
-  const stages = new Stages(() => {});
+  const stages = new HostPool(() => {});
   const results = new Map<string, CaseResult>();
   afterAll(() => stages.close());
   return async (spec) => {

@@ -1,13 +1,14 @@
 /**
- * Goal: every experiment that is built in ends as it says, the one that must fail for the reason it states. Method: each is run
- * as `roce experiment run` does, on guests that are booted once for all experiments with the same hosts.
- * That about errors is run by the tests of the matrix; those about congestion by congestion.test.ts, which looks closer.
+ * Goal: every experiment that is built in ends as it says, the one that must fail for the reason it states. Method:
+ * each is run as `roce experiment run` does, on guests that are booted once for all experiments with the same hosts.
+ * That about errors is run by the tests of the matrix; those about congestion by congestion.test.ts, which looks
+ * closer.
  */
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { builtInNames, loadExperiment } from '../../tools/experiment/load.ts';
 import { failuresOf, runJudgedCase } from '../../tools/experiment/run.ts';
-import { Stages } from '../../tools/experiment/stage.ts';
+import { HostPool } from '../../tools/experiment/stage.ts';
 import { buildImage } from '../../tools/lab/image.ts';
 import { describeWith } from '../support/need.ts';
 
@@ -49,7 +50,7 @@ describeWith(['lab', 'tshark'], 'with guests', () => {
 });
 
 function experiments(names: readonly string[]): void {
-  const stages = new Stages(() => {});
+  const stages = new HostPool(() => {});
   afterAll(() => stages.close());
   describe.each(names)('%s', (name) => {
     const experiment = loadExperiment(name);

@@ -32,8 +32,8 @@ export function decodeFrame(bytes: Uint8Array): DecodedFrame {
 }
 
 /**
- * The frame again: each header this project knows from its record, payload copied, pad zero, ICRC computed. Starts from bytes that
- * are not zero, so that whatever a writer leaves out differs.
+ * The frame again: each header this project knows from its record, payload copied, pad zero, ICRC computed. Starts from
+ * bytes that are not zero, so that whatever a writer leaves out differs.
  */
 export function reencodeFrame({ frame, status }: DecodedFrame): Uint8Array {
   const out = new Uint8Array(frame.end - frame.start).fill(0xa5);

@@ -1,7 +1,7 @@
 /**
- * Goal: rdma_rxe and we agree on the headers of a connection, in both roles, and find each other again when a MAC address changes.
- * Method: one guest at the other end of a wire that we watch; its own rping, and ours in this process, so that our device lives on
- * while the guest changes.
+ * Goal: rdma_rxe and we agree on the headers of a connection, in both roles, and find each other again when a MAC
+ * address changes. Method: one guest at the other end of a wire that we watch; its own rping, and ours in this process,
+ * so that our device lives on while the guest changes.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,7 +11,7 @@ import { sourcePortOfFlowLabel } from '../../packets/flow-label.ts';
 import { Frame, FrameStatus, Medium, parseFrame } from '../../packets/frame.ts';
 import { GSI_QPN } from '../../packets/mad.ts';
 import { IpAddress } from '../../src/index.ts';
-import { type OpenDevice, openDevice } from '../../src/open.ts';
+import { type OpenDevice, openDevice } from '../../src/node/open.ts';
 import { rpingFault } from '../../tools/interop/stock-rping.ts';
 import { Guest } from '../../tools/lab/guest.ts';
 import { buildImage } from '../../tools/lab/image.ts';

@@ -1,7 +1,8 @@
 /**
  * Goal: an unmodified rping on a real rdma_rxe talks to this stack over every kind of link, in both roles.
- * Method: one guest on a TAP interface in a namespace of its own, and our device beside the kernel on that interface, on it, or on
- * another one bridged with it; one more guest for the link that is QEMU's own. Every frame is captured and read back, with tshark as well.
+ * Method: one guest on a TAP interface in a namespace of its own, and our device beside the kernel on that interface,
+ * on it, or on another one bridged with it; one more guest for the link that is QEMU's own. Every frame is captured and
+ * read back, with tshark as well.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,16 +1,17 @@
 /**
  * The interop matrix as tests, for matrix-6.12.long.test.ts and matrix-6.1.long.test.ts.
  *
- * Goal: unmodified programs on a real rdma_rxe talk to this stack, in both roles; what does not work does not work between two
- * guests either, and INTEROP.md says so. Method: the cells of the matrix that are marked for it, on guests that are booted once
- * for each MTU; then the experiment about errors. The rest of the matrix and the newest kernel are part of `npm run interop -- --all`.
+ * Goal: unmodified programs on a real rdma_rxe talk to this stack, in both roles; what does not work does not work
+ * between two guests either, and docs/interop.md says so. Method: the cells of the matrix that are marked for it, on
+ * guests that are booted once for each MTU; then the experiment about errors. The rest of the matrix and the newest
+ * kernel are part of `npm run interop -- --all`.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadExperiment } from '../../tools/experiment/load.ts';
 import { failuresOf, runJudgedCase } from '../../tools/experiment/run.ts';
-import { Stages } from '../../tools/experiment/stage.ts';
+import { HostPool } from '../../tools/experiment/stage.ts';
 import { CELLS } from '../../tools/interop/cells/index.ts';
 import { caseName } from '../../tools/interop/experiments.ts';
 import { parseInterop } from '../../tools/interop/interop-file.ts';
@@ -20,7 +21,7 @@ import { describeWith } from '../support/need.ts';
 
 /** Captures stay, for whoever wants to look; git ignores them. */
 const DIRECTORY = fileURLToPath(new URL('../../interop-out', import.meta.url));
-const PAGE = fileURLToPath(new URL('../../INTEROP.md', import.meta.url));
+const PAGE = fileURLToPath(new URL('../../docs/interop.md', import.meta.url));
 const ENTRIES = entriesOf(CELLS.filter(({ inCi }) => inCi)).map((entry) => ({ name: caseName(entry), entry }));
 
 /** Runs what CI runs of the matrix, with one kernel. */
@@ -52,7 +53,7 @@ function matrix(kernel: '6.1' | '6.12'): void {
       expect(run.rows).toHaveLength(ENTRIES.length);
     });
 
-    it('is as INTEROP.md says', () => {
+    it('is as docs/interop.md says', () => {
       const now = run.rows.map(({ entry, verdict }) => `${caseName(entry)}: ${verdict}`);
       const told = run.rows.map(({ entry }) => `${caseName(entry)}: ${rows?.get(caseName(entry))?.verdict}`);
       expect(now).toEqual(told);
@@ -60,7 +61,7 @@ function matrix(kernel: '6.1' | '6.12'): void {
   });
 
   describe('errors', () => {
-    const stages = new Stages(() => {});
+    const stages = new HostPool(() => {});
     const experiment = loadExperiment('interop-errors', { kernel });
     afterAll(() => stages.close());
 

@@ -1,8 +1,9 @@
 /**
- * Goal: each operation puts the packets on the wire that it should, and readers that know nothing of this project read them as we do.
- * Method: two devices in a simulated world do every operation once, over IPv4 and IPv6, into one capture each; a table says which
- * packets each is. tshark 4.0 and scapy's RoCE layer read the captures; what neither knows (the inside of FLUSH, ATOMIC WRITE, XRC and of
- * five messages of the connection manager) is compared with bytes put together by hand. The captures stay in interop-out/operations.
+ * Goal: each operation puts the packets on the wire that it should, and readers that know nothing of this project read
+ * them as we do. Method: two devices in a simulated world do every operation once, over IPv4 and IPv6, into one capture
+ * each; a table says which packets each is. tshark 4.0 and scapy's RoCE layer read the captures; what neither knows
+ * (the inside of FLUSH, ATOMIC WRITE, XRC and of five messages of the connection manager) is compared with bytes put
+ * together by hand. The captures stay in interop-out/operations.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -217,7 +218,10 @@ describeWith('scapy', 'read and built by scapy', () => {
   });
 });
 
-/** Opcodes of which tshark 4.0 reads the BTH only: all of XRC, which it has names for, and FLUSH and ATOMIC WRITE, which it has not. */
+/**
+ * Opcodes of which tshark 4.0 reads the BTH only: all of XRC, which it has names for, and FLUSH and ATOMIC WRITE, which
+ * it has not.
+ */
 function isBlind({ frame, status }: CapturedFrame): boolean {
   return status === FrameStatus.Ok && (frame.opcode >= Service.Xrc || NAMELESS.has(opcodeInfo(frame.opcode).name));
 }

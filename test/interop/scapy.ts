@@ -1,4 +1,7 @@
-/** Runs scapy's RoCE layer, a reader of BTH, AETH and ICRC that knows nothing of this project: the second oracle beside tshark. */
+/**
+ * Runs scapy's RoCE layer, a reader of BTH, AETH and ICRC that knows nothing of this project: the second oracle beside
+ * tshark.
+ */
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 

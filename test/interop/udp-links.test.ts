@@ -1,7 +1,8 @@
 /**
- * Goal: an unmodified rping on a real rdma_rxe talks to this stack over `udp-offload`, in both roles and without privileges on our side;
- * over `udp6` it does not, for the reason that the link gives: rxe's UDP checksum of 0, which the kernel drops and counts.
- * Method: a guest on a TAP interface in a namespace, our device on the kernel's own address there; a client of ours run by nobody.
+ * Goal: an unmodified rping on a real rdma_rxe talks to this stack over `udp-offload`, in both roles and without
+ * privileges on our side; over `udp6` it does not, for the reason that the link gives: rxe's UDP checksum of 0, which
+ * the kernel drops and counts. Method: a guest on a TAP interface in a namespace, our device on the kernel's own
+ * address there; a client of ours run by nobody.
  */
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';

@@ -1,7 +1,7 @@
 /**
- * Goal: XRC packets are what Wireshark takes for XRC. Method: what an initiator and a target of ours send, read back by tshark. It
- * knows the opcodes and the BTH; what follows the BTH it shows as bytes, in which the XRCETH must come first in every request (so
- * did a patch to rxe that was posted and never merged), and nowhere in a response.
+ * Goal: XRC packets are what Wireshark takes for XRC. Method: what an initiator and a target of ours send, read back by
+ * tshark. It knows the opcodes and the BTH; what follows the BTH it shows as bytes, in which the XRCETH must come first
+ * in every request (so did a patch to rxe that was posted and never merged), and nowhere in a response.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,5 @@
-// Goal: answers of a guest reach who asked, in any order and in any pieces. Method: a scripted guest at the other end of a socket.
+// Goal: answers of a guest reach who asked, in any order and in any pieces. Method: a scripted guest at the other end
+// of a socket.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';

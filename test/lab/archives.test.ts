@@ -1,5 +1,5 @@
-// Goal: the cpio writer and the tar reader keep every byte. Method: a reader of one and a writer of the other, written here
-// from the formats, with properties over contents and over how the bytes are cut into chunks.
+// Goal: the cpio writer and the tar reader keep every byte. Method: a reader of one and a writer of the other, written
+// here from the formats, with properties over contents and over how the bytes are cut into chunks.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type CpioEntry, writeCpio } from '../../tools/lab/cpio.ts';

@@ -1,4 +1,5 @@
-// Goal: a guest boots with rdma_rxe, runs commands side by side, and leaves nothing behind. Method: one real guest of 6.12.
+// Goal: a guest boots with rdma_rxe, runs commands side by side, and leaves nothing behind. Method: one real guest of
+// 6.12.
 import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';

@@ -1,4 +1,5 @@
-// Goal: a guest that cannot work is refused before anything starts. Method: options outside their ranges, argument lists, words.
+// Goal: a guest that cannot work is refused before anything starts. Method: options outside their ranges, argument
+// lists, words.
 import { Socket } from 'node:net';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { Guest, type GuestOptions } from '../../tools/lab/guest.ts';

@@ -1,4 +1,5 @@
-// Goal: modules load in an order that works, and broken files are "nothing found". Method: small ELF files and kernels made here.
+// Goal: modules load in an order that works, and broken files are "nothing found". Method: small ELF files and kernels
+// made here.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { elfSection, moduleInfo, neededLibraries } from '../../tools/lab/elf.ts';

@@ -1,10 +1,11 @@
-// Goal: a part of the cache is there whole or not at all. Method: builds that work, fail, and race, in a directory of their own.
+// Goal: a part of the cache is there whole or not at all. Method: builds that work, fail, and race, in a directory of
+// their own.
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Built, buildPart, hash, readManifest } from '../../tools/lab/parts.ts';
+import { type BuiltPart, buildPart, hash, readManifest } from '../../tools/lab/parts.ts';
 
 describe('buildPart', () => {
   let cache: string;
@@ -17,13 +18,13 @@ describe('buildPart', () => {
 
   afterEach(() => rmSync(cache, { recursive: true, force: true }));
 
-  const built = (version: string): Built => {
+  const built = (version: string): BuiltPart => {
     return { release: 'r', packages: [{ name: 'p', version, sha256: '00', depends: [] }] };
   };
 
   const fill =
     (version: string, text: string) =>
-    async (scratch: string): Promise<Built> => {
+    async (scratch: string): Promise<BuiltPart> => {
       await writeFile(join(scratch, 'out', 'file'), text);
       return built(version);
     };

@@ -1,7 +1,7 @@
 /**
- * Goal: nothing that is withheld gets into the package, a page, or any other file outside of embargo/. Method: the list of files that npm would
- * pack; the phrases of embargo/words.txt, looked for in every file; a planted phrase, so that looking is known to find. What the built package
- * holds, tarball.test.ts looks at.
+ * Goal: nothing that is withheld gets into the package, a page, or any other file outside of embargo/. Method: the list
+ * of files that npm would pack; the phrases of embargo/words.txt, looked for in every file; a planted phrase, so that
+ * looking is known to find. What the built package holds, tarball.test.ts looks at.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,7 +1,7 @@
 /**
- * Goal: what `npm pack` makes is a package: it installs into an empty folder, its command runs, every export has types for every
- * way of resolving modules that counts, and the examples run there as they do here.
- * Method: pack, install and use it as a stranger would; publint and attw look at the tarball too.
+ * Goal: what `npm pack` makes of the library and of the tools are packages: they install into empty folders, the
+ * command runs, every export has types for every way of resolving modules that counts, and the examples run there as
+ * they do here. Method: pack, install and use them as a stranger would; publint and attw look at the tarballs too.
  */
 import { spawn } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -14,6 +14,7 @@ import { describeUnless, whyMissing } from '../support/need.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const MANIFEST = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+const TOOLS_MANIFEST = JSON.parse(readFileSync(join(ROOT, 'tools/package.json'), 'utf8'));
 const ENVIRONMENT = { ...process.env, NO_COLOR: '1' };
 const ENTRIES: readonly string[] = Object.keys(MANIFEST.exports)
   .filter((path) => path !== './package.json')
@@ -21,11 +22,17 @@ const ENTRIES: readonly string[] = Object.keys(MANIFEST.exports)
 
 /** Uses something of every export, and is wrong where the comments say so: types that are `any` would not notice. */
 const USE = `
-import { type RdmaDevice, World } from 'rocev2';
-import { Prng, type SimulatedNetwork } from 'rocev2/fabric';
+import { openDevice, type RdmaDevice, World } from 'rocev2';
+import { Device } from 'rocev2/browser';
+import { type WireRule } from 'rocev2/faults';
+import { groupMac } from 'rocev2/host';
+import { openLink } from 'rocev2/node';
+import { Prng, type SimulatedNetwork } from 'rocev2/sim';
 import { crc32, Op } from 'rocev2/packets';
+import { describePacket } from 'rocev2/packets/kit';
 import { LAYOUTS } from 'rocev2/packets/layouts';
 import { type CapturedPacket, readCapture } from 'rocev2/pcap';
+import { compileFilter } from 'rocev2/pcap/filter';
 import { fixedPoint, PAPER_FLUID } from 'rocev2/fluid';
 import { RSocket } from 'rocev2/rsockets';
 import { type TraceEvent, TraceReader } from 'rocev2/trace';
@@ -40,13 +47,15 @@ export const packets: CapturedPacket[] = [...readCapture(new Uint8Array(24))];
 export const queueBytes: number | undefined = fixedPoint(PAPER_FLUID).queueBytes;
 export const event: TraceEvent | undefined = new TraceReader().next();
 export const open: typeof RSocket.connect = RSocket.connect;
+export const rules: readonly WireRule[] = [];
+export const functions = [openDevice, Device, groupMac, openLink, describePacket, compileFilter];
 export const addresses = (device: RdmaDevice): string[] => device.addresses.map((prefix) => prefix.toString());
 // @ts-expect-error a seed is a number
 new World({ seed: 'one' });
 // @ts-expect-error there is nothing of that name
 import { nothing } from 'rocev2/packets';
 // @ts-expect-error what is not exported cannot be reached
-import 'rocev2/dist/src/device.js';
+import 'rocev2/dist/src/device/device.js';
 `;
 
 const STRICT = { noEmit: true, strict: true, skipLibCheck: false, target: 'es2024', lib: ['es2024'], types: [] };
@@ -61,6 +70,8 @@ const RESOLUTIONS = [
 describeUnless(whyMissing('koffi') ?? (await registryMissing()), 'the package', () => {
   let directory = '';
   let tarball = '';
+  let toolsTarball = '';
+  /** With both packages. */
   let folder = '';
 
   beforeAll(async () => {
@@ -68,9 +79,11 @@ describeUnless(whyMissing('koffi') ?? (await registryMissing()), 'the package', 
     folder = join(directory, 'empty');
     mkdirSync(folder);
     await succeeds(run('npm', ['pack', '--pack-destination', directory], ROOT));
+    await succeeds(run('npm', ['pack', '--workspace', 'tools', '--pack-destination', directory], ROOT));
     tarball = join(directory, `rocev2-${MANIFEST.version}.tgz`);
+    toolsTarball = join(directory, `rocev2-tools-${TOOLS_MANIFEST.version}.tgz`);
     // Optional packages are compiled where they are installed, and nothing here needs one.
-    await succeeds(run('npm', ['install', '--prefer-offline', '--omit=optional', tarball], folder));
+    await succeeds(run('npm', ['install', '--prefer-offline', '--omit=optional', tarball, toolsTarball], folder));
   });
   afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
@@ -80,14 +93,28 @@ describeUnless(whyMissing('koffi') ?? (await registryMissing()), 'the package', 
     expect(existsSync(join(folder, 'demo.pcapng'))).toBe(true);
   });
 
+  it('brings at most four packages when the library alone is installed', async () => {
+    const alone = join(directory, 'alone');
+    mkdirSync(alone);
+    await succeeds(run('npm', ['install', '--prefer-offline', tarball], alone));
+    const { packages } = JSON.parse(readFileSync(join(alone, 'package-lock.json'), 'utf8'));
+    const installed = Object.keys(packages).filter((path) => path !== '' && existsSync(join(alone, path)));
+    expect(installed.sort()).toEqual(
+      ['buffer-layout', 'ipaddr.js', 'pure-rand', 'rocev2'].map((name) => `node_modules/${name}`),
+    );
+  });
+
+  it('has one version for the library and the tools, which ask for just that', () => {
+    expect(TOOLS_MANIFEST.version).toBe(MANIFEST.version);
+    expect(TOOLS_MANIFEST.peerDependencies).toEqual({ rocev2: MANIFEST.version });
+  });
+
   it('ships programs, documents and examples, and nothing that a user cannot use', () => {
     const installed = join(folder, 'node_modules/rocev2');
     expect(readdirSync(installed).sort()).toEqual(
       [
         'ARCHITECTURE.md',
         'CHANGELOG.md',
-        'CONFORMANCE.md',
-        'INTEROP.md',
         'LICENSE',
         'README.md',
         'SECURITY.md',
@@ -97,8 +124,12 @@ describeUnless(whyMissing('koffi') ?? (await registryMissing()), 'the package', 
         'package.json',
       ].sort(),
     );
-    expect(readdirSync(join(installed, 'dist')).sort()).toEqual(['packets', 'pcap', 'src', 'tools', 'transport']);
+    expect(readdirSync(join(installed, 'dist')).sort()).toEqual(['packets', 'pcap', 'src', 'transport']);
     expect(readdirSync(join(installed, 'docs'))).not.toContain('api');
+    const tools = join(folder, 'node_modules/rocev2-tools');
+    expect(readdirSync(tools).sort()).toEqual(['LICENSE', 'README.md', 'dist', 'package.json']);
+    expect(readdirSync(join(tools, 'dist'))).toContain('roce.js');
+    expect(readdirSync(join(tools, 'dist'))).not.toContain('bench');
   });
 
   it('holds nothing that is not published yet, in no file', () => {
@@ -135,12 +166,18 @@ describeUnless(whyMissing('koffi') ?? (await registryMissing()), 'the package', 
     expect(stdout).toContain('client: goodbye');
   });
 
-  it.each([
-    ['publint', ['--strict'], 'All good!', 1],
-    ['attw', ['--profile', 'esm-only', '--format', 'ascii', '--no-emoji'], 'bundler: OK', ENTRIES.length + 1],
-  ] as const)('has nothing that %s complains of', async (tool, options, praise, times) => {
-    const { stdout } = await succeeds(run(join(ROOT, 'node_modules/.bin', tool), [tarball, ...options], ROOT));
-    expect(stdout.split(praise).length - 1).toBe(times);
+  it('has nothing that publint complains of in either package', async () => {
+    const publint = join(ROOT, 'node_modules/.bin/publint');
+    for (const packed of [tarball, toolsTarball]) {
+      const { stdout } = await succeeds(run(publint, [packed, '--strict'], ROOT));
+      expect(stdout).toContain('All good!');
+    }
+  });
+
+  it('has types that attw resolves for every entry', async () => {
+    const options = ['--profile', 'esm-only', '--format', 'ascii', '--no-emoji'];
+    const { stdout } = await succeeds(run(join(ROOT, 'node_modules/.bin/attw'), [tarball, ...options], ROOT));
+    expect(stdout.split('bundler: OK').length - 1).toBe(ENTRIES.length + 1);
   });
 });
 

@@ -1,6 +1,6 @@
 // Goal: management datagrams get names, values and one right line each; any bytes are taken.
-// Method: MADs of real hosts (that each field is tshark's is shown in test/interop/captures.test.ts), made messages for those rxe never
-// sent, properties.
+// Method: MADs of real hosts (that each field is tshark's is shown in test/interop/captures.test.ts), made messages for
+// those rxe never sent, properties.
 
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';

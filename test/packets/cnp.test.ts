@@ -2,7 +2,10 @@ import { describe, expect, it } from 'vitest';
 import { CNP_BYTES, readCnp, writeCnp } from '../../packets/cnp.ts';
 import { exactView, fromHex, written } from './support.ts';
 
-/** ref:wire#9: UDP payload of a hardware CNP without its ICRC, which cannot be checked because the IP header is not published. */
+/**
+ * ref:wire#9: UDP payload of a hardware CNP without its ICRC, which cannot be checked because the IP header is not
+ * published.
+ */
 const GOLDEN = '8100ffff400000d2000000000000000000000000000000000000000000000000'.slice(0, 2 * CNP_BYTES);
 
 describe('CNP', () => {

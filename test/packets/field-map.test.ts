@@ -1,6 +1,7 @@
 /**
- * Goal: the map of a frame leaves no bit out and counts none twice, its values are those of the declared headers and of the codecs, and names
- * are those of `frameFields`. Method: real rdma_rxe frames, every opcode over random bytes, frames cut anywhere, and any bytes.
+ * Goal: the map of a frame leaves no bit out and counts none twice, its values are those of the declared headers and of
+ * the codecs, and names are those of `frameFields`. Method: real rdma_rxe frames, every opcode over random bytes,
+ * frames cut anywhere, and any bytes.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

@@ -1,5 +1,5 @@
-// Goal: fields have tshark's names and exact values. Method: made frames for what rxe never sent; real traffic is compared with tshark
-// in test/interop/captures.test.ts.
+// Goal: fields have tshark's names and exact values. Method: made frames for what rxe never sent; real traffic is
+// compared with tshark in test/interop/captures.test.ts.
 
 import { describe, expect, it } from 'vitest';
 import { writeAeth } from '../../packets/aeth.ts';

@@ -1,6 +1,6 @@
 /**
- * What the writer writes is parsed back by the parser and checked by the ICRC code, which the rxe frames vouch for; one rxe frame is
- * also written again byte for byte. Slots hold 0xA5 before, so that a byte left unwritten shows.
+ * What the writer writes is parsed back by the parser and checked by the ICRC code, which the rxe frames vouch for; one
+ * rxe frame is also written again byte for byte. Slots hold 0xA5 before, so that a byte left unwritten shows.
  */
 
 import { crc32 as zlibCrc32 } from 'node:zlib';
@@ -197,7 +197,8 @@ describe('FrameWriter', () => {
     const writer = new FrameWriter(2, 256);
     fc.assert(
       fc.property(classes, classes, fc.oneof(fc.constant(1), fc.integer({ min: 1, max: 0xff_ff })), (path, own, id) => {
-        // Of the addresses, one with which the sum of the header's constants is almost nothing: the class is taken away from that.
+        // Of the addresses, one with which the sum of the header's constants is almost nothing: the class is taken away
+        // from that.
         const template = withSmallSum({ ...spec, trafficClass: path });
         writer.reset();
         writer.nextIpId = id;

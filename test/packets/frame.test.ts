@@ -1,8 +1,8 @@
 /**
  * The frame parser against real rxe packets, their every truncation and single-bit change, and arbitrary bytes.
  *
- * Goal: a status for any bytes, never a throw, never a read outside the frame. Method: views that end where the frame ends throw on a
- * read beyond it; surroundings of two different fills show a read that does not throw.
+ * Goal: a status for any bytes, never a throw, never a read outside the frame. Method: views that end where the frame
+ * ends throw on a read beyond it; surroundings of two different fills show a read that does not throw.
  */
 
 import fc from 'fast-check';

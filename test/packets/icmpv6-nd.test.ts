@@ -1,5 +1,5 @@
-// Goal: neighbour messages agree with what Linux sends, are dropped by every rule of RFC 4861 section 7.1, survive any bytes.
-// Method: a golden solicitation from a capture of a Linux guest, one broken rule at a time, properties.
+// Goal: neighbour messages agree with what Linux sends, are dropped by every rule of RFC 4861 section 7.1, survive any
+// bytes. Method: a golden solicitation from a capture of a Linux guest, one broken rule at a time, properties.
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

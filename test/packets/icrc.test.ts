@@ -16,7 +16,10 @@ import { rxeCapture } from '../vectors/captures.ts';
 import { RXE_FRAMES } from '../vectors/rxe-frames.ts';
 import { exactView, flipBit, fromHex, placed, viewOf } from './support.ts';
 
-/** Byte ranges of an IPv4 packet whose change must not break the ICRC: TOS, TTL, header checksum, UDP checksum, BTH byte 4. */
+/**
+ * Byte ranges of an IPv4 packet whose change must not break the ICRC: TOS, TTL, header checksum, UDP checksum, BTH byte
+ * 4.
+ */
 const MASKED_V4: ReadonlySet<number> = new Set([1, 8, 10, 11, 26, 27, 32].flatMap(bitsOfByte));
 /** The same of an IPv6 packet; the first four bits are the version. */
 const MASKED_V6: ReadonlySet<number> = new Set(
@@ -121,7 +124,10 @@ function samplePacket(source: string, destination: string): Uint8Array {
   return writer.bytes.slice(0, writer.lengths[0]);
 }
 
-/** Which bits before the ICRC can be inverted without breaking it, by `computeIcrc` alone: some flips make frames that do not parse. */
+/**
+ * Which bits before the ICRC can be inverted without breaking it, by `computeIcrc` alone: some flips make frames that
+ * do not parse.
+ */
 function bitsThatHold(packet: Uint8Array, ipVersion: 4 | 6): number[] {
   const end = packet.length - 4;
   const bth = ipVersion === 4 ? 28 : 48;

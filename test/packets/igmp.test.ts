@@ -1,6 +1,6 @@
 /**
- * Goal: what a listener says in IGMP and MLD is what the RFCs draw, and whatever bytes come, reading them neither throws nor reads
- * outside. Method: bytes written out by hand, round trips, every truncation, random bytes.
+ * Goal: what a listener says in IGMP and MLD is what the RFCs draw, and whatever bytes come, reading them neither
+ * throws nor reads outside. Method: bytes written out by hand, round trips, every truncation, random bytes.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

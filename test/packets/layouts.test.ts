@@ -1,8 +1,9 @@
 /**
  * The declared headers as the oracle of the hand-written codecs.
  *
- * Goal: two descriptions of each header, written apart, agree on all bytes. Method: for random bytes the record that readXxx makes equals
- * the declared fields, and what writeXxx makes of that record equals what the declaration encodes, reserved bits 0 in both.
+ * Goal: two descriptions of each header, written apart, agree on all bytes. Method: for random bytes the record that
+ * readXxx makes equals the declared fields, and what writeXxx makes of that record equals what the declaration encodes,
+ * reserved bits 0 in both.
  */
 
 import { readFileSync } from 'node:fs';
@@ -26,7 +27,7 @@ import { readIeth, writeIeth } from '../../packets/ieth.ts';
 import { readImmDt, writeImmDt } from '../../packets/imm-dt.ts';
 import { readIpv4, writeIpv4 } from '../../packets/ipv4.ts';
 import { readIpv6, writeIpv6 } from '../../packets/ipv6.ts';
-import { decodeLayout, encodeLayout, type FieldValues, LAYOUTS, type LayoutName } from '../../packets/layouts.ts';
+import { decodeLayout, encodeLayout, LAYOUTS, type LayoutName, type LayoutValues } from '../../packets/layouts.ts';
 import { HEADER_BYTES } from '../../packets/opcode.ts';
 import { PFC_FRAME_BYTES, readPfc, writePfc } from '../../packets/pfc.ts';
 import { readRdeth, writeRdeth } from '../../packets/rdeth.ts';
@@ -167,13 +168,13 @@ const PFC_BODY_BYTES = 20;
 const NAMES = Object.keys(LAYOUTS).filter((name): name is LayoutName => name in CODECS);
 
 /** The declared values without the reserved fields. */
-function meaningful(name: LayoutName, values: FieldValues): FieldValues {
+function meaningful(name: LayoutName, values: LayoutValues): LayoutValues {
   const reserved = new Set(LAYOUTS[name].fields.filter((field) => field.reserved).map((field) => field.name));
   return Object.fromEntries(Object.entries(values).filter(([key]) => !reserved.has(key)));
 }
 
 /** A record with its addresses as bytes, cut to the size that the header has for them. */
-function asFieldValues(name: LayoutName, record: object): FieldValues {
+function asLayoutValues(name: LayoutName, record: object): LayoutValues {
   const bitsOf = new Map(LAYOUTS[name].fields.map((field) => [field.name, field.bits]));
   return Object.fromEntries(
     Object.entries(record).map(([key, value]) => {
@@ -202,7 +203,7 @@ describe.each(NAMES)('the %s layout', (name) => {
       fc.property(headerBytes(name), (bytes) => {
         const declared = decodeLayout(layout, bytes) ?? {};
         const record = CODECS[name](exactView(bytes))?.record ?? {};
-        expect(asFieldValues(name, record)).toEqual(meaningful(name, declared));
+        expect(asLayoutValues(name, record)).toEqual(meaningful(name, declared));
       }),
     );
   });

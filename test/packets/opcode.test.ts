@@ -1,5 +1,6 @@
 /**
- * Self-tests of the opcode table. The expectation of ref:wire#5 is typed here once more, independently of the rows in the source.
+ * Self-tests of the opcode table. The expectation of ref:wire#5 is typed here once more, independently of the rows in
+ * the source.
  */
 
 import { describe, expect, it } from 'vitest';

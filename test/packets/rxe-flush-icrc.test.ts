@@ -1,6 +1,6 @@
 /**
- * The ICRC of a FLUSH as rdma_rxe computes it. Goal: the recipe gives what a 6.12 guest accepted, and is taken for nothing else. Method: a
- * frame that this guest answered, byte for byte, and a CRC over the parts put together anew.
+ * The ICRC of a FLUSH as rdma_rxe computes it. Goal: the recipe gives what a 6.12 guest accepted, and is taken for
+ * nothing else. Method: a frame that this guest answered, byte for byte, and a CRC over the parts put together anew.
  */
 import { crc32 } from 'node:zlib';
 import { describe, expect, it } from 'vitest';

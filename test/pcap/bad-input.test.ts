@@ -1,7 +1,7 @@
-// Goal: whatever a file is, the reader gives out what is whole before the first damage, then says where the damage is, with nothing but
-// ERR_ROCE_CAPTURE, the same in whatever pieces the file comes, and holds no more than it has to. Method: files of every kind, cut, with bits
-// flipped, hostile lengths put in, parts taken out or doubled, in any pieces; claims of gigabytes; a byte queue against a plain array.
-// FC_RUNS sets the number of runs of the first.
+// Goal: whatever a file is, the reader gives out what is whole before the first damage, then says where the damage is,
+// with nothing but ERR_ROCE_CAPTURE, the same in whatever pieces the file comes, and holds no more than it has to.
+// Method: files of every kind, cut, with bits flipped, hostile lengths put in, parts taken out or doubled, in any
+// pieces; claims of gigabytes; a byte queue against a plain array. FC_RUNS sets the number of runs of the first.
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

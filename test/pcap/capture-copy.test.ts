@@ -1,6 +1,6 @@
-// Goal: a copy of a capture holds what was kept and everything else as it was: unknown blocks and options byte for byte, each section in
-// its byte order; and comments that were added stand behind the others. Method: files assembled by hand in both orders and both formats;
-// the copy of any damaged file is a whole file; tshark and capinfos on copies.
+// Goal: a copy of a capture holds what was kept and everything else as it was: unknown blocks and options byte for
+// byte, each section in its byte order; and comments that were added stand behind the others. Method: files assembled
+// by hand in both orders and both formats; the copy of any damaged file is a whole file; tshark and capinfos on copies.
 
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -50,7 +50,10 @@ const unknown = (e: boolean) => block(e, 0x7fff_0001, new Uint8Array([1, 2, 3, 4
 const simple = (e: boolean) => block(e, 3, file(e, u32(3), byte(1), byte(2), byte(3), byte(0xee)));
 const end = new Uint8Array(4);
 
-/** Sections of either order with blocks and options that the reader does not know; padding that is not zero, trash behind the options. */
+/**
+ * Sections of either order with blocks and options that the reader does not know; padding that is not zero, trash
+ * behind the options.
+ */
 function oddFile(): Uint8Array {
   return join(
     ...[true, false].flatMap((e) => [

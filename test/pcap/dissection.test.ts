@@ -1,6 +1,7 @@
-// Goal: a frame is found behind every link header that this project reads, at any place of any memory, and of a packet that the capture
-// cut exactly that is told which was captured. Method: frames of rdma_rxe behind headers written by hand, held against `parseFrame` of the
-// whole frame, cut at every length; any bytes behind any link type; tshark on the same files.
+// Goal: a frame is found behind every link header that this project reads, at any place of any memory, and of a packet
+// that the capture cut exactly that is told which was captured. Method: frames of rdma_rxe behind headers written by
+// hand, held against `parseFrame` of the whole frame, cut at every length; any bytes behind any link type; tshark on
+// the same files.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

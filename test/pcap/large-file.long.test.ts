@@ -1,5 +1,5 @@
-// Goal: memory does not grow with a file, however large it is, read or copied. Method: gigabytes of the same megabytes again and again, with
-// records across the joints, and the resident memory of the process looked at on the way.
+// Goal: memory does not grow with a file, however large it is, read or copied. Method: gigabytes of the same megabytes
+// again and again, with records across the joints, and the resident memory of the process looked at on the way.
 
 import { describe, expect, it } from 'vitest';
 import { Op } from '../../packets/opcode.ts';
@@ -36,7 +36,10 @@ function parts(pcapng: boolean): { readonly header: Uint8Array; readonly records
   return { header, records: writer.take() };
 }
 
-/** Reads `totalBytes` in pieces that end anywhere; returns how many packets there were and how far the memory grew, in bytes. */
+/**
+ * Reads `totalBytes` in pieces that end anywhere; returns how many packets there were and how far the memory grew, in
+ * bytes.
+ */
 function readAll(pcapng: boolean, totalBytes: number, copy?: CaptureCopy): { packets: number; grownBytes: number } {
   const { header, records } = parts(pcapng);
   const reader = new CaptureReader(copy);

@@ -1,5 +1,6 @@
-// Goal: whatever a pcapng file tells beside bytes and times reaches the reader's user, in either byte order, and is bounded.
-// Method: a file with every block and option, assembled by hand, read in one piece and byte by byte; timestamps against BigInt arithmetic.
+// Goal: whatever a pcapng file tells beside bytes and times reaches the reader's user, in either byte order, and is
+// bounded. Method: a file with every block and option, assembled by hand, read in one piece and byte by byte;
+// timestamps against BigInt arithmetic.
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

@@ -1,5 +1,6 @@
-// Goal: everything that PcapngWriter can say of a file, its interfaces and its packets is understood by our own reader, by tshark and by
-// capinfos. Method: any such statements read back the same; one file with all of them before the stock tools.
+// Goal: everything that PcapngWriter can say of a file, its interfaces and its packets is understood by our own reader,
+// by tshark and by capinfos. Method: any such statements read back the same; one file with all of them before the stock
+// tools.
 
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,5 +1,5 @@
-// Goal: what stock tools make of a capture is read the same: every format that editcap converts to and this project reads, and what mergecap
-// makes of two. Method: frames of rdma_rxe through editcap and mergecap and back.
+// Goal: what stock tools make of a capture is read the same: every format that editcap converts to and this project
+// reads, and what mergecap makes of two. Method: frames of rdma_rxe through editcap and mergecap and back.
 
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

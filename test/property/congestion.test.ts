@@ -1,8 +1,9 @@
 /**
- * Goal: congestion control changes when packets leave and nothing else. Whatever marks, loses or mixes up packets, work ends as it does
- * without; no flow is faster than its controller says, no CNP follows another too soon, and everything comes to an end.
- * Method: random work of all services between devices of a simulated network, with random controllers, watched on the wire; each run is
- * compared with one of the same work on a network without faults and devices without congestion control. FC_RUNS sets the number of runs.
+ * Goal: congestion control changes when packets leave and nothing else. Whatever marks, loses or mixes up packets, work
+ * ends as it does without; no flow is faster than its controller says, no CNP follows another too soon, and everything
+ * comes to an end. Method: random work of all services between devices of a simulated network, with random controllers,
+ * watched on the wire; each run is compared with one of the same work on a network without faults and devices without
+ * congestion control. FC_RUNS sets the number of runs.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

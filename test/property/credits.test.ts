@@ -1,7 +1,7 @@
 /**
- * End-to-end credits with the smallest of receive queues. Goal: nothing is ever held up for good, everything arrives once and in
- * order, and on a good wire only the one packet beyond the limit is sent in vain. Method: two devices on a simulated wire; work,
- * queue sizes, faults and the laziness of the receiver drawn by fast-check.
+ * End-to-end credits with the smallest of receive queues. Goal: nothing is ever held up for good, everything arrives
+ * once and in order, and on a good wire only the one packet beyond the limit is sent in vain. Method: two devices on a
+ * simulated wire; work, queue sizes, faults and the laziness of the receiver drawn by fast-check.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

@@ -1,7 +1,8 @@
 /**
- * FLUSH and ATOMIC WRITE between two queue pairs joined by a bad wire. Goal: each is executed once, in its place: a FLUSH for persistence
- * finds in memory exactly what was written before it, an ATOMIC WRITE is not undone or done again by a repetition, and each completes with
- * its own answer. Method: the world and flat model of two-queue-pairs.test.ts, with little but WRITEs, FLUSHes and ATOMIC WRITEs.
+ * FLUSH and ATOMIC WRITE between two queue pairs joined by a bad wire. Goal: each is executed once, in its place: a
+ * FLUSH for persistence finds in memory exactly what was written before it, an ATOMIC WRITE is not undone or done again
+ * by a repetition, and each completes with its own answer. Method: the world and flat model of two-queue-pairs.test.ts,
+ * with little but WRITEs, FLUSHes and ATOMIC WRITEs.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

@@ -1,7 +1,8 @@
 /**
- * Memory windows against a naive oracle. Goal: whatever is bound, invalidated and freed, and whoever comes with whichever key, address,
- * length and operation: what is opened is what the oracle says, and no byte changes that it does not change. Method: random sequences of
- * work requests and packets on four queue pairs of two protection domains that share regions, windows and keys; PSNs cross the wrap.
+ * Memory windows against a naive oracle. Goal: whatever is bound, invalidated and freed, and whoever comes with
+ * whichever key, address, length and operation: what is opened is what the oracle says, and no byte changes that it
+ * does not change. Method: random sequences of work requests and packets on four queue pairs of two protection domains
+ * that share regions, windows and keys; PSNs cross the wrap.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -258,7 +259,10 @@ class World {
     this.#revive(qp);
   }
 
-  /** The bytes of the model that a key opens to a queue pair, or undefined: one condition after the other, as a reader would. */
+  /**
+   * The bytes of the model that a key opens to a queue pair, or undefined: one condition after the other, as a reader
+   * would.
+   */
   #open(key: number, qp: number, right: number, va: bigint, length: number): Uint8Array | undefined {
     for (const { key: its, binding } of this.#oracle) {
       if (its !== key || binding === undefined) continue;
@@ -297,7 +301,9 @@ class World {
     this.#revive(qp);
   }
 
-  /** One request and its answer; without an answer, a NAK for the key, or silence for an invalidation that is refused. */
+  /**
+   * One request and its answer; without an answer, a NAK for the key, or silence for an invalidation that is refused.
+   */
   #exchange(
     qp: number,
     request: (psn: number) => Packet,

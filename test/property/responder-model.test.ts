@@ -1,6 +1,7 @@
 /**
- * A responder against an oracle that shares no code with it. Goal: packet by packet the same replies, at the end the same
- * memory and the same receive completions. Method: random runs of requests, mostly right, wrong in every way now and then.
+ * A responder against an oracle that shares no code with it. Goal: packet by packet the same replies, at the end the
+ * same memory and the same receive completions. Method: random runs of requests, mostly right, wrong in every way now
+ * and then.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

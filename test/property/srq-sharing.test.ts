@@ -1,7 +1,8 @@
 /**
- * Queue pairs that share their receives. Goal: whatever the wire does and whoever dies, every buffer is used at most once, every
- * message of a reliable connection lies whole in exactly one buffer, in order, and one of an unreliable connection whole or not at
- * all (a wire that doubles packets doubles it); no buffer gets lost. Method: two devices on a simulated wire; connections, messages, faults and deaths drawn by fast-check.
+ * Queue pairs that share their receives. Goal: whatever the wire does and whoever dies, every buffer is used at most
+ * once, every message of a reliable connection lies whole in exactly one buffer, in order, and one of an unreliable
+ * connection whole or not at all (a wire that doubles packets doubles it); no buffer gets lost. Method: two devices on
+ * a simulated wire; connections, messages, faults and deaths drawn by fast-check.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

@@ -1,6 +1,6 @@
 /**
- * Two queue pairs joined by a bad wire. Goal: whatever the wire does, every request completes once and in order, memory is
- * what a flat model says, and everything comes to an end. Method: random work and faults, all drawn by fast-check; a
+ * Two queue pairs joined by a bad wire. Goal: whatever the wire does, every request completes once and in order, memory
+ * is what a flat model says, and everything comes to an end. Method: random work and faults, all drawn by fast-check; a
  * failure prints the scenario, which is the whole reproduction. FC_RUNS sets the number of runs of each property.
  */
 import fc from 'fast-check';

@@ -1,7 +1,7 @@
 /**
- * Goal: whatever a wire does to an unreliable connection, a message arrives whole or not at all, and one that lost nothing arrives.
- * Method: random SENDs and WRITEs with immediate, each with bytes of its own and its number as immediate data; a fate for each
- * packet, drawn by fast-check. FC_RUNS sets the number of runs of each property.
+ * Goal: whatever a wire does to an unreliable connection, a message arrives whole or not at all, and one that lost
+ * nothing arrives. Method: random SENDs and WRITEs with immediate, each with bytes of its own and its number as
+ * immediate data; a fate for each packet, drawn by fast-check. FC_RUNS sets the number of runs of each property.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

@@ -1,6 +1,7 @@
 /**
- * Goal: a datagram arrives as it was sent or not at all, once for each copy the wire made of it, and each that does not is counted.
- * Method: random datagrams to a queue pair with few and small receives; a fate for each, drawn by fast-check. FC_RUNS sets the runs.
+ * Goal: a datagram arrives as it was sent or not at all, once for each copy the wire made of it, and each that does not
+ * is counted. Method: random datagrams to a queue pair with few and small receives; a fate for each, drawn by
+ * fast-check. FC_RUNS sets the runs.
  */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';

@@ -1,4 +1,7 @@
-/** What tshark says of the RoCE packets in the capture of a bump, with PSNs counted as the account of the bump counts them. */
+/**
+ * What tshark says of the RoCE packets in the capture of a bump, with PSNs counted as the account of the bump counts
+ * them.
+ */
 import { Op, OpFlag, opcodeInfo } from '../../packets/opcode.ts';
 import { psnDiff } from '../../packets/psn.ts';
 import type { BumpAccount } from '../../tools/bump/account.ts';
@@ -34,7 +37,10 @@ export async function framesMatching(capture: string, filter: string): Promise<n
   return (await tsharkRows(capture, ['frame.number'], { filter })).map((row) => Number(first(row, 'frame.number')));
 }
 
-/** "WRITE Middle 2", "ACK 7", "NAK 0x60 2", "READ 3 +5120": opcode and relative PSN, for comparing whole conversations at a glance. */
+/**
+ * "WRITE Middle 2", "ACK 7", "NAK 0x60 2", "READ 3 +5120": opcode and relative PSN, for comparing whole conversations
+ * at a glance.
+ */
 export function brief({ opcode, psn, syndrome, dmaLength }: BumpPacket): string {
   if (opcode === Op.Acknowledge) {
     const name = syndrome === 0x1f ? 'ACK' : `NAK 0x${(syndrome ?? 0).toString(16)}`;

@@ -1,8 +1,11 @@
 /** Two devices of ours on unix sockets with a bump between them, all in this process, and a transfer through it. */
+
 import { join } from 'node:path';
 import { expect } from 'vitest';
+import { defined } from '../../packets/defined.ts';
 import type { NotifyOptions } from '../../src/faults/notifier.ts';
 import type { WireFaults, WireRule } from '../../src/faults/rule.ts';
+import type { Link } from '../../src/ground/link.ts';
 import {
   Access,
   type Connection,
@@ -15,8 +18,7 @@ import {
   WcStatus,
   WrOpcode,
 } from '../../src/index.ts';
-import type { Link } from '../../src/links/link.ts';
-import { QemuLink } from '../../src/links/qemu.ts';
+import { QemuLink } from '../../src/node/links/qemu.ts';
 import type { BumpAccount } from '../../tools/bump/account.ts';
 import { type RunningBump, runBump } from '../../tools/bump/run.ts';
 import type { CongestionOptions } from '../../transport/congestion/index.ts';
@@ -69,7 +71,7 @@ export async function openStation(
     openDevice({
       link: `qemu:${paths[id === 1 ? 0 : 1]},connect`,
       addresses: [`10.0.0.${id}/24`, `fd00::${id}/64`],
-      ...(congestion === undefined ? {} : { congestion }),
+      ...defined({ congestion }),
     });
   const opened = [await open(1), await open(2)] as const;
   const close = async (): Promise<BumpAccount> => {
@@ -104,7 +106,7 @@ export async function connect(
     return value.accept({ qp: right.qp });
   });
   const address = ipVersion === 4 ? '10.0.0.2' : 'fd00::2';
-  const tunables = { ackTimeout, ...(trafficClass === undefined ? {} : { trafficClass }) };
+  const tunables = { ackTimeout, ...defined({ trafficClass }) };
   const [active] = await Promise.all([a.cm.connect({ address, port: PORT, qp: left.qp, ...tunables }), accepting]);
   listener.close();
   return { qp: left.qp, cq: left.cq, local: left.mr, remote: right.mr, active };

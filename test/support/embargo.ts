@@ -1,4 +1,7 @@
-/** Phrases that must not be published, and where they occur. Owns how text is compared: a line break, a backslash or a capital hides nothing. */
+/**
+ * Phrases that must not be published, and where they occur. Owns how text is compared: a line break, a backslash or a
+ * capital hides nothing.
+ */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 

@@ -1,4 +1,7 @@
-/** In which order the files of tests begin. Without a memory of earlier runs vitest goes by their size, and what takes longest may be a file of two lines. */
+/**
+ * In which order the files of tests begin. Without a memory of earlier runs vitest goes by their size, and what takes
+ * longest may be a file of two lines.
+ */
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** Parts of the paths of the longest, the longest first: begun last, they would leave all but one processor idle. */

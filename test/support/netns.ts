@@ -5,8 +5,8 @@ import type { Netns } from '../../tools/netns.ts';
 const CLONE_NEWNET = 0x40_00_00_00;
 
 /**
- * Awaits `action` with the main thread of this process in the namespace: sockets it opens belong there for good, whoever uses
- * them later. Nothing else may open sockets meanwhile.
+ * Awaits `action` with the main thread of this process in the namespace: sockets it opens belong there for good,
+ * whoever uses them later. Nothing else may open sockets meanwhile.
  */
 export async function within<T>(netns: Netns, action: () => Promise<T>): Promise<T> {
   const { default: koffi } = await import('koffi');

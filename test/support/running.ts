@@ -15,7 +15,10 @@ export interface Running {
   interrupt(): void;
 }
 
-/** Starts a program of this project from its sources; `prefix` are words before it, such as those that enter a namespace. */
+/**
+ * Starts a program of this project from its sources; `prefix` are words before it, such as those that enter a
+ * namespace.
+ */
 export function startProgram(path: string, args: readonly string[], prefix: readonly string[] = []): Running {
   const [command = '', ...rest] = [...prefix, process.execPath, '--import', 'tsx', path, ...args];
   const child = spawn(command, rest, { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] });

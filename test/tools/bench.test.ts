@@ -1,6 +1,7 @@
 /**
- * Goal: every bench runs and reports in the shape that `--json` promises; ratios and goals are computed rightly. Nothing here looks at
- * how fast anything is. Method: the command in a process of its own with a thousandth of the work; the arithmetic by itself.
+ * Goal: every bench runs and reports in the shape that `--json` promises; ratios and goals are computed rightly.
+ * Nothing here looks at how fast anything is. Method: the command in a process of its own with a thousandth of the
+ * work; the arithmetic by itself.
  */
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';

@@ -1,6 +1,6 @@
 /**
- * Goal: the demo is the same for the same seed, its capture is what happened, and a wrong byte or a broken connection is not passed over.
- * Method: runs in virtual time; the command itself in a process of its own.
+ * Goal: the demo is the same for the same seed, its capture is what happened, and a wrong byte or a broken connection
+ * is not passed over. Method: runs in virtual time; the command itself in a process of its own.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,7 +12,7 @@ import { recovery } from '../../tools/demo/excerpt.ts';
 import { badLines, cleanLines, closingLines, isRight, openingLines, verdictLines } from '../../tools/demo/report.ts';
 import { type DemoRun, type Phase, runDemo } from '../../tools/demo/run.ts';
 import { DEFAULT_SETTINGS, type DemoSettings, messageSizes } from '../../tools/demo/settings.ts';
-import { Mark } from '../../tools/ladder/index.ts';
+import { StepMark } from '../../tools/ladder/index.ts';
 import { startRoce } from './roce/run-roce.ts';
 
 const SMALL: DemoSettings = { ...DEFAULT_SETTINGS, maxSize: 64 * 1024, loss: 0.03 };
@@ -105,11 +105,11 @@ describe('the report', () => {
   it('shows a lost packet, the NAK for it, and the go-back', async () => {
     const run = await runDemo({ ...SMALL, maxSize: 512 * 1024 });
     const { steps, hurt } = recovery(run, phaseOf(run, 'bad'));
-    expect((hurt?.marks ?? 0) & Mark.Lost).toBe(Mark.Lost);
+    expect((hurt?.marks ?? 0) & StepMark.Lost).toBe(StepMark.Lost);
     const at = [
       hurt === undefined ? -1 : steps.indexOf(hurt),
-      steps.findIndex((step) => step.marks === Mark.Nak && step.psn === hurt?.psn),
-      steps.findIndex((step) => (step.marks & Mark.Retransmit) !== 0 && step.psn === hurt?.psn),
+      steps.findIndex((step) => step.marks === StepMark.Nak && step.psn === hurt?.psn),
+      steps.findIndex((step) => (step.marks & StepMark.Retransmit) !== 0 && step.psn === hurt?.psn),
     ];
     expect(at[0]).toBeGreaterThanOrEqual(0);
     expect(at[1]).toBeGreaterThan(at[0] ?? 0);

@@ -1,4 +1,7 @@
-/** Goal: `roce dump --link` answers on its wire and prints what passes. Method: a second device in this process asks it for its address. */
+/**
+ * Goal: `roce dump --link` answers on its wire and prints what passes. Method: a second device in this process asks it
+ * for its address.
+ */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';

@@ -1,6 +1,7 @@
 /**
- * Goal: `roce dump` keeps what passes the filter and prints it in the form asked for, and what comes live is out in the turn in which it came.
- * Method: dumpFrames with captures and streams in memory; the command line itself is tried in dump.test.ts and dump-pipe.test.ts.
+ * Goal: `roce dump` keeps what passes the filter and prints it in the form asked for, and what comes live is out in the
+ * turn in which it came. Method: dumpFrames with captures and streams in memory; the command line itself is tried in
+ * dump.test.ts and dump-pipe.test.ts.
  */
 import { readFileSync } from 'node:fs';
 import { Writable } from 'node:stream';

@@ -1,7 +1,7 @@
 /**
- * Goal: the command line takes a filter as tcpdump does, and what it writes to a pipe is a capture that tshark follows while it grows. Method:
- * the command as a child process; its standard input is written to packet by packet, and the next packet only goes in when tshark has
- * printed the one before.
+ * Goal: the command line takes a filter as tcpdump does, and what it writes to a pipe is a capture that tshark follows
+ * while it grows. Method: the command as a child process; its standard input is written to packet by packet, and the
+ * next packet only goes in when tshark has printed the one before.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -42,7 +42,7 @@ describe('roce dump with a filter', () => {
   it('prints its language', () => {
     const { status, lines } = run('--filter-help');
     expect(status).toBe(0);
-    expect(lines).toContain('  ackreq                asks for an acknowledge');
+    expect(lines).toContain('  ackreq                requests an ACK (AckReq is set)');
   });
 });
 
@@ -50,7 +50,8 @@ describeWith('tshark', 'roce dump into a pipe', () => {
   it('lets tshark see each packet that passes before the next one is there', async () => {
     const node = [process.execPath, ...COMMAND, '-', 'rc', '-w', '-'].map((word) => `'${word}'`).join(' ');
     const tshark = 'tshark -l -n -i - -T fields -e infiniband.bth.psn -e frame.comment';
-    // A shell makes the pipe, as it does for users: what Node gives its children is a socket, which dumpcap does not read.
+    // A shell makes the pipe, as it does for users: what Node gives its children is a socket, which dumpcap does not
+    // read.
     const both = spawn('sh', ['-c', `${node} | ${tshark}`], { cwd: ROOT, stdio: ['pipe', 'pipe', 'ignore'] });
     const lines = createInterface({ input: both.stdout })[Symbol.asyncIterator]();
     const packets = [...readCapture(readFileSync(SAMPLE))]

@@ -1,5 +1,6 @@
-// Goal: `roce dump` prints what is in a file in three forms, copies it, fails with one line and exit code 2, and stops when nobody reads.
-// Method: dumpFrames with sources and streams in memory; the command as a child process, on the committed sample of rdma_rxe traffic.
+// Goal: `roce dump` prints what is in a file in three forms, copies it, fails with one line and exit code 2, and stops
+// when nobody reads. Method: dumpFrames with sources and streams in memory; the command as a child process, on the
+// committed sample of rdma_rxe traffic.
 
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,6 +1,6 @@
 /**
- * Goal: a ladder says what happened and nothing else. Method: steps by hand for the drawing; real frames, made by FrameWriter,
- * for the reader.
+ * Goal: a ladder says what happened and nothing else. Method: steps by hand for the drawing; real frames, made by
+ * FrameWriter, for the reader.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -15,7 +15,14 @@ import {
   writeBth,
   writeReth,
 } from '../../packets/index.ts';
-import { drawLadder, LadderReader, type LadderStep, LadderStream, Mark, markName } from '../../tools/ladder/index.ts';
+import {
+  drawLadder,
+  LadderReader,
+  type LadderStep,
+  LadderStream,
+  markName,
+  StepMark,
+} from '../../tools/ladder/index.ts';
 
 const LAYOUT = { left: 'A', right: 'B' };
 const step = (change: Partial<LadderStep> = {}): LadderStep => ({
@@ -24,7 +31,7 @@ const step = (change: Partial<LadderStep> = {}): LadderStep => ({
   label: 'SEND Only',
   psn: 7,
   detail: '64 B',
-  marks: Mark.None,
+  marks: StepMark.None,
   ...change,
 });
 
@@ -43,8 +50,8 @@ describe('drawLadder', () => {
   });
 
   it('lets a lost frame stop on its way', () => {
-    const lost = step({ marks: Mark.Lost });
-    const answer = step({ fromLeft: false, label: 'ACK', detail: '', marks: Mark.Retransmit | Mark.Lost });
+    const lost = step({ marks: StepMark.Lost });
+    const answer = step({ fromLeft: false, label: 'ACK', detail: '', marks: StepMark.Retransmit | StepMark.Lost });
     expect(drawLadder([lost, answer], { ...LAYOUT, width: 80 }).slice(1)).toEqual([
       '     0.000  │── SEND Only  psn 7  64 B ─────── ✗       │  LOST',
       '     0.000  │            ✗ ────────────── ACK  psn 7 ──│  RETRANSMIT LOST',
@@ -60,14 +67,19 @@ describe('drawLadder', () => {
   });
 
   it('draws a run of three in full, and never across a difference in marks', () => {
-    const steps = [0, 1, 2, 3, 4, 5].map((psn) => step({ psn, marks: psn < 3 ? Mark.None : Mark.Retransmit }));
+    const steps = [0, 1, 2, 3, 4, 5].map((psn) => step({ psn, marks: psn < 3 ? StepMark.None : StepMark.Retransmit }));
     expect(drawLadder(steps, LAYOUT)).toHaveLength(7);
   });
 
   it('adds colour and no width', () => {
-    const steps = [Mark.Lost, Mark.Corrupt, Mark.Nak, Mark.Retransmit, Mark.Late, Mark.None].map((marks) =>
-      step({ marks }),
-    );
+    const steps = [
+      StepMark.Lost,
+      StepMark.Corrupt,
+      StepMark.Nak,
+      StepMark.Retransmit,
+      StepMark.Late,
+      StepMark.None,
+    ].map((marks) => step({ marks }));
     const plain = drawLadder(steps, LAYOUT);
     const colored = drawLadder(steps, { ...LAYOUT, color: true });
     // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what a colour is.
@@ -83,7 +95,12 @@ describe('drawLadder', () => {
       psn: fc.option(fc.nat(0xff_ff_ff), { nil: undefined }),
       detail: fc.stringMatching(/^[a-z0-9 ]{0,30}$/),
       // Two marks at most: that is what the margin is made for.
-      marks: fc.constantFrom(0, Mark.Lost, Mark.Retransmit | Mark.Lost, Mark.Retransmit | Mark.Corrupt),
+      marks: fc.constantFrom(
+        0,
+        StepMark.Lost,
+        StepMark.Retransmit | StepMark.Lost,
+        StepMark.Retransmit | StepMark.Corrupt,
+      ),
     });
     fc.assert(
       fc.property(fc.array(anyStep, { maxLength: 20 }), fc.integer({ min: 80, max: 140 }), (steps, width) => {
@@ -98,9 +115,9 @@ describe('drawLadder', () => {
 
 describe('markName', () => {
   it('names every mark', () => {
-    expect(markName(Mark.None)).toBe('');
-    expect(markName(Mark.Retransmit | Mark.Lost)).toBe('RETRANSMIT LOST');
-    expect(Object.values(Mark).filter((mark) => mark !== 0 && markName(mark) === '')).toEqual([]);
+    expect(markName(StepMark.None)).toBe('');
+    expect(markName(StepMark.Retransmit | StepMark.Lost)).toBe('RETRANSMIT LOST');
+    expect(Object.values(StepMark).filter((mark) => mark !== 0 && markName(mark) === '')).toEqual([]);
   });
 });
 
@@ -162,14 +179,14 @@ describe('LadderReader', () => {
       label: 'ACK',
       psn: 3,
       detail: '',
-      marks: Mark.None,
+      marks: StepMark.None,
     });
   });
 
   it('marks what is sent again, and not what is new after it', () => {
     const wire = new Wire();
     const marks = [5, 6, 7, 6, 7, 8].map((psn) => wire.send(true, Op.WriteMiddle, 0x20, psn, 4).marks);
-    expect(marks).toEqual([0, 0, 0, Mark.Retransmit, Mark.Retransmit, 0]);
+    expect(marks).toEqual([0, 0, 0, StepMark.Retransmit, StepMark.Retransmit, 0]);
   });
 
   it('marks NAKs and says which', () => {
@@ -178,14 +195,17 @@ describe('LadderReader', () => {
     expect(wire.ack(false, 0x10, 6, Syndrome.NakSequence)).toMatchObject({
       label: 'NAK PSN sequence error',
       psn: 1,
-      marks: Mark.Nak,
+      marks: StepMark.Nak,
     });
-    expect(wire.ack(false, 0x10, 6, Syndrome.RnrNak | 12)).toMatchObject({ label: 'RNR NAK 0.64 ms', marks: Mark.Nak });
+    expect(wire.ack(false, 0x10, 6, Syndrome.RnrNak | 12)).toMatchObject({
+      label: 'RNR NAK 0.64 ms',
+      marks: StepMark.Nak,
+    });
   });
 
   it('marks READ responses that come again, and the request for the rest', () => {
     const wire = new Wire();
-    expect(wire.readRequest(true, 0x20, 10, 4096)).toMatchObject({ label: 'READ Request', detail: 'asks for 4096 B' });
+    expect(wire.readRequest(true, 0x20, 10, 4096)).toMatchObject({ label: 'READ Request', detail: 'requests 4096 B' });
     const first = wire.send(false, Op.ReadResponseFirst, 0x10, 10, 4);
     const missed = wire.send(false, Op.ReadResponseMiddle, 0x10, 11, 4);
     const beyond = wire.send(false, Op.ReadResponseMiddle, 0x10, 12, 4);
@@ -196,8 +216,8 @@ describe('LadderReader', () => {
       0,
       0,
       0,
-      Mark.Retransmit,
-      Mark.Retransmit,
+      StepMark.Retransmit,
+      StepMark.Retransmit,
       0,
     ]);
     expect([first, missed, beyond, again, repeated, next].map(({ psn }) => psn)).toEqual([0, 1, 2, 1, 1, 4]);
@@ -217,7 +237,7 @@ describe('LadderReader', () => {
   it('passes on what the wire did', () => {
     const wire = new Wire();
     const { bytes, starts, lengths } = new FrameWriter(1, 64);
-    expect(wire.read(true, bytes, starts[0], lengths[0], Mark.Lost).marks).toBe(Mark.Lost);
+    expect(wire.read(true, bytes, starts[0], lengths[0], StepMark.Lost).marks).toBe(StepMark.Lost);
   });
 
   it('takes any bytes', () => {

@@ -1,17 +1,17 @@
 /**
- * Goal: the bench of the links runs every link that this machine has between two processes, and reports in the shape that `--json` promises;
- * goals and the rule for flat memory are computed rightly. Nothing here looks at how fast anything is.
- * Method: the command in a process of its own with hardly any work; the arithmetic by itself.
+ * Goal: the bench of the links runs every link that this machine has between two processes, and reports in the shape
+ * that `--json` promises; goals and the rule for flat memory are computed rightly. Nothing here looks at how fast
+ * anything is. Method: the command in a process of its own with hardly any work; the arithmetic by itself.
  */
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
-import { LINK_KINDS } from '../../src/links/index.ts';
+import { LINK_KINDS } from '../../src/node/links/index.ts';
 import { CONTESTANTS, chosen } from '../../tools/bench/links/contestants.ts';
 import { flatness } from '../../tools/bench/links/flatness.ts';
 import { goalRows } from '../../tools/bench/links/goals.ts';
 import type { Figures } from '../../tools/bench/links/protocol.ts';
-import type { Result } from '../../tools/bench/links/rounds.ts';
+import type { ContestantResult } from '../../tools/bench/links/rounds.ts';
 import { Interval, Samples } from '../../tools/bench/links/samples.ts';
 import { describeWith } from '../support/need.ts';
 
@@ -133,7 +133,7 @@ it('contestants are chosen by name, on one medium or all', () => {
   expect(chosen(['udp6', 'x']).unknown).toBe('x');
 });
 
-function result(name: string, medium: string, rounds: readonly Figures[], lost = 0): Result {
+function result(name: string, medium: string, rounds: readonly Figures[], lost = 0): ContestantResult {
   const contestant = CONTESTANTS.find((one) => one.name === name && one.medium === medium);
   if (contestant === undefined) throw new Error(`${name} takes part on ${medium}`);
   return { contestant, rounds, loads: [], losses: { sent: 1000, lost, sentAgain: 0 } };

@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import { Medium } from '../../packets/frame.ts';
-import { LINK_KINDS, type LinkEcn, type LinkKind, openLink } from '../../src/links/index.ts';
+import { LINK_KINDS, type LinkEcn, type LinkKind, openLink } from '../../src/node/links/index.ts';
 import { readInterfaces } from '../../tools/links/interfaces.ts';
 import { describeSurvey } from '../../tools/links/report.ts';
 import { surveyLinks } from '../../tools/links/survey.ts';

@@ -1,5 +1,5 @@
-// Goal: the tshark helper gives rows, objects and field names as they are, and tshark's own words when it fails; and tshark opens what our
-// writers write. Method: the committed sample and files written here.
+// Goal: the tshark helper gives rows, objects and field names as they are, and tshark's own words when it fails; and
+// tshark opens what our writers write. Method: the committed sample and files written here.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,7 @@
-/** Goal: the credit codes are those of ref:conformance#C.4, and the limit moves as acknowledges say. Method: the whole table, and a model. */
+/**
+ * Goal: the credit codes are those of ref:conformance#C.4, and the limit moves as acknowledges say. Method: the whole
+ * table, and a model.
+ */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CreditLimit, creditCode, creditsOf, NO_CREDITS } from '../../transport/credits.ts';
@@ -30,7 +33,7 @@ describe('the limit of a requester', () => {
     expect(limit.lsn).toBe(2);
     expect(limit.granted(1, 0)).toBe(false);
     expect(limit.lsn).toBe(2);
-    limit.passed();
+    limit.sentWithoutReceive();
     expect(limit.lsn).toBe(3);
     expect(limit.granted(3, creditCode(4))).toBe(true);
     expect(limit.lsn).toBe(7);

@@ -1,7 +1,7 @@
 /**
  * Goal: end-to-end credits are given and heeded between those who agreed on them, and never hold anything up for ever.
- * Method: scripted peers; the tester gives credits to a requester of ours, or reads those that a responder of ours gives.
- * ref:conformance#ACK-10 to ACK-13, RNR-05.
+ * Method: scripted peers; the tester gives credits to a requester of ours, or reads those that a responder of ours
+ * gives. ref:conformance#ACK-10 to ACK-13, RNR-05.
  */
 import { describe, expect, it } from 'vitest';
 import { creditCode } from '../../transport/credits.ts';

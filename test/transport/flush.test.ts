@@ -1,6 +1,7 @@
 /**
- * FLUSH and ATOMIC WRITE, both roles. Goal: each is executed once and answered by an empty READ response; what a queue pair, a region or
- * the request itself does not allow is refused in the way ref:conformance#MPE says. Method: scripts, PSNs across the wrap.
+ * FLUSH and ATOMIC WRITE, both roles. Goal: each is executed once and answered by an empty READ response; what a queue
+ * pair, a region or the request itself does not allow is refused in the way ref:conformance#MPE says. Method: scripts,
+ * PSNs across the wrap.
  */
 import { describe, expect, it } from 'vitest';
 import type { RoceError } from '../../packets/errors.ts';

@@ -1,4 +1,7 @@
-/** The attack that takes 2^24 packets (ref:hostile#SEC-04). Method: one parsed frame, its PSN counted up all the way round. */
+/**
+ * The attack that takes 2^24 packets (ref:hostile#SEC-04). Method: one parsed frame, its PSN counted up all the way
+ * round.
+ */
 import { expect, it } from 'vitest';
 import { PSN_MASK } from '../../packets/psn.ts';
 import { writeOnly } from './support/packets.ts';

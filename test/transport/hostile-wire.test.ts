@@ -1,6 +1,6 @@
 /**
- * Bits flipped on the wire: with the ICRC as it was, and with the ICRC made right again (ref:hostile#SEC-19, ref:hostile#SEC-20).
- * Method: every bit of a frame, each on a fresh queue pair; every opcode at every short length.
+ * Bits flipped on the wire: with the ICRC as it was, and with the ICRC made right again (ref:hostile#SEC-19,
+ * ref:hostile#SEC-20). Method: every bit of a frame, each on a fresh queue pair; every opcode at every short length.
  */
 import { describe, expect, it } from 'vitest';
 import { ipv4HeaderChecksum } from '../../packets/checksum.ts';
@@ -28,8 +28,9 @@ function target() {
 }
 
 /**
- * What became of the forged frame, in one letter: E executed as sent, e executed elsewhere or with other words around it,
- * d taken for a duplicate, s sequence NAK, i NAK 0x61, a NAK 0x62, r RNR NAK, - stopped before the queue pair, . dropped by it.
+ * What became of the forged frame, in one letter: E executed as sent, e executed elsewhere or with other words around
+ * it, d taken for a duplicate, s sequence NAK, i NAK 0x61, a NAK 0x62, r RNR NAK, - stopped before the queue pair, .
+ * dropped by it.
  */
 function letter(flip: (view: DataView) => void): string {
   const { peer, mr, bytes, before } = target();

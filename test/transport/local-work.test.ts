@@ -1,6 +1,7 @@
 /**
- * LOCAL INV, BIND MW and REG MR as work requests: when they are executed, how they complete, what fails them. Goal: they take no PSN, are
- * executed once whatever the wire does, and complete in order. Method: scripts. What a bound window opens is memory-windows.test.ts.
+ * LOCAL INV, BIND MW and REG MR as work requests: when they are executed, how they complete, what fails them. Goal:
+ * they take no PSN, are executed once whatever the wire does, and complete in order. Method: scripts. What a bound
+ * window opens is memory-windows.test.ts.
  */
 import { describe, expect, it } from 'vitest';
 import type { RoceError } from '../../packets/errors.ts';

@@ -1,4 +1,7 @@
-/** Regions and keys: bounds in 64 bits, unpredictable and never lightly reused keys. Method: direct calls, and a bigint oracle. */
+/**
+ * Regions and keys: bounds in 64 bits, unpredictable and never lightly reused keys. Method: direct calls, and a bigint
+ * oracle.
+ */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { RoceError } from '../../packets/errors.ts';

@@ -1,7 +1,7 @@
 /**
- * Goal: a connection with two ways to its peer changes ways when the first fails, when the peer has changed and when it is told to,
- * and never for anything else. Method: the scripted peer, which has two addresses; every frame of the subject is checked for the
- * address and the MigReq bit that its state asks for.
+ * Goal: a connection with two ways to its peer changes ways when the first fails, when the peer has changed and when it
+ * is told to, and never for anything else. Method: the scripted peer, which has two addresses; every frame of the
+ * subject is checked for the address and the MigReq bit that its state asks for.
  */
 import { describe, expect, it } from 'vitest';
 import { IpAddress } from '../../packets/address.ts';

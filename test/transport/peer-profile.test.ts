@@ -7,7 +7,7 @@ import type { Frame } from '../../packets/frame.ts';
 import { Op } from '../../packets/opcode.ts';
 import { FlushLevel, FlushType, PEER_PROFILES, WcStatus, WrOpcode } from '../../src/index.ts';
 import { peerProfile } from '../../transport/index.ts';
-import { connect } from '../src/support.ts';
+import { connect } from '../device/support.ts';
 
 const NAMES = PEER_PROFILES.map(({ name }) => name);
 

@@ -1,7 +1,8 @@
 /**
- * Goal: a connection outlives every number it counts with: after more than 2^24 messages PSN, MSN, the numbers of messages and the
- * credits have all wrapped, and every message has still arrived once, in order. Method: two queue pairs joined back to back, frames
- * handed over in memory; SENDs that take receives, with credits, so that all counters move with every packet.
+ * Goal: a connection outlives every number it counts with: after more than 2^24 messages PSN, MSN, the numbers of
+ * messages and the credits have all wrapped, and every message has still arrived once, in order. Method: two queue
+ * pairs joined back to back, frames handed over in memory; SENDs that take receives, with credits, so that all counters
+ * move with every packet.
  */
 import { expect, it } from 'vitest';
 import { IpAddress } from '../../packets/address.ts';

@@ -1,10 +1,12 @@
 /**
- * Goal: every type of queue pair demands and allows, at each move, what ibv_modify_qp(3) says. Method: the whole table printed,
- * once for each type; then each type led to RTS with every attribute left out and every foreign one added in turn.
+ * Goal: every type of queue pair demands and allows, at each move, what ibv_modify_qp(3) says. Method: the whole table
+ * printed, once for each type; then each type led to RTS with every attribute left out and every foreign one added in
+ * turn.
  */
 import { describe, expect, it } from 'vitest';
 import { RoceError } from '../../packets/errors.ts';
-import { checkAttributes, type QpAttributes } from '../../transport/qp-attributes.ts';
+import { checkAttributes } from '../../transport/attribute-checks.ts';
+import type { QpAttributes } from '../../transport/qp-attributes.ts';
 import { MASKS, maskOf } from '../../transport/qp-masks.ts';
 import { canModify, QP_STATE_NAMES, QpState } from '../../transport/qp-state.ts';
 import { QpType } from '../../transport/qp-type.ts';

@@ -7,6 +7,7 @@ import { InvariantError, RoceError } from '../../packets/errors.ts';
 import { RNR_TIMER_NS } from '../../packets/rnr-timer.ts';
 import { AddressHandle } from '../../transport/address-handle.ts';
 import { CompletionQueue, Notification } from '../../transport/completion-queue.ts';
+import { TransportPools } from '../../transport/pools.ts';
 import { Pool, Ring } from '../../transport/ring.ts';
 import { MAX_MESSAGE_BYTES, SendQueue } from '../../transport/send-queue.ts';
 import { ackTimeoutNs } from '../../transport/timers.ts';
@@ -26,7 +27,7 @@ function codeOf(call: () => void): string {
 
 describe('a request that is finished', () => {
   it('keeps neither memory nor an address handle alive', () => {
-    const queue = new SendQueue(4, { maxSge: 1, maxInlineData: 0 });
+    const queue = new SendQueue(4, { maxSge: 1, maxInlineData: 0 }, new TransportPools().sends);
     const { pd } = new Peer();
     const ah = new AddressHandle(pd, undefined);
     queue.post({ wrId: 1, opcode: WrOpcode.Send, ah });

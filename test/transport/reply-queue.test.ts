@@ -1,5 +1,8 @@
-/** Goal: a responder never sends a READ response that an earlier repetition brings anyway. Method: the queue by itself. */
+/**
+ * Goal: a responder never sends a READ response that an earlier repetition brings anyway. Method: the queue by itself.
+ */
 import { describe, expect, it } from 'vitest';
+import { TransportPools } from '../../transport/pools.ts';
 import { ReplyKind, ReplyQueue } from '../../transport/reply-queue.ts';
 
 const ranges = (queue: ReplyQueue): number[][] => {
@@ -13,7 +16,7 @@ const ranges = (queue: ReplyQueue): number[][] => {
 
 describe('ReplyQueue', () => {
   it('RSP-PSN-13 forgets repeated answers that a repetition from an earlier PSN covers', () => {
-    const queue = new ReplyQueue();
+    const queue = new ReplyQueue(new TransportPools().replies);
     queue.answer(ReplyKind.Read, 30, 99, 1, true);
     queue.answer(ReplyKind.Read, 20, 99, 1, true);
     queue.answer(ReplyKind.Read, 10, 99, 1, true);
@@ -23,7 +26,7 @@ describe('ReplyQueue', () => {
   });
 
   it('keeps the answers of later requests, and their count', () => {
-    const queue = new ReplyQueue();
+    const queue = new ReplyQueue(new TransportPools().replies);
     queue.answer(ReplyKind.Read, 100, 149, 2, false);
     queue.answer(ReplyKind.Atomic, 150, 150, 3, false);
     queue.answer(ReplyKind.Read, 20, 99, 1, true);
@@ -38,7 +41,7 @@ describe('ReplyQueue', () => {
   });
 
   it('keeps replies in the order of their PSNs, whatever is repeated', () => {
-    const queue = new ReplyQueue();
+    const queue = new ReplyQueue(new TransportPools().replies);
     queue.answer(ReplyKind.Read, 10, 19, 1, false);
     queue.acknowledge(25, 0x1f, 2);
     queue.answer(ReplyKind.Atomic, 5, 5, 2, true);
@@ -50,21 +53,21 @@ describe('ReplyQueue', () => {
   });
 
   it('an acknowledge that a waiting NAK implies is not queued', () => {
-    const queue = new ReplyQueue();
+    const queue = new ReplyQueue(new TransportPools().replies);
     queue.refuse(8, 0x60, 1);
     queue.acknowledge(7, 0x1f, 1);
     expect(ranges(queue)).toEqual([[ReplyKind.Nak, 8, 8]]);
   });
 
   it('a repeated atomic is answered though an acknowledge of its PSN waits', () => {
-    const queue = new ReplyQueue();
+    const queue = new ReplyQueue(new TransportPools().replies);
     queue.acknowledge(5, 0x1f, 1);
     queue.answer(ReplyKind.Atomic, 5, 5, 1, true);
     expect(ranges(queue).map(([kind]) => kind)).toEqual([ReplyKind.Atomic, ReplyKind.Ack]);
   });
 
   it('an older acknowledge does not replace a newer one', () => {
-    const queue = new ReplyQueue();
+    const queue = new ReplyQueue(new TransportPools().replies);
     queue.acknowledge(9, 0x1f, 3);
     queue.acknowledge(7, 0x1f, 2);
     expect(queue.first).toMatchObject({ psn: 9, msn: 3 });
@@ -72,7 +75,7 @@ describe('ReplyQueue', () => {
   });
 
   it('a queue that is never empty keeps its order and its length', () => {
-    const queue = new ReplyQueue();
+    const queue = new ReplyQueue(new TransportPools().replies);
     queue.answer(ReplyKind.Atomic, 0, 0, 0, false);
     for (let psn = 1; psn < 100_000; psn++) {
       queue.answer(ReplyKind.Atomic, psn, psn, 0, false);
@@ -84,7 +87,7 @@ describe('ReplyQueue', () => {
   });
 
   it('clearing gives every reply back', () => {
-    const queue = new ReplyQueue();
+    const queue = new ReplyQueue(new TransportPools().replies);
     for (let psn = 0; psn < 10; psn++) queue.answer(ReplyKind.Read, psn, psn, 0, psn % 2 === 0);
     queue.clear();
     expect([queue.length, queue.answers, queue.repeats, queue.first]).toEqual([0, 0, 0, undefined]);
@@ -92,7 +95,7 @@ describe('ReplyQueue', () => {
 
   it('cutting at the oldest READ keeps what comes before it and gives the rest back', () => {
     for (const spent of [0, 1, 70]) {
-      const queue = new ReplyQueue();
+      const queue = new ReplyQueue(new TransportPools().replies);
       for (let psn = 0; psn < spent; psn++) queue.answer(ReplyKind.Atomic, psn, psn, 0, false);
       queue.answer(ReplyKind.Atomic, 100, 100, 0, false);
       queue.acknowledge(101, 0x1f, 0);
@@ -100,12 +103,12 @@ describe('ReplyQueue', () => {
       queue.answer(ReplyKind.Atomic, 111, 111, 0, false);
       queue.acknowledge(112, 0x1f, 0);
       for (let n = 0; n < spent; n++) queue.shift();
-      queue.cutAtRead();
+      queue.dropFromFirstRead();
       expect([queue.answers, queue.length]).toEqual([1, 2]);
       expect(ranges(queue).map(([, psn]) => psn)).toEqual([100, 101]);
-      queue.cutAtRead();
+      queue.dropFromFirstRead();
       queue.answer(ReplyKind.Read, 120, 120, 0, false);
-      queue.cutAtRead();
+      queue.dropFromFirstRead();
       expect([queue.answers, queue.length, queue.first]).toEqual([0, 0, undefined]);
     }
   });

@@ -1,6 +1,7 @@
 /**
  * Acknowledgements: when they are sent, which PSN and MSN they carry, and that they never pile up.
- * Method: scripts against one queue pair; the harness checks P_Key, QPN, FECN, BECN and pad of every frame (ACK-20, LEN-14).
+ * Method: scripts against one queue pair; the harness checks P_Key, QPN, FECN, BECN and pad of every frame (ACK-20,
+ * LEN-14).
  */
 import { describe, expect, it } from 'vitest';
 import { Op } from '../../packets/opcode.ts';

@@ -1,6 +1,6 @@
 /**
- * Lengths the responder demands of requests: payload against PMTU, against the DMA length, against the receive buffer; pad.
- * Method: one violation per fresh queue pair, next to the legal neighbour.
+ * Lengths the responder demands of requests: payload against PMTU, against the DMA length, against the receive buffer;
+ * pad. Method: one violation per fresh queue pair, next to the legal neighbour.
  */
 import { describe, expect, it } from 'vitest';
 import { FrameStatus } from '../../packets/frame.ts';

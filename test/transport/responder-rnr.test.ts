@@ -1,6 +1,6 @@
 /**
- * Receiver not ready, responder side: who is refused for want of a receive, with which timer, and that nothing else changes.
- * Method: scripts against one queue pair without receives.
+ * Receiver not ready, responder side: who is refused for want of a receive, with which timer, and that nothing else
+ * changes. Method: scripts against one queue pair without receives.
  */
 import { describe, expect, it } from 'vitest';
 import { Op } from '../../packets/opcode.ts';

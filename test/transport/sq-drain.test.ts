@@ -1,6 +1,7 @@
 /**
- * Goal: a queue pair in SQD finishes what is under way, says once that it has if it is to, and takes new attributes meanwhile.
- * Method: scripted peers; what SQD refuses is followed by what it must still do. ref:conformance#QPS-06; ibv_modify_qp(3).
+ * Goal: a queue pair in SQD finishes what is under way, says once that it has if it is to, and takes new attributes
+ * meanwhile. Method: scripted peers; what SQD refuses is followed by what it must still do. ref:conformance#QPS-06;
+ * ibv_modify_qp(3).
  */
 import { describe, expect, it } from 'vitest';
 import { RoceError } from '../../packets/errors.ts';

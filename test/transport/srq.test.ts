@@ -1,7 +1,7 @@
 /**
- * Goal: a shared receive queue gives each buffer to one message of one queue pair, says once when it runs low, and outlives the
- * queue pairs that take from it. Method: scripted peers whose subjects take from the same queue. ref:conformance#RNR-07, QPS-19,
- * ACK-10; ibv_modify_srq(3).
+ * Goal: a shared receive queue gives each buffer to one message of one queue pair, says once when it runs low, and
+ * outlives the queue pairs that take from it. Method: scripted peers whose subjects take from the same queue.
+ * ref:conformance#RNR-07, QPS-19, ACK-10; ibv_modify_srq(3).
  */
 import { describe, expect, it } from 'vitest';
 import { RoceError } from '../../packets/errors.ts';

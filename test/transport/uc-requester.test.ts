@@ -1,6 +1,6 @@
 /**
- * Goal: what an unreliable connection sends, and when its work completes. Method: the scripted peer, with first PSNs two before
- * the wrap; exact packets, exact completions.
+ * Goal: what an unreliable connection sends, and when its work completes. Method: the scripted peer, with first PSNs
+ * two before the wrap; exact packets, exact completions.
  */
 import { describe, expect, it } from 'vitest';
 import { RoceError } from '../../packets/errors.ts';

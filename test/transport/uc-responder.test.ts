@@ -1,6 +1,6 @@
 /**
- * Goal: an unreliable connection takes a message whole or not at all, and says nothing. Method: the scripted peer; every rule of
- * ref:conformance#UC, with what is lost, repeated and wrong; first PSNs two before the wrap.
+ * Goal: an unreliable connection takes a message whole or not at all, and says nothing. Method: the scripted peer;
+ * every rule of ref:conformance#UC, with what is lost, repeated and wrong; first PSNs two before the wrap.
  */
 import { describe, expect, it } from 'vitest';
 import { Access } from '../../transport/memory.ts';

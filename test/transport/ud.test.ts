@@ -1,6 +1,6 @@
 /**
- * Goal: what a UD queue pair sends and takes, and that everything else vanishes with a counter and costs nothing. Method: the
- * scripted peer, first PSNs two before the wrap; ref:conformance#UD rows.
+ * Goal: what a UD queue pair sends and takes, and that everything else vanishes with a counter and costs nothing.
+ * Method: the scripted peer, first PSNs two before the wrap; ref:conformance#UD rows.
  */
 import { describe, expect, it } from 'vitest';
 import { GRH_BYTES } from '../../packets/grh.ts';

@@ -1,6 +1,7 @@
 /**
- * Goal: XRC carries what RC carries, each request to the shared receive queue it names, with that queue's keys and completions.
- * Method: a scripted initiator before a target of ours, a scripted target before an initiator of ours. No rdma_rxe has XRC.
+ * Goal: XRC carries what RC carries, each request to the shared receive queue it names, with that queue's keys and
+ * completions. Method: a scripted initiator before a target of ours, a scripted target before an initiator of ours. No
+ * rdma_rxe has XRC.
  */
 import { describe, expect, it } from 'vitest';
 import { RoceError } from '../../packets/errors.ts';

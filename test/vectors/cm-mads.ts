@@ -1,9 +1,9 @@
 /**
  * Every distinct connection management MAD of the two captures of real rdma_rxe hosts.
  *
- * `mad` is the 256 bytes as hex, zeros at the end left out; `tshark` is what Wireshark 4.0.17 prints for it: field=value, the leading
- * "infiniband." left out. Wireshark does not dissect the inside of SIDR_REQ and SIDR_REP, and reads flow label and packet rate of a
- * REQ's path from wrong bytes (packets/cm/path.ts).
+ * `mad` is the 256 bytes as hex, zeros at the end left out; `tshark` is what Wireshark 4.0.17 prints for it:
+ * field=value, the leading "infiniband." left out. Wireshark does not dissect the inside of SIDR_REQ and SIDR_REP, and
+ * reads flow label and packet rate of a REQ's path from wrong bytes (packets/cm/path.ts).
  */
 export interface CmVector {
   readonly capture: string;

@@ -1,9 +1,10 @@
 /**
- * Cuts `rxe-sample.pcap` out of the captures of rdma_rxe and writes what tshark says of it beside it, one JSON object a frame
- * (the committed one by tshark 4.0.17).
+ * Cuts `rxe-sample.pcap` out of the captures of rdma_rxe and writes what tshark says of it beside it, one JSON object a
+ * frame (the committed one by tshark 4.0.17).
  *
- * For each capture: the shortest frame of each opcode (of QP 1: of each management attribute), the first ARP request and reply, the
- * first neighbour solicitation and the first TCP segment. Records are copied byte for byte, time stamps included.
+ * For each capture: the shortest frame of each opcode (of QP 1: of each management attribute), the first ARP request
+ * and reply, the first neighbour solicitation and the first TCP segment. Records are copied byte for byte, time stamps
+ * included.
  */
 
 import { readFileSync, writeFileSync } from 'node:fs';

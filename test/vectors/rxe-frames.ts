@@ -1,9 +1,10 @@
 /**
  * One real rdma_rxe frame for each opcode in the captures, and what tshark 4.0.17 says of it.
  *
- * Origin: `captures/rxe-6.1.pcap` (kernel 6.1.192; which programs ran is in the README beside the capture), whole Ethernet frames, the
- * shortest one of each opcode. `number` is the frame's number in that file. The values beside the bytes are tshark's, not ours.
- * In every frame of that capture MigReq and pad count are 0, the P_Key is 0xff_ff, and IP is version 4.
+ * Origin: `captures/rxe-6.1.pcap` (kernel 6.1.192; which programs ran is in the README beside the capture), whole
+ * Ethernet frames, the shortest one of each opcode. `number` is the frame's number in that file. The values beside the
+ * bytes are tshark's, not ours. In every frame of that capture MigReq and pad count are 0, the P_Key is 0xff_ff, and IP
+ * is version 4.
  */
 
 export interface RxeFrame {

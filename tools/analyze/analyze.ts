@@ -1,12 +1,11 @@
 /**
- * Runs a capture through the analyzer: whatever is whole is analyzed, and what is wrong with the file is kept for later.
+ * Runs a capture through the analyzer. Everything up to a defect of the file is analyzed, and the defect is kept for
+ * the report.
  *
- * Never opens anything.
+ * Never opens a file.
  */
-import { RoceError } from '../../packets/errors.ts';
-import { Analyzer, type AnalyzerOptions } from '../../pcap/analysis/analyzer.ts';
-import type { Analysis } from '../../pcap/analysis/types.ts';
-import { CaptureReader } from '../../pcap/reader.ts';
+import { RoceError } from 'rocev2/packets';
+import { type Analysis, Analyzer, type AnalyzerOptions, CaptureReader } from 'rocev2/pcap';
 import { withDrops } from './drops.ts';
 
 /** What came of it. */
@@ -19,8 +18,8 @@ export interface Analyzed {
 }
 
 /**
- * Analyzes what `chunks` hold, up to the place where they are no capture any more or cannot be read. A chunk is not looked at any more when
- * the third behind it is asked for.
+ * Analyzes `chunks` up to the place where they are no capture any more or cannot be read. A chunk is no longer used
+ * when the third one after it is requested.
  */
 export async function analyzeChunks(
   chunks: AsyncIterable<Uint8Array>,
@@ -43,7 +42,7 @@ export async function analyzeChunks(
   return { analysis, interfaces: reader.interfaces.map(({ name }) => name), damage };
 }
 
-/** What an analysis says about these conversations only. */
+/** The part of an analysis about these conversations. */
 export function narrowed(analysis: Analysis, conversations: readonly number[]): Analysis {
   return {
     ...analysis,

@@ -4,9 +4,7 @@
  * Owns the words of the comments. The file is read a second time, and all else in it stays as it was (`CaptureCopy`).
  */
 import type { Writable } from 'node:stream';
-import type { Analysis, TransportEvent } from '../../pcap/analysis/types.ts';
-import { CaptureCopy } from '../../pcap/capture-copy.ts';
-import { CaptureReader } from '../../pcap/reader.ts';
+import { type Analysis, CaptureCopy, CaptureReader, type TransportEvent } from 'rocev2/pcap';
 import { Output } from '../dump/output.ts';
 import { eventWords } from './event-text.ts';
 
@@ -25,7 +23,11 @@ export function packetComments({ findings, events }: Analysis): Map<number, stri
   return comments;
 }
 
-/** Copies the capture in `chunks` to `out`. @throws RoceError ERR_ROCE_CAPTURE where it is damaged, after what was whole has been written */
+/**
+ * Copies the capture in `chunks` to `out`.
+ *
+ * @throws RoceError ERR_ROCE_CAPTURE where it is damaged, after everything before that place has been written
+ */
 export async function annotate(chunks: AsyncIterable<Uint8Array>, analysis: Analysis, out: Writable): Promise<void> {
   const comments = packetComments(analysis);
   const copy = new CaptureCopy({ application: 'roce analyze' });

@@ -1,17 +1,16 @@
 /**
  * `roce analyze`: what is wrong in a capture, which packets prove it, and what to do.
  *
- * Owns the command line and the exit code: 0 nothing above a note, 1 an error at least, 3 warnings only, 2 when the input cannot be read to its
- * end or the command line makes no sense.
+ * Owns the command line and the exit code: 0 nothing above a note, 1 at least one error, 3 warnings only, 2 when the
+ * input cannot be read to its end or the command line is wrong.
  */
 import { createWriteStream, statSync } from 'node:fs';
 import type { Writable } from 'node:stream';
 import { Command, InvalidArgumentError } from 'commander';
-import { RoceError } from '../../packets/errors.ts';
-import type { AnalyzerOptions } from '../../pcap/analysis/analyzer.ts';
-import type { Finding } from '../../pcap/analysis/types.ts';
-import { loadNativeCrc32 } from '../../src/links/libc.ts';
-import { Output, TextGatherer } from '../dump/output.ts';
+import { loadNativeCrc32 } from 'rocev2/node';
+import { defined, RoceError } from 'rocev2/packets';
+import type { AnalyzerOptions, Finding } from 'rocev2/pcap';
+import { Output, TextBuffer } from '../dump/output.ts';
 import { refuseOverwriting } from '../dump/overwriting.ts';
 import { analyzeChunks, isDamage, narrowed } from './analyze.ts';
 import { annotate } from './annotate.ts';
@@ -43,7 +42,7 @@ export function analyzeCommand(): Command {
     .option('--json', 'the whole analysis as one JSON object')
     .option('--conversation <id>', 'only this conversation, in full; may be repeated', collectId)
     .option('--events', 'list every loss, retransmission, NAK, timeout ...')
-    .option('-v, --verbose', 'also say why each symptom is one, and the figures behind it')
+    .option('-v, --verbose', 'also explain each symptom, and show the figures behind it')
     .option('-w, --write <file>', 'write the capture again as pcapng, with the findings as comments on packets')
     .option('--interfaces-together', 'all interfaces are one place, such as the members of a LAG')
     .option('--no-icrc', 'do not verify ICRCs')
@@ -92,7 +91,7 @@ async function analyze(file: string, flags: AnalyzeFlags, streams: Streams): Pro
     try {
       await annotate(open(file, streams), analysis, out);
     } catch (error) {
-      // What is wrong with the capture is said below.
+      // A defect of the capture is reported below.
       if (damage === undefined || !isDamage(error) || 'path' in error) throw error;
     }
   }
@@ -100,7 +99,7 @@ async function analyze(file: string, flags: AnalyzeFlags, streams: Streams): Pro
 }
 
 function analyzerOptions({ interfacesTogether, icrc }: AnalyzeFlags): AnalyzerOptions {
-  return { verifyIcrc: icrc, ...(interfacesTogether === undefined ? {} : { interfacesTogether }) };
+  return { verifyIcrc: icrc, ...defined({ interfacesTogether }) };
 }
 
 function open(file: string, { stdin }: Streams): AsyncIterable<Uint8Array> {
@@ -113,13 +112,13 @@ function isLarge(file: string): boolean {
 }
 
 async function print(text: string, stdout: Writable): Promise<void> {
-  const gatherer = new TextGatherer();
-  gatherer.add(text);
-  await new Output(stdout, gatherer).drained();
+  const buffer = new TextBuffer();
+  buffer.add(text);
+  await new Output(stdout, buffer).drained();
 }
 
 function complain({ stderr }: Streams, file: string, error: Error): number {
-  // The system's own sentence names the file it is about, which may be the one written; a mistake in the command line is about none.
+  // The message of the system names its file, which may be the output. A mistake in the command line has no file.
   const aboutInput = !('path' in error) && !(error instanceof RoceError && error.code === 'ERR_ROCE_ARGUMENT');
   stderr.write(`roce analyze: ${aboutInput ? `${file}: ` : ''}${error.message}\n`);
   return EXIT_BAD_INPUT;

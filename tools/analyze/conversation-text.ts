@@ -3,7 +3,7 @@
  *
  * Owns the layout; rows in which both ends have nothing to say are left out.
  */
-import type { ConversationReport, EndReport, RequesterReport } from '../../pcap/analysis/types.ts';
+import type { ConversationReport, EndReport, RequesterReport } from 'rocev2/pcap';
 import { type Align, formatTable, grouped } from '../table.ts';
 import { bytesText, durationText, latencyText, qpText, REPORT_WIDTH, rateText, tallyText, wrap } from './words.ts';
 
@@ -57,7 +57,7 @@ export function conversationLines(conversation: ConversationReport, interfaces: 
 }
 
 function learntText({ learnt, cm }: ConversationReport): string {
-  if (cm === undefined) return learnt === 'cm' ? 'learnt from connection management' : 'learnt from its traffic';
+  if (cm === undefined) return learnt === 'cm' ? 'known from connection management' : 'known from its traffic';
   const seen = [
     ['REQ', cm.reqFrame],
     ['REP', cm.repFrame],
@@ -67,8 +67,8 @@ function learntText({ learnt, cm }: ConversationReport): string {
   const frames = seen.filter(([, frame]) => frame > 0).map(([name, frame]) => `${name} ${frame}`);
   const timeout = durationText(ACK_TIMEOUT_UNIT_NS * 2 ** cm.ackTimeoutExponent);
   return (
-    `learnt from connection management (frames ${frames.join(', ')}): path MTU ${cm.pathMtu}, ACK timeout ${timeout}, ` +
-    `retry count ${cm.retryCount}, RNR retry count ${cm.rnrRetryCount}, ${cm.responderResources} READs answered and ${cm.initiatorDepth} asked for at a time`
+    `known from connection management (frames ${frames.join(', ')}): path MTU ${cm.pathMtu}, ACK timeout ${timeout}, ` +
+    `retry count ${cm.retryCount}, RNR retry count ${cm.rnrRetryCount}, ${cm.responderResources} READs answered and ${cm.initiatorDepth} requested at a time`
   );
 }
 
@@ -115,8 +115,8 @@ const ROWS: readonly (readonly [name: string, show: Show])[] = [
   ['implied NAKs', requester(({ impliedNaks }) => impliedNaks)],
   ['timeouts', requester(({ timeouts }) => timeouts)],
   ['never answered from PSN', requester(({ unansweredPsn }) => (unansweredPsn < 0 ? '' : String(unansweredPsn)))],
-  ['most READs under way', requester(({ mostOutstandingReads }) => mostOutstandingReads)],
-  ['most packets under way', requester(({ mostUnackedPackets }) => mostUnackedPackets)],
+  ['most READs outstanding', requester(({ mostOutstandingReads }) => mostOutstandingReads)],
+  ['most packets outstanding', requester(({ mostUnackedPackets }) => mostUnackedPackets)],
   ['ACK latency *', requester(({ ackLatency }) => latencyText(ackLatency))],
   ['READ latency *', requester(({ readLatency }) => latencyText(readLatency))],
   ['NAK after the gap *', requester(({ nakGeneration }) => latencyText(nakGeneration))],
@@ -127,7 +127,7 @@ const ROWS: readonly (readonly [name: string, show: Show])[] = [
 ];
 
 function ecnText({ notEct, ect0, ect1, ce }: EndReport['congestion']): string {
-  // Without any sign of ECN there is nothing to be said.
+  // Without any sign of ECN the row is empty.
   return ect0 + ect1 + ce === 0 ? '' : tallyText({ 'not ECT': notEct, 'ECT(0)': ect0, 'ECT(1)': ect1, CE: ce });
 }
 

@@ -1,12 +1,11 @@
 /**
- * What the capturing side dropped, from wherever a capture tells of it. Runs in a browser too.
+ * The packets that the capturing host dropped, from all places where a capture has them. Runs in a browser too.
  */
-import type { Analysis } from '../../pcap/analysis/types.ts';
-import type { CaptureInterface } from '../../pcap/types.ts';
+import type { Analysis, CaptureInterface } from 'rocev2/pcap';
 
 /**
- * The analysis of a capture with these interfaces. Drops are counted beside packets, or by the statistics of an interface (dumpcap knows no
- * other place), or in both: then they are the same ones.
+ * The analysis of a capture with these interfaces. Drops are counted beside packets, in the statistics of an interface
+ * (the only place that dumpcap uses), or in both. Drops in both are the same ones.
  */
 export function withDrops(analysis: Analysis, interfaces: readonly CaptureInterface[]): Analysis {
   let counted = 0;

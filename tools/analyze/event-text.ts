@@ -1,5 +1,5 @@
 /** Transport events, a line each. Owns the layout. */
-import type { Analysis, TransportEvent } from '../../pcap/analysis/types.ts';
+import { type Analysis, eventDetail, type TransportEvent } from 'rocev2/pcap';
 import { grouped } from '../table.ts';
 import { durationText, wrap } from './words.ts';
 
@@ -21,7 +21,8 @@ function eventLine({ timeNs, frame, conversation, requester, ...event }: Transpo
 }
 
 /** What happened, without its time and place: "psn 108, 10 packets, cause nak, of frame 14, after 7.79 us". */
-export function eventWords({ psn, count, detail, cause, refersTo, durationNs }: EventWords): string {
+export function eventWords({ psn, count, cause, refersTo, durationNs, ...event }: EventWords): string {
+  const detail = eventDetail(event);
   return [
     ...(psn < 0 ? [] : [count === 1 ? `psn ${psn}` : `psn ${psn}, ${grouped(count)} packets`]),
     ...(detail === '' ? [] : [detail]),
@@ -31,6 +32,6 @@ export function eventWords({ psn, count, detail, cause, refersTo, durationNs }: 
   ].join(', ');
 }
 
-type EventWords = Pick<TransportEvent, 'psn' | 'count' | 'detail' | 'cause' | 'refersTo' | 'durationNs'>;
+type EventWords = Pick<TransportEvent, 'psn' | 'count' | 'cause' | 'reason' | 'syndrome' | 'refersTo' | 'durationNs'>;
 
 const HEADING = `${'seconds'.padStart(14)} ${'frame'.padStart(8)} ${'conv.end'.padStart(7)} event`;

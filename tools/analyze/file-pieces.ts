@@ -1,11 +1,14 @@
 /**
- * A file piece by piece, the next being read while one is looked at.
+ * Reads a file in pieces: the next piece is read while one is in use.
  *
- * Owns the buffers, which are few and used in turn: fresh memory costs more than the reading, as its pages come one by one.
+ * Owns the buffers, a few that are used in turn: fresh memory costs more than the reading, because of its page faults.
  */
 import { type FileHandle, open } from 'node:fs/promises';
 
-/** The pieces of a file, in order. A piece stays what it is while the two behind it are looked at, not longer. Throws the system's errors. */
+/**
+ * The pieces of a file, in order. A piece stays valid while the two after it are in use, not longer. Throws the errors
+ * of the system.
+ */
 export async function* filePieces(path: string, pieceBytes = PIECE_BYTES): AsyncGenerator<Uint8Array> {
   const file = await open(path);
   let reading = read(file, new Uint8Array(pieceBytes));
@@ -26,7 +29,7 @@ export async function* filePieces(path: string, pieceBytes = PIECE_BYTES): Async
 
 function read(file: FileHandle, into: Piece): Promise<{ bytesRead: number; buffer: Piece }> {
   const reading = file.read(into, 0, into.length, null);
-  // Somebody may wait for it only after it has failed.
+  // The caller may await it only after it has failed.
   reading.catch(() => undefined);
   return reading;
 }

@@ -4,8 +4,7 @@
  * Owns their layout. What they say is the detectors'.
  */
 
-import { SYMPTOMS } from '../../pcap/analysis/detectors/index.ts';
-import { type Finding, SEVERITIES, type Severity } from '../../pcap/analysis/types.ts';
+import { type Finding, SEVERITIES, type Severity, SYMPTOMS } from 'rocev2/pcap';
 import { framesText, wrap } from './words.ts';
 
 /** "2 errors, 1 warning"; "nothing found" for none. */
@@ -36,7 +35,7 @@ export function findingLines(finding: Finding, name: string, verbose: boolean): 
     lines.push(...wrap(symptom.complaint, '  seen as  '), ...wrap(symptom.about, '  why      '));
   if (verbose) lines.push(...evidenceLines(evidence));
   lines.push(...advice.flatMap((sentence, at) => wrap(sentence, at === 0 ? '  do       ' : '           ')));
-  // A command is typed as it stands, so its line is not broken.
+  // Commands are copied by users, so their lines are not broken.
   const typed = commands.map((command) => (command.startsWith('roce ') ? command.replace(/\bFILE\b/, name) : command));
   lines.push(...typed.map((command, at) => `${at === 0 ? '  run      ' : '           '}${command}`));
   lines.push(`  more     docs/symptoms.md#${id.startsWith('rule/') ? 'rules-of-the-protocol' : id}`);

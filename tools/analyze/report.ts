@@ -1,9 +1,10 @@
 /**
- * The report of an analysis as text: verdicts first, then totals and conversations.
+ * The report of an analysis as text: findings first, then totals and conversations.
  *
- * Owns what is shown of how much: all findings, every conversation in a line, and in full those that findings name or, of a few, all.
+ * Owns how much is shown: all findings, a line for each conversation, and in full those that findings name or, of a
+ * few, all.
  */
-import type { Analysis, CaptureReport, ConversationReport, PathReport } from '../../pcap/analysis/types.ts';
+import type { Analysis, CaptureReport, ConversationReport, PathReport } from 'rocev2/pcap';
 import { formatTable, grouped } from '../table.ts';
 import { narrowed } from './analyze.ts';
 import { conversationLines, overviewLines } from './conversation-text.ts';
@@ -79,7 +80,7 @@ function captureLines(capture: CaptureReport, verbose: boolean): string[] {
   if (cutPackets > 0)
     lines.push(...wrap(`${grouped(cutPackets)} packets, of which the capture kept a part only`, 'cut        '));
   if (captureDrops > 0)
-    lines.push(...wrap(`${grouped(captureDrops)} packets that the capturing side dropped`, 'dropped    '));
+    lines.push(...wrap(`${grouped(captureDrops)} packets that the capturing host dropped`, 'dropped    '));
   if (Object.keys(others).length > 0) lines.push(...wrap(tallyText(others), 'others     '));
   if (verbose && Object.keys(opcodes).length > 0) lines.push(...wrap(tallyText(opcodes), 'operations '));
   return lines;
@@ -87,10 +88,10 @@ function captureLines(capture: CaptureReport, verbose: boolean): string[] {
 
 function pathLines(paths: readonly PathReport[], interfaces: readonly string[]): string[] {
   const name = (index: number): string => interfaces[index] || `${index}`;
-  const rows = paths.map(({ from, to, frames, deeds }) => [
+  const rows = paths.map(({ from, to, frames, effects }) => [
     `${name(from)} to ${name(to)}`,
     grouped(frames),
-    tallyText(deeds) || 'as they came',
+    tallyText(effects) || 'as they came',
   ]);
   return [
     'between interfaces',

@@ -1,5 +1,5 @@
 /** Numbers and lists as reports have them. Owns spelling and the breaking of lines; computes nothing. */
-import type { LatencyReport } from '../../pcap/analysis/types.ts';
+import type { LatencyReport } from 'rocev2/pcap';
 import { grouped } from '../table.ts';
 
 /** "1.53 s", "67 ms", "80.2 us", "512 ns". */

@@ -1,4 +1,7 @@
-/** `roce analyze FILE` in a process of its own, which prints behind the report how much memory it took at most, in kilobytes. */
+/**
+ * `roce analyze FILE` in a process of its own, which prints behind the report how much memory it took at most, in
+ * kilobytes.
+ */
 import { readFileSync } from 'node:fs';
 import { runProgram } from '../program.ts';
 

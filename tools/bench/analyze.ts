@@ -1,14 +1,15 @@
 /**
- * What `roce analyze` costs on a capture of a gigabyte: packets a second beside `tshark -q -z io,stat`, which only counts them, and its memory.
+ * What `roce analyze` costs on a capture of a gigabyte: packets a second beside `tshark -q -z io,stat`, which only
+ * counts them, and its memory.
  *
- * Both are whole processes over the same file, in turns, ours compiled as it is installed. The file is ten captures of the stack behind each
- * other, a section each: READs and WRITEs of one connection, a packet lost now and then.
+ * Both are whole processes over the same file, in turns, ours compiled as it is installed. The file is ten captures of
+ * the stack behind each other, a section each: READs and WRITEs of one connection, a packet lost now and then.
  */
 import { spawn } from 'node:child_process';
 import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readCapture } from '../../pcap/index.ts';
+import { readCapture } from 'rocev2/pcap';
 import { tsharkAvailable } from '../tshark.ts';
 import { type Bench, type BenchSettings, rowFrom, scaled } from './bench.ts';
 import { buildProgram } from './built-program.ts';
@@ -113,7 +114,7 @@ async function run(program: string, args: readonly string[]): Promise<{ seconds:
   return { seconds: (performance.now() - began) / 1000, output };
 }
 
-const CHILD = 'tools/bench/analyze-child.js';
+const CHILD = 'dist/bench/analyze-child.js';
 const SECTIONS = 10;
 const ROUNDS = 1_000;
 const MOST_MEBIBYTES = 512;

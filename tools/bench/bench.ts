@@ -1,6 +1,6 @@
 /**
- * What a bench is: a figure of ours beside its peer or its bound, both measured in the same run, a little of one after a little of the
- * other, so that what else the machine does hurts both. Owns the measuring and the row; knows no bench.
+ * What a bench is: a figure of ours beside its peer or its bound, both measured in the same run, a little of one after
+ * a little of the other, so that what else the machine does hurts both. Owns the measuring and the row; knows no bench.
  */
 
 export interface BenchSettings {
@@ -34,7 +34,7 @@ export interface BenchRow {
 }
 
 /** A bench that could not run here. */
-export interface Skipped {
+export interface SkippedBench {
   readonly name: string;
   /** A sentence. */
   readonly skipped: string;
@@ -43,11 +43,11 @@ export interface Skipped {
 export interface Bench {
   readonly name: string;
   readonly title: string;
-  run(settings: BenchSettings): Promise<BenchRow | Skipped>;
+  run(settings: BenchSettings): Promise<BenchRow | SkippedBench>;
 }
 
 /** What a bench measures: a run of either side returns one figure, both in the same unit. */
-export interface Contest {
+export interface BenchSides {
   readonly unit: string;
   readonly peer: string;
   readonly goal?: Goal;
@@ -56,7 +56,7 @@ export interface Contest {
 }
 
 /** Runs both sides once unmeasured, then in turns; medians of the rounds. */
-export async function contest(name: string, { rounds }: BenchSettings, sides: Contest): Promise<BenchRow> {
+export async function contest(name: string, { rounds }: BenchSettings, sides: BenchSides): Promise<BenchRow> {
   const ours: number[] = [];
   const theirs: number[] = [];
   await sides.ours();
@@ -71,7 +71,7 @@ export async function contest(name: string, { rounds }: BenchSettings, sides: Co
 /** A row from the figures of both sides, one of each a round. */
 export function rowFrom(
   name: string,
-  { unit, peer, goal }: Pick<Contest, 'unit' | 'peer' | 'goal'>,
+  { unit, peer, goal }: Pick<BenchSides, 'unit' | 'peer' | 'goal'>,
   ours: readonly number[],
   theirs: readonly number[],
 ): BenchRow {

@@ -1,21 +1,36 @@
 /**
- * The program as people install it: compiled, and not translated while it starts, which takes longer than the start itself.
+ * The program as it is installed: compiled, and not translated while it starts, which takes longer than the start
+ * itself.
  *
  * Owns the way from the sources to a folder that runs. Leaves `dist` alone, which may be in use.
  */
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, symlinkSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** Compiles all of it into `folder`, which lies outside; throws with the compiler's words when that fails. */
+/**
+ * Compiles both packages into `folder`, which lies outside of the repository: the tools into `folder/dist`, the library
+ * into `folder/rocev2`, where the tools find it as they find an installed one. Throws with the compiler's words when
+ * that fails.
+ */
 export function buildProgram(folder: string): void {
-  const args = ['--project', 'tsconfig.build.json', '--noCheck', '--declaration', 'false', '--outDir', folder];
+  const library = join(folder, 'rocev2');
+  compile('tsconfig.build.json', join(library, 'dist'));
+  copyFileSync(join(ROOT, 'package.json'), join(library, 'package.json'));
+  compile('tools/tsconfig.build.json', join(folder, 'dist'));
+  copyFileSync(join(ROOT, 'tools/package.json'), join(folder, 'package.json'));
+  const modules = join(folder, 'node_modules');
+  mkdirSync(modules);
+  for (const name of readdirSync(join(ROOT, 'node_modules')))
+    symlinkSync(name === 'rocev2' ? library : join(ROOT, 'node_modules', name), join(modules, name));
+}
+
+function compile(project: string, outDir: string): void {
+  const args = ['--project', project, '--noCheck', '--declaration', 'false', '--outDir', outDir];
   const compiler = join(ROOT, 'node_modules/typescript/bin/tsc');
   const { status, stdout, error } = spawnSync(process.execPath, [compiler, ...args], { cwd: ROOT, encoding: 'utf8' });
   if (status !== 0) throw new Error(`the program does not compile: ${error?.message ?? stdout}`);
-  copyFileSync(join(ROOT, 'package.json'), join(folder, 'package.json'));
-  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
 }
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));

@@ -1,10 +1,13 @@
-/** Header decode: every length checked and every BTH field read, against tshark printing four fields of the same packets. */
+/**
+ * Header decode: every length checked and every BTH field read, against tshark printing four fields of the same
+ * packets.
+ */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Frame, FrameStatus, type FrameWriter, invariant, Medium, parseFrame } from '../../packets/index.ts';
-import { LinkType, PcapngWriter } from '../../pcap/index.ts';
+import { Frame, FrameStatus, type FrameWriter, invariant, Medium, parseFrame } from 'rocev2/packets';
+import { LinkType, PcapngWriter } from 'rocev2/pcap';
 import { tsharkAvailable } from '../tshark.ts';
 import { type Bench, contest, scaled, secondsOf } from './bench.ts';
 import { manyPackets } from './packets.ts';

@@ -1,6 +1,9 @@
-/** A packet made from nothing, headers, payload and ICRC, against the one part of it that cannot be avoided: the CRC of its bytes. */
+/**
+ * A packet made from nothing, headers, payload and ICRC, against the one part of it that cannot be avoided: the CRC of
+ * its bytes.
+ */
 import * as zlib from 'node:zlib';
-import { FrameWriter } from '../../packets/index.ts';
+import { FrameWriter } from 'rocev2/packets';
 import { type Bench, contest, scaled, secondsOf } from './bench.ts';
 import { HEADER_BYTES, writeWriteOnly } from './packets.ts';
 

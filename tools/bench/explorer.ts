@@ -1,6 +1,6 @@
 /**
- * What a capture of 100 MB costs in the explorer: how long until there is something to see, and the longest task of the page's main thread
- * while one scrolls. In headless Chromium, over the server of `roce view`.
+ * What a capture of 100 MB costs in the explorer: how long until there is something to see, and the longest task of the
+ * page's main thread while one scrolls. In headless Chromium, over the server of `roce view`.
  *
  * Both figures come from one run. The capture is made by the stack: READs and WRITEs, a packet lost now and then.
  */
@@ -8,10 +8,10 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Browser, chromium, type Page } from 'playwright-core';
-import { invariant } from '../../packets/errors.ts';
+import { invariant } from 'rocev2/packets';
 import { explorerPage } from '../explorer/page-file.ts';
 import { serveExplorer } from '../explorer/serve.ts';
-import { type Bench, type BenchRow, type BenchSettings, rowFrom, type Skipped, scaled } from './bench.ts';
+import { type Bench, type BenchRow, type BenchSettings, rowFrom, type SkippedBench, scaled } from './bench.ts';
 import { transfersCapture } from './transfers-capture.ts';
 
 /** Time until the first packets can be seen. */
@@ -54,7 +54,7 @@ async function withFigures(
   name: string,
   settings: BenchSettings,
   row: (figures: Figures) => BenchRow,
-): Promise<BenchRow | Skipped> {
+): Promise<BenchRow | SkippedBench> {
   const program = chromiumProgram();
   if (program === undefined) return { name, skipped: 'there is no chromium in PATH' };
   let figures = measured.get(settings.scale);

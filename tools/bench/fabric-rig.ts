@@ -1,29 +1,36 @@
-/** Devices on a switched network and WRITEs between them, for benches and for whoever wants to look at what a packet costs there. */
+/**
+ * Devices on a switched network and WRITEs between them, for benches and for whoever wants to look at what a packet
+ * costs there.
+ */
 
-import { SwitchedNetwork, type SwitchOptions } from '../../src/fabric/switching/index.ts';
-import { HOST_PREFIX_LENGTH, hostAddress, hostMac, type Topology } from '../../src/fabric/topology/index.ts';
+import { type Cq, Device, type Pd, type Qp, World } from 'rocev2';
+import { defined, IpPrefix } from 'rocev2/packets';
+import {
+  HOST_PREFIX_LENGTH,
+  hostAddress,
+  hostMac,
+  SwitchedNetwork,
+  type SwitchOptions,
+  type Topology,
+} from 'rocev2/sim';
 import {
   Access,
+  CONGESTION_TRAFFIC_CLASS,
   type CongestionOptions,
-  type Cq,
-  Device,
-  IpPrefix,
   type MemoryRegion,
-  type Pd,
-  type Qp,
   QpState,
   WorkCompletion,
-  World,
   WrOpcode,
-} from '../../src/index.ts';
-import { CONGESTION_TRAFFIC_CLASS } from '../../transport/congestion/index.ts';
+} from 'rocev2/transport';
 
 export interface RigOptions {
   readonly topology: Topology;
   readonly switches?: SwitchOptions;
   /** Path MTU; default 1024. */
   readonly mtu?: number;
-  /** Most of what one WRITE carries, and what every host lends; default 64 KiB: what a flow carries stays in a cache. */
+  /**
+   * Most of what one WRITE carries, and what every host lends; default 64 KiB: what a flow carries stays in a cache.
+   */
   readonly messageBytes?: number;
   readonly nicQueueFrames?: number;
   /** As `SwitchedNetworkOptions.icrcOffload`. */
@@ -32,7 +39,7 @@ export interface RigOptions {
 }
 
 /** Who sends to whom, by number of host. */
-export interface Flow {
+export interface WriteFlow {
   readonly from: number;
   readonly to: number;
 }
@@ -65,15 +72,15 @@ export class FabricRig {
     this.network = new SwitchedNetwork({
       topology,
       seed: 1,
-      ...(switches === undefined ? {} : { switches }),
-      ...(nicQueueFrames === undefined ? {} : { nicQueueFrames }),
-      ...(icrcOffload === undefined ? {} : { icrcOffload }),
+      ...defined({ switches, nicQueueFrames, icrcOffload }),
     });
     this.world = new World({ seed: 1, network: this.network });
   }
 
-  /** WRITEs of `bytes` each from one host to another, each over a queue pair of its own; they begin when the world runs. */
-  write(flows: readonly Flow[], bytes: number): void {
+  /**
+   * WRITEs of `bytes` each from one host to another, each over a queue pair of its own; they begin when the world runs.
+   */
+  write(flows: readonly WriteFlow[], bytes: number): void {
     for (const { from, to } of flows) {
       this.#peersOf(from).add(to);
       this.#peersOf(to).add(from);
@@ -81,7 +88,7 @@ export class FabricRig {
     for (const flow of flows) this.#write(flow, bytes);
   }
 
-  #write({ from, to }: Flow, bytes: number): void {
+  #write({ from, to }: WriteFlow, bytes: number): void {
     const { pd, cq, region } = this.#station(from);
     const target = this.#station(to);
     const message = this.#memory.length;
@@ -145,7 +152,7 @@ export class FabricRig {
           neighbours: [...this.#peersOf(host)].map((peer) => ({ address: hostAddress(peer), mac: hostMac(peer) })),
           path: { trafficClass: CONGESTION_TRAFFIC_CLASS },
           maxUnacked: MAX_UNACKED,
-          ...(congestion === undefined ? {} : { congestion }),
+          ...defined({ congestion }),
         }),
     );
     const pd = device.allocPd();
@@ -160,7 +167,7 @@ export class FabricRig {
     qp.modifyNow({ state: QpState.Init, access: Access.RemoteWrite });
     const rtr = { destQpn: peer.qpn, rqPsn: FIRST_PSN, mtu: this.#options.mtu ?? 1024, maxDestRdAtomic: 1 };
     qp.modifyNow({ state: QpState.Rtr, av: { destination: hostAddress(to) }, ...rtr, minRnrTimer: 12 });
-    qp.core.config.ackInterval = 1;
+    qp.core.setAckInterval(1);
     qp.modifyNow({ state: QpState.Rts, sqPsn: FIRST_PSN, timeout: 14, retryCnt: 7, rnrRetry: 7, maxRdAtomic: 1 });
   }
 }

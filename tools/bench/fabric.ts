@@ -1,15 +1,16 @@
 /**
- * What the switched fabric costs: data packets simulated a second, how that depends on the number of flows, and the memory of many hosts. The real
- * transport runs on every host, with real frames, ICRC made and verified, and an acknowledge for each packet.
+ * What the switched fabric costs: data packets simulated a second, how that depends on the number of flows, and the
+ * memory of many hosts. The real transport runs on every host, with real frames, ICRC made and verified, and an ACK for
+ * each packet.
  *
- * Peers' figures are measured elsewhere and only quoted: ref:dcqcn#6.2, two cores. The calibration loop stands in for the machine.
+ * Peers' figures are measured elsewhere and only quoted: ref:dcqcn#6.2, two cores. The calibration loop stands in for
+ * the machine.
  */
-import { EventQueue } from '../../src/fabric/event-queue.ts';
-import type { SwitchOptions } from '../../src/fabric/switching/index.ts';
-import { fatTree, type LinkSpec, star } from '../../src/fabric/topology/index.ts';
-import type { CongestionOptions } from '../../src/index.ts';
+import { defined } from 'rocev2/packets';
+import { EventQueue, fatTree, type LinkSpec, type SwitchOptions, star } from 'rocev2/sim';
+import type { CongestionOptions } from 'rocev2/transport';
 import { type Bench, type BenchSettings, contest, scaled, secondsOf } from './bench.ts';
-import { FabricRig, type Flow } from './fabric-rig.ts';
+import { FabricRig, type WriteFlow } from './fabric-rig.ts';
 
 /** The incast of 16 to 1 that the figures of ns-3 are for: 100 Gb/s, DCQCN with the rules of Mellanox. */
 export const fabricIncastBench: Bench = {
@@ -105,7 +106,7 @@ function incast(
     topology: star({ hosts: senders + 1, link: LINK }),
     switches,
     mtu: MTU,
-    ...(congestion === undefined ? {} : { congestion }),
+    ...defined({ congestion }),
   });
   const flows = Array.from({ length: senders }, (_, index) => ({ from: index + 1, to: 0 }));
   rig.write(flows, bytes);
@@ -118,7 +119,7 @@ function residentMebibytes(settings: BenchSettings): number {
   const topology = fatTree({ k, link: LINK });
   const rig = new FabricRig({ topology, switches: SWITCHES, mtu: MTU, messageBytes: HOST_BYTES });
   const { hostCount } = topology;
-  const flows: Flow[] = Array.from({ length: hostCount }, (_, host) => ({
+  const flows: WriteFlow[] = Array.from({ length: hostCount }, (_, host) => ({
     from: host,
     to: (host + hostCount / 2) % hostCount,
   }));
@@ -155,7 +156,7 @@ const SWITCHES: SwitchOptions = {
 const SHALLOW: SwitchOptions = { flowControl: 'pfc', staticXoffBytes: 200_000 };
 /** As much memory in the switch with 256 senders as with 16: queues that no cache holds are not what flows cost. */
 const SHALLOW_FOR_MANY: SwitchOptions = { flowControl: 'pfc', staticXoffBytes: 16_000 };
-/** As the simulator of HPCC has it: no CNPs, the acknowledge of a marked packet says so. */
+/** As the simulator of HPCC has it: no CNPs, the ACK of a marked packet says so. */
 const MLX: CongestionOptions = {
   reaction: { kind: 'dcqcn', profile: 'mlx' },
   notification: { signal: 'ack' },

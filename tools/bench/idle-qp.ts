@@ -1,4 +1,7 @@
-/** Memory of a connected queue pair that has nothing to do, against its budget. Buffers are the application's and not counted. */
+/**
+ * Memory of a connected queue pair that has nothing to do, against its budget. Buffers are the application's and not
+ * counted.
+ */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { type Bench, contest, scaled } from './bench.ts';
@@ -34,7 +37,9 @@ function bytesPerQueuePair(pairs: number): number {
   return used / (pair.a.qps.length + pair.b.qps.length - 2);
 }
 
-/** Heap and the memory of array buffers, after two collections: buffers go one round after the objects that hold them. */
+/**
+ * Heap and the memory of array buffers, after two collections: buffers go one round after the objects that hold them.
+ */
 function bytesInUse(): number {
   collectGarbage();
   collectGarbage();

@@ -1,4 +1,7 @@
-/** What a packet costs when ten thousand queue pairs share the device, against one queue pair with the same number of messages under way. */
+/**
+ * What a packet costs when ten thousand queue pairs share the device, against one queue pair with the same number of
+ * messages under way.
+ */
 import { type Bench, contest, scaled, secondsOf } from './bench.ts';
 import { BenchPair } from './pair.ts';
 

@@ -9,7 +9,7 @@ import {
   RETH_BYTES,
   writeBth,
   writeReth,
-} from '../../packets/index.ts';
+} from 'rocev2/packets';
 
 export const HEADER_BYTES = 14 + 20 + 8 + 12 + RETH_BYTES;
 

@@ -1,20 +1,8 @@
 /** Two devices on an in-process network without faults, and any number of connected queue pairs, for benches. */
-import {
-  Access,
-  attachDevice,
-  type Cq,
-  type Device,
-  type IpAddress,
-  IpPrefix,
-  Medium,
-  type MemoryRegion,
-  type Pd,
-  type Qp,
-  QpState,
-  WorkCompletion,
-  World,
-  WrOpcode,
-} from '../../src/index.ts';
+
+import { attachDevice, type Cq, type Device, type Pd, type Qp, World } from 'rocev2';
+import { type IpAddress, IpPrefix, Medium } from 'rocev2/packets';
+import { Access, type MemoryRegion, QpState, WorkCompletion, WrOpcode } from 'rocev2/transport';
 
 export interface BenchEnd {
   readonly device: Device;

@@ -1,11 +1,11 @@
 /** Rows of the benches as text for a terminal. */
 import { formatTable } from '../table.ts';
-import type { BenchRow, Skipped } from './bench.ts';
+import type { BenchRow, SkippedBench } from './bench.ts';
 
 /** A table of what was measured, and a line for each bench that was not. */
-export function report(rows: readonly (BenchRow | Skipped)[]): string[] {
+export function report(rows: readonly (BenchRow | SkippedBench)[]): string[] {
   const measured = rows.filter((row): row is BenchRow => !('skipped' in row));
-  const skipped = rows.filter((row): row is Skipped => 'skipped' in row);
+  const skipped = rows.filter((row): row is SkippedBench => 'skipped' in row);
   const cells = measured.map(({ name, value, unit, peer, peerValue, ratio, goal, met }) => [
     name,
     `${short(value)} ${unit}`,

@@ -8,15 +8,15 @@
  *   npm run bench -- --links --only udp6,dgram@loopback  some of them; --profile DIR leaves a CPU profile of every process
  *   npm run bench -- --soak 600 --only tap               full load on a link for ten minutes: are data right and memory flat?
  *
- * Ratios are what counts: both sides are measured in the same run, in turns, and machines differ. BENCH_QUICK=1 does a thousandth of
- * the work, to see that everything runs; its figures mean nothing.
+ * Ratios are what counts: both sides are measured in the same run, in turns, and machines differ. BENCH_QUICK=1 does a
+ * thousandth of the work, to see that everything runs; its figures mean nothing.
  * Exit codes: 0 every goal is met, 1 one is missed, 2 the command line makes no sense.
  */
 import * as zlib from 'node:zlib';
 import { Command, InvalidArgumentError } from 'commander';
-import { useBulkCrc32 } from '../../packets/index.ts';
+import { useBulkCrc32 } from 'rocev2/packets';
 import { analyzeBench, analyzeMemoryBench } from './analyze.ts';
-import type { Bench, BenchRow, BenchSettings, Skipped } from './bench.ts';
+import type { Bench, BenchRow, BenchSettings, SkippedBench } from './bench.ts';
 import { decodeBench } from './decode.ts';
 import { encodeBench } from './encode.ts';
 import { explorerOpenBench, explorerScrollBench } from './explorer.ts';
@@ -104,7 +104,7 @@ async function run(flags: BenchFlags): Promise<void> {
 async function runBenches({ json, only }: BenchFlags, settings: BenchSettings): Promise<boolean> {
   // As every driver does; the simulated world leaves it to who runs it.
   useBulkCrc32(zlib.crc32);
-  const rows: (BenchRow | Skipped)[] = [];
+  const rows: (BenchRow | SkippedBench)[] = [];
   for (const bench of BENCHES) {
     if (only.length > 0 && !only.includes(bench.name)) continue;
     if (json !== true) process.stderr.write(`${bench.title} ...\n`);

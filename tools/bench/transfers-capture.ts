@@ -1,5 +1,5 @@
 /** A capture of any size for benches: READs and WRITEs of one connection, a packet lost now and then. */
-import { Op } from '../../packets/opcode.ts';
+import { Op } from 'rocev2/packets';
 import { play } from '../symptoms/scene.ts';
 
 /** A pcapng file of about 100 kB for each round. */

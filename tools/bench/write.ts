@@ -1,6 +1,7 @@
 /**
- * RC WRITE between two devices of this process, ICRC made and verified, against what the work on the bytes alone allows: one copy of
- * memory that is not in a cache, and two CRCs. Headers, state machines and the network are what is left to lose.
+ * RC WRITE between two devices of this process, ICRC made and verified, against what the work on the bytes alone
+ * allows: one copy of memory that is not in a cache, and two CRCs. Headers, state machines and the network are what is
+ * left to lose.
  */
 import * as zlib from 'node:zlib';
 import { type Bench, type BenchSettings, contest, scaled, secondsOf } from './bench.ts';

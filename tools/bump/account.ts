@@ -1,10 +1,9 @@
 /**
  * What a bump has seen and done, as data for a JSON file. Owns the shape.
- * Times are `seconds.nanoseconds` since 1970 as text: what `frame.time_epoch` is in Wireshark, and more digits than a double has.
+ * Times are `seconds.nanoseconds` since 1970 as text: what `frame.time_epoch` is in Wireshark, and more digits than a
+ * double has.
  */
-import type { NotifierCounters } from '../../src/faults/notifier.ts';
-import type { PathCounters } from '../../src/faults/path.ts';
-import type { FaultDirection, WireFaults, WireRule } from '../../src/faults/rule.ts';
+import type { FaultDirection, NotifierCounters, PathCounters, WireFaults, WireRule } from 'rocev2/faults';
 
 export interface BumpAccount {
   readonly seed: number;
@@ -24,7 +23,10 @@ export interface BumpAccount {
   readonly notifications?: Readonly<Record<FaultDirection, Readonly<NotifierCounters>>>;
   /** In the order in which they were seen. */
   readonly connections: readonly ConnectionAccount[];
-  /** Everything that was done to a frame, in the order in which it was decided: when the frame came in, or when it left the queue for a rate. */
+  /**
+   * Everything that was done to a frame, in the order in which it was decided: when the frame came in, or when it left
+   * the queue for a rate.
+   */
   readonly events: readonly EventAccount[];
   /** Events that are missing above because there were too many. */
   readonly eventsOmitted: number;

@@ -1,12 +1,11 @@
 /**
- * Faults by chance on a command line: `--loss 0.01` for both directions, `--loss a-to-b=0.01` for one; later ones count.
- * Owns the flags and their units; what they mean is `FaultSpec`'s.
+ * Faults by chance on a command line: `--loss 0.01` for both directions, `--loss a-to-b=0.01` for one; later ones
+ * count. Owns the flags and their units; what they mean is `FaultSpec`'s.
  */
 import { type Command, InvalidArgumentError } from 'commander';
-import { RoceError } from '../../packets/errors.ts';
-import { checkFaultSpec } from '../../src/fabric/faults.ts';
-import type { EcnProfile, FaultSpec } from '../../src/fabric/index.ts';
-import { FAULT_DIRECTIONS, type FaultDirection, type WireFaults } from '../../src/faults/rule.ts';
+import { checkFaultSpec, FAULT_DIRECTIONS, type FaultDirection, type FaultSpec, type WireFaults } from 'rocev2/faults';
+import { defined, RoceError } from 'rocev2/packets';
+import type { EcnProfile } from 'rocev2/sim';
 
 /** What the flags of `addChanceOptions` give. */
 export interface ChanceFlags {
@@ -61,7 +60,7 @@ export function chanceFaults(flags: ChanceFlags, file: WireFaults): WireFaults {
     const reorders = changes.some(([field]) => field === 'reorder');
     const hold = reorders && spec.reorderDelayNs === undefined ? { reorderDelayNs: REORDER_DELAY_NS } : {};
     const red = flags.red?.[direction];
-    return { ...spec, ...hold, ...Object.fromEntries(changes), ...(red === undefined ? {} : { ecn: red }) };
+    return { ...spec, ...hold, ...Object.fromEntries(changes), ...defined({ ecn: red }) };
   };
   return { aToB: ofDirection('a-to-b', file.aToB), bToA: ofDirection('b-to-a', file.bToA) };
 }

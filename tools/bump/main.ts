@@ -1,11 +1,14 @@
 /**
  * `roce bump`: faults on a wire between two others, by rule and by chance, and congestion.
- * Owns the command line, the line a second on a terminal, and the words at the end. It runs until ctrl-C, `--duration` or the loss of a link.
+ * Owns the command line, the line a second on a terminal, and the words at the end. It runs until ctrl-C, `--duration`
+ * or the loss of a link.
  */
+
 import { setTimeout as delay } from 'node:timers/promises';
 import { Command, Option } from 'commander';
-import { FAULT_DIRECTIONS, type FaultDirection } from '../../src/faults/rule.ts';
-import { linkUsage, openLink } from '../../src/links/index.ts';
+import { FAULT_DIRECTIONS, type FaultDirection } from 'rocev2/faults';
+import { linkUsage, openLink } from 'rocev2/node';
+import { defined } from 'rocev2/packets';
 import { exitWith, integer, parser } from '../options.ts';
 import { formatTable, grouped } from '../table.ts';
 import { type BumpAccount, FRAME_FATES } from './account.ts';
@@ -37,12 +40,12 @@ export function bumpCommand(): Command {
       'stand between two Ethernet links and drop, delay, corrupt, mark or rewrite what passes, by rule or chance',
     )
     .addOption(
-      new Option('--a <link>', `one side: ${linkUsage()}; "roce links" tells of each`)
+      new Option('--a <link>', `one side: ${linkUsage()}; "roce links" describes each`)
         .argParser(link)
         .makeOptionMandatory(),
     )
     .addOption(new Option('--b <link>', 'the other side').argParser(link).makeOptionMandatory())
-    .option('--rules <file>', 'JSON file of rules, and of faults by chance', parser(readRulesFile))
+    .option('--rules <file>', 'JSON file of rules, and of random faults', parser(readRulesFile))
     .option(
       '--rule <rule>',
       'one rule, such as drop,opcode=write,psn=2,iteration=1; may be repeated',
@@ -125,10 +128,7 @@ function bumpOptions(flags: BumpFlags): RunBumpOptions {
     b: openLink(flags.b),
     rules: [...(file.rules ?? []), ...rule],
     faults: chanceFaults(flags, file.faults ?? {}),
-    ...(notify === undefined ? {} : { notify }),
-    ...(seed === undefined ? {} : { seed }),
-    ...(write === undefined ? {} : { capturePath: write }),
-    ...(account === undefined ? {} : { accountPath: account }),
+    ...defined({ notify, seed, capturePath: write, accountPath: account }),
   };
 }
 
@@ -137,8 +137,7 @@ function notifyOptions(flags: BumpFlags, file: RulesFile['notify']): RulesFile['
   const { notify, notifyInterval, notifyDscp, notifyBecn } = flags;
   const asked = {
     ...(notifyInterval === undefined ? {} : { minTimeBetweenCnpsNs: notifyInterval * 1000 }),
-    ...(notifyDscp === undefined ? {} : { cnpDscp: notifyDscp }),
-    ...(notifyBecn === undefined ? {} : { becn: notifyBecn }),
+    ...defined({ cnpDscp: notifyDscp, becn: notifyBecn }),
   };
   if (Object.keys(asked).length > 0) return { ...(typeof file === 'object' ? file : {}), ...asked };
   return file === undefined || file === false ? notify : file;

@@ -1,12 +1,11 @@
 /**
- * Watches a bump: writes both sides to the capture and notes everything that was done, so that account and capture name the same frames.
- * Owns the events, bounded in number. Never changes a frame.
+ * Watches a bump: writes both sides to the capture and notes everything that was done, so that account and capture name
+ * the same frames. Owns the events, bounded in number. Never changes a frame.
  */
-import { Frame, Medium, parseFrame } from '../../packets/frame.ts';
-import { opcodeInfo } from '../../packets/opcode.ts';
-import type { BumpObserver } from '../../src/bump.ts';
-import type { FaultPath } from '../../src/faults/path.ts';
-import { FAULT_DIRECTIONS } from '../../src/faults/rule.ts';
+
+import type { BumpObserver } from 'rocev2';
+import { FAULT_DIRECTIONS, type FaultPath } from 'rocev2/faults';
+import { Frame, Medium, opcodeInfo, parseFrame } from 'rocev2/packets';
 import type { Clock } from '../wall-clock.ts';
 import type { EventAccount } from './account.ts';
 import type { BumpCapture } from './capture.ts';

@@ -1,24 +1,27 @@
 /**
  * Rules and faults as files carry them: the shape that JSON must have, and the reading of such a file.
  *
- * Owns the zod schemas, typed against the interfaces of src/faults so that neither can leave the other. Ranges and names that need
- * knowledge of packets (opcodes, fields) are checked by `compileRules` and `checkFaultSpec`, as for rules made in a program.
+ * Owns the zod schemas, typed against the interfaces of src/faults so that neither can leave the other. Ranges and
+ * names that need knowledge of packets (opcodes, fields) are checked by `compileRules` and `checkFaultSpec`, as for
+ * rules made in a program.
  */
 import { readFileSync } from 'node:fs';
-import { z } from 'zod';
-import { RoceError } from '../../packets/errors.ts';
-import type { EcnProfile, FaultSpec } from '../../src/fabric/index.ts';
-import { compileRules } from '../../src/faults/compile.ts';
-import type { NotifyOptions } from '../../src/faults/notifier.ts';
 import {
+  compileRules,
   FAULT_ACTIONS,
   FAULT_DIRECTIONS,
+  type FaultSpec,
+  type NotifyOptions,
   type WireCondition,
   type WireFaults,
   type WireRule,
-} from '../../src/faults/rule.ts';
+} from 'rocev2/faults';
+import { RoceError } from 'rocev2/packets';
+import type { EcnProfile } from 'rocev2/sim';
+import { z } from 'zod';
 
-export { FAULT_DIRECTIONS, type WireFaults, type WireRule } from '../../src/faults/rule.ts';
+export type { WireFaults, WireRule } from 'rocev2/faults';
+export { FAULT_DIRECTIONS } from 'rocev2/faults';
 
 const integer = (min: number, max: number) => z.int().min(min).max(max);
 const share = z.number().min(0).max(1);

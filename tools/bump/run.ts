@@ -1,14 +1,20 @@
 /**
  * A bump as a library: two links joined, a capture of both sides, an account of what was done.
  */
+
 import { closeSync, openSync, writeFileSync, writeSync } from 'node:fs';
-import type { RoceError } from '../../packets/errors.ts';
-import { Bump } from '../../src/bump.ts';
-import { monotonicNs } from '../../src/clock.ts';
-import type { Conversation, ConversationEnd } from '../../src/faults/conversations.ts';
-import type { NotifyOptions } from '../../src/faults/notifier.ts';
-import type { FaultDirection, WireFaults, WireRule } from '../../src/faults/rule.ts';
-import type { Link } from '../../src/links/link.ts';
+import { Bump, type Link } from 'rocev2';
+import type {
+  FaultDirection,
+  NotifyOptions,
+  TrackedConnection,
+  TrackedConnectionEnd,
+  WireFaults,
+  WireRule,
+} from 'rocev2/faults';
+import { monotonicNs } from 'rocev2/node';
+import type { RoceError } from 'rocev2/packets';
+import { defined } from 'rocev2/packets';
 import { WallClock } from '../wall-clock.ts';
 import type { BumpAccount, ConnectionAccount, EndAccount } from './account.ts';
 import { BumpCapture } from './capture.ts';
@@ -79,7 +85,7 @@ export async function runBump(options: RunBumpOptions): Promise<RunningBump> {
     started,
     ended: timeText(clock, monotonicNs()),
     ...(lost === undefined ? {} : { error: lost.message }),
-    ...(capturePath === undefined ? {} : { capture: capturePath }),
+    ...defined({ capture: capturePath }),
     faults: options.faults ?? {},
     rules: bump.rules.map(({ name, rule, matches, applied, impossible }) => ({
       name,
@@ -121,11 +127,11 @@ function copyOf<T>({
   return { 'a-to-b': { ...there }, 'b-to-a': { ...back } };
 }
 
-function describeConnection({ connection, learnt, a, b }: Conversation): ConnectionAccount {
+function describeConnection({ connection, learnt, a, b }: TrackedConnection): ConnectionAccount {
   return { connection, learnt, a: describeEnd(a), b: describeEnd(b) };
 }
 
-function describeEnd({ address, qpn, startingPsn }: ConversationEnd): EndAccount {
+function describeEnd({ address, qpn, startingPsn }: TrackedConnectionEnd): EndAccount {
   return {
     address: address.toString(),
     ...(qpn < 0 ? {} : { qpn }),

@@ -1,9 +1,11 @@
 /**
- * A rule as typed on a command line: `drop,opcode=write,psn=2,iteration=1`. Names are those of the JSON form; a range is `2..5`,
- * opcodes are separated by `|`, a field to rewrite is `set.bth.psn=5`. Owns this spelling; what it means is the schema's.
+ * A rule as typed on a command line: `drop,opcode=write,psn=2,iteration=1`. Names are those of the JSON form; a range
+ * is `2..5`, opcodes are separated by `|`, a field to rewrite is `set.bth.psn=5`. Owns this spelling; what it means is
+ * the schema's.
  */
-import { RoceError } from '../../packets/errors.ts';
-import { compileRules } from '../../src/faults/compile.ts';
+
+import { compileRules } from 'rocev2/faults';
+import { RoceError } from 'rocev2/packets';
 import { describeIssues, type WireRule, wireRuleSchema } from './rules-file.ts';
 
 /** @throws RoceError ERR_ROCE_ARGUMENT naming what is wrong in the text */

@@ -1,15 +1,13 @@
 /**
- * A bump in virtual time: two ports with the two fault paths of `roce bump` between them, its recorder and its capture. What the real one does with
- * links and a timer, a `World` does here, so that hundreds of runs take seconds and come out the same each time.
+ * A bump in virtual time: two ports with the two fault paths of `roce bump` between them, its recorder and its capture.
+ * What the real one does with links and a timer, a `World` does here, so that hundreds of runs take seconds and come
+ * out the same each time.
  */
-import { MAX_ETHERNET_BYTES } from '../../packets/ethernet.ts';
-import { Medium } from '../../packets/frame.ts';
-import type { FrameBatch } from '../../packets/frame-writer.ts';
-import type { WorldNetwork, WorldPort } from '../../src/fabric/index.ts';
-import { FaultEngine } from '../../src/faults/engine.ts';
-import { FaultPath } from '../../src/faults/path.ts';
-import type { WireFaults, WireRule } from '../../src/faults/rule.ts';
-import type { LinkSink } from '../../src/links/link.ts';
+
+import type { LinkSink } from 'rocev2';
+import { FaultEngine, FaultPath, type WireFaults, type WireRule } from 'rocev2/faults';
+import { type FrameBatch, MAX_ETHERNET_BYTES, Medium } from 'rocev2/packets';
+import type { WorldNetwork, WorldPort } from 'rocev2/sim';
 import type { EventAccount } from './account.ts';
 import { BumpCapture } from './capture.ts';
 import { BumpRecorder } from './recorder.ts';

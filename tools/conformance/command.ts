@@ -1,16 +1,17 @@
 /**
- * The command `roce conformance`: which rules of the registry a device keeps. Owns words, files and exit codes: 0 nothing failed that is not
- * known, 1 something did, 2 a command line that makes no sense, 3 nothing failed but something was left open.
+ * The command `roce conformance`: which rules of the registry a device keeps. Owns words, files and exit codes: 0
+ * nothing failed that is not known, 1 something did, 2 a command line that makes no sense, 3 nothing failed but
+ * something was left open.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { Command, Option } from 'commander';
-import { RoceError } from '../../packets/errors.ts';
+import { RoceError } from 'rocev2/packets';
 import { address, collect, integer, macAddress, parser, prefix } from '../options.ts';
 import { type DutFlags, openDut } from './duts/open.ts';
-import { FEATURES, type Feature } from './hands/hands.ts';
+import { FEATURES, type Feature } from './host-control/host-control.ts';
 import { matchRules, RULES } from './rules/index.ts';
-import type { Rule } from './rules/types.ts';
+import type { ConformanceRule } from './rules/types.ts';
 import { junit, resultFile } from './runner/files.ts';
 import { exitCodeOf, summaryLine, verdictName, verdictTable } from './runner/report.ts';
 import { runCase } from './runner/run-case.ts';
@@ -20,7 +21,7 @@ import { scriptCase } from './script/play.ts';
 import type { Dut } from './tester/dut.ts';
 
 interface Flags extends DutFlags {
-  readonly rules?: readonly Rule[];
+  readonly rules?: readonly ConformanceRule[];
   readonly priority?: number;
   readonly script?: string;
   readonly properties?: number;
@@ -112,7 +113,7 @@ async function conform(flags: Flags): Promise<void> {
 }
 
 /** Runs the rules; where there is no device to run them against, that is what every verdict says. */
-async function judged(flags: Flags, rules: readonly Rule[]): Promise<SuiteResult> {
+async function judged(flags: Flags, rules: readonly ConformanceRule[]): Promise<SuiteResult> {
   let dut: Dut;
   try {
     dut = await openDut(flags, say);

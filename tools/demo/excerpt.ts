@@ -1,7 +1,7 @@
 /**
  * Finds the parts of a run that are worth looking at. Owns the choice only: which steps, from where to where.
  */
-import { type LadderStep, Mark } from '../ladder/index.ts';
+import { type LadderStep, StepMark } from '../ladder/index.ts';
 import type { DemoRun, Phase } from './run.ts';
 import { SMALL_MESSAGE } from './settings.ts';
 
@@ -27,12 +27,13 @@ export function introduction(run: DemoRun): Excerpt {
 }
 
 /**
- * The first frame of the phase that was hurt and drew a NAK, a lost one if there is any, from a little before it until the requester
- * has gone back and is past it. Without a NAK, the first hurt frame and what followed; no steps when nothing was hurt.
+ * The first frame of the phase that was hurt and drew a NAK, a lost one if there is any, from a little before it until
+ * the requester has gone back and is past it. Without a NAK, the first hurt frame and what followed; no steps when
+ * nothing was hurt.
  */
 export function recovery(run: DemoRun, phase: Phase): Excerpt {
   const steps = run.steps.slice(phase.fromStep, phase.toStep);
-  for (const kind of [Mark.Lost, Mark.Corrupt, Mark.Late]) {
+  for (const kind of [StepMark.Lost, StepMark.Corrupt, StepMark.Late]) {
     const hurtAt = steps.findIndex((step, at) => (step.marks & kind) !== 0 && nakOf(steps, at) > 0);
     const hurt = steps[hurtAt];
     if (hurt === undefined) continue;
@@ -41,7 +42,7 @@ export function recovery(run: DemoRun, phase: Phase): Excerpt {
     const end = again < 0 ? nakAt + STEPS_BEHIND : again + STEPS_BEHIND;
     return { steps: steps.slice(Math.max(0, hurtAt - STEPS_BEFORE), end), hurt };
   }
-  const anyAt = steps.findIndex((step) => step.marks !== Mark.None);
+  const anyAt = steps.findIndex((step) => step.marks !== StepMark.None);
   if (anyAt < 0) return { steps: [], hurt: undefined };
   return { steps: steps.slice(Math.max(0, anyAt - STEPS_BEFORE), anyAt + STEPS_BEHIND), hurt: steps[anyAt] };
 }
@@ -52,7 +53,7 @@ function nakOf(steps: readonly LadderStep[], hurtAt: number): number {
   if (hurt === undefined || hurt.psn === undefined) return -1;
   const near = steps.slice(hurtAt + 1, hurtAt + STEPS_TO_NAK);
   const at = near.findIndex(
-    (step) => (step.marks & Mark.Nak) !== 0 && step.fromLeft !== hurt.fromLeft && step.psn === hurt.psn,
+    (step) => (step.marks & StepMark.Nak) !== 0 && step.fromLeft !== hurt.fromLeft && step.psn === hurt.psn,
   );
   return at < 0 ? -1 : hurtAt + 1 + at;
 }

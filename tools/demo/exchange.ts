@@ -2,34 +2,30 @@
  * The demo's two applications: A connects to B and does every operation of a reliable connection, B lends its memory.
  * Owns devices, buffers and the checks of every byte. Never looks at the wire and never prints.
  */
+
+import { attachDevice, type Connection, type Cq, type Device, type Qp, type World } from 'rocev2';
 import {
   Access,
-  attachDevice,
-  type Connection,
-  type Cq,
-  type Device,
   type MemoryRegion,
-  type Qp,
   type Random,
   type SendWr,
   type WorkCompletion,
-  type World,
   WrOpcode,
   wcStatusName,
-} from '../../src/index.ts';
+} from 'rocev2/transport';
 
 export const OPERATIONS = ['SEND', 'WRITE', 'WRITE with immediate', 'READ', 'COMPARE & SWAP', 'FETCH & ADD'] as const;
-export type Operation = (typeof OPERATIONS)[number];
+export type DemoOperation = (typeof OPERATIONS)[number];
 
 /** One message: what it was and whether the bytes that arrived are those that were sent. */
 export interface Transfer {
-  readonly operation: Operation;
+  readonly operation: DemoOperation;
   readonly bytes: number;
   /** A sentence for each thing that is not as it should be; empty when every byte is right. */
   readonly faults: readonly string[];
 }
 
-export interface Side {
+export interface DemoSide {
   readonly device: Device;
   readonly qp: Qp;
   readonly sendCq: Cq;
@@ -41,9 +37,9 @@ export interface Side {
 }
 
 /** The two sides, connected. */
-export interface Pair {
-  readonly a: Side;
-  readonly b: Side;
+export interface DemoPair {
+  readonly a: DemoSide;
+  readonly b: DemoSide;
   readonly connection: Connection;
   /** What B told A about its memory when it accepted: addresses and keys. */
   readonly offer: Offer;
@@ -59,11 +55,14 @@ interface RemoteMemory {
   readonly rkey: number;
 }
 
-/** Called with the memory that a transfer has filled, before it is checked: a test damages a byte here to see it noticed. */
-export type Tamper = (memory: Uint8Array, operation: Operation) => void;
+/**
+ * Called with the memory that a transfer has filled, before it is checked: a test damages a byte here to see it
+ * noticed.
+ */
+export type Tamper = (memory: Uint8Array, operation: DemoOperation) => void;
 
 /** Makes the two devices and connects them through their connection managers. */
-export async function connectPair(world: World, mtu: number, maxSize: number): Promise<Pair> {
+export async function connectPair(world: World, mtu: number, maxSize: number): Promise<DemoPair> {
   const a = makeSide(world, 'A', 1, maxSize);
   const b = makeSide(world, 'B', 2, maxSize);
   const listener = b.device.cm.listen(PORT);
@@ -80,9 +79,12 @@ export async function connectPair(world: World, mtu: number, maxSize: number): P
   return { a, b, connection, offer: decodeOffer(connection.privateData) };
 }
 
-/** Does every operation with every size, one message after the other, and the atomics. Stops at the first that fails to complete. */
+/**
+ * Does every operation with every size, one message after the other, and the atomics. Stops at the first that fails to
+ * complete.
+ */
 export async function* transferAll(
-  pair: Pair,
+  pair: DemoPair,
   sizes: readonly number[],
   random: Random,
   tamper: Tamper = () => {},
@@ -95,8 +97,8 @@ export async function* transferAll(
 }
 
 async function transfer(
-  pair: Pair,
-  operation: Operation,
+  pair: DemoPair,
+  operation: DemoOperation,
   size: number,
   random: Random,
   tamper: Tamper,
@@ -121,7 +123,7 @@ async function transfer(
 }
 
 /** A compare that holds and one that does not. */
-async function* swapTwice(pair: Pair, random: Random, tamper: Tamper): AsyncGenerator<Transfer> {
+async function* swapTwice(pair: DemoPair, random: Random, tamper: Tamper): AsyncGenerator<Transfer> {
   const word = u64(random);
   const fresh = u64(random);
   pair.b.sink.view.setBigUint64(0, word, true);
@@ -134,7 +136,7 @@ async function* swapTwice(pair: Pair, random: Random, tamper: Tamper): AsyncGene
 }
 
 /** An addition, and one that wraps around. */
-async function* addTwice(pair: Pair, random: Random, tamper: Tamper): AsyncGenerator<Transfer> {
+async function* addTwice(pair: DemoPair, random: Random, tamper: Tamper): AsyncGenerator<Transfer> {
   let word = u64(random);
   pair.b.sink.view.setBigUint64(0, word, true);
   for (const addend of [1n, U64_MAX]) {
@@ -145,8 +147,8 @@ async function* addTwice(pair: Pair, random: Random, tamper: Tamper): AsyncGener
 }
 
 async function atomic(
-  pair: Pair,
-  operation: Operation,
+  pair: DemoPair,
+  operation: DemoOperation,
   operands: Partial<SendWr>,
   before: bigint,
   after: bigint,
@@ -164,7 +166,7 @@ async function atomic(
   return { operation, bytes: 8, faults };
 }
 
-function makeSide(world: World, name: string, number: number, maxSize: number): Side {
+function makeSide(world: World, name: string, number: number, maxSize: number): DemoSide {
   const device = attachDevice(world, name, { addresses: [`10.0.0.${number}/24`], mtu: LINK_MTU });
   const pd = device.allocPd();
   const sendCq = device.createCq(CQ_ENTRIES);
@@ -176,23 +178,28 @@ function makeSide(world: World, name: string, number: number, maxSize: number): 
 }
 
 /** Posts a receive and gives its completion. */
-function expectMessage(side: Side, operation: Operation): Promise<WorkCompletion | undefined> {
+function expectMessage(side: DemoSide, operation: DemoOperation): Promise<WorkCompletion | undefined> {
   // WRITE with immediate takes a receive for its notice; the data goes where the request says.
   side.qp.postRecv({ wrId: 2, sges: operation === 'SEND' ? [{ mr: side.sink }] : [] });
   return side.recvCq.next().then(({ value }) => value);
 }
 
 /** Posts a request and waits; empty when it succeeded, else a sentence. */
-async function complete(side: Side, wr: SendWr): Promise<string> {
+async function complete(side: DemoSide, wr: SendWr): Promise<string> {
   side.qp.postSend(wr);
   const { value: wc } = await side.sendCq.next();
   return wc?.status === 0 ? '' : `the request ended with "${wcStatusName(wc?.status ?? -1)}"`;
 }
 
-function checkReceive(wc: WorkCompletion | undefined, operation: Operation, size: number, immData: number): string[] {
+function checkReceive(
+  wc: WorkCompletion | undefined,
+  operation: DemoOperation,
+  size: number,
+  immData: number,
+): string[] {
   if (wc?.status !== 0) return [`the receive ended with "${wcStatusName(wc?.status ?? -1)}"`];
   const faults: string[] = [];
-  if (wc.byteLen !== size) faults.push(`the receiver was told of ${wc.byteLen} bytes instead of ${size}`);
+  if (wc.byteLen !== size) faults.push(`the completion of the receiver says ${wc.byteLen} bytes instead of ${size}`);
   const expected = operation === 'SEND' ? -1 : immData;
   if (wc.immData !== expected) faults.push(`the immediate data is ${wc.immData} instead of ${expected}`);
   return faults;
@@ -222,7 +229,7 @@ function u64(random: Random): bigint {
 }
 
 /** Address and key of B's two buffers, as an application of its own would lay them out in the private data. */
-function encodeOffer(side: Side): Uint8Array {
+function encodeOffer(side: DemoSide): Uint8Array {
   const view = new DataView(new ArrayBuffer(24));
   view.setBigUint64(0, side.sink.iova);
   view.setUint32(8, side.sink.rkey);
@@ -239,7 +246,7 @@ function decodeOffer(bytes: Uint8Array): Offer {
   };
 }
 
-const WR_OPCODES: Readonly<Record<Operation, SendWr['opcode']>> = {
+const WR_OPCODES: Readonly<Record<DemoOperation, SendWr['opcode']>> = {
   SEND: WrOpcode.Send,
   WRITE: WrOpcode.RdmaWrite,
   'WRITE with immediate': WrOpcode.RdmaWriteWithImm,
@@ -253,7 +260,10 @@ const ADDRESS_OF_B = '10.0.0.2';
 /** Room for a path MTU of 4096 and all headers. */
 const LINK_MTU = 4200;
 const CQ_ENTRIES = 64;
-/** 4.096 us * 2^6 is 0.26 ms: long against this wire's round trip, so that it runs out when even a NAK was lost and not before. */
+/**
+ * 4.096 us * 2^6 is 0.26 ms: long against this wire's round trip, so that it runs out when even a NAK was lost and not
+ * before.
+ */
 const ACK_TIMEOUT_CODE = 6;
 const UNTOUCHED = 0xa5;
 const GUARD_BYTES = 64;

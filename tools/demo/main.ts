@@ -1,8 +1,8 @@
 /**
  * `roce demo`: two devices in this process, every operation, on a clean wire and on a bad one.
  *
- * Owns the command line. Exit codes: 0 every byte is right and tshark, where it is installed, agrees; 1 something is not right or the
- * capture cannot be written; 2 the command line makes no sense.
+ * Owns the command line. Exit codes: 0 every byte is right and tshark, where it is installed, agrees; 1 something is
+ * not right or the capture cannot be written; 2 the command line makes no sense.
  */
 import { writeFileSync } from 'node:fs';
 import { Command, InvalidArgumentError } from 'commander';
@@ -25,7 +25,7 @@ export function demoCommand(): Command {
     .option('--duplicate <percent>', 'frames delivered twice', parsePercent, duplicate)
     .option('--reorder <percent>', 'frames held back so that others overtake them', parsePercent, reorder)
     .option('--corrupt <percent>', 'frames with one bit flipped', parsePercent, corrupt)
-    .option('--seed <number>', 'everything that happens by chance follows from it', parseSeed, seed)
+    .option('--seed <number>', 'seed of all random decisions', parseSeed, seed)
     .option('--mtu <bytes>', `path MTU: ${PATH_MTUS.join(', ')}`, parseMtu, mtu)
     .option('--max-size <bytes>', 'largest message', parseMaxSize, maxSize)
     .option('--write <file>', 'the capture (pcapng)', 'demo.pcapng')

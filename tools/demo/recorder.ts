@@ -1,14 +1,15 @@
 /**
- * Watches the demo's wire: a ladder step of every frame as it was sent, and a capture of what came out at the other end.
+ * Watches the demo's wire: a ladder step of every frame as it was sent, and a capture of what came out at the other
+ * end.
  *
  * Owns the capture file's bytes and the list of steps. Never changes a frame.
- * In the capture a frame stands as it arrived, damage included, twice when the wire doubled it; a frame that the wire took
- * stands where it was sent, and its comment says so.
+ * In the capture a frame stands as it arrived, damage included, twice when the wire doubled it; a frame that the wire
+ * took stands where it was sent, and its comment says so.
  */
-import { Frame, Medium, parseFrame } from '../../packets/frame.ts';
-import { Direction, LinkType, PcapngWriter } from '../../pcap/index.ts';
-import { Fate, type NetworkTap, type SimulatedPort } from '../../src/fabric/index.ts';
-import { LadderReader, type LadderStep, Mark } from '../ladder/index.ts';
+import { Frame, Medium, parseFrame } from 'rocev2/packets';
+import { Direction, LinkType, PcapngWriter } from 'rocev2/pcap';
+import { Fate, type NetworkTap, type SimulatedPort } from 'rocev2/sim';
+import { LadderReader, type LadderStep, StepMark } from '../ladder/index.ts';
 
 /** What tshark must find in a frame of the capture. */
 export interface ExpectedFrame {
@@ -104,7 +105,7 @@ export class Recorder implements NetworkTap {
   }
 
   #comments(fate: number, serial: number): string[] {
-    if ((fate & Fate.Dropped) !== 0) return ['LOST: the wire took this frame, nobody received it'];
+    if ((fate & Fate.Dropped) !== 0) return ['LOST: the wire dropped this frame'];
     const comments: string[] = [];
     if ((fate & Fate.Corrupted) !== 0) comments.push('CORRUPT: the wire flipped one bit, the ICRC no longer matches');
     if ((fate & Fate.Delayed) !== 0) comments.push('LATE: the wire held this frame back, later ones overtook it');
@@ -118,10 +119,10 @@ export class Recorder implements NetworkTap {
 }
 
 function marksOf(fate: number): number {
-  if ((fate & Fate.Dropped) !== 0) return Mark.Lost;
-  let marks: number = Mark.None;
-  if ((fate & Fate.Corrupted) !== 0) marks |= Mark.Corrupt;
-  if ((fate & Fate.Duplicated) !== 0) marks |= Mark.Duplicated;
-  if ((fate & Fate.Delayed) !== 0) marks |= Mark.Late;
+  if ((fate & Fate.Dropped) !== 0) return StepMark.Lost;
+  let marks: number = StepMark.None;
+  if ((fate & Fate.Corrupted) !== 0) marks |= StepMark.Corrupt;
+  if ((fate & Fate.Duplicated) !== 0) marks |= StepMark.Duplicated;
+  if ((fate & Fate.Delayed) !== 0) marks |= StepMark.Late;
   return marks;
 }

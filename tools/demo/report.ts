@@ -2,14 +2,14 @@
  * The words of the demo: what a reader who has never seen RDMA needs to follow it, the ladders, and the tables.
  * Owns the text. Never runs anything; the same run gives the same lines.
  */
-import { drawLadder, type LadderStep, Mark } from '../ladder/index.ts';
+import { drawLadder, type LadderStep, StepMark } from '../ladder/index.ts';
 import { formatBytes, formatTable, grouped } from '../table.ts';
 import { introduction, recovery } from './excerpt.ts';
 import { OPERATIONS } from './exchange.ts';
 import type { Counts, DemoRun, Phase, RecordedTransfer } from './run.ts';
 import type { DemoSettings } from './settings.ts';
 
-export interface ReportOptions {
+export interface DemoReportOptions {
   /** ANSI colours. */
   readonly color: boolean;
 }
@@ -27,7 +27,7 @@ export function openingLines({ seed, mtu }: DemoSettings): string[] {
   ];
 }
 
-export function cleanLines(run: DemoRun, options: ReportOptions): string[] {
+export function cleanLines(run: DemoRun, options: DemoReportOptions): string[] {
   const phase = phaseNamed(run, 'clean');
   if (phase === undefined) return [];
   return [
@@ -44,7 +44,7 @@ export function cleanLines(run: DemoRun, options: ReportOptions): string[] {
   ];
 }
 
-export function badLines(run: DemoRun, options: ReportOptions): string[] {
+export function badLines(run: DemoRun, options: DemoReportOptions): string[] {
   const phase = phaseNamed(run, 'bad');
   if (phase === undefined) return [];
   const { loss, duplicate, reorder, corrupt } = run.settings;
@@ -68,7 +68,7 @@ export function badLines(run: DemoRun, options: ReportOptions): string[] {
 }
 
 /** Whether all bytes are right, with every fault if not. */
-export function verdictLines(run: DemoRun, options: ReportOptions): string[] {
+export function verdictLines(run: DemoRun, options: DemoReportOptions): string[] {
   const transfers = run.phases.flatMap((phase) => phase.transfers);
   const wrong = transfers.filter((transfer) => transfer.faults.length > 0);
   const bytes = transfers.reduce((sum, transfer) => sum + transfer.bytes, 0);
@@ -117,7 +117,7 @@ function failureLines(failure: string): string[] {
 
 /** What happened in the ladder above, told from what is in it. */
 function explain(hurt: LadderStep, steps: readonly LadderStep[]): string[] {
-  const nak = steps.find((step) => (step.marks & Mark.Nak) !== 0);
+  const nak = steps.find((step) => (step.marks & StepMark.Nak) !== 0);
   const what = FATES.find(([mark]) => (hurt.marks & mark) !== 0)?.[1] ?? '';
   if (hurt.psn === undefined) return [];
   if (nak === undefined) return [`psn ${hurt.psn} ${what}.`];
@@ -189,7 +189,7 @@ function countTable(counts: Counts): string[] {
   );
 }
 
-function title(text: string, { color }: ReportOptions): string[] {
+function title(text: string, { color }: DemoReportOptions): string[] {
   return ['', color ? `\x1b[1m${text}\x1b[0m` : text];
 }
 
@@ -205,8 +205,8 @@ const MOST_FAULTS = 5;
 const GONE_BACK_ROW = 3;
 const HINT_COLUMNS = 36;
 const FATES: readonly (readonly [mark: number, words: string])[] = [
-  [Mark.Lost, 'never arrived'],
-  [Mark.Corrupt, 'arrived damaged (wrong ICRC) and was dropped'],
-  [Mark.Late, 'was overtaken by others'],
-  [Mark.Duplicated, 'arrived twice; B did it once'],
+  [StepMark.Lost, 'never arrived'],
+  [StepMark.Corrupt, 'arrived damaged (wrong ICRC) and was dropped'],
+  [StepMark.Late, 'was overtaken by others'],
+  [StepMark.Duplicated, 'arrived twice; B did it once'],
 ];

@@ -1,13 +1,14 @@
 /**
  * Runs the demo in virtual time: connect, every operation on a clean wire, every operation on a bad one, disconnect.
  *
- * Owns the order of events and what is counted. Never prints and never touches a file or a clock: the same settings give the same result,
- * capture included.
+ * Owns the order of events and what is counted. Never prints and never touches a file or a clock: the same settings
+ * give the same result, capture included.
  */
-import { Medium } from '../../packets/frame.ts';
-import { World } from '../../src/index.ts';
+
+import { World } from 'rocev2';
+import { Medium } from 'rocev2/packets';
 import type { LadderStep } from '../ladder/index.ts';
-import { connectPair, type Pair, type Tamper, type Transfer, transferAll } from './exchange.ts';
+import { connectPair, type DemoPair, type Tamper, type Transfer, transferAll } from './exchange.ts';
 import { type ExpectedFrame, Recorder } from './recorder.ts';
 import { badWire, CLEAN_WIRE, type DemoSettings, messageSizes } from './settings.ts';
 
@@ -110,7 +111,7 @@ class Stage {
     if (this.failure === undefined) await pair.connection.disconnect();
   }
 
-  async #phase(name: Phase['name'], pair: Pair): Promise<void> {
+  async #phase(name: Phase['name'], pair: DemoPair): Promise<void> {
     const { steps } = this.#recorder;
     const before = this.#count(pair);
     const began = this.#world.now;
@@ -131,7 +132,7 @@ class Stage {
     this.phases.push({ name, transfers, counts, durationNs, fromStep, toStep: steps.length });
   }
 
-  #count(pair: Pair): Counts {
+  #count(pair: DemoPair): Counts {
     const counts = zeroCounts();
     for (const name of ['A', 'B']) {
       const wire = this.#world.network.port(name)?.sendWire.counters;

@@ -1,5 +1,5 @@
 /** What a run of the demo is asked for, and what it says of the sizes it moves. Values only. */
-import type { FaultSpec } from '../../src/fabric/index.ts';
+import type { FaultSpec } from 'rocev2/faults';
 
 export interface DemoSettings {
   /** Every choice by chance follows from it. */

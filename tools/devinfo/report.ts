@@ -1,12 +1,12 @@
 /**
- * The attributes of a device, in the words and the layout of ibv_devinfo. Owns the text. What this stack does not have (other
- * transports' limits, offloads) is left out rather than printed as zero; what the standard fixes is printed as it fixes it.
+ * The attributes of a device, in the words and the layout of ibv_devinfo. Owns the text. What this stack does not have
+ * (other transports' limits, offloads) is left out rather than printed as zero; what the standard fixes is printed as
+ * it fixes it.
  */
 
-import { Medium } from '../../packets/frame.ts';
-import { dscpOf, ECN_MASK } from '../../packets/traffic-class.ts';
-import { type IpPrefix, type RdmaDevice, RoceError, type VlanOptions } from '../../src/index.ts';
-import { MAX_MESSAGE_BYTES } from '../../transport/index.ts';
+import type { RdmaDevice, VlanOptions } from 'rocev2';
+import { dscpOf, ECN_MASK, type IpPrefix, Medium, RoceError } from 'rocev2/packets';
+import { MAX_MESSAGE_BYTES } from 'rocev2/transport';
 
 type Entry = readonly [string, string | number];
 
@@ -109,7 +109,9 @@ function classText(trafficClass: number): string {
   return `0x${trafficClass.toString(16).padStart(2, '0')} (DSCP ${dscpOf(trafficClass)}, ECN ${trafficClass & ECN_MASK})`;
 }
 
-/** The table of GIDs holds the device's addresses in their order; one of version 4 is printed as the GID that maps it. */
+/**
+ * The table of GIDs holds the device's addresses in their order; one of version 4 is printed as the GID that maps it.
+ */
 function gidLine({ address }: IpPrefix, index: number): string {
   const gid = address.version === 4 ? `::ffff:${address}` : `${address}`;
   return `\t\t\tGID[${String(index).padStart(3)}]:\t\t${gid}, RoCE v2`;

@@ -6,8 +6,8 @@
 
 import { createReadStream, createWriteStream } from 'node:fs';
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { RoceError } from '../../packets/errors.ts';
-import { compileFilter, filterHelp } from '../../pcap/filter/index.ts';
+import { defined, RoceError } from 'rocev2/packets';
+import { compileFilter, filterHelp } from 'rocev2/pcap/filter';
 import { addLinkOptions, type LinkFlags, withDevice } from '../options.ts';
 import { type DumpOptions, dumpFrames } from './dump.ts';
 import { FileSource } from './file-source.ts';
@@ -48,7 +48,7 @@ export function dumpCommand(): Command {
     .option('-v, --verbose', 'all fields of every frame')
     .option('--json', "one JSON object a frame, keys named as tshark's fields")
     .option('--fields <names>', 'only these fields, separated by tabs: tshark names with commas between', parseNames)
-    .option('--separator <text>', 'with --fields, what stands between columns')
+    .option('--separator <text>', 'with --fields, the text between columns')
     .option('--header', 'with --fields, their names in a first line')
     .option('--ladder', 'arrows between hosts, as wide as the terminal')
     .option('--marks', 'say what each frame is to those before: retransmission, gap, late ...')
@@ -80,7 +80,7 @@ async function run(command: Command, words: readonly string[], flags: DumpFlags)
     else await dumpFrames(openFile(file), { ...options, ...captureOptions(flags) }, process.stdout);
   } catch (error) {
     if (!isBadInput(error)) throw error;
-    // The system's own sentence names the file it is about, which may be the one written; a mistake in the command line is about none.
+    // The message of the system names its file, which may be the output. A mistake in the command line has no file.
     const aboutInput = !('path' in error) && !(error instanceof RoceError && error.code === 'ERR_ROCE_ARGUMENT');
     const subject = aboutInput ? `${file ?? flags.link}: ` : '';
     process.stderr.write(`roce dump: ${subject}${error.message}\n`);
@@ -88,7 +88,10 @@ async function run(command: Command, words: readonly string[], flags: DumpFlags)
   }
 }
 
-/** As tcpdump has it: options say where packets come from, and all words are the filter; without such an option the first word is a file. */
+/**
+ * As in tcpdump: options give the source of packets, and all words are the filter. Without such an option the first
+ * word is a file.
+ */
 function inputOf(command: Command, words: readonly string[], { link, read }: DumpFlags): Input {
   if (link !== undefined && read !== undefined) command.error(ONE_INPUT);
   if (link !== undefined || read !== undefined) return { file: read, filter: words.join(' ') };
@@ -103,12 +106,10 @@ function dumpOptions(filter: string, flags: DumpFlags): DumpOptions {
   const columns = { header, ...(separator === undefined ? {} : { separator: unescaped(separator) }) };
   return {
     ...(filter.trim() === '' ? {} : { filter: compileFilter(filter) }),
-    ...(verbose === undefined ? {} : { verbose }),
-    ...(json === undefined ? {} : { json }),
+    ...defined({ verbose, json }),
     ...(fields === undefined ? {} : { fields: { names: fields, ...columns } }),
     ...(ladder === true ? { ladder: { width: terminalWidth(), color: process.stdout.isTTY } } : {}),
-    ...(time === undefined ? {} : { time }),
-    ...(count === undefined ? {} : { count }),
+    ...defined({ time, count }),
     analyze: marks,
     quiet,
   };
@@ -119,7 +120,7 @@ function openFile(file: string): CaptureSource {
   return new FileSource(createReadStream(file, { highWaterMark: READ_BYTES }));
 }
 
-/** Opens a device, which answers whoever asks for its addresses, and prints what passes on its wire. */
+/** Opens a device, which answers ARP and neighbour discovery, and prints the frames on its link. */
 async function dumpLink(command: Command, flags: DumpFlags, options: DumpOptions): Promise<void> {
   const { ip, link } = flags;
   if (link === undefined) command.error(ONE_INPUT);
@@ -127,7 +128,7 @@ async function dumpLink(command: Command, flags: DumpFlags, options: DumpOptions
   const source = new LiveSource();
   const dump = async (_device: unknown, interrupted: AbortSignal): Promise<void> => {
     interrupted.addEventListener('abort', () => source.close());
-    // As tcpdump does: who waits for us to be ready reads this line.
+    // As tcpdump does: scripts wait for this line.
     process.stderr.write(`roce dump: listening on ${link}\n`);
     await dumpFrames(source, { ...options, ...captureOptions(flags) }, process.stdout);
   };
@@ -141,7 +142,10 @@ function captureOptions({ write }: DumpFlags): Pick<DumpOptions, 'capture' | 'qu
   return write === '-' ? { capture: process.stdout, quiet: true } : { capture: createWriteStream(write) };
 }
 
-/** A file that is malformed, missing or unreadable, a filter that makes no sense; anything else is our own fault and keeps its stack. */
+/**
+ * A malformed, missing or unreadable file, or a wrong filter. Any other error is a bug of this project and keeps its
+ * stack.
+ */
 function isBadInput(error: unknown): error is Error {
   return error instanceof RoceError || (error instanceof Error && 'syscall' in error && 'code' in error);
 }

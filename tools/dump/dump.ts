@@ -1,18 +1,16 @@
 /**
  * Takes packets from any source, keeps those that pass the filter, prints them and writes them to a file.
  *
- * Owns the loop: one packet at a time, so that memory does not grow; who reads the output sets the pace. Never opens anything.
+ * Owns the loop: one packet at a time, so that memory does not grow, and at the speed of the reader of the output.
+ * Never opens a file.
  */
 
 import type { Writable } from 'node:stream';
-import { Analyzer } from '../../pcap/analysis/analyzer.ts';
-import { Dissection, dissect } from '../../pcap/dissection.ts';
-import { isAnalysisField, type PacketFilter } from '../../pcap/filter/index.ts';
-import type { FilterSubject } from '../../pcap/filter/types.ts';
-import type { CapturedPacket } from '../../pcap/types.ts';
+import { Analyzer, type CapturedPacket, Dissection, dissect } from 'rocev2/pcap';
+import { type FilterSubject, isAnalysisField, type PacketFilter } from 'rocev2/pcap/filter';
 import type { LadderStreamLayout } from '../ladder/index.ts';
 import { LadderPrinter } from './ladder-printer.ts';
-import { Output, TextGatherer } from './output.ts';
+import { Output, TextBuffer } from './output.ts';
 import { type FieldColumns, FieldPrinter, JsonPrinter, LinePrinter, type PacketPrinter } from './printers.ts';
 import type { CaptureSource, PacketCopy } from './source.ts';
 import { TimeColumn, type TimeFormat } from './time-text.ts';
@@ -31,7 +29,10 @@ export interface DumpOptions {
   readonly ladder?: LadderStreamLayout;
   /** Default relative. */
   readonly time?: TimeFormat;
-  /** Follow conversations, and say what is remarkable about each packet. Filters and fields that ask for it switch it on. */
+  /**
+   * Run the analysis, and print what is remarkable about each packet. Filters and fields that need the analysis switch
+   * it on.
+   */
   readonly analyze?: boolean;
   /** Stop after this many packets that pass. */
   readonly count?: number;
@@ -42,8 +43,10 @@ export interface DumpOptions {
 }
 
 /**
- * Prints the packets of `source` that pass to `out`; returns how many there were. Ends early, without an error, when the reader of `out`
+ * Prints the packets of `source` that pass the filter to `out`. Ends early, without an error, when the reader of `out`
  * goes away (EPIPE). Errors of the source pass through after everything before them was printed and written.
+ *
+ * @returns the number of packets printed
  */
 export async function dumpFrames(source: CaptureSource, options: DumpOptions, out: Writable): Promise<number> {
   const run = new Dump(source, options, out);
@@ -60,10 +63,10 @@ class Dump {
   shown = 0;
   readonly #source: CaptureSource;
   readonly #options: DumpOptions;
-  readonly #looker: Looker;
+  readonly #subjects: SubjectReader;
   readonly #printer: PacketPrinter;
   readonly #time: TimeColumn;
-  readonly #gathered = new TextGatherer();
+  readonly #lines = new TextBuffer();
   readonly #text: Output;
   readonly #copy: PacketCopy | undefined;
   readonly #file: Output | undefined;
@@ -71,12 +74,13 @@ class Dump {
   constructor(source: CaptureSource, options: DumpOptions, out: Writable) {
     this.#source = source;
     this.#options = options;
-    this.#looker = new Looker(source, needsAnalysis(options));
+    this.#subjects = new SubjectReader(source, needsAnalysis(options));
     this.#time = new TimeColumn(options.time ?? 'relative');
     this.#printer = makePrinter(options, this.#time);
-    // Of a file, what is held back does not depend on how its bytes come; on a wire nobody waits for the next packet.
-    const endOfTurn = source.live === true ? () => this.#gathered.add(this.#printer.flush()) : undefined;
-    this.#text = new Output(out, this.#gathered, endOfTurn);
+    // Lines held back of a file do not depend on the size of its chunks. On a live link the lines must not wait for the
+    // next packet.
+    const endOfTurn = source.live === true ? () => this.#lines.add(this.#printer.flush()) : undefined;
+    this.#text = new Output(out, this.#lines, endOfTurn);
     if (options.capture === undefined) return;
     this.#copy = source.copy?.() ?? new WrittenCopy(source);
     this.#file = new Output(options.capture, this.#copy);
@@ -84,10 +88,10 @@ class Dump {
 
   async packets(): Promise<void> {
     const { count = Number.POSITIVE_INFINITY, filter, quiet = false } = this.#options;
-    if (!quiet) this.#gathered.add(this.#printer.heading());
+    if (!quiet) this.#lines.add(this.#printer.heading());
     if (count <= 0) return;
     for await (const packet of this.#source) {
-      const subject = this.#looker.look(packet);
+      const subject = this.#subjects.read(packet);
       this.#time.see(packet);
       if (filter !== undefined && !filter(subject)) continue;
       const waits = this.#take(subject, quiet);
@@ -99,7 +103,7 @@ class Dump {
 
   /** Prints and writes one; what it returns is to be awaited. */
   #take(subject: FilterSubject, quiet: boolean): Promise<unknown> | undefined {
-    if (!quiet) this.#gathered.add(this.#printer.print(subject));
+    if (!quiet) this.#lines.add(this.#printer.print(subject));
     this.#copy?.keep(subject.packet);
     const text = quiet ? undefined : this.#text.added();
     const file = this.#file?.added();
@@ -107,14 +111,14 @@ class Dump {
   }
 
   async finish(): Promise<void> {
-    this.#gathered.add(this.#printer.flush());
+    this.#lines.add(this.#printer.flush());
     await this.#file?.end();
     await this.#text.drained();
   }
 }
 
-/** What is to be known of each packet before it is judged and printed. */
-class Looker {
+/** Makes the subject of the filter from a packet: dissected only, or analyzed. */
+class SubjectReader {
   readonly #source: CaptureSource;
   readonly #analyzer: Analyzer | undefined;
   readonly #dissection = new Dissection();
@@ -124,7 +128,7 @@ class Looker {
     this.#analyzer = analyze ? new Analyzer({ maxEvents: 0 }) : undefined;
   }
 
-  look(packet: CapturedPacket): FilterSubject {
+  read(packet: CapturedPacket): FilterSubject {
     const interfaceName = this.#source.interfaces?.[packet.interfaceIndex]?.name;
     if (this.#analyzer !== undefined) {
       const facts = this.#analyzer.packet(packet);

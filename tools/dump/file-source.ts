@@ -2,9 +2,7 @@
  * The packets of a capture file as it streams in: memory does not grow with the file.
  */
 
-import { CaptureCopy } from '../../pcap/capture-copy.ts';
-import { CaptureReader } from '../../pcap/reader.ts';
-import type { CapturedPacket, CaptureInterface } from '../../pcap/types.ts';
+import { CaptureCopy, type CapturedPacket, type CaptureInterface, CaptureReader } from 'rocev2/pcap';
 import type { CaptureSource, PacketCopy } from './source.ts';
 
 export class FileSource implements CaptureSource {
@@ -12,7 +10,10 @@ export class FileSource implements CaptureSource {
   private readonly chunks: AsyncIterable<Uint8Array>;
   private reader = new CaptureReader();
 
-  /** `chunks`: a readable stream of bytes; `live`: one that somebody writes while it is read. */
+  /**
+   * @param chunks a readable stream of bytes
+   * @param live the stream is written while it is read
+   */
   constructor(chunks: AsyncIterable<Uint8Array>, { live = false } = {}) {
     this.chunks = chunks;
     this.live = live;
@@ -22,7 +23,7 @@ export class FileSource implements CaptureSource {
     return this.reader.interfaces;
   }
 
-  /** Block for block: what the file says about itself, its interfaces and its packets stays. */
+  /** Block by block: descriptions of the file, its interfaces and its packets stay unchanged. */
   copy(): PacketCopy {
     const copy = new CaptureCopy({ application: 'roce dump' });
     this.reader = new CaptureReader(copy);

@@ -1,18 +1,17 @@
 /**
- * Packets as a ladder: two hosts, an arrow for each frame between them, drawn as frames come.
+ * Packets as a ladder: two hosts, and an arrow for each frame between them, drawn as frames come.
  *
- * Owns which host is left, the one of each pair that speaks first, and the reading of PSNs for each pair. The drawing is `tools/ladder/`.
+ * Owns which host is on the left, the one of each pair that sends first, and the PSNs of each pair. `tools/ladder/`
+ * draws.
  */
-import { formatFrame } from '../../packets/format.ts';
-import { frameDestination, frameSource } from '../../packets/frame.ts';
-import { Mark as FactMark } from '../../pcap/analysis/facts.ts';
-import { IcrcState, icrcState } from '../../pcap/dissection.ts';
-import type { FilterSubject } from '../../pcap/filter/types.ts';
-import { LadderReader, LadderStream, type LadderStreamLayout, Mark } from '../ladder/index.ts';
+import { formatFrame, frameDestination, frameSource } from 'rocev2/packets';
+import { IcrcState, icrcState, Mark } from 'rocev2/pcap';
+import type { FilterSubject } from 'rocev2/pcap/filter';
+import { LadderReader, LadderStream, type LadderStreamLayout, StepMark } from '../ladder/index.ts';
 import type { PacketPrinter } from './printers.ts';
 import type { TimeColumn } from './time-text.ts';
 
-/** Two hosts that speak to each other. */
+/** Two hosts with packets between them. */
 interface Pair {
   readonly left: string;
   readonly right: string;
@@ -68,10 +67,10 @@ export class LadderPrinter implements PacketPrinter {
 function marksOf({ dissection, facts }: FilterSubject): number {
   const marks = facts?.marks ?? 0;
   return (
-    (icrcState(dissection) === IcrcState.Bad ? Mark.Corrupt : Mark.None) |
-    ((marks & FactMark.Retransmission) === 0 ? Mark.None : Mark.Retransmit) |
-    ((marks & FactMark.Copy) === 0 ? Mark.None : Mark.Duplicated) |
-    ((marks & FactMark.Late) === 0 ? Mark.None : Mark.Late)
+    (icrcState(dissection) === IcrcState.Bad ? StepMark.Corrupt : StepMark.None) |
+    ((marks & Mark.Retransmission) === 0 ? StepMark.None : StepMark.Retransmit) |
+    ((marks & Mark.Copy) === 0 ? StepMark.None : StepMark.Duplicated) |
+    ((marks & Mark.Late) === 0 ? StepMark.None : StepMark.Late)
   );
 }
 

@@ -1,13 +1,12 @@
 /**
- * The frames of a device's wire as they pass, both directions, for whoever iterates. A reader that falls far behind loses the
- * newest frames; how many is counted, as a kernel's capture does.
+ * The frames of a device's link as they pass, both directions, as an async iterator. A reader that falls far behind
+ * loses the newest frames, and they are counted, as in a kernel's capture.
  */
-import { RoceError } from '../../packets/errors.ts';
-import { Medium } from '../../packets/frame.ts';
-import { type CapturedPacket, type CaptureInterface, Direction, LinkType } from '../../pcap/types.ts';
-import { AsyncQueue } from '../../src/async-queue.ts';
-import type { LinkFacts } from '../../src/index.ts';
-import type { CaptureSink } from '../../src/links/index.ts';
+
+import { AsyncQueue, type LinkFacts } from 'rocev2';
+import type { CaptureSink } from 'rocev2/node';
+import { Medium, RoceError } from 'rocev2/packets';
+import { type CapturedPacket, type CaptureInterface, Direction, LinkType } from 'rocev2/pcap';
 import { WallClock } from '../wall-clock.ts';
 import type { CaptureSource } from './source.ts';
 
@@ -16,7 +15,7 @@ const MAX_WAITING = 16_384;
 
 export class LiveSource implements CaptureSource, CaptureSink {
   readonly live = true;
-  /** Frames nobody had room for. */
+  /** Frames that were lost because the reader was too slow. */
   dropped = 0;
   readonly #queue = new AsyncQueue<CapturedPacket>();
   readonly #clock = new WallClock();

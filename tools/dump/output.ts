@@ -1,21 +1,22 @@
 /**
- * A stream that may go away while it is written to: `roce dump ... | head` is no error.
+ * A stream whose reader may go away while it is written to: `roce dump ... | head` is no error.
  *
- * Owns backpressure, the difference between "nobody reads any more" and a real failure to write, and when gathered bytes leave: when there
- * are many, and at the latest at the end of the event loop's turn, so that who reads a pipe sees what happens now.
+ * Owns backpressure, the distinction of a closed pipe from a real write error, and when buffered bytes are written:
+ * when there are many, and at the latest at the end of the event loop's turn, so that the reader of a pipe sees packets
+ * as they come.
  */
 
 import { once } from 'node:events';
 import type { Writable } from 'node:stream';
 
-/** What gathers bytes until they are taken. */
-export interface Gatherer {
+/** Bytes that wait to be written. */
+export interface OutputBuffer {
   readonly pendingBytes: number;
   take(): string | Uint8Array;
 }
 
-/** Lines of text on their way. */
-export class TextGatherer implements Gatherer {
+/** Lines of text that wait to be written. */
+export class TextBuffer implements OutputBuffer {
   #text = '';
 
   get pendingBytes(): number {
@@ -35,15 +36,15 @@ export class TextGatherer implements Gatherer {
 
 export class Output {
   readonly #stream: Writable;
-  readonly #gatherer: Gatherer;
+  readonly #buffer: OutputBuffer;
   readonly #endOfTurn: () => void;
   #scheduled = false;
   #failure: Error | undefined;
 
   /** `endOfTurn` is called before what was gathered in a turn is written: the last chance to add to it. */
-  constructor(stream: Writable, gatherer: Gatherer, endOfTurn: () => void = () => {}) {
+  constructor(stream: Writable, buffer: OutputBuffer, endOfTurn: () => void = () => {}) {
     this.#stream = stream;
-    this.#gatherer = gatherer;
+    this.#buffer = buffer;
     this.#endOfTurn = endOfTurn;
     // Listened to for the life of the process: an EPIPE can arrive after the last write.
     stream.on('error', (error) => {
@@ -51,14 +52,14 @@ export class Output {
     });
   }
 
-  /** True when nobody reads any more: stop. */
+  /** True when the reader is gone: stop. */
   get closed(): boolean {
     return this.#failure !== undefined || this.#stream.destroyed;
   }
 
-  /** To be called when the gatherer has more; what it returns is to be awaited. Throws what a write really failed with. */
+  /** To be called after the buffer has grown. Await the result. Throws the error of a failed write. */
   added(): Promise<void> | undefined {
-    if (this.#gatherer.pendingBytes >= MOST_GATHERED || this.#stream.writableNeedDrain) return this.flush();
+    if (this.#buffer.pendingBytes >= MOST_BUFFERED_BYTES || this.#stream.writableNeedDrain) return this.flush();
     if (!this.#scheduled) {
       this.#scheduled = true;
       setImmediate(() => {
@@ -70,7 +71,7 @@ export class Output {
     return undefined;
   }
 
-  /** Writes what was gathered and, when the stream asks for it, waits until it has caught up. */
+  /** Writes the buffered bytes and waits for the stream if it needs that. */
   async flush(): Promise<void> {
     this.#push();
     if (!this.closed && this.#stream.writableNeedDrain) await this.#settled('drain');
@@ -97,7 +98,7 @@ export class Output {
   }
 
   #push(): void {
-    if (!this.closed && this.#gatherer.pendingBytes > 0) this.#stream.write(this.#gatherer.take());
+    if (!this.closed && this.#buffer.pendingBytes > 0) this.#stream.write(this.#buffer.take());
   }
 
   async #settled(event: 'drain' | 'finish'): Promise<void> {
@@ -123,4 +124,4 @@ function isBrokenPipe(error: Error): boolean {
   return 'code' in error && error.code === 'EPIPE';
 }
 
-const MOST_GATHERED = 65_536;
+const MOST_BUFFERED_BYTES = 65_536;

@@ -1,8 +1,8 @@
 /**
- * Keeps a command from writing its output over the capture that it reads, which would empty the capture before it is read.
+ * Keeps a command from writing its output over the capture that it reads, which would empty the capture first.
  */
 import { fstatSync, type Stats, statSync } from 'node:fs';
-import { RoceError } from '../../packets/errors.ts';
+import { RoceError } from 'rocev2/packets';
 
 /**
  * Does nothing where `output` ("-": standard output) is another file than `input` ("-": standard input), or none yet.

@@ -1,16 +1,25 @@
 /**
- * What is printed of a packet: a line in the manner of tcpdump, all fields on several lines, a JSON object, or chosen fields in columns.
+ * The output formats for a packet: a line like that of tcpdump, all fields on several lines, a JSON object, or chosen
+ * fields in columns.
  *
- * Owns the layout; the words for a frame are `packets/format.ts`, the fields `pcap/filter/`. Never writes anywhere.
+ * Owns the layout. The text of a frame comes from `packets/format.ts`, the fields from `pcap/filter/`. Never writes
+ * anywhere.
  */
-import { RoceError } from '../../packets/errors.ts';
-import { formatFrame, formatFrameDetails } from '../../packets/format.ts';
-import { IcrcState, icrcState } from '../../pcap/dissection.ts';
-import { fastField, type NumberReader } from '../../pcap/filter/fast-fields.ts';
-import { fieldsWithoutIcrc, ICRC_FIELD } from '../../pcap/filter/fields.ts';
-import { fieldKind, fieldNames, fieldsOf, markNames, subjectFields, suggest } from '../../pcap/filter/index.ts';
-import type { FilterSubject } from '../../pcap/filter/types.ts';
-import type { CapturedPacket } from '../../pcap/types.ts';
+import { formatFrame, formatFrameDetails, RoceError } from 'rocev2/packets';
+import { type CapturedPacket, IcrcState, icrcState } from 'rocev2/pcap';
+import {
+  type FilterSubject,
+  fastField,
+  fieldKind,
+  fieldNames,
+  fieldsOf,
+  fieldsWithoutIcrc,
+  ICRC_FIELD,
+  markNames,
+  type NumberReader,
+  subjectFields,
+  suggest,
+} from 'rocev2/pcap/filter';
 import type { TimeColumn } from './time-text.ts';
 
 /** Turns packets into text. Lines end with a line feed. */
@@ -73,7 +82,7 @@ export class JsonPrinter implements PacketPrinter {
 
 /** How chosen fields are printed. */
 export interface FieldColumns {
-  /** Names as tshark has them; a name that stands for two fields prints both, with a comma. */
+  /** Field names of tshark. A name for two fields prints both, with a comma. */
   readonly names: readonly string[];
   /** Between columns; default a tab. */
   readonly separator?: string;
@@ -121,7 +130,7 @@ export class FieldPrinter implements PacketPrinter {
     });
   }
 
-  /** A value is never taken for two: what would end its column or its line is written as an escape. */
+  /** Characters of a value that would end its column or its line are written as escapes. */
   #clean(value: string): string {
     const escaped = value
       .replaceAll('\\', '\\\\')

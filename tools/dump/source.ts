@@ -1,21 +1,23 @@
 /**
  * The seam between where frames come from and what is done with them.
  */
-import type { CapturedPacket, CaptureInterface } from '../../pcap/types.ts';
-import type { Gatherer } from './output.ts';
+import type { CapturedPacket, CaptureInterface } from 'rocev2/pcap';
+import type { OutputBuffer } from './output.ts';
 
-/** Where frames come from. A packet's bytes need to stay unchanged only until the next one is asked for. */
+/** A source of packets. The bytes of a packet are valid until the next one is read. */
 export interface CaptureSource extends AsyncIterable<CapturedPacket> {
   /** Interfaces known so far, by `CapturedPacket.interfaceIndex`; they give names to output. */
   readonly interfaces?: readonly CaptureInterface[];
   /** Packets come as they happen: nothing is held back longer than the turn in which they came. */
   readonly live?: boolean;
-  /** Makes a copy of the whole file, but for packets that are not kept; to be called before the first packet is asked for. */
+  /**
+   * Makes a copy of the whole file without the packets that are not kept. To be called before the first packet is read.
+   */
   copy?(): PacketCopy;
 }
 
 /** A capture file in the making: bytes of pcapng that gather until they are taken. */
-export interface PacketCopy extends Gatherer {
+export interface PacketCopy extends OutputBuffer {
   /** Takes the packet that the source gave out last. */
   keep(packet: CapturedPacket): void;
   take(): Uint8Array;

@@ -3,7 +3,7 @@
  *
  * Owns the formats. Remembers the first packet and the one before, and nothing else.
  */
-import { type CaptureTime, nanosecondsSince } from '../../pcap/types.ts';
+import { type CaptureTime, nanosecondsSince } from 'rocev2/pcap';
 
 /** How times are shown. */
 export const TIME_FORMATS = ['relative', 'delta', 'absolute', 'epoch', 'none'] as const;

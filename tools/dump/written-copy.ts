@@ -1,8 +1,7 @@
 /**
  * A new pcapng file of packets whose source is no file: interfaces as they come.
  */
-import { PcapngWriter } from '../../pcap/pcapng-writer.ts';
-import type { CapturedPacket } from '../../pcap/types.ts';
+import { type CapturedPacket, PcapngWriter } from 'rocev2/pcap';
 import type { CaptureSource, PacketCopy } from './source.ts';
 
 export class WrittenCopy implements PacketCopy {

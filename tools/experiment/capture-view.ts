@@ -1,10 +1,10 @@
 /**
- * A capture of a wire as this project reads it: which frames are RoCE, and whether their ICRC is right, which tshark does not say.
+ * A capture of a wire as this project reads it: which frames are RoCE, and whether their ICRC is right, which tshark
+ * does not say.
  */
 import { readFileSync } from 'node:fs';
-import { type Frame, FrameStatus, Medium } from '../../packets/index.ts';
-import { Dissection, dissect, IcrcState, icrcState } from '../../pcap/dissection.ts';
-import { CaptureReader } from '../../pcap/reader.ts';
+import { type Frame, FrameStatus, Medium } from 'rocev2/packets';
+import { CaptureReader, Dissection, dissect, IcrcState, icrcState } from 'rocev2/pcap';
 
 export interface ViewedFrame {
   /** As Wireshark numbers it. */

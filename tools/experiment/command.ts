@@ -1,24 +1,24 @@
 /**
- * `roce experiment`: list, show, check and run experiments. Owns the command line. Exit codes: 0 all as expected, 1 not, 2 a
- * command line or a file that makes no sense, 3 what the experiment needs is not to be had here, 130 ctrl-C.
+ * `roce experiment`: list, show, check and run experiments. Owns the command line. Exit codes: 0 all as expected, 1
+ * not, 2 a command line or a file that makes no sense, 3 what the experiment needs is not to be had here, 130 ctrl-C.
  */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
-import { RoceError } from '../../src/index.ts';
+import { defined, RoceError } from 'rocev2/packets';
 import { exitWith } from '../options.ts';
 import { formatTable } from '../table.ts';
 import { filterProblems } from './filters.ts';
 import { tshark } from './judge.ts';
-import { builtInNames, experimentPath, loadExperiment, type Settings } from './load.ts';
+import { builtInNames, experimentPath, loadExperiment, type ParameterSettings } from './load.ts';
 import { PROGRAMS } from './programs/index.ts';
 import { type CaseResult, failuresOf, runExperiment } from './run.ts';
-import { Stages } from './stage.ts';
+import { HostPool } from './stage.ts';
 import type { Experiment } from './types.ts';
 
 interface RunFlags {
   readonly out?: string;
-  readonly set: Settings;
+  readonly set: ParameterSettings;
   readonly case?: string;
 }
 
@@ -58,7 +58,7 @@ function withSettings(command: Command): Command {
   return command.option('--set <name=value>', 'the value of a parameter; may be repeated', collect, {});
 }
 
-function collect(text: string, previous: Settings): Settings {
+function collect(text: string, previous: ParameterSettings): ParameterSettings {
   const [, name, value] = /^([^=]+)=(.*)$/s.exec(text) ?? [];
   if (name === undefined || value === undefined) throw new InvalidArgumentError('name=value is expected');
   return { ...previous, [name]: value };
@@ -103,12 +103,12 @@ async function run(file: string, flags: RunFlags): Promise<void> {
   const { available, reason } = tshark();
   if (!available) say(`display filters are not checked: ${reason}`);
   const directory = resolve(flags.out ?? `experiment-out/${experiment.name}`);
-  const stages = new Stages(say);
+  const stages = new HostPool(say);
   // Guests, namespaces and what runs in them end with this process, provided that it exits.
   const interrupt = (): void => process.exit(EXIT_INTERRUPTED);
   process.once('SIGINT', interrupt).once('SIGTERM', interrupt);
   try {
-    const options = { directory, stages, told: tell, ...(only === undefined ? {} : { only }) };
+    const options = { directory, stages, told: tell, ...defined({ only }) };
     const { passed } = await runExperiment(experiment, options);
     print(`${experiment.name}: ${passed ? 'as expected' : 'NOT as expected'}; see ${directory}/report.md`);
     exitWith(passed ? 0 : EXIT_NOT_AS_EXPECTED);

@@ -1,9 +1,9 @@
 /**
- * `congestion` of a host of kind "stack", as a file carries it: `CongestionOptions`. Owns the shape; names and ranges of the parameters of
- * DCQCN are checked by transport/congestion, as for options made in a program.
+ * `congestion` of a host of kind "stack", as a file carries it: `CongestionOptions`. Owns the shape; names and ranges
+ * of the parameters of DCQCN are checked by transport/congestion, as for options made in a program.
  */
-import { z } from 'zod';
-import { RoceError } from '../../src/index.ts';
+
+import { RoceError } from 'rocev2/packets';
 import {
   type CongestionOptions,
   type ControllerSpec,
@@ -11,7 +11,8 @@ import {
   makeController,
   notificationParameters,
   type PaperParameters,
-} from '../../transport/congestion/index.ts';
+} from 'rocev2/transport';
+import { z } from 'zod';
 
 const parametersOf = <T>() =>
   z.custom<Partial<T>>(

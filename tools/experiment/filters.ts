@@ -1,10 +1,11 @@
 /**
- * Whether display filters can be understood, before anything is booted for them. tshark decides, on a capture without packets.
+ * Whether display filters can be understood, before anything is booted for them. tshark decides, on a capture without
+ * packets.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { LinkType, PcapngWriter } from '../../pcap/index.ts';
+import { LinkType, PcapngWriter } from 'rocev2/pcap';
 import { tsharkRows } from '../tshark.ts';
 import type { Experiment } from './types.ts';
 

@@ -1,16 +1,27 @@
 /**
- * Holds what the analyzer says of a capture against what it is known to show, so that every capture the lab makes is looked at for a
- * false alarm. Owns which warnings a slow host excuses, and the words for the rest. A note is no alarm. Runs nothing.
+ * Holds what the analyzer says of a capture against what it is known to show, so that every capture the lab makes is
+ * looked at for a false alarm. Owns which warnings a slow host excuses, and the words for the rest. A note is no alarm.
+ * Runs nothing.
  */
 import { readFileSync } from 'node:fs';
-import { type Analysis, Analyzer, type Finding, RULE_LIST, SYMPTOMS } from '../../pcap/analysis/index.ts';
-import { type CapturedPacket, readCapture } from '../../pcap/index.ts';
+import {
+  type Analysis,
+  Analyzer,
+  type CapturedPacket,
+  type Finding,
+  RULE_LIST,
+  readCapture,
+  SYMPTOMS,
+} from 'rocev2/pcap';
 
 /** Which errors and warnings a capture may have. */
 export interface FindingsWanted {
   /** Ids that must be found, each at least once. */
   readonly findings: readonly string[];
-  /** Ids of warnings that a slow host may cause: they need not be found, and do not count unless packets were sent again. */
+  /**
+   * Ids of warnings that a slow host may cause: they need not be found, and do not count unless packets were sent
+   * again.
+   */
   readonly tolerated?: readonly string[] | undefined;
 }
 
@@ -53,7 +64,10 @@ export function judgeFindings(analysis: Analysis, { findings, tolerated = [] }: 
   };
 }
 
-/** Whether the capture bears a warning out: in each conversation packets were sent again, after a NAK where it speaks of one. */
+/**
+ * Whether the capture bears a warning out: in each conversation packets were sent again, after a NAK where it speaks of
+ * one.
+ */
 function isExcused({ id, severity, conversations: concerned }: Finding, { conversations }: Analysis): boolean {
   if (severity !== 'warning' || concerned.length === 0) return false;
   return concerned.every((wanted) => {

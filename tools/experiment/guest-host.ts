@@ -1,10 +1,11 @@
 /** A host that is a Linux guest with rdma_rxe: `tools/lab` boots it, its shell runs the commands. */
-import { RoceError } from '../../src/index.ts';
-import { QemuLink } from '../../src/links/index.ts';
+
+import { QemuLink } from 'rocev2/node';
+import { RoceError } from 'rocev2/packets';
 import { Guest } from '../lab/guest.ts';
 import { buildImage } from '../lab/image.ts';
-import type { Host, HostCommand } from './host.ts';
-import { Port } from './port.ts';
+import type { ExperimentHost, RunningCommand } from './host.ts';
+import { CablePort } from './port.ts';
 import type { GuestSpec } from './types.ts';
 
 /** Boots a guest whose cable is a Unix socket at `path`. Rejects as `buildImage` and `Guest.boot` do. */
@@ -12,9 +13,9 @@ export async function bootGuest(
   spec: GuestSpec & { readonly mac: string; readonly mtu: number },
   path: string,
   log: (line: string) => void,
-): Promise<Host> {
+): Promise<ExperimentHost> {
   const image = await buildImage(spec.kernel, { log });
-  const port = await Port.open(new QemuLink({ path, mtu: spec.mtu }));
+  const port = await CablePort.open(new QemuLink({ path, mtu: spec.mtu }));
   try {
     const { addresses, mac, mtu } = spec;
     const guest = await Guest.boot({ image, netSocket: { path }, mac, addresses, mtu });
@@ -25,18 +26,18 @@ export async function bootGuest(
   }
 }
 
-class GuestHost implements Host {
-  readonly port: Port;
+class GuestHost implements ExperimentHost {
+  readonly port: CablePort;
   readonly description: string;
   readonly #guest: Guest;
 
-  constructor(guest: Guest, port: Port) {
+  constructor(guest: Guest, port: CablePort) {
     this.#guest = guest;
     this.port = port;
     this.description = `Linux ${guest.release} with rdma_rxe, in a virtual machine`;
   }
 
-  start(command: string): HostCommand {
+  start(command: string): RunningCommand {
     const job = this.#guest.spawn(command);
     return {
       // The runner has a limit for every command; this one only keeps the promise from living for ever.
@@ -57,7 +58,7 @@ class GuestHost implements Host {
       // Each look takes time too, on a processor that is emulated.
       { timeoutMs: timeoutMs * 2 },
     );
-    if (code !== 0) throw new RoceError('ERR_ROCE_TIMEOUT', `nobody listens on port ${port}`);
+    if (code !== 0) throw new RoceError('ERR_ROCE_TIMEOUT', `no listener on port ${port}`);
   }
 
   rates(): readonly [] {

@@ -1,17 +1,18 @@
 /**
- * What the runner asks of a host, whatever its kind: a port for a wire, commands, counters, an end. No kind knows of cases.
+ * What the runner asks of a host, whatever its kind: a port for a wire, commands, counters, an end. No kind knows of
+ * cases.
  */
-import type { RateState } from '../../transport/congestion/index.ts';
+import type { RateState } from 'rocev2/transport';
 import type { RunResult } from '../lab/guest.ts';
-import type { Port } from './port.ts';
+import type { CablePort } from './port.ts';
 
-export interface Host {
+export interface ExperimentHost {
   /** Our end of its cable. */
-  readonly port: Port;
+  readonly port: CablePort;
   /** What it is, for the report: `Linux 6.12.107+deb13-amd64 with rdma_rxe`. */
   readonly description: string;
   /** Starts a command. Never rejects: what cannot be started has ended with exit code 127. */
-  start(command: string): HostCommand;
+  start(command: string): RunningCommand;
   /** Resolves when somebody on the host takes RDMA or TCP connections on a port. Rejects with ERR_ROCE_TIMEOUT. */
   listening(port: number, timeoutMs: number): Promise<void>;
   /** How fast its queue pairs may send now; none where nothing reacts to congestion, or it cannot be seen. */
@@ -26,7 +27,7 @@ export interface QueuePairRate extends RateState {
   readonly qpn: number;
 }
 
-export interface HostCommand {
+export interface RunningCommand {
   /** Its end, exit code and all it has printed. */
   readonly ended: Promise<RunResult>;
   /** What it has printed so far. */

@@ -1,8 +1,10 @@
 /**
- * Holds what a case has left against what was expected of it. Owns the verdicts and their words: what was wanted, what was
- * found, where to look. Never runs anything but tshark.
+ * Holds what a case has left against what was expected of it. Owns the verdicts and their words: what was wanted, what
+ * was found, where to look. Never runs anything but tshark.
  */
+
 import { basename } from 'node:path';
+import { defined } from 'rocev2/packets';
 import { mustBeThere } from '../required.ts';
 import { tsharkAvailable, tsharkRows } from '../tshark.ts';
 import { viewCapture } from './capture-view.ts';
@@ -11,10 +13,10 @@ import { RATES_FILE } from './rate-files.ts';
 import { rateOf } from './rates.ts';
 import { type CaseRecord, type CommandRecord, exitFault } from './run-case.ts';
 import type {
+  CaseExpectation,
   Count,
   CounterExpectation,
   EventExpectation,
-  Expectation,
   FilterExpectation,
   FindingsExpectation,
   IcrcExpectation,
@@ -24,14 +26,14 @@ import type {
 } from './types.ts';
 import type { WireRecord } from './wires.ts';
 
-export type Verdict = 'pass' | 'fail' | 'not checked';
+export type JudgementVerdict = 'pass' | 'fail' | 'not checked';
 
 export interface Judgement {
   /** What had to hold, in words. */
   readonly what: string;
   readonly wanted: string;
   readonly found: string;
-  readonly verdict: Verdict;
+  readonly verdict: JudgementVerdict;
   readonly why?: string;
   /** The reason for which it must not hold; `pass` then says that it does not. */
   readonly mustFail?: string;
@@ -44,7 +46,7 @@ export interface Judgement {
 }
 
 /** All judgements on a case: how it ran, how its commands ended, then its expectations in their order. */
-export async function judgeCase(record: CaseRecord, expectations: readonly Expectation[]): Promise<Judgement[]> {
+export async function judgeCase(record: CaseRecord, expectations: readonly CaseExpectation[]): Promise<Judgement[]> {
   const judgements: Judgement[] = [];
   if (record.problem !== undefined) {
     const what = 'the commands can be run as written';
@@ -69,14 +71,14 @@ function judgeExit({ name, step, result, log }: CommandRecord): Judgement {
 }
 
 /** Puts in the reason, and turns round what must fail. */
-function stated(judgement: Judgement, { why, mustFail }: Expectation): Judgement {
-  const told = { ...judgement, ...(why === undefined ? {} : { why }) };
+function stated(judgement: Judgement, { why, mustFail }: CaseExpectation): Judgement {
+  const told = { ...judgement, ...defined({ why }) };
   if (mustFail === undefined) return told;
   const { verdict } = judgement;
   return { ...told, mustFail, verdict: verdict === 'fail' ? 'pass' : verdict === 'pass' ? 'fail' : verdict };
 }
 
-async function judge(record: CaseRecord, expectation: Expectation): Promise<Judgement> {
+async function judge(record: CaseRecord, expectation: CaseExpectation): Promise<Judgement> {
   if ('counter' in expectation) return judgeCounter(record, expectation);
   if ('rate' in expectation) return judgeRate(record, expectation);
   if ('prints' in expectation) return judgePrints(record, expectation);
@@ -230,7 +232,9 @@ interface SeenFrame {
   /** As `frame.protocols` has them: `eth:ethertype:ip:udp:infiniband`. */
   readonly protocols: readonly string[];
 }
-type Seen = { readonly frames: readonly SeenFrame[] } | { readonly problem: string; readonly verdict: Verdict };
+type Seen =
+  | { readonly frames: readonly SeenFrame[] }
+  | { readonly problem: string; readonly verdict: JudgementVerdict };
 
 /** The frames that pass a filter; or why that cannot be told, which without tshark is a failure in CI alone. */
 async function framesOf(capture: string, filter: string): Promise<Seen> {

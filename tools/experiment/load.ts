@@ -1,17 +1,17 @@
 /**
- * From a file to an experiment: where files are, what is in them, parameters put in. Owns the reading and the words about
- * files that are no experiments.
+ * From a file to an experiment: where files are, what is in them, parameters put in. Owns the reading and the words
+ * about files that are no experiments.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { RoceError } from 'rocev2/packets';
 import { z } from 'zod';
-import { RoceError } from '../../src/index.ts';
 import { issuesOf, parametersSchema, parseExperiment, type SchemaIssue } from './schema.ts';
 import type { Experiment, ParameterValue } from './types.ts';
 
 /** Values for parameters, as typed: `--set kernel=6.1`. */
-export type Settings = Readonly<Record<string, string>>;
+export type ParameterSettings = Readonly<Record<string, string>>;
 
 /** The experiments that come with this project, by name. */
 export function builtInNames(): string[] {
@@ -30,13 +30,13 @@ export function experimentPath(fileOrName: string): string {
 }
 
 /** Reads an experiment. @throws RoceError ERR_ROCE_ARGUMENT with every fault of the file, a line each */
-export function loadExperiment(fileOrName: string, settings: Settings = {}): Experiment {
+export function loadExperiment(fileOrName: string, settings: ParameterSettings = {}): Experiment {
   const path = experimentPath(fileOrName);
   return parseText(readFileSync(path, 'utf8'), settings, path);
 }
 
 /** What `loadExperiment` makes of the text of a file. */
-export function parseText(text: string, settings: Settings, path: string): Experiment {
+export function parseText(text: string, settings: ParameterSettings, path: string): Experiment {
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -64,7 +64,7 @@ function fault(path: string, issues: readonly SchemaIssue[]): RoceError {
 /** A setting has the type of what it replaces. */
 function withSettings(
   declared: Readonly<Record<string, ParameterValue>>,
-  settings: Settings,
+  settings: ParameterSettings,
   issues: SchemaIssue[],
 ): Record<string, ParameterValue> {
   const parameters: Record<string, ParameterValue> = { ...declared };

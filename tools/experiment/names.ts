@@ -1,14 +1,15 @@
 /**
- * What the shape of an experiment cannot say: that every name it uses is one it has, and that wires and hosts fit together.
+ * What the shape of an experiment cannot say: that every name it uses is one it has, and that wires and hosts fit
+ * together.
  */
-import { DeviceCounters } from '../../src/device-counters.ts';
-import { PortCounters } from '../../transport/counters.ts';
+import { DeviceCounters } from 'rocev2';
+import { PortCounters } from 'rocev2/transport';
 import { FRAME_FATES } from '../bump/account.ts';
 import { FINDING_IDS } from './findings.ts';
 import type {
+  CaseExpectation,
   CaseSpec,
   CommandStep,
-  Expectation,
   Experiment,
   FindingsExpectation,
   WireConduct,
@@ -124,7 +125,7 @@ class CaseCheck {
       this.#say([...path, 'ready'], 'A namespace does not tell who listens for RDMA connections: use "prints"');
   }
 
-  #checkExpectation(path: readonly (string | number)[], expectation: Expectation): void {
+  #checkExpectation(path: readonly (string | number)[], expectation: CaseExpectation): void {
     if ('wire' in expectation) {
       this.#demandWire([...path, 'wire'], expectation.wire);
       const wire = this.#experiment.wires.find(({ name }) => name === expectation.wire);

@@ -1,29 +1,33 @@
 /**
- * A host that is a network namespace of this machine: its one interface, `eth0`, is a TAP whose other end is our port, so that every
- * frame its kernel sends is a frame on the wire, checksums and all. Needs root. Owns the namespace and all that runs in it.
+ * A host that is a network namespace of this machine: its one interface, `eth0`, is a TAP whose other end is our port,
+ * so that every frame its kernel sends is a frame on the wire, checksums and all. Needs root. Owns the namespace and
+ * all that runs in it.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { constants, release } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { RoceError } from '../../packets/errors.ts';
-import { TapLink } from '../../src/links/index.ts';
+import { TapLink } from 'rocev2/node';
+import { RoceError } from 'rocev2/packets';
 import type { RunResult } from '../lab/guest.ts';
 import { addQuietNetns, ip, netnsAvailable } from '../netns.ts';
-import { EXIT_NOT_FOUND, type Host, type HostCommand } from './host.ts';
-import { Port } from './port.ts';
+import { EXIT_NOT_FOUND, type ExperimentHost, type RunningCommand } from './host.ts';
+import { CablePort } from './port.ts';
 import type { NamespaceSpec } from './types.ts';
 
-/** Makes a namespace. Rejects with ERR_ROCE_LINK_UNAVAILABLE where it may not, or where TAP interfaces are not to be had. */
+/**
+ * Makes a namespace. Rejects with ERR_ROCE_LINK_UNAVAILABLE where it may not, or where TAP interfaces are not to be
+ * had.
+ */
 export async function openNamespace(
   spec: NamespaceSpec & { readonly mac: string; readonly mtu: number },
-): Promise<Host> {
+): Promise<ExperimentHost> {
   const { ok, reason } = netnsAvailable();
   if (!ok) throw new RoceError('ERR_ROCE_LINK_UNAVAILABLE', reason);
   const id = randomBytes(4).toString('hex');
   const name = `rocev2-${id}`;
   const tap = `rx${id}`;
-  const port = await Port.open(new TapLink({ name: tap, mtu: spec.mtu }));
+  const port = await CablePort.open(new TapLink({ name: tap, mtu: spec.mtu }));
   try {
     leftovers.add(name);
     addQuietNetns(name);
@@ -41,19 +45,19 @@ export async function openNamespace(
   return new NamespaceHost(name, port);
 }
 
-class NamespaceHost implements Host {
-  readonly port: Port;
+class NamespaceHost implements ExperimentHost {
+  readonly port: CablePort;
   readonly description: string;
   readonly #name: string;
   readonly #children = new Set<ChildProcess>();
 
-  constructor(name: string, port: Port) {
+  constructor(name: string, port: CablePort) {
     this.#name = name;
     this.port = port;
     this.description = `a network namespace of this machine, Linux ${release()}`;
   }
 
-  start(command: string): HostCommand {
+  start(command: string): RunningCommand {
     const words = ['netns', 'exec', this.#name, 'sh', '-c', `${ROCE_FUNCTION}\n${command}`];
     // A group of its own, so that all that the shell starts ends with it.
     const child = spawn('ip', words, { stdio: ['ignore', 'pipe', 'pipe'], detached: true });

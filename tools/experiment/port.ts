@@ -1,11 +1,13 @@
 /**
  * Our end of the cable to a host: a link that stays, lent to one wire after another. A guest's cable cannot be plugged
- * twice, but every case has a wire of its own. Frames that come while nobody has borrowed the link are lost, as with no wire.
+ * twice, but every case has a wire of its own. Frames that come while nobody has borrowed the link are lost, as with no
+ * wire.
  */
-import { invariant, type RoceError } from '../../packets/errors.ts';
-import type { Link, LinkSink } from '../../src/links/index.ts';
 
-export class Port {
+import type { Link, LinkSink } from 'rocev2';
+import { invariant, type RoceError } from 'rocev2/packets';
+
+export class CablePort {
   readonly #link: Link;
   #borrower: LinkSink | undefined;
   #error: RoceError | undefined;
@@ -16,8 +18,8 @@ export class Port {
   }
 
   /** Starts a link for the life of the port. Rejects as its `start` does. */
-  static async open(link: Link): Promise<Port> {
-    const port = new Port(link);
+  static async open(link: Link): Promise<CablePort> {
+    const port = new CablePort(link);
     await link.start({
       receive: (batch) => port.#borrower?.receive(batch),
       writable: () => port.#borrower?.writable(),

@@ -1,10 +1,11 @@
 /**
- * What is left of a `RateRecord`: JSON to compute with, CSV for other programs, a page with plots. Owns names and columns.
+ * What is left of a `RateRecord`: JSON to compute with, CSV for other programs, a page with plots. Owns names and
+ * columns.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { reportHtml } from '../sim/report/html.ts';
-import { decimate, type Line, type Plot, rounded, timeUnit } from '../sim/report/plot.ts';
+import { decimate, type Plot, type PlotLine, rounded, timeUnit } from '../sim/report/plot.ts';
 import type { FlowRates, RateRecord, ValueSeries } from './rates.ts';
 
 export const RATES_FILE = 'rates.json';
@@ -75,7 +76,7 @@ function line(
   values: readonly number[],
   endNs: number,
   divisor: number,
-): Line {
+): PlotLine {
   const thin = decimate(timesNs, values);
   // The last value has held until the end.
   const times = [...thin.x, endNs];

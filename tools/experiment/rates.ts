@@ -1,12 +1,13 @@
 /**
- * Watches congestion control while a case runs: how fast the queue pairs of each host may send, what was marked and notified, what waits
- * on the wires. Owns the samples: one is kept when something has changed. It looks whenever a frame comes in on a wire, before it goes on,
- * and every few milliseconds: the state before a notification and that after it are both seen.
+ * Watches congestion control while a case runs: how fast the queue pairs of each host may send, what was marked and
+ * notified, what waits on the wires. Owns the samples: one is kept when something has changed. It looks whenever a
+ * frame comes in on a wire, before it goes on, and every few milliseconds: the state before a notification and that
+ * after it are both seen.
  */
-import type { RateState } from '../../transport/congestion/index.ts';
+import type { RateState } from 'rocev2/transport';
 import { FAULT_DIRECTIONS } from '../bump/rules-file.ts';
 import type { RunningBump } from '../bump/run.ts';
-import type { Host } from './host.ts';
+import type { ExperimentHost } from './host.ts';
 
 /** How fast one queue pair may send, over time: columns of equal length. */
 export interface FlowRates {
@@ -52,14 +53,14 @@ export interface WatchedWire {
 }
 
 export class RateWatch {
-  readonly #hosts: ReadonlyMap<string, Pick<Host, 'rates' | 'counters'>>;
+  readonly #hosts: ReadonlyMap<string, Pick<ExperimentHost, 'rates' | 'counters'>>;
   #wires: readonly WatchedWire[] = [];
   readonly #started = performance.now();
   readonly #flows = new Map<string, FlowColumns>();
   readonly #values = new Map<string, ValueColumns>();
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(hosts: ReadonlyMap<string, Pick<Host, 'rates' | 'counters'>>) {
+  constructor(hosts: ReadonlyMap<string, Pick<ExperimentHost, 'rates' | 'counters'>>) {
     this.#hosts = hosts;
   }
 

@@ -1,7 +1,8 @@
 /**
- * What a run of an experiment leaves for a reader who was not there: Markdown to read, JSON to compute with. Owns the words;
- * makes texts and writes nothing.
+ * What a run of an experiment leaves for a reader who was not there: Markdown to read, JSON to compute with. Owns the
+ * words; makes texts and writes nothing.
  */
+import { defined } from 'rocev2/packets';
 import type { Judgement } from './judge.ts';
 import type { CaseResult, ExperimentResult } from './result.ts';
 
@@ -41,13 +42,13 @@ export function reportData(result: ExperimentResult): unknown {
     experiment,
     cases: cases.map(({ record, ...one }) => ({
       ...one,
-      ...(record.problem === undefined ? {} : { problem: record.problem }),
+      ...defined({ problem: record.problem }),
       commands: record.commands.map(({ name, step, result: { code }, ending }) => ({
         name,
         host: step.host,
         command: step.command,
         exit: code,
-        ...(ending === undefined ? {} : { ending }),
+        ...defined({ ending }),
       })),
       counters: Object.fromEntries(record.counters),
       wires: record.wires.map(({ name, account }) => ({ name, directions: account.directions, rules: account.rules })),

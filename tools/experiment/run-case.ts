@@ -1,17 +1,17 @@
 /**
- * Runs the commands of one case on a stage: in order, with a limit for each, until all have ended. Owns the order and the
- * logs. Judges nothing: `judge.ts` does, from what is left.
+ * Runs the commands of one case on a stage: in order, with a limit for each, until all have ended. Owns the order and
+ * the logs. Judges nothing: `judge.ts` does, from what is left.
  */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { RoceError } from '../../src/index.ts';
+import { defined, RoceError } from 'rocev2/packets';
 import type { RunResult } from '../lab/guest.ts';
-import type { HostCommand } from './host.ts';
+import type { RunningCommand } from './host.ts';
 import { runName } from './names.ts';
 import { writeRates } from './rate-files.ts';
 import { type RateRecord, RateWatch } from './rates.ts';
-import type { Stage } from './stage.ts';
+import type { RunningHosts } from './stage.ts';
 import type { CaseSpec, CommandStep, Experiment, Ready } from './types.ts';
 import { openWires, type WireRecord } from './wires.ts';
 
@@ -40,7 +40,7 @@ export interface CommandRecord {
 
 /** Runs a case and leaves its files in `directory`, which is emptied first. Rejects only for our own bugs. */
 export async function runCase(
-  stage: Stage,
+  stage: RunningHosts,
   experiment: Experiment,
   spec: CaseSpec,
   directory: string,
@@ -63,7 +63,7 @@ export async function runCase(
     problem = error.message;
   } finally {
     await commands.killAll();
-    // What is on its way arrives: a last acknowledge, the answer to a disconnect.
+    // What is on its way arrives: a last ACK, the answer to a disconnect.
     await delay(SETTLE_MS);
     rates = watch.stop();
     records = await wires.stop();
@@ -75,7 +75,7 @@ export async function runCase(
     wires: records,
     counters: growth(before, countersOf(stage)),
     rates,
-    ...(problem === undefined ? {} : { problem }),
+    ...defined({ problem }),
   };
 }
 
@@ -83,17 +83,17 @@ export async function runCase(
 interface Running {
   readonly name: string;
   readonly step: CommandStep;
-  readonly command: HostCommand;
+  readonly command: RunningCommand;
   readonly limit: number;
   ending?: CommandRecord['ending'] & string;
   result?: RunResult;
 }
 
 class Commands {
-  readonly #stage: Stage;
+  readonly #stage: RunningHosts;
   readonly #all: Running[] = [];
 
-  constructor(stage: Stage) {
+  constructor(stage: RunningHosts) {
     this.#stage = stage;
   }
 
@@ -124,7 +124,7 @@ class Commands {
       const result = running.result ?? { code: NEVER_ENDED, ...(await command.output()) };
       const log = join(directory, `${index + 1}-${name}.log`);
       writeFileSync(log, logText(step, result, ending));
-      return { name, step, result, log, ...(ending === undefined ? {} : { ending }) };
+      return { name, step, result, log, ...defined({ ending }) };
     });
     return Promise.all(records);
   }
@@ -217,7 +217,7 @@ export function exitFault({ exit = 0, excuse }: CommandStep, { code, stdout, std
   return `exit code ${code}, not ${exit === 'failure' ? 'one of failure' : exit}`;
 }
 
-function countersOf({ hosts }: Stage): Map<string, Readonly<Record<string, number>>> {
+function countersOf({ hosts }: RunningHosts): Map<string, Readonly<Record<string, number>>> {
   return new Map([...hosts].map(([name, host]) => [name, host.counters()]));
 }
 

@@ -15,15 +15,15 @@ import { judgeCase, tshark } from './judge.ts';
 import { reportData, reportMarkdown } from './report.ts';
 import type { CaseResult, ExperimentResult } from './result.ts';
 import { runCase } from './run-case.ts';
-import type { Stages } from './stage.ts';
+import type { HostPool } from './stage.ts';
 import type { CaseSpec, Experiment } from './types.ts';
 
 export type { CaseResult, ExperimentResult } from './result.ts';
 
-export interface RunOptions {
+export interface ExperimentRunOptions {
   /** The folder for what is left; made when it is not there. */
   readonly directory: string;
-  readonly stages: Stages;
+  readonly stages: HostPool;
   /** A case that fails leaves nothing behind: it is known how it does. */
   readonly keepStage?: boolean;
   /** Only the case of this name. */
@@ -33,7 +33,7 @@ export interface RunOptions {
 }
 
 /** Runs an experiment. Rejects with RoceError for hosts that cannot be had here. */
-export async function runExperiment(experiment: Experiment, options: RunOptions): Promise<ExperimentResult> {
+export async function runExperiment(experiment: Experiment, options: ExperimentRunOptions): Promise<ExperimentResult> {
   const { directory, stages, only, told } = options;
   const clock = startClock();
   const cases: CaseResult[] = [];
@@ -56,7 +56,7 @@ export function startClock(): () => Pick<ExperimentResult, 'started' | 'seconds'
 }
 
 /** The hosts of an experiment, by what they are; starts those that are not there. */
-export async function describeHosts(experiment: Experiment, stages: Stages): Promise<ExperimentResult['hosts']> {
+export async function describeHosts(experiment: Experiment, stages: HostPool): Promise<ExperimentResult['hosts']> {
   const stage = await stages.for(experiment);
   return [...stage.hosts].map(([name, { description }]) => ({ name, description }));
 }
@@ -75,11 +75,13 @@ export function writeReport(
   return result;
 }
 
-/** Runs one case. A case that failed may have left anything behind: the next one gets fresh hosts, unless `keepStage`. */
+/**
+ * Runs one case. A case that failed may have left anything behind: the next one gets fresh hosts, unless `keepStage`.
+ */
 export async function runJudgedCase(
   experiment: Experiment,
   spec: CaseSpec,
-  { directory, stages, keepStage = false }: Pick<RunOptions, 'directory' | 'stages' | 'keepStage'>,
+  { directory, stages, keepStage = false }: Pick<ExperimentRunOptions, 'directory' | 'stages' | 'keepStage'>,
 ): Promise<CaseResult> {
   const stage = await stages.for(experiment);
   const record = await runCase(stage, experiment, spec, join(directory, spec.name)).catch(async (bug: unknown) => {

@@ -2,24 +2,25 @@
  * Whether a file is an experiment: shapes by zod, then what shapes cannot say (names that must exist, ends of wires).
  * Owns the errors: each names the place in the JSON text. Never reads a file and never runs anything.
  */
+
+import { compileRules } from 'rocev2/faults';
+import { IpPrefix, parseMac, RoceError } from 'rocev2/packets';
 import { z } from 'zod';
-import { compileRules } from '../../src/faults/compile.ts';
-import { IpPrefix, parseMac, RoceError } from '../../src/index.ts';
 import { notifySchema, type WireRule, wireFaultsSchema, wireRuleSchema } from '../bump/rules-file.ts';
 import { KERNELS } from '../lab/recipe.ts';
 import { congestionSchema } from './congestion-schema.ts';
 import { checkNames } from './names.ts';
 import { RATE_STATISTICS } from './rates.ts';
 import type {
+  CaseExpectation,
   CaseSpec,
+  CaseStep,
   Count,
   Excuse,
-  Expectation,
   Experiment,
   HostSpec,
   ParameterValue,
   Ready,
-  Step,
   WireConduct,
   WireSpec,
 } from './types.ts';
@@ -152,7 +153,7 @@ const excuseSchema: z.ZodType<Excuse> = z.strictObject({
   why: wordsSchema,
 });
 
-const stepSchema: z.ZodType<Step> = byKey<Step>({
+const stepSchema: z.ZodType<CaseStep> = byKey<CaseStep>({
   command: z.strictObject({
     name: nameSchema.exactOptional(),
     host: nameSchema,
@@ -172,7 +173,7 @@ const stepSchema: z.ZodType<Step> = byKey<Step>({
 const statedShape = { why: wordsSchema.exactOptional(), mustFail: wordsSchema.exactOptional() };
 const wireShape = { wire: nameSchema, at: nameSchema.exactOptional(), ...statedShape };
 
-const expectationSchema: z.ZodType<Expectation> = byKey<Expectation>({
+const expectationSchema: z.ZodType<CaseExpectation> = byKey<CaseExpectation>({
   filter: z.strictObject({ ...wireShape, filter: wordsSchema, count: countSchema }),
   sound: z.strictObject({ ...wireShape, sound: z.literal(true) }),
   icrc: z.strictObject({ ...wireShape, icrc: z.enum(['good', 'bad']), count: countSchema }),

@@ -1,9 +1,11 @@
 /** A host that is a device of this project, in this process; `programs/` are its commands. */
-import { type OpenDevice, openDevice, RoceError } from '../../src/index.ts';
-import { QemuLink } from '../../src/links/index.ts';
-import { EXIT_NOT_FOUND, type Host, type HostCommand, type QueuePairRate } from './host.ts';
-import { Port } from './port.ts';
-import { findProgram, type ProgramOutput } from './programs/index.ts';
+import { type OpenDevice, openDevice } from 'rocev2';
+import { QemuLink } from 'rocev2/node';
+import { defined, RoceError } from 'rocev2/packets';
+import type { ToolOutput } from '../output.ts';
+import { EXIT_NOT_FOUND, type ExperimentHost, type QueuePairRate, type RunningCommand } from './host.ts';
+import { CablePort } from './port.ts';
+import { findProgram } from './programs/index.ts';
 import { splitWords } from './programs/words.ts';
 import type { StackSpec } from './types.ts';
 
@@ -11,13 +13,13 @@ import type { StackSpec } from './types.ts';
 export async function openStack(
   spec: StackSpec & { readonly mac: string; readonly mtu: number },
   path: string,
-): Promise<Host> {
+): Promise<ExperimentHost> {
   const { addresses, mac, mtu, trafficClass, congestion } = spec;
   const traits = {
     ...(trafficClass === undefined ? {} : { path: { trafficClass } }),
-    ...(congestion === undefined ? {} : { congestion }),
+    ...defined({ congestion }),
   };
-  const port = await Port.open(new QemuLink({ path, mtu }));
+  const port = await CablePort.open(new QemuLink({ path, mtu }));
   try {
     const link = `qemu:${path},connect`;
     return new StackHost(await openDevice({ link, addresses, mac, mtu, ...traits }), port);
@@ -27,17 +29,17 @@ export async function openStack(
   }
 }
 
-class StackHost implements Host {
-  readonly port: Port;
+class StackHost implements ExperimentHost {
+  readonly port: CablePort;
   readonly description = 'rocev2, in the process of the experiment';
   readonly #open: OpenDevice;
 
-  constructor(open: OpenDevice, port: Port) {
+  constructor(open: OpenDevice, port: CablePort) {
     this.#open = open;
     this.port = port;
   }
 
-  start(command: string): HostCommand {
+  start(command: string): RunningCommand {
     const interruption = new AbortController();
     const output = new Output();
     const ended = this.#run(command, output, interruption.signal).then((code) => ({ code, ...output.text() }));
@@ -54,7 +56,7 @@ class StackHost implements Host {
       ...(tcp === undefined ? [] : [() => tcp.listen(port)]),
     ];
     while (!listen.some(isTaken)) {
-      if (performance.now() > deadline) throw new RoceError('ERR_ROCE_TIMEOUT', `nobody listens on port ${port}`);
+      if (performance.now() > deadline) throw new RoceError('ERR_ROCE_TIMEOUT', `no listener on port ${port}`);
       await new Promise((resolve) => setImmediate(resolve));
     }
   }
@@ -103,7 +105,7 @@ function isTaken(listen: () => { close(): void }): boolean {
   }
 }
 
-class Output implements ProgramOutput {
+class Output implements ToolOutput {
   #stdout = '';
   #stderr = '';
 

@@ -1,34 +1,37 @@
 /**
- * The hosts of an experiment, up and running, each with a port for its wire. Booting takes seconds, so that a stage serves many
- * cases, and all experiments with the same hosts.
+ * The hosts of an experiment, up and running, each with a port for its wire. Booting takes seconds, so that a stage
+ * serves many cases, and all experiments with the same hosts.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { bootGuest } from './guest-host.ts';
-import type { Host } from './host.ts';
+import type { ExperimentHost } from './host.ts';
 import { openNamespace } from './namespace-host.ts';
 import { openStack } from './stack-host.ts';
 import type { Experiment, HostSpec } from './types.ts';
 
-export interface Stage {
-  readonly hosts: ReadonlyMap<string, Host>;
+export interface RunningHosts {
+  readonly hosts: ReadonlyMap<string, ExperimentHost>;
   /** Ends all hosts. May be called more than once. */
   close(): Promise<void>;
 }
 
 /** Opens stages as they are needed, one at a time. */
-export class Stages {
+export class HostPool {
   readonly #log: (line: string) => void;
   #key = '';
-  #stage: Stage | undefined;
+  #stage: RunningHosts | undefined;
 
   constructor(log: (line: string) => void) {
     this.#log = log;
   }
 
-  /** The stage of an experiment: the one that is there, when its hosts are the same. Rejects with RoceError for what cannot be had here. */
-  async for({ hosts }: Experiment): Promise<Stage> {
+  /**
+   * The stage of an experiment: the one that is there, when its hosts are the same. Rejects with RoceError for what
+   * cannot be had here.
+   */
+  async for({ hosts }: Experiment): Promise<RunningHosts> {
     const specs = complete(hosts);
     const key = JSON.stringify(specs);
     if (this.#stage !== undefined && this.#key === key) return this.#stage;
@@ -46,10 +49,13 @@ export class Stages {
   }
 }
 
-async function openStage(specs: Readonly<Record<string, Complete>>, log: (line: string) => void): Promise<Stage> {
+async function openStage(
+  specs: Readonly<Record<string, Complete>>,
+  log: (line: string) => void,
+): Promise<RunningHosts> {
   const directory = mkdtempSync(join(tmpdir(), 'roce-stage-'));
   leftovers.add(directory);
-  const hosts = new Map<string, Host>();
+  const hosts = new Map<string, ExperimentHost>();
   const close = async (): Promise<void> => {
     await Promise.all([...hosts.values()].map((host) => host.stop()));
     rmSync(directory, { recursive: true, force: true });
@@ -68,7 +74,7 @@ async function openStage(specs: Readonly<Record<string, Complete>>, log: (line: 
 }
 
 /** Hosts in the order of the file, not in that of their booting. */
-function inOrder(hosts: ReadonlyMap<string, Host>, specs: object): Map<string, Host> {
+function inOrder(hosts: ReadonlyMap<string, ExperimentHost>, specs: object): Map<string, ExperimentHost> {
   return new Map([...hosts].sort(([a], [b]) => Object.keys(specs).indexOf(a) - Object.keys(specs).indexOf(b)));
 }
 
@@ -83,7 +89,7 @@ function complete(specs: Experiment['hosts']): Record<string, Complete> {
   return Object.fromEntries(entries);
 }
 
-function openHost(spec: Complete, path: string, log: (line: string) => void): Promise<Host> {
+function openHost(spec: Complete, path: string, log: (line: string) => void): Promise<ExperimentHost> {
   switch (spec.kind) {
     case 'guest':
       return bootGuest(spec, path, log);

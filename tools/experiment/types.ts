@@ -3,8 +3,8 @@
  * Data only; `schema.ts` checks that a file is one of these, `docs/experiments.md` explains every field to a reader.
  */
 
-import type { NotifyOptions } from '../../src/faults/notifier.ts';
-import type { CongestionOptions } from '../../transport/congestion/index.ts';
+import type { NotifyOptions } from 'rocev2/faults';
+import type { CongestionOptions } from 'rocev2/transport';
 import type { WireFaults, WireRule } from '../bump/rules-file.ts';
 import type { KernelLabel } from '../lab/recipe.ts';
 import type { RateStatistic } from './rates.ts';
@@ -30,7 +30,9 @@ interface Station {
   readonly addresses: readonly string[];
   /** Default: 52:54:00:00:00:01 for the first host, and so on. */
   readonly mac?: string;
-  /** Largest IP packet, default 1500 (path MTU 1024); 4200 gives path MTU 4096, 352 the smallest, 256. IPv6 needs 1280. */
+  /**
+   * Largest IP packet, default 1500 (path MTU 1024); 4200 gives path MTU 4096, 352 the smallest, 256. IPv6 needs 1280.
+   */
   readonly mtu?: number;
 }
 
@@ -45,7 +47,10 @@ export interface StackSpec extends Station {
   readonly kind: 'stack';
   /** Of its queue pairs' packets: DSCP << 2 | ECN. Default 0; 2 lets the network mark congestion. */
   readonly trafficClass?: number;
-  /** What it does about congestion; default nothing. Its packets are then ECN-capable, with DSCP 26, unless `trafficClass` says otherwise. */
+  /**
+   * What it does about congestion; default nothing. Its packets are then ECN-capable, with DSCP 26, unless
+   * `trafficClass` says otherwise.
+   */
   readonly congestion?: CongestionOptions;
 }
 
@@ -75,11 +80,11 @@ export interface CaseSpec {
   readonly about?: string;
   /** Conduct of a wire in this case, by its name; takes the place of the wire's own, field by field. */
   readonly wires?: Readonly<Record<string, WireConduct>>;
-  readonly run: readonly Step[];
-  readonly expect: readonly Expectation[];
+  readonly run: readonly CaseStep[];
+  readonly expect: readonly CaseExpectation[];
 }
 
-export type Step = CommandStep | WaitStep | EndStep;
+export type CaseStep = CommandStep | WaitStep | EndStep;
 
 export interface CommandStep {
   /** By which expectations and `end` know it; default the host's name, where that is unique in the case. */
@@ -121,7 +126,7 @@ export interface EndStep {
 /** How many: exactly, or within bounds. */
 export type Count = number | { readonly min?: number; readonly max?: number | undefined };
 
-export type Expectation =
+export type CaseExpectation =
   | FilterExpectation
   | SoundExpectation
   | IcrcExpectation

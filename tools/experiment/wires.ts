@@ -1,13 +1,13 @@
 /**
- * The wires of one case: a bump between the ports of two hosts for each, with the conduct the case asks for, a capture and an
- * account. A wire without rules is a bump as well: one way, and always a capture.
+ * The wires of one case: a bump between the ports of two hosts for each, with the conduct the case asks for, a capture
+ * and an account. A wire without rules is a bump as well: one way, and always a capture.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { BumpAccount } from '../bump/account.ts';
 import { type RunningBump, runBump } from '../bump/run.ts';
 import { conductOf } from './names.ts';
-import type { Stage } from './stage.ts';
+import type { RunningHosts } from './stage.ts';
 import type { CaseSpec, Experiment, WireSpec } from './types.ts';
 
 /** What is left of a wire when its case is over. */
@@ -25,9 +25,12 @@ export interface OpenWires {
   stop(): Promise<readonly WireRecord[]>;
 }
 
-/** Joins the hosts of a stage; `onFrame` is called for every frame that comes in anywhere. Rejects with RoceError ERR_ROCE_ARGUMENT for a conduct that makes no sense. */
+/**
+ * Joins the hosts of a stage; `onFrame` is called for every frame that comes in anywhere. Rejects with RoceError
+ * ERR_ROCE_ARGUMENT for a conduct that makes no sense.
+ */
 export async function openWires(
-  stage: Stage,
+  stage: RunningHosts,
   { wires }: Experiment,
   spec: CaseSpec,
   directory: string,

@@ -18,6 +18,7 @@ export async function buildExplorer(outFile: string): Promise<void> {
       root: PAGE,
       logLevel: 'error',
       plugins: [viteSingleFile()],
+      resolve: { tsconfigPaths: true },
       oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
       build: { outDir, emptyOutDir: true, target: 'es2024' },
     });

@@ -1,7 +1,8 @@
 /**
  * `roce view`: a capture in the explorer.
  *
- * Owns the command line. Exit codes: 0 done or interrupted by the user, 2 the file cannot be read or the command line makes no sense.
+ * Owns the command line. Exit codes: 0 done or interrupted by the user, 2 the file cannot be read or the command line
+ * makes no sense.
  */
 import { spawn } from 'node:child_process';
 import { accessSync, constants, readFileSync, statSync, writeFileSync } from 'node:fs';
@@ -19,7 +20,7 @@ interface ViewFlags {
 
 export function viewCommand(): Command {
   return new Command('view')
-    .description('show a capture in the explorer, a page in the browser that asks the network for nothing')
+    .description('show a capture in the explorer, a page in the browser that loads nothing from the network')
     .argument('[file]', 'capture file (pcap, pcapng) or trace (docs/trace.md); without one the page asks for it')
     .option('--no-open', 'print the address and open no browser')
     .option('--html <out>', 'write one HTML file with the capture inside, and serve nothing')

@@ -6,9 +6,12 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { RoceError } from '../../packets/errors.ts';
+import { RoceError } from 'rocev2/packets';
 
-/** The page as HTML. In a clone it is built first when a source is newer. @throws RoceError ERR_ROCE_UNSUPPORTED when there is none */
+/**
+ * The page as HTML. In a clone it is built first when a source is newer. @throws RoceError ERR_ROCE_UNSUPPORTED when
+ * there is none
+ */
 export async function explorerPage(): Promise<string> {
   if (!isClone()) {
     if (existsSync(SHIPPED)) return readFileSync(SHIPPED, 'utf8');

@@ -1,8 +1,8 @@
 /**
  * A server for the page and one file, on the loopback interface only.
  *
- * Owns what it answers: the page, the file, nothing else. Who does not name it as it was announced is refused, so that a page of somebody
- * else cannot read the file through a name that it made point here.
+ * Owns what it answers: the page, the file, nothing else. Who does not name it as it was announced is refused, so that
+ * a page of somebody else cannot read the file through a name that it made point here.
  */
 import { createReadStream } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -10,14 +10,14 @@ import type { AddressInfo } from 'node:net';
 import { basename } from 'node:path';
 
 /** A server that runs. */
-export interface ExplorerServer {
+export interface ExplorerHttpServer {
   /** Where the page is; with a file, the page opens it. */
   readonly url: string;
   close(): Promise<void>;
 }
 
 /** Serves `html`, and `file` where there is one; on a port that the system chooses unless one is given. */
-export async function serveExplorer(html: string, file?: string, port = 0): Promise<ExplorerServer> {
+export async function serveExplorer(html: string, file?: string, port = 0): Promise<ExplorerHttpServer> {
   const path = file === undefined ? undefined : `/${encodeURIComponent(basename(file))}`;
   let host = '';
   const server = createServer((request, response) => {

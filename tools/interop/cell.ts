@@ -1,6 +1,6 @@
 /**
- * What a cell of the interop matrix is: one conversation between two programs, told for either end, stock or ours. Data and
- * small helpers; `experiments.ts` makes experiments of cells, `cells/` has them all.
+ * What a cell of the interop matrix is: one conversation between two programs, told for either end, stock or ours. Data
+ * and small helpers; `experiments.ts` makes experiments of cells, `cells/` has them all.
  */
 import type { Count, Excuse, ExitWanted, Ready } from '../experiment/types.ts';
 
@@ -8,10 +8,10 @@ export type PathMtu = 256 | 512 | 1024 | 2048 | 4096;
 export type IpFamily = 'IPv4' | 'IPv6';
 
 /** Which end of a conversation the guest's program is. */
-export type Role = 'server' | 'client';
-export const ROLES: readonly Role[] = ['server', 'client'];
+export type GuestRole = 'server' | 'client';
+export const ROLES: readonly GuestRole[] = ['server', 'client'];
 
-export interface Cell {
+export interface InteropCell {
   /** Unique; names folders: `rping-ipv4-mtu1024`. */
   readonly name: string;
   /** The stock program, or the pair of them: `rdma_server, rdma_client`. */
@@ -23,8 +23,8 @@ export interface Cell {
   readonly interfaceMtu: PathMtu;
   /** That of the connection. */
   readonly pathMtu: PathMtu;
-  readonly server: (side: Side) => Party;
-  readonly client: (side: Side) => Party;
+  readonly server: (side: CellSide) => CellCommand;
+  readonly client: (side: CellSide) => CellCommand;
   /** What must be seen on the wire, besides that all of it is sound. */
   readonly wire?: readonly WireCheck[];
   /** Looked at on the server's host when all is over, where that is a guest. */
@@ -33,16 +33,19 @@ export interface Cell {
   readonly inCi: boolean;
   /** Why two unmodified programs fail by chance now and then: what shows a limit of theirs is then run twice. */
   readonly racy?: string;
-  /** What the stock program or its kernel cannot do; the cell is run nevertheless, and so is the same between two guests. */
+  /**
+   * What the stock program or its kernel cannot do; the cell is run nevertheless, and so is the same between two
+   * guests.
+   */
   readonly limit?: string;
   /** Why there is nothing of ours to speak to: then it is run between two guests alone. */
   readonly partnerless?: string;
   /** Roles in which there is nothing to run, and why. */
-  readonly without?: Readonly<Partial<Record<Role, string>>>;
+  readonly without?: Readonly<Partial<Record<GuestRole, string>>>;
 }
 
 /** The end of a conversation that a command is for. */
-export interface Side {
+export interface CellSide {
   readonly kind: 'stock' | 'ours';
   /** Addresses of the server and the client in the cell's family. */
   readonly server: string;
@@ -53,10 +56,10 @@ export interface Side {
   readonly gid: number;
 }
 
-export interface Party {
+export interface CellCommand {
   readonly command: string;
   /** What it must print, and how often; at least once when nothing is said. */
-  readonly prints?: readonly Printed[];
+  readonly prints?: readonly ExpectedOutput[];
   /** Of a server: the client starts when this is so. */
   readonly ready?: Ready;
   /** Of a server: a command of its host whose end says that the client may start. */
@@ -65,7 +68,7 @@ export interface Party {
   readonly excuse?: Excuse;
 }
 
-export type Printed = string | { readonly pattern: string; readonly count: Count };
+export type ExpectedOutput = string | { readonly pattern: string; readonly count: Count };
 
 /** Frames at the guest's end of the wire. */
 export interface WireCheck {

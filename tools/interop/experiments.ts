@@ -1,27 +1,35 @@
 /**
- * From cells to experiments: hosts, a wire, and for each cell a case with the guest in one role, or with guests in both. The
- * objects are checked by the schema of experiments, as if they had been read from files.
+ * From cells to experiments: hosts, a wire, and for each cell a case with the guest in one role, or with guests in
+ * both. The objects are checked by the schema of experiments, as if they had been read from files.
  */
-import { invariant } from '../../packets/errors.ts';
+import { defined, invariant } from 'rocev2/packets';
 import { SLOW_HOST_WARNINGS } from '../experiment/findings.ts';
 import { parseExperiment } from '../experiment/schema.ts';
-import type { CaseSpec, CommandStep, Expectation, Experiment, HostSpec } from '../experiment/types.ts';
+import type { CaseExpectation, CaseSpec, CommandStep, Experiment, HostSpec } from '../experiment/types.ts';
 import type { KernelLabel } from '../lab/recipe.ts';
-import { type Cell, INTERFACE_MTUS, type IpFamily, type Party, type PathMtu, type Role, type Side } from './cell.ts';
+import {
+  type CellCommand,
+  type CellSide,
+  type GuestRole,
+  INTERFACE_MTUS,
+  type InteropCell,
+  type IpFamily,
+  type PathMtu,
+} from './cell.ts';
 
 /** One place of the matrix but for its kernel: a cell, with the guest in a role. */
-export interface Entry {
-  readonly cell: Cell;
-  readonly role: Role;
+export interface MatrixEntry {
+  readonly cell: InteropCell;
+  readonly role: GuestRole;
 }
 
 /** Name of the case that an entry is; also of its folder. */
-export function caseName({ cell, role }: Entry): string {
+export function caseName({ cell, role }: MatrixEntry): string {
   return `${cell.name}-${role}`;
 }
 
 /** The experiment of entries with one interface MTU, between our stack and a guest. */
-export function matrixExperiment(kernel: KernelLabel, mtu: PathMtu, entries: readonly Entry[]): Experiment {
+export function matrixExperiment(kernel: KernelLabel, mtu: PathMtu, entries: readonly MatrixEntry[]): Experiment {
   const guest: HostSpec = { kind: 'guest', kernel, addresses: addressesOf(GUEST_HOST, mtu), mtu: INTERFACE_MTUS[mtu] };
   const ours: HostSpec = { kind: 'stack', addresses: addressesOf(OUR_HOST, mtu), mtu: INTERFACE_MTUS[mtu] };
   return checked({
@@ -37,7 +45,7 @@ export function matrixExperiment(kernel: KernelLabel, mtu: PathMtu, entries: rea
 }
 
 /** The same cells between two guests: what they cannot do is not ours. */
-export function pairExperiment(kernel: KernelLabel, mtu: PathMtu, cells: readonly Cell[]): Experiment {
+export function pairExperiment(kernel: KernelLabel, mtu: PathMtu, cells: readonly InteropCell[]): Experiment {
   const guest = (host: number): HostSpec => ({
     kind: 'guest',
     kernel,
@@ -63,7 +71,7 @@ export function pairExperiment(kernel: KernelLabel, mtu: PathMtu, cells: readonl
   });
 }
 
-function matrixCase(entry: Entry): CaseSpec {
+function matrixCase(entry: MatrixEntry): CaseSpec {
   const { cell, role } = entry;
   const guestServes = role === 'server';
   const ends = guestServes ? { server: GUEST_HOST, client: OUR_HOST } : { server: OUR_HOST, client: GUEST_HOST };
@@ -76,10 +84,10 @@ function matrixCase(entry: Entry): CaseSpec {
 }
 
 function caseOf(
-  cell: Cell,
+  cell: InteropCell,
   name: string,
-  hosts: Readonly<Record<Role, string>>,
-  { server, client }: Readonly<Record<Role, Party>>,
+  hosts: Readonly<Record<GuestRole, string>>,
+  { server, client }: Readonly<Record<GuestRole, CellCommand>>,
 ): CaseSpec {
   const at = hosts.server === 'ours' ? hosts.client : hosts.server;
   const served: CommandStep = { ...stepOf('server', hosts.server, server), background: true };
@@ -92,7 +100,7 @@ function caseOf(
     arrived === undefined || hosts.server === 'ours'
       ? []
       : [{ name: 'arrived', host: hosts.server, command: arrived.command, timeoutSeconds: LIMIT_SECONDS }];
-  const expect: Expectation[] = [
+  const expect: CaseExpectation[] = [
     ...printsOf('server', server),
     ...printsOf('client', client),
     ...looking.map(({ name: run = '' }) => ({ run, prints: arrived?.prints() ?? '' })),
@@ -103,25 +111,23 @@ function caseOf(
   return { name, run: [served, ...waiting, stepOf('client', hosts.client, client), ...looking], expect };
 }
 
-function stepOf(name: Role, host: string, { command, ready, exit, excuse }: Party): CommandStep {
+function stepOf(name: GuestRole, host: string, { command, ready, exit, excuse }: CellCommand): CommandStep {
   return {
     name,
     host,
     command,
     timeoutSeconds: LIMIT_SECONDS,
-    ...(ready === undefined ? {} : { ready }),
-    ...(exit === undefined ? {} : { exit }),
-    ...(excuse === undefined ? {} : { excuse }),
+    ...defined({ ready, exit, excuse }),
   };
 }
 
-function printsOf(run: Role, { prints = [] }: Party): Expectation[] {
+function printsOf(run: GuestRole, { prints = [] }: CellCommand): CaseExpectation[] {
   return prints.map((printed) =>
     typeof printed === 'string' ? { run, prints: printed } : { run, prints: printed.pattern, count: printed.count },
   );
 }
 
-function sideOf({ ip }: Cell, kind: Side['kind'], ends: Readonly<Record<Role, number>>): Side {
+function sideOf({ ip }: InteropCell, kind: CellSide['kind'], ends: Readonly<Record<GuestRole, number>>): CellSide {
   return {
     kind,
     server: addressOf(ends.server, ip),

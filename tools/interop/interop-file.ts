@@ -1,11 +1,11 @@
 /**
- * INTEROP.md: what it says, how it is written and read back. Owns its layout. A text of this layout has neither times nor
- * counts that differ from run to run, so that it changes when a verdict or a version does.
+ * docs/interop.md: what it says, how it is written and read back. Owns its layout. A text of this layout has neither
+ * times nor counts that differ from run to run, so that it changes when a verdict or a version does.
  */
 import { KERNELS, type KernelLabel } from '../lab/recipe.ts';
-import { type Cell, ROLES } from './cell.ts';
-import { caseName, type Entry } from './experiments.ts';
-import type { CellVerdict, Row } from './matrix-run.ts';
+import { type InteropCell, ROLES } from './cell.ts';
+import { caseName, type MatrixEntry } from './experiments.ts';
+import type { CellVerdict, MatrixRow } from './matrix-run.ts';
 
 export interface InteropFile {
   /** Versions of the programs, the same for all kernels: rdma-core, perftest, tshark. */
@@ -20,11 +20,11 @@ export interface KernelRows {
   readonly rows: ReadonlyMap<string, FileRow>;
 }
 
-export type FileRow = Pick<Row, 'verdict' | 'capture' | 'note'>;
+export type FileRow = Pick<MatrixRow, 'verdict' | 'capture' | 'note'>;
 
 /**
- * The file with the rows of a run put in: a run replaces what it ran, the rest stays. Rows of another release of the kernel, or
- * of other programs, do not stay: they would be told as what they are not.
+ * The file with the rows of a run put in: a run replaces what it ran, the rest stays. Rows of another release of the
+ * kernel, or of other programs, do not stay: they would be told as what they are not.
  */
 export function mergeRun(before: InteropFile | undefined, run: InteropFile): InteropFile {
   const sameVersions = JSON.stringify(before?.versions) === JSON.stringify(run.versions);
@@ -37,17 +37,17 @@ export function mergeRun(before: InteropFile | undefined, run: InteropFile): Int
 }
 
 /** Rows by the names of their cases. */
-export function rowsByName(rows: readonly Row[]): Map<string, FileRow> {
+export function rowsByName(rows: readonly MatrixRow[]): Map<string, FileRow> {
   return new Map(rows.map(({ entry, verdict, capture, note }) => [caseName(entry), { verdict, capture, note }]));
 }
 
 /** The text of the file: what is known of these cells, in their order. */
-export function formatInterop(file: InteropFile, cells: readonly Cell[]): string {
+export function formatInterop(file: InteropFile, cells: readonly InteropCell[]): string {
   const kernels = KERNELS.flatMap((label) => {
     const rows = file.kernels.get(label);
     return rows === undefined ? [] : [{ label, ...rows }];
   });
-  const entries = cells.flatMap((cell) => ROLES.map((role): Entry => ({ cell, role })));
+  const entries = cells.flatMap((cell) => ROLES.map((role): MatrixEntry => ({ cell, role })));
   return [
     ...INTRODUCTION,
     '',
@@ -85,8 +85,11 @@ export function formatInterop(file: InteropFile, cells: readonly Cell[]): string
   ].join('\n');
 }
 
-/** Reads what `formatInterop` has written; undefined for any other text. The rows of cells that are no more are left out. */
-export function parseInterop(text: string, cells: readonly Cell[]): InteropFile | undefined {
+/**
+ * Reads what `formatInterop` has written; undefined for any other text. The rows of cells that are no more are left
+ * out.
+ */
+export function parseInterop(text: string, cells: readonly InteropCell[]): InteropFile | undefined {
   if (!text.startsWith(INTRODUCTION[0] ?? '')) return undefined;
   const names = new Map(
     cells.flatMap((cell) => ROLES.map((role) => [keyOf({ cell, role }), caseName({ cell, role })] as const)),
@@ -118,7 +121,7 @@ export function parseInterop(text: string, cells: readonly Cell[]): InteropFile 
   return { versions, kernels };
 }
 
-function rowLine(entry: Entry, row: FileRow | undefined): string[] {
+function rowLine(entry: MatrixEntry, row: FileRow | undefined): string[] {
   if (row === undefined) return [];
   const { verdict, capture, note } = row;
   const told = verdict === 'pass' || verdict === 'n/a' ? verdict : `**${verdict}**`;
@@ -127,12 +130,12 @@ function rowLine(entry: Entry, row: FileRow | undefined): string[] {
 }
 
 /** What tells an entry from all others, as the file has it. */
-function labelsOf({ cell, role }: Entry): string[] {
+function labelsOf({ cell, role }: MatrixEntry): string[] {
   const { tool, options, ip, pathMtu } = cell;
   return [tool, options === '' ? '' : `\`${options}\``, ip, String(pathMtu), role];
 }
 
-function keyOf(entry: Entry): string {
+function keyOf(entry: MatrixEntry): string {
   return labelsOf(entry).join('|');
 }
 
@@ -149,7 +152,7 @@ function unmarked(field: string): string {
 }
 
 /** `12`, or `10, 2 rxe`. */
-function summary(entries: readonly Entry[], rows: ReadonlyMap<string, FileRow>): string {
+function summary(entries: readonly MatrixEntry[], rows: ReadonlyMap<string, FileRow>): string {
   const found = entries.flatMap((entry) => rows.get(caseName(entry))?.verdict ?? []);
   const counts = VERDICTS.flatMap((verdict) => {
     const count = found.filter((one) => one === verdict).length;

@@ -1,6 +1,6 @@
 /**
- * Runs entries of the matrix with one kernel and says what they are: passed, ours to mend, or a limit of rdma_rxe, for which
- * the same cell is run between two guests. Owns the verdicts and the order; nothing of ours is repeated.
+ * Runs entries of the matrix with one kernel and says what they are: passed, ours to mend, or a limit of rdma_rxe, for
+ * which the same cell is run between two guests. Owns the verdicts and the order; nothing of ours is repeated.
  */
 import { renameSync, rmSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -12,17 +12,17 @@ import {
   startClock,
   writeReport,
 } from '../experiment/run.ts';
-import { Stages } from '../experiment/stage.ts';
+import { HostPool } from '../experiment/stage.ts';
 import type { Experiment } from '../experiment/types.ts';
 import type { KernelLabel } from '../lab/recipe.ts';
-import { type Cell, PATH_MTUS, type PathMtu, ROLES } from './cell.ts';
-import { caseName, type Entry, matrixExperiment, pairExperiment } from './experiments.ts';
+import { type InteropCell, PATH_MTUS, type PathMtu, ROLES } from './cell.ts';
+import { caseName, type MatrixEntry, matrixExperiment, pairExperiment } from './experiments.ts';
 
 /** `fail` is ours; `rxe` failed between two guests as well; `n/a`: there is nothing to run. */
 export type CellVerdict = 'pass' | 'fail' | 'rxe' | 'n/a';
 
-export interface Row {
-  readonly entry: Entry;
+export interface MatrixRow {
+  readonly entry: MatrixEntry;
   readonly verdict: CellVerdict;
   /** Folder of the capture below that of the kernel; of the evidence, for `rxe`. Empty where nothing ran. */
   readonly capture: string;
@@ -40,32 +40,35 @@ export interface MatrixOptions {
   readonly make?: { readonly matrix: typeof matrixExperiment; readonly pairs: typeof pairExperiment };
 }
 
-/** Every entry of these cells, in an order in which guests are booted as seldom as can be: what is known to fail comes last. */
-export function entriesOf(cells: readonly Cell[]): Entry[] {
-  const entries = cells.flatMap((cell) => ROLES.map((role): Entry => ({ cell, role })));
-  const late = ({ limit }: Cell): number => (limit === undefined ? 0 : 1);
+/**
+ * Every entry of these cells, in an order in which guests are booted as seldom as can be: what is known to fail comes
+ * last.
+ */
+export function entriesOf(cells: readonly InteropCell[]): MatrixEntry[] {
+  const entries = cells.flatMap((cell) => ROLES.map((role): MatrixEntry => ({ cell, role })));
+  const late = ({ limit }: InteropCell): number => (limit === undefined ? 0 : 1);
   return PATH_MTUS.toReversed().flatMap((mtu) =>
     entries.filter(({ cell }) => cell.interfaceMtu === mtu).sort((a, b) => late(a.cell) - late(b.cell)),
   );
 }
 
 export class MatrixRun {
-  readonly rows: Row[] = [];
+  readonly rows: MatrixRow[] = [];
   readonly #options: MatrixOptions;
   readonly #make: NonNullable<MatrixOptions['make']>;
-  readonly #stages: Stages;
+  readonly #stages: HostPool;
   readonly #reports = new Map<string, Report>();
   /** Entries that failed, until it is known whose fault that is. */
-  readonly #open: { readonly entry: Entry; readonly failures: readonly string[] }[] = [];
+  readonly #open: { readonly entry: MatrixEntry; readonly failures: readonly string[] }[] = [];
 
   constructor(options: MatrixOptions) {
     this.#options = options;
     this.#make = options.make ?? { matrix: matrixExperiment, pairs: pairExperiment };
-    this.#stages = new Stages(options.log);
+    this.#stages = new HostPool(options.log);
   }
 
   /** Runs an entry; resolves with what failed, which is nothing when it passed. */
-  async run(entry: Entry): Promise<readonly string[]> {
+  async run(entry: MatrixEntry): Promise<readonly string[]> {
     const { cell, role } = entry;
     const reason = cell.without?.[role];
     if (reason !== undefined) {
@@ -87,7 +90,7 @@ export class MatrixRun {
   /** Runs every cell that failed between two guests, and with that decides whose fault it was. */
   async findLimits(): Promise<void> {
     const { kernel, log } = this.#options;
-    const fails = new Map<Cell, boolean>();
+    const fails = new Map<InteropCell, boolean>();
     for (const { entry, failures } of this.#open.splice(0)) {
       const { cell, role } = entry;
       const group = pairsOf(cell.interfaceMtu);
@@ -117,7 +120,7 @@ export class MatrixRun {
     }
   }
 
-  async #case(experiment: Experiment, group: string, cell: Cell, racy?: string): Promise<CaseResult> {
+  async #case(experiment: Experiment, group: string, cell: InteropCell, racy?: string): Promise<CaseResult> {
     const [spec] = experiment.cases;
     if (spec === undefined) throw new RangeError('a cell makes one case');
     const stages = this.#stages;
@@ -150,7 +153,7 @@ interface Report {
   readonly cases: CaseResult[];
 }
 
-function folderOf(entry: Entry): string {
+function folderOf(entry: MatrixEntry): string {
   return `${groupOf(entry.cell.interfaceMtu)}/${caseName(entry)}`;
 }
 

@@ -1,8 +1,8 @@
 /**
- * What an unmodified rping in a guest has to say for success. Its exit code alone does not tell: after all pings went well
- * it sometimes complains of a bad file descriptor in rdma_get_cm_event and exits with 255, also between two programs of one
- * guest (seen once in some hundreds of runs; by the message, its main thread has closed the event channel its other thread
- * waits on). So every ping must have been printed, and only that very complaint is excused.
+ * What an unmodified rping in a guest has to say for success. Its exit code alone does not tell: after all pings went
+ * well it sometimes complains of a bad file descriptor in rdma_get_cm_event and exits with 255, also between two
+ * programs of one guest (seen once in some hundreds of runs; by the message, its main thread has closed the event
+ * channel its other thread waits on). So every ping must have been printed, and only that very complaint is excused.
  */
 import type { RunResult } from '../lab/guest.ts';
 

@@ -1,6 +1,6 @@
 /**
- * Reads a case's capture back, with this project and with tshark: nothing malformed, every ICRC right, every field of every frame the same
- * but for what tshark is known to be wrong about, and no alarm of the analyzer that is not wanted.
+ * Reads a case's capture back, with this project and with tshark: nothing malformed, every ICRC right, every field of
+ * every frame the same but for what tshark is known to be wrong about, and no alarm of the analyzer that is not wanted.
  */
 import { viewCapture } from '../experiment/capture-view.ts';
 import { analyzeCapture, type FindingsWanted, judgeFindings } from '../experiment/findings.ts';
@@ -15,7 +15,10 @@ export interface CaptureVerdict {
   readonly faults: readonly string[];
 }
 
-/** Every RoCE packet must have a good ICRC, tshark must say the same of every frame, and the analyzer find what is wanted and no more. */
+/**
+ * Every RoCE packet must have a good ICRC, tshark must say the same of every frame, and the analyzer find what is
+ * wanted and no more.
+ */
 export async function verifyCapture(path: string, wanted: FindingsWanted = { findings: [] }): Promise<CaptureVerdict> {
   const views = viewCapture(path);
   const faults = views.flatMap(({ number, kind, goodIcrc }) => {

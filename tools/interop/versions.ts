@@ -1,4 +1,4 @@
-/** The versions that INTEROP.md is true of, besides those of the kernels. */
+/** The versions that docs/interop.md is true of, besides those of the kernels. */
 import { tshark } from '../experiment/judge.ts';
 import { userlandPackages } from '../lab/image.ts';
 import { packageVersion } from '../package-version.ts';

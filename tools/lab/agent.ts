@@ -1,9 +1,9 @@
 /**
- * The host's end of a guest's control channel: requests and answers are lines over a unix socket, matched by number, so any
- * number of commands run at once. Owns the protocol that init.ts answers; knows nothing of qemu.
+ * The host's end of a guest's control channel: requests and answers are lines over a unix socket, matched by number, so
+ * any number of commands run at once. Owns the protocol that init.ts answers; knows nothing of qemu.
  */
 import type { Socket } from 'node:net';
-import { RoceError } from '../../packets/errors.ts';
+import { RoceError } from 'rocev2/packets';
 import { CHUNK_BYTES } from './init.ts';
 
 export type OutputStream = 'out' | 'err';

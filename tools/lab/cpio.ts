@@ -1,11 +1,12 @@
 /**
- * Writes the cpio "newc" archive that the kernel unpacks as its initramfs. Pure. Owns the format, not what goes into it.
+ * Writes the cpio "newc" archive that the kernel unpacks as its initramfs. Pure. Owns the format, not what goes into
+ * it.
  *
  *   "070701" then 13 numbers of 8 hex digits: inode, mode, uid, gid, links, mtime, size, device major and minor,
  *   rdev major and minor, name length with its zero, check; then the name and the data, each padded to 4 bytes.
  *   Source: Documentation/driver-api/early-userspace/buffer-format.rst of Linux. Archives may follow one another.
  */
-import { RoceError } from '../../packets/errors.ts';
+import { RoceError } from 'rocev2/packets';
 
 export type CpioEntry =
   | { readonly path: string; readonly kind: 'file'; readonly mode: number; readonly data: Uint8Array }
@@ -15,8 +16,8 @@ export type CpioEntry =
 
 /**
  * One archive of the entries, in path order, with the directories above each of them; times are zero, so equal entries
- * give equal bytes. A later entry replaces an earlier one of the same path. Throws `RoceError` for a path that is absolute,
- * empty or has a "..".
+ * give equal bytes. A later entry replaces an earlier one of the same path. Throws `RoceError` for a path that is
+ * absolute, empty or has a "..".
  */
 export function writeCpio(entries: Iterable<CpioEntry>): Buffer {
   const byPath = new Map<string, CpioEntry>();

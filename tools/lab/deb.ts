@@ -17,8 +17,9 @@ export async function readPackage(
 }
 
 /**
- * Decompresses bytes of one xz or zstd stream. Node 20 has neither decoder and a small Debian machine has neither program, but
- * `dpkg-deb --fsys-tarfile` writes out whatever the data member of a package holds, so the bytes are handed to it as one.
+ * Decompresses bytes of one xz or zstd stream. Node 20 has neither decoder and a small Debian machine has neither
+ * program, but `dpkg-deb --fsys-tarfile` writes out whatever the data member of a package holds, so the bytes are
+ * handed to it as one.
  */
 export function decompress(bytes: Uint8Array, format: 'xz' | 'zst', signal?: AbortSignal): Promise<Buffer> {
   const emptyTar = Buffer.alloc(1024);
@@ -31,7 +32,10 @@ export function decompress(bytes: Uint8Array, format: 'xz' | 'zst', signal?: Abo
   return runTool('dpkg-deb', ['--fsys-tarfile', '-'], { input, signal });
 }
 
-/** ar(5): name 16, time 12, user 6, group 6, mode 8, size 10, then a backtick and a newline; bodies padded to even length. */
+/**
+ * ar(5): name 16, time 12, user 6, group 6, mode 8, size 10, then a backtick and a newline; bodies padded to even
+ * length.
+ */
 function arMember(name: string, body: Uint8Array): Buffer {
   const header = `${name.padEnd(16)}${'0'.padEnd(12)}${'0'.padEnd(6)}${'0'.padEnd(6)}${'100644'.padEnd(8)}${String(body.length).padEnd(10)}\`\n`;
   return Buffer.concat([Buffer.from(header, 'latin1'), body, Buffer.alloc(body.length % 2, '\n')]);

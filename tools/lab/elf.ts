@@ -1,6 +1,7 @@
 /**
- * The little of ELF that image building needs: sections by name, the libraries a program loads, the description inside a
- * kernel module. Pure; 64-bit little-endian only (the guests are amd64). Bytes that are no such file give "nothing found".
+ * The little of ELF that image building needs: sections by name, the libraries a program loads, the description inside
+ * a kernel module. Pure; 64-bit little-endian only (the guests are amd64). Bytes that are no such file give "nothing
+ * found".
  *
  *   file header: 0 magic, 40 section table offset (8), 58 entry size (2), 60 count (2), 62 index of the name table (2)
  *   section:     0 name (4), 24 file offset (8), 32 size (8)

@@ -1,15 +1,15 @@
 /**
- * A Linux guest with rdma_rxe: boot it, run commands in it, stop it. Owns the guest's life and its limits in time: nothing here
- * waits for ever. The control channel is a virtio-serial port, never the network under test.
+ * A Linux guest with rdma_rxe: boot it, run commands in it, stop it. Owns the guest's life and its limits in time:
+ * nothing here waits for ever. The control channel is a virtio-serial port, never the network under test.
  */
 import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import ipaddr from 'ipaddr.js';
-import { RoceError } from '../../packets/errors.ts';
+import { RoceError } from 'rocev2/packets';
 import { AgentChannel, type JobExit, type OutputStream } from './agent.ts';
 import type { Image } from './image.ts';
 import type { GuestJob, RunResult } from './job.ts';
-import { connectWire, Place } from './place.ts';
+import { connectWire, GuestDirectory } from './place.ts';
 import { type AttachedProgram, HandsPort } from './port.ts';
 import { type GuestNetwork, QemuProcess } from './qemu.ts';
 
@@ -17,7 +17,10 @@ export type { GuestJob, RunResult } from './job.ts';
 
 export interface GuestOptions {
   readonly image: Image;
-  /** The wire, as a unix socket: qemu connects to it, or listens (`listen`) for a second guest. Without one it leads nowhere. */
+  /**
+   * The wire, as a unix socket: qemu connects to it, or listens (`listen`) for a second guest. Without one it leads
+   * nowhere.
+   */
   readonly netSocket?: { readonly path: string; readonly listen?: boolean } | undefined;
   /** The wire, as a TAP interface; instead of `netSocket`. */
   readonly tap?: string | undefined;
@@ -25,7 +28,10 @@ export interface GuestOptions {
   readonly mac?: string | undefined;
   /** Addresses with prefix length for eth0, IPv4 or IPv6: '10.77.0.2/24', 'fd77::2/64'. */
   readonly addresses?: readonly string[] | undefined;
-  /** MTU of eth0, 352 (1280 with an IPv6 address) to 9216, default 1500 (IB MTU 1024); 4200 gives IB MTU 4096, 352 the smallest, 256. */
+  /**
+   * MTU of eth0, 352 (1280 with an IPv6 address) to 9216, default 1500 (IB MTU 1024); 4200 gives IB MTU 4096, 352 the
+   * smallest, 256.
+   */
   readonly mtu?: number | undefined;
   /** A second port, for a program that speaks to the host: `attach`. Default none. */
   readonly hands?: boolean | undefined;
@@ -46,13 +52,13 @@ export class Guest {
   readonly bootMs: number;
   readonly #qemu: QemuProcess;
   readonly #agent: AgentChannel;
-  readonly #place: Place;
+  readonly #place: GuestDirectory;
   readonly #port: HandsPort | undefined;
 
   private constructor(parts: {
     qemu: QemuProcess;
     agent: AgentChannel;
-    place: Place;
+    place: GuestDirectory;
     hands: boolean;
     release: string;
     bootMs: number;
@@ -66,13 +72,14 @@ export class Guest {
   }
 
   /**
-   * Boots a guest; when it resolves, eth0 has its addresses and rxe0 is ACTIVE. Throws `RoceError`: `ERR_ROCE_ARGUMENT` for
-   * options outside their range, `ERR_ROCE_TIMEOUT`, `ERR_ROCE_LINK_UNAVAILABLE` when qemu or the guest cannot be set up.
+   * Boots a guest; when it resolves, eth0 has its addresses and rxe0 is ACTIVE. Throws `RoceError`: `ERR_ROCE_ARGUMENT`
+   * for options outside their range, `ERR_ROCE_TIMEOUT`, `ERR_ROCE_LINK_UNAVAILABLE` when qemu or the guest cannot be
+   * set up.
    */
   static async boot(options: GuestOptions): Promise<Guest> {
     checkOptions(options);
     options.signal?.throwIfAborted();
-    const place = await Place.create();
+    const place = await GuestDirectory.create();
     let qemu: QemuProcess | undefined;
     try {
       const network = await chooseNetwork(options, place);
@@ -134,10 +141,10 @@ export class Guest {
   }
 
   /**
-   * Puts a program into the guest and starts it; the socket is its port, a stream of bytes. The program finds the port's path behind
-   * its arguments. One at a time: starting one ends the one before. The socket closes when the program ends, and a program whose
-   * socket closes reads the port's end. Throws `ERR_ROCE_ARGUMENT` for a guest without `hands`, `ERR_ROCE_LINK_UNAVAILABLE` when the
-   * program does not arrive whole.
+   * Puts a program into the guest and starts it; the socket is its port, a stream of bytes. The program finds the
+   * port's path behind its arguments. One at a time: starting one ends the one before. The socket closes when the
+   * program ends, and a program whose socket closes reads the port's end. Throws `ERR_ROCE_ARGUMENT` for a guest
+   * without `hands`, `ERR_ROCE_LINK_UNAVAILABLE` when the program does not arrive whole.
    */
   attach(program: Uint8Array, args: readonly string[] = []): Promise<AttachedProgram> {
     if (this.#port === undefined) {
@@ -183,7 +190,7 @@ export class Guest {
   }
 }
 
-async function chooseNetwork(options: GuestOptions, place: Place): Promise<GuestNetwork> {
+async function chooseNetwork(options: GuestOptions, place: GuestDirectory): Promise<GuestNetwork> {
   if (options.tap !== undefined) return { kind: 'tap', name: options.tap };
   if (options.netSocket === undefined) return { kind: 'socket', socket: await connectWire(await place.sink()) };
   const { path, listen: listening = false } = options.netSocket;
@@ -192,7 +199,10 @@ async function chooseNetwork(options: GuestOptions, place: Place): Promise<Guest
   return { kind: 'listen', path };
 }
 
-async function awaitAgent(place: Place, ended: Promise<string>): Promise<{ agent: AgentChannel; release: string }> {
+async function awaitAgent(
+  place: GuestDirectory,
+  ended: Promise<string>,
+): Promise<{ agent: AgentChannel; release: string }> {
   const socket = await new Promise<Socket>((resolve) => place.control.once('connection', resolve));
   const agent = new AgentChannel(socket, ended);
   return { agent, release: await agent.ready };

@@ -1,6 +1,7 @@
 /**
- * Bootable guests, built from Debian packages and cached: a kernel as an ELF file and one uncompressed initramfs (userland, then
- * modules; unpacking it costs an emulated processor less than decompressing it). The cache's layout is that of parts.ts:
+ * Bootable guests, built from Debian packages and cached: a kernel as an ELF file and one uncompressed initramfs
+ * (userland, then modules; unpacking it costs an emulated processor less than decompressing it). The cache's layout is
+ * that of parts.ts:
  *
  *   CACHE/parts/userland-RECIPE-VERSIONS/{userland.cpio,manifest.json}
  *   CACHE/images/KERNEL-RECIPE-VERSIONS/{kernel,initrd,manifest.json}
@@ -9,7 +10,7 @@
  */
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { RoceError } from '../../packets/errors.ts';
+import { RoceError } from 'rocev2/packets';
 import { type CpioEntry, writeCpio } from './cpio.ts';
 import { decompress, readPackage } from './deb.ts';
 import { AGENT_SCRIPT, INIT_SCRIPT } from './init.ts';
@@ -18,7 +19,7 @@ import { moduleName, parseBuiltin, resolveModules, writeModulesDep } from './mod
 import { resolvePackages } from './packages.ts';
 import {
   type BuildOptions,
-  type Built,
+  type BuiltPart,
   buildPart,
   defaultCacheDirectory,
   hash,
@@ -77,7 +78,7 @@ function userlandPart(cache: string, options: BuildOptions): Promise<string> {
   );
 }
 
-async function buildUserland(scratch: string, options: BuildOptions): Promise<Built> {
+async function buildUserland(scratch: string, options: BuildOptions): Promise<BuiltPart> {
   options.log?.(`userland: packages of ${recipe.USERLAND_SUITE}`);
   const apt = await AptRoot.create(join(scratch, 'apt'), recipe.USERLAND_SUITE, options.signal);
   const wanted = Object.keys(recipe.USERLAND_PROGRAMS);
@@ -97,7 +98,7 @@ async function buildKernel(
   scratch: string,
   userland: string,
   options: BuildOptions,
-): Promise<Built> {
+): Promise<BuiltPart> {
   const suite = recipe.KERNEL_SUITES[kernel];
   options.log?.(`kernel ${kernel}: packages of ${suite}`);
   const apt = await AptRoot.create(join(scratch, 'apt'), suite, options.signal);
@@ -174,8 +175,8 @@ function userlandRecipe(): string {
 }
 
 /**
- * What leads to the kernel: the newest of its suite, or an older one that the archive still has, by its package (`linux-image-6.1.0-47-amd64`), for
- * bugs that are fixed since.
+ * What leads to the kernel: the newest of its suite, or an older one that the archive still has, by its package
+ * (`linux-image-6.1.0-47-amd64`), for bugs that are fixed since.
  */
 function kernelPackage(): string {
   const { ROCE_LAB_KERNEL_PACKAGE: older = '' } = process.env;

@@ -1,6 +1,6 @@
 /**
- * The two shell scripts inside a guest: `init` (mounts, modules, network, rxe) and the agent it becomes, which runs commands for
- * the host. The other side of the agent is agent.ts; the scripts are text and never run on this machine.
+ * The two shell scripts inside a guest: `init` (mounts, modules, network, rxe) and the agent it becomes, which runs
+ * commands for the host. The other side of the agent is agent.ts; the scripts are text and never run on this machine.
  */
 
 /** Bytes of one `read` answer before base64; the virtio port passes writes of up to 32 KiB in one piece. */

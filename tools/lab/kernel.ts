@@ -1,11 +1,13 @@
 /**
- * Takes the kernel out of its package: the bzImage's compressed payload is an ELF file that qemu starts directly (PVH), which
- * saves the guest from decompressing 60 MB on an emulated processor (1.3 s of 3.0 s for 6.12, 3.2 s of 5.1 s for 6.1).
+ * Takes the kernel out of its package: the bzImage's compressed payload is an ELF file that qemu starts directly (PVH),
+ * which saves the guest from decompressing 60 MB on an emulated processor (1.3 s of 3.0 s for 6.12, 3.2 s of 5.1 s for
+ * 6.1).
  *
- *   bzImage: 0x1f1 setup sectors (1), 0x202 "HdrS", 0x206 protocol version (2), 0x248 payload offset (4), 0x24c length (4)
- *   Source: Documentation/arch/x86/boot.rst of Linux. The payload ends in its uncompressed size, 4 bytes little-endian.
+ *   bzImage: 0x1f1 setup sectors (1), 0x202 "HdrS", 0x206 protocol version (2), 0x248 payload offset (4), 0x24c length
+ *   (4) Source: Documentation/arch/x86/boot.rst of Linux. The payload ends in its uncompressed size, 4 bytes
+ *   little-endian.
  */
-import { RoceError } from '../../packets/errors.ts';
+import { RoceError } from 'rocev2/packets';
 import { decompress } from './deb.ts';
 import { isElf } from './elf.ts';
 
@@ -25,7 +27,10 @@ export function bzImagePayload(
   return format === undefined ? undefined : { start, end, format, uncompressedBytes: view.getUint32(end, true) };
 }
 
-/** The kernel as an ELF file. A bzImage compressed in a way we do not know is returned as it is: qemu boots it too, slower. */
+/**
+ * The kernel as an ELF file. A bzImage compressed in a way we do not know is returned as it is: qemu boots it too,
+ * slower.
+ */
 export async function extractKernel(image: Buffer, signal?: AbortSignal): Promise<Buffer> {
   const payload = bzImagePayload(image);
   if (payload === undefined) return image;

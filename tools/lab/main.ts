@@ -1,10 +1,10 @@
 /**
- * The command `roce lab`: build, list and remove guests' images, run a command in a guest. Owns words and exit codes: 2 for a usage
- * that makes no sense, 1 for what the machine cannot do; `run` exits with the exit code of its command.
+ * The command `roce lab`: build, list and remove guests' images, run a command in a guest. Owns words and exit codes: 2
+ * for a usage that makes no sense, 1 for what the machine cannot do; `run` exits with the exit code of its command.
  */
 import { stat } from 'node:fs/promises';
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { RoceError } from '../../packets/errors.ts';
+import { RoceError } from 'rocev2/packets';
 import { Guest } from './guest.ts';
 import { buildImage, cleanImages, listImages } from './image.ts';
 import { defaultCacheDirectory } from './parts.ts';

@@ -1,8 +1,9 @@
 /**
- * Kernel modules: which ones an image needs and in which order they load. The packages ship no modules.dep (depmod writes
- * it on installation), so the dependencies are read from the modules themselves. Pure but for the loader passed in.
+ * Kernel modules: which ones an image needs and in which order they load. The packages ship no modules.dep (depmod
+ * writes it on installation), so the dependencies are read from the modules themselves. Pure but for the loader passed
+ * in.
  */
-import { RoceError } from '../../packets/errors.ts';
+import { RoceError } from 'rocev2/packets';
 import { moduleInfo } from './elf.ts';
 
 export interface KernelModule {
@@ -38,8 +39,8 @@ export function moduleDependencies(data: Uint8Array): string[] {
 }
 
 /**
- * The wanted modules and all they need, each after everything it depends on. A name that is built in is passed over; so is an
- * unknown one, unless it is wanted (names change between kernels: list those as optional by `mayBeAbsent`).
+ * The wanted modules and all they need, each after everything it depends on. A name that is built in is passed over; so
+ * is an unknown one, unless it is wanted (names change between kernels: list those as optional by `mayBeAbsent`).
  */
 export async function resolveModules(
   wanted: readonly string[],
@@ -68,8 +69,9 @@ export async function resolveModules(
 }
 
 /**
- * The modules.dep that modprobe reads, for modules that lie side by side in one directory, given in the order they load. As depmod
- * writes it: everything a module needs, directly or not, to be loaded from the right to the left (modules.dep(5)).
+ * The modules.dep that modprobe reads, for modules that lie side by side in one directory, given in the order they
+ * load. As depmod writes it: everything a module needs, directly or not, to be loaded from the right to the left
+ * (modules.dep(5)).
  */
 export function writeModulesDep(modules: readonly KernelModule[]): string {
   const closures = new Map<string, Set<string>>();

@@ -1,8 +1,9 @@
 /**
- * Debian package records and what follows from them: which packages an image needs. Pure; reads no file, runs no program.
- * The format is deb-control(5): stanzas of "Field: value" separated by blank lines, continuation lines indented.
+ * Debian package records and what follows from them: which packages an image needs. Pure; reads no file, runs no
+ * program. The format is deb-control(5): stanzas of "Field: value" separated by blank lines, continuation lines
+ * indented.
  */
-import { RoceError } from '../../packets/errors.ts';
+import { RoceError } from 'rocev2/packets';
 
 export interface PackageRecord {
   readonly name: string;
@@ -44,8 +45,8 @@ export function parseRelations(value: string | undefined): string[][] {
 }
 
 /**
- * The wanted packages and every dependency that `follow` accepts, sorted by name. Of alternatives the first known one is
- * taken. Throws `RoceError` when a wanted package is unknown; an unknown dependency is left out (it may be virtual).
+ * The wanted packages and every dependency that `follow` accepts, sorted by name. Of alternatives the first known one
+ * is taken. Throws `RoceError` when a wanted package is unknown; an unknown dependency is left out (it may be virtual).
  */
 export async function resolvePackages(
   wanted: readonly string[],

@@ -1,13 +1,13 @@
 /**
- * The lab's cache: directories that are built once and then only read, named PREFIX-VERSIONS, where PREFIX hashes what was asked for
- * and VERSIONS what the packages turned out to be. A directory is written elsewhere and renamed into place whole, so builds may run
- * side by side; one without a manifest does not count. Knows nothing of what is inside.
+ * The lab's cache: directories that are built once and then only read, named PREFIX-VERSIONS, where PREFIX hashes what
+ * was asked for and VERSIONS what the packages turned out to be. A directory is written elsewhere and renamed into
+ * place whole, so builds may run side by side; one without a manifest does not count. Knows nothing of what is inside.
  */
 import { createHash } from 'node:crypto';
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { RoceError } from '../../packets/errors.ts';
+import { RoceError } from 'rocev2/packets';
 import type { PackageRecord } from './packages.ts';
 
 export interface BuildOptions {
@@ -21,17 +21,20 @@ export interface BuildOptions {
 }
 
 /** What a build writes into its scratch directory's `out`, and which packages it came from. */
-export interface Built {
+export interface BuiltPart {
   readonly release: string;
   readonly packages: readonly PackageRecord[];
 }
 
-/** The newest whole directory of that prefix, or a new one that `build` fills. Rejects with `RoceError` when the cache cannot be written. */
+/**
+ * The newest whole directory of that prefix, or a new one that `build` fills. Rejects with `RoceError` when the cache
+ * cannot be written.
+ */
 export async function buildPart(
   parent: string,
   prefix: string,
   options: BuildOptions,
-  build: (scratch: string) => Promise<Built>,
+  build: (scratch: string) => Promise<BuiltPart>,
 ): Promise<string> {
   const existing = (await wholeDirectories(parent, `${prefix}-`)).at(-1);
   if (existing !== undefined && options.refresh !== true) return existing;

@@ -1,6 +1,7 @@
 /**
- * What a guest occupies on this machine besides its process: a private directory with its control socket, the socket its wire
- * listens on, and the connection to a wire. Everything made here is removed again, by `remove` or at node's exit.
+ * What a guest occupies on this machine besides its process: a private directory with its control socket, the socket
+ * its wire listens on, and the connection to a wire. Everything made here is removed again, by `remove` or at node's
+ * exit.
  */
 import { rmSync } from 'node:fs';
 import { lstat, mkdtemp, rm } from 'node:fs/promises';
@@ -8,10 +9,10 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { RoceError } from '../../packets/errors.ts';
+import { RoceError } from 'rocev2/packets';
 
 /** A private directory with the control socket of a guest, and the wire that leads nowhere where one is needed. */
-export class Place {
+export class GuestDirectory {
   readonly controlPath: string;
   /** Where qemu listens for who speaks to a program of the guest. */
   readonly handsPath: string;
@@ -29,9 +30,9 @@ export class Place {
     this.control = createServer();
   }
 
-  static async create(): Promise<Place> {
+  static async create(): Promise<GuestDirectory> {
     // A socket's path has at most 107 bytes, so it lies in the system's temporary directory and not in the cache.
-    const place = new Place(await mkdtemp(join(tmpdir(), 'roce-lab-')));
+    const place = new GuestDirectory(await mkdtemp(join(tmpdir(), 'roce-lab-')));
     leftovers.add(place.#directory);
     await listen(place.control, place.controlPath);
     return place;
@@ -73,8 +74,8 @@ export class Place {
 }
 
 /**
- * Connects to a wire, waiting at most 20 s for another guest's to appear. qemu 7.2 could connect itself, but tries once and goes on with a dead
- * wire, without a word, when nobody listens.
+ * Connects to a wire, waiting at most 20 s for another guest's to appear. qemu 7.2 could connect itself, but tries once
+ * and goes on with a dead wire, without a word, when nobody listens.
  */
 export async function connectWire(path: string, signal?: AbortSignal): Promise<Socket> {
   for (let tries = 1; ; tries++) {

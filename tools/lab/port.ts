@@ -1,11 +1,11 @@
 /**
- * The second port of a guest, for a program that speaks to the host: brings the program into the guest through the port itself (a
- * file system that is the same for everybody stays as it is), starts it there, and joins its life to that of a socket.
- * What the two say to each other is not looked at.
+ * The second port of a guest, for a program that speaks to the host: brings the program into the guest through the port
+ * itself (a file system that is the same for everybody stays as it is), starts it there, and joins its life to that of
+ * a socket. What the two say to each other is not looked at.
  */
 import { createHash } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
-import { RoceError } from '../../packets/errors.ts';
+import { RoceError } from 'rocev2/packets';
 import type { GuestJob, RunResult } from './job.ts';
 import { HANDS_PORT } from './qemu.ts';
 
@@ -57,8 +57,8 @@ export class HandsPort {
   }
 
   /**
-   * Ends the program that is there and waits until it is gone: two must not read one port. A program that sees its port's end may tidy
-   * up first, which can be much quicker than leaving that to the kernel.
+   * Ends the program that is there and waits until it is gone: two must not read one port. A program that sees its
+   * port's end may tidy up first, which can be much quicker than leaving that to the kernel.
    */
   async #end(): Promise<void> {
     const current = this.#current;
@@ -92,7 +92,7 @@ export class HandsPort {
     return new Promise((resolve, reject) => {
       const socket = connect(this.#path);
       socket.on('error', (cause) => {
-        reject(new RoceError('ERR_ROCE_LINK_UNAVAILABLE', "nobody listens at the guest's port", { cause }));
+        reject(new RoceError('ERR_ROCE_LINK_UNAVAILABLE', "no listener at the guest's port", { cause }));
       });
       socket.once('connect', () => resolve(socket));
     });

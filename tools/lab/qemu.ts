@@ -1,10 +1,11 @@
 /**
- * The qemu process of one guest: its arguments, its life, its console. Every process started here ends with this one: killed when
- * node exits, and the guest ends itself when its control channel closes (which covers a node that was killed).
+ * The qemu process of one guest: its arguments, its life, its console. Every process started here ends with this one:
+ * killed when node exits, and the guest ends itself when its control channel closes (which covers a node that was
+ * killed).
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
-import { RoceError } from '../../packets/errors.ts';
+import { RoceError } from 'rocev2/packets';
 import type { Image } from './image.ts';
 
 export const QEMU = 'qemu-system-x86_64';
@@ -28,7 +29,9 @@ export interface QemuOptions {
   /** MTU of the guest's eth0. */
   readonly mtu: number;
   readonly memoryMiB: number;
-  /** A unix socket for qemu to listen on, the host's end of the port `rocev2.hands`; without it there is no such port. */
+  /**
+   * A unix socket for qemu to listen on, the host's end of the port `rocev2.hands`; without it there is no such port.
+   */
   readonly handsPath?: string | undefined;
   /** A pcap file of the guest's frames, written by qemu. */
   readonly capturePath?: string | undefined;
@@ -38,7 +41,8 @@ export function qemuArguments(options: QemuOptions): string[] {
   const { image, mtu } = options;
   const lab = [`lab.mtu=${mtu}`, `lab.addresses=${options.addresses.join(',')}`];
   const append = ['console=ttyS0', 'quiet', 'panic=-1', 'mitigations=off', 'nokaslr', 'random.trust_cpu=on'];
-  // The kernel counts interrupts of its timer for some milliseconds, and panics where a busy machine has not run qemu meanwhile.
+  // The kernel counts interrupts of its timer for some milliseconds, and panics where a busy machine has not run qemu
+  // meanwhile.
   append.push('no_timer_check', ...lab);
   // The kernel takes the device's limit as its MTU's, and rxe takes its MTU when the link is added (ref:rxe#1).
   const device = ['virtio-net-pci', 'netdev=n0', `mac=${options.mac}`, `host_mtu=${mtu}`, 'romfile='];

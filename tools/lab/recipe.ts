@@ -13,9 +13,9 @@ export const KERNEL_SUITES: Readonly<Record<KernelLabel, Suite>> = { '6.1': 'boo
 export const KERNEL_METAPACKAGE = 'linux-image-amd64';
 
 /**
- * A kernel's own packages. Up to 6.12 there is one, linux-image-*; 7.x is split: linux-binary-* has the kernel, linux-modules-* the
- * modules, linux-base-* the list of what is built in. Of the kernel's dependencies only these are wanted: the rest
- * (initramfs tools, kmod) serves installation.
+ * A kernel's own packages. Up to 6.12 there is one, linux-image-*; 7.x is split: linux-binary-* has the kernel,
+ * linux-modules-* the modules, linux-base-* the list of what is built in. Of the kernel's dependencies only these are
+ * wanted: the rest (initramfs tools, kmod) serves installation.
  */
 export const isKernelPart = (name: string): boolean => /^linux-(?:image|binary|modules|base)-/.test(name);
 
@@ -36,7 +36,9 @@ export const USERLAND_PROGRAMS: Readonly<Record<string, 'all' | readonly string[
   'ibverbs-providers': [],
 };
 
-/** Files that no program names as a library but that are needed when it runs: the loader, and what is opened by name. */
+/**
+ * Files that no program names as a library but that are needed when it runs: the loader, and what is opened by name.
+ */
 export const isRuntimeFile = (path: string): boolean =>
   path === 'usr/lib64/ld-linux-x86-64.so.2' ||
   // libc opens it when a thread is cancelled, as rping's are.
@@ -44,7 +46,10 @@ export const isRuntimeFile = (path: string): boolean =>
   /^usr\/lib\/[^/]+\/libibverbs\/librxe-rdmav\d+\.so$/.test(path) ||
   path === 'etc/libibverbs.d/rxe.driver';
 
-/** Dependencies followed from there: libraries. The others (udev, debconf, adduser) serve installation, which never happens. */
+/**
+ * Dependencies followed from there: libraries. The others (udev, debconf, adduser) serve installation, which never
+ * happens.
+ */
 export const isLibraryPackage = (name: string): boolean => name.startsWith('lib') || name === 'zlib1g';
 
 /** Modules loaded at boot, in this order, each after its dependencies. */

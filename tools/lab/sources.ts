@@ -1,12 +1,13 @@
 /**
- * Where Debian packages come from: the mirror this machine's own apt uses, asked for another suite through a private apt
- * root, so that neither the machine's package lists nor its package database are touched and no root is needed.
- * Never names a host, and never weakens apt's signature check: every suite must verify with the installed archive keyring.
+ * Where Debian packages come from: the mirror this machine's own apt uses, asked for another suite through a private
+ * apt root, so that neither the machine's package lists nor its package database are touched and no root is needed.
+ * Never names a host, and never weakens apt's signature check: every suite must verify with the installed archive
+ * keyring.
  */
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { RoceError } from '../../packets/errors.ts';
+import { RoceError } from 'rocev2/packets';
 import { type PackageRecord, parsePackages } from './packages.ts';
 import { runTool } from './tool.ts';
 
@@ -50,8 +51,9 @@ export function parseIndexTargets(text: string): IndexTarget[] {
 }
 
 /**
- * Picks the Debian archive and its security archive among the repositories of the machine, or undefined where there is none.
- * What a signed Release file says (Origin) wins; before a first update only the suite name and the address are known.
+ * Picks the Debian archive and its security archive among the repositories of the machine, or undefined where there is
+ * none. What a signed Release file says (Origin) wins; before a first update only the suite name and the address are
+ * known.
  */
 export function chooseMirrors(targets: readonly IndexTarget[]): Mirrors | undefined {
   const debian = targets.filter((target) => {
@@ -135,7 +137,9 @@ export class AptRoot {
   }
 }
 
-/** The machine's own apt.conf stays in force (proxies), but for where state is kept and for the hooks after an update. */
+/**
+ * The machine's own apt.conf stays in force (proxies), but for where state is kept and for the hooks after an update.
+ */
 function aptConfiguration(directory: string): string {
   const quoted = (part: string): string => JSON.stringify(join(directory, part));
   return `Dir::State ${quoted('.')};

@@ -4,7 +4,7 @@
  *
  *   offset  0 name 100 | 100 mode 8 | 124 size 12 (octal) | 156 type 1 | 157 link name 100 | 257 "ustar" | 345 prefix 155
  */
-import { invariant, RoceError } from '../../packets/errors.ts';
+import { invariant, RoceError } from 'rocev2/packets';
 
 export interface TarEntry {
   /** Without a leading "./" or "/". */

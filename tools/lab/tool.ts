@@ -5,7 +5,7 @@
 import { spawn } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { RoceError } from '../../packets/errors.ts';
+import { RoceError } from 'rocev2/packets';
 
 export interface ToolOptions {
   readonly cwd?: string;
@@ -20,7 +20,8 @@ export interface ToolOptions {
 
 /**
  * Runs a program to its end and returns its standard output.
- * Throws `RoceError` when it is missing (`ERR_ROCE_LINK_UNAVAILABLE`) or fails, with the last line of its standard error.
+ * Throws `RoceError` when it is missing (`ERR_ROCE_LINK_UNAVAILABLE`) or fails, with the last line of its standard
+ * error.
  */
 export function runTool(name: string, args: readonly string[], options: ToolOptions = {}): Promise<Buffer> {
   return new Promise((resolve, reject) => {

@@ -1,9 +1,9 @@
 /**
- * The programs of a guest: picked out of Debian packages with exactly the libraries they load. Pure; bytes in, entries out.
- * Paths are merged into /usr, as Debian has it: /bin, /sbin, /lib and /lib64 are links.
+ * The programs of a guest: picked out of Debian packages with exactly the libraries they load. Pure; bytes in, entries
+ * out. Paths are merged into /usr, as Debian has it: /bin, /sbin, /lib and /lib64 are links.
  */
 import { posix } from 'node:path';
-import { RoceError } from '../../packets/errors.ts';
+import { RoceError } from 'rocev2/packets';
 import type { CpioEntry } from './cpio.ts';
 import { isElf, neededLibraries } from './elf.ts';
 import { AGENT_SCRIPT, INIT_SCRIPT } from './init.ts';
@@ -17,9 +17,9 @@ export function isUserlandPath(path: string): boolean {
 }
 
 /**
- * The entries of the userland: the programs of USERLAND_PROGRAMS, the runtime files, and the libraries they need, followed
- * through the libraries' own needs. `packages` maps a package's name to its entries. Throws `RoceError` when a program or
- * library is missing.
+ * The entries of the userland: the programs of USERLAND_PROGRAMS, the runtime files, and the libraries they need,
+ * followed through the libraries' own needs. `packages` maps a package's name to its entries. Throws `RoceError` when a
+ * program or library is missing.
  */
 export function userlandEntries(packages: ReadonlyMap<string, readonly TarEntry[]>): CpioEntry[] {
   const files = new Map<string, TarEntry>();

@@ -4,7 +4,7 @@
  * Owns the layout. Never reads frames and never writes anywhere. Colour, when asked for, is ANSI and adds no width.
  * A run of steps that differ in their PSN alone is drawn by its ends and a count.
  */
-import { type LadderStep, Mark, markName } from './step.ts';
+import { type LadderStep, markName, StepMark } from './step.ts';
 
 export interface LadderLayout {
   /** Headings of the two columns, one short word each. */
@@ -103,7 +103,7 @@ export class Drawing {
 
   #between(text: string, marks: number): string {
     const color = this.#layout.color === true ? colorOf(marks) : '';
-    return `│${paint(text, color)}│${marks === Mark.None ? '' : `${GAP}${paint(markName(marks), color)}`}`;
+    return `│${paint(text, color)}│${marks === StepMark.None ? '' : `${GAP}${paint(markName(marks), color)}`}`;
   }
 }
 
@@ -115,7 +115,7 @@ function timeText({ timeNs }: Pick<LadderStep, 'timeNs'>, originNs: number): str
 function drawArrow(step: LadderStep, inner: number): string {
   const room = inner - MIN_SHAFT;
   const words = clip(wordsOf(step), room);
-  const lost = (step.marks & Mark.Lost) !== 0;
+  const lost = (step.marks & StepMark.Lost) !== 0;
   const shaft = inner - words.length - 5;
   const reach = lost ? Math.max(1, Math.floor(shaft * LOST_REACH) - 2) : shaft;
   const head = lost ? ` ✗${' '.repeat(shaft - reach - 1)}` : step.fromLeft ? '▶' : '◀';
@@ -155,8 +155,8 @@ export const SHORTEST_RUN = 4;
 const RESET = '\x1b[0m';
 /** The first that fits decides: red for what went wrong on the wire, yellow for what the queue pairs do about it. */
 const COLORS: readonly (readonly [bits: number, code: string])[] = [
-  [Mark.Lost | Mark.Corrupt, '\x1b[31m'],
-  [Mark.Nak, '\x1b[1;33m'],
-  [Mark.Retransmit, '\x1b[33m'],
-  [Mark.Duplicated | Mark.Late, '\x1b[36m'],
+  [StepMark.Lost | StepMark.Corrupt, '\x1b[31m'],
+  [StepMark.Nak, '\x1b[1;33m'],
+  [StepMark.Retransmit, '\x1b[33m'],
+  [StepMark.Duplicated | StepMark.Late, '\x1b[36m'],
 ];

@@ -1,20 +1,35 @@
 /**
- * Turns frames into ladder steps. Frames must come in the order in which they were sent: the reader remembers the PSNs it has
- * seen, to count them from the first and to tell a repetition from something new.
+ * Turns frames into ladder steps. Frames must come in the order of sending: the reader remembers PSNs, to count them
+ * from the first one and to recognize retransmissions.
  *
- * Owns that memory, one entry for each queue pair that makes requests. Never keeps a frame and never draws. Any bytes will do.
- * Rules: ref:wire#8 (an answer carries the PSN of the request it answers).
+ * Owns that memory, one entry for each queue pair that sends requests. Keeps no frame and draws nothing. Accepts any
+ * bytes.
+ * Rules: ref:wire#7 (a response carries the PSN of the request that it answers).
  */
 
-import { aethMsn, aethSyndrome, SYNDROME_KIND_MASK, SyndromeKind } from '../../packets/aeth.ts';
-import { parseCmMad } from '../../packets/cm/index.ts';
-import { formatAeth, formatFrame } from '../../packets/format.ts';
-import { Frame, FrameStatus, Medium, parseFrame } from '../../packets/frame.ts';
-import { GSI_QPN } from '../../packets/mad.ts';
-import { AETH_AT, OpFlag, opcodeInfo, RETH_AT, SERVICE_MASK, Service } from '../../packets/opcode.ts';
-import { psnDiff } from '../../packets/psn.ts';
-import { rethDmaLength } from '../../packets/reth.ts';
-import { type LadderStep, Mark } from './step.ts';
+import {
+  AETH_AT,
+  aethMsn,
+  aethSyndrome,
+  Frame,
+  FrameStatus,
+  formatAeth,
+  formatFrame,
+  GSI_QPN,
+  Medium,
+  OpFlag,
+  opcodeInfo,
+  parseCmMad,
+  parseFrame,
+  psnDiff,
+  RETH_AT,
+  rethDmaLength,
+  SERVICE_MASK,
+  Service,
+  SYNDROME_KIND_MASK,
+  SyndromeKind,
+} from 'rocev2/packets';
+import { type LadderStep, StepMark } from './step.ts';
 
 export interface LadderReaderOptions {
   /** What the frames of `read` begin with; default Ethernet. */
@@ -22,15 +37,15 @@ export interface LadderReaderOptions {
 }
 
 /** What is known of a frame beside its bytes. */
-export interface SeenStep {
+export interface LadderFrameInfo {
   readonly timeNs: number;
   readonly fromLeft: boolean;
-  /** What the wire is known to have done: bits of `Mark`. */
+  /** What the wire is known to have done: bits of `StepMark`. */
   readonly marks: number;
 }
 
 /** A frame as its sender sent it. Bytes are read during the call only. */
-export interface SeenFrame extends SeenStep {
+export interface LadderFrame extends LadderFrameInfo {
   readonly bytes: Uint8Array;
   readonly view: DataView;
   readonly start: number;
@@ -38,7 +53,7 @@ export interface SeenFrame extends SeenStep {
 }
 
 /** PSNs of one requester, counted from the first seen. */
-interface PsnSpace {
+interface RequesterPsns {
   readonly first: number;
   /** Behind the highest PSN that a request or an answer carried. */
   next: number;
@@ -50,19 +65,22 @@ export class LadderReader {
   readonly #medium: Medium;
   readonly #own = new Frame();
   #frame = this.#own;
-  readonly #spaces: readonly [left: Map<number, PsnSpace>, right: Map<number, PsnSpace>] = [new Map(), new Map()];
+  readonly #spaces: readonly [left: Map<number, RequesterPsns>, right: Map<number, RequesterPsns>] = [
+    new Map(),
+    new Map(),
+  ];
 
   constructor(options: LadderReaderOptions = {}) {
     this.#medium = options.medium ?? Medium.Ethernet;
   }
 
-  read(seen: SeenFrame): LadderStep {
+  read(seen: LadderFrame): LadderStep {
     const { bytes, view, start, end } = seen;
     return this.readFrame(this.#own, parseFrame(bytes, view, start, end, this.#medium, this.#own), seen);
   }
 
   /** The same for a frame that is parsed already. */
-  readFrame(frame: Frame, status: FrameStatus, seen: SeenStep): LadderStep {
+  readFrame(frame: Frame, status: FrameStatus, seen: LadderFrameInfo): LadderStep {
     this.#frame = frame;
     const { timeNs, fromLeft, marks } = seen;
     if (status !== FrameStatus.Ok) {
@@ -89,7 +107,7 @@ export class LadderReader {
     const relative = relativePsn(psn, space);
     const again = relative < space.next;
     space.next = Math.max(space.next, relative + 1);
-    return { ...step, psn: relative, marks: step.marks | (again ? Mark.Retransmit : 0) };
+    return { ...step, psn: relative, marks: step.marks | (again ? StepMark.Retransmit : 0) };
   }
 
   #answer(step: LadderStep): LadderStep {
@@ -99,16 +117,18 @@ export class LadderReader {
     const relative = relativePsn(frame.psn, space);
     let { marks } = step;
     if ((frame.flags & OpFlag.Ack) === 0) {
-      if (relative < space.nextAnswer) marks |= Mark.Retransmit;
+      if (relative < space.nextAnswer) marks |= StepMark.Retransmit;
       space.nextAnswer = Math.max(space.nextAnswer, relative + 1);
       space.next = Math.max(space.next, relative + 1);
-    } else if (syndromeKind(frame) !== SyndromeKind.Ack) marks |= Mark.Nak;
+    } else if (syndromeKind(frame) !== SyndromeKind.Ack) marks |= StepMark.Nak;
     return { ...step, psn: relative, marks };
   }
 
-  /** The requester on the other side whose PSNs are nearest: an answer does not name the queue pair that it comes from. */
-  #spaceAnswered(fromLeft: boolean, psn: number): PsnSpace | undefined {
-    let nearest: PsnSpace | undefined;
+  /**
+   * The requester at the other end whose PSNs are nearest: a response does not carry the number of its own queue pair.
+   */
+  #spaceAnswered(fromLeft: boolean, psn: number): RequesterPsns | undefined {
+    let nearest: RequesterPsns | undefined;
     let shortest = Infinity;
     for (const space of this.#spaces[fromLeft ? 1 : 0].values()) {
       const distance = Math.abs(relativePsn(psn, space) - space.next);
@@ -121,7 +141,7 @@ export class LadderReader {
 }
 
 /** Counted from the first PSN of the space and beyond 2^24: the one nearest to what comes next. */
-function relativePsn(psn: number, space: PsnSpace): number {
+function relativePsn(psn: number, space: RequesterPsns): number {
   return space.next + psnDiff(psn, (space.first + space.next) % PSN_COUNT);
 }
 
@@ -137,7 +157,7 @@ function labelOf(frame: Frame): string {
 function detailOf(frame: Frame): string {
   const { flags, view, payloadLength } = frame;
   if ((flags & OpFlag.Read) !== 0)
-    return `asks for ${rethDmaLength(view, frame.bthOffset + (RETH_AT[frame.opcode] ?? 0))} B`;
+    return `requests ${rethDmaLength(view, frame.bthOffset + (RETH_AT[frame.opcode] ?? 0))} B`;
   return (flags & OpFlag.Payload) === 0 ? '' : `${payloadLength} B`;
 }
 

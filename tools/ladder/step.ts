@@ -1,12 +1,13 @@
 /**
- * One step of a packet ladder: a frame that went from one side to the other, in words.
- * Owns the vocabulary of reader and drawing. Never sees bytes and never draws.
+ * One step of a packet ladder: a frame between the two hosts, as text.
+ *
+ * Owns the vocabulary of reader and drawing. Reads no bytes and draws nothing.
  */
 
-/** What deserves a word beside a frame; bits that may come together. */
-export const Mark = {
+/** Remarks on a frame; bits that may be combined. */
+export const StepMark = {
   None: 0,
-  /** The wire took it; nobody received it. */
+  /** It was sent and lost. */
   Lost: 1 << 0,
   /** The wire flipped a bit; the receiver drops it for its ICRC. */
   Corrupt: 1 << 1,
@@ -28,19 +29,19 @@ export interface LadderStep {
   readonly label: string;
   /** PSN counted from the first one of its direction; undefined where PSNs do not order anything. */
   readonly psn: number | undefined;
-  /** "1024 B", "asks for 65536 B"; may be empty. */
+  /** "1024 B", "requests 65536 B"; may be empty. */
   readonly detail: string;
-  /** Bits of `Mark`. */
+  /** Bits of `StepMark`. */
   readonly marks: number;
 }
 
 const NAMES: readonly (readonly [bit: number, name: string])[] = [
-  [Mark.Nak, 'NAK'],
-  [Mark.Retransmit, 'RETRANSMIT'],
-  [Mark.Lost, 'LOST'],
-  [Mark.Corrupt, 'CORRUPT'],
-  [Mark.Duplicated, 'DUPLICATED'],
-  [Mark.Late, 'LATE'],
+  [StepMark.Nak, 'NAK'],
+  [StepMark.Retransmit, 'RETRANSMIT'],
+  [StepMark.Lost, 'LOST'],
+  [StepMark.Corrupt, 'CORRUPT'],
+  [StepMark.Duplicated, 'DUPLICATED'],
+  [StepMark.Late, 'LATE'],
 ];
 
 /** "RETRANSMIT LOST"; empty for no mark. */

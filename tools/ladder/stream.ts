@@ -1,8 +1,9 @@
 /**
- * A ladder that is drawn while frames come: lines for each step as soon as they are certain, a heading wherever two other hosts speak.
+ * A ladder that is drawn while frames come: the lines of each step as soon as they are certain, and a heading where the
+ * pair of hosts changes.
  *
- * Owns what is held back: of a run of steps that differ in their PSN alone the first is drawn at once, the rest when the run ends or `flush`
- * is called. Memory does not grow. Never reads frames and never writes anywhere.
+ * Owns the steps that are held back: of a run of steps that differ only in their PSN the first is drawn at once, and
+ * the rest when the run ends or `flush` is called. Memory does not grow. Reads no frames and writes nothing.
  */
 import { Drawing, SHORTEST_RUN, sameKind } from './draw.ts';
 import type { LadderStep } from './step.ts';

@@ -1,10 +1,10 @@
 /**
- * The network interfaces of this machine, as any process may see them. Owns the reading; an interface that cannot be read in
- * full is still listed. On systems without /proc, those with an address are all there are.
+ * The network interfaces of this machine, as any process may see them. Owns the reading; an interface that cannot be
+ * read in full is still listed. On systems without /proc, those with an address are all there are.
  */
 import { readFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
-import { interfaceMtu } from '../../src/links/netdev.ts';
+import { interfaceMtu } from 'rocev2/node';
 
 export interface NetworkInterface {
   readonly name: string;

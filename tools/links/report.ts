@@ -1,5 +1,5 @@
 /** The survey of links for a terminal. Owns the text. */
-import type { LinkEcn } from '../../src/links/index.ts';
+import type { LinkEcn } from 'rocev2';
 import { formatTable } from '../table.ts';
 import type { Survey, SurveyedInterface, SurveyedLink } from './survey.ts';
 

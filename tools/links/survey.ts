@@ -1,9 +1,12 @@
 /**
- * What there is on this machine: kinds of links with their requirements, and interfaces with what can be typed for each. Owns
- * the looking; changes nothing, needs no privilege, and knows no kind of link by name: what a kind says of itself is all there is.
+ * What there is on this machine: kinds of links with their requirements, and interfaces with what can be typed for
+ * each. Owns the looking; changes nothing, needs no privilege, and knows no kind of link by name: what a kind says of
+ * itself is all there is.
  */
-import { Medium } from '../../packets/frame.ts';
-import { LINK_KINDS, type LinkEcn, type LinkKind, openLink, type Requirement } from '../../src/links/index.ts';
+
+import type { LinkEcn } from 'rocev2';
+import { LINK_KINDS, type LinkKind, openLink, type Requirement } from 'rocev2/node';
+import { Medium } from 'rocev2/packets';
 import { type NetworkInterface, readInterfaces } from './interfaces.ts';
 
 export interface SurveyedLink {
@@ -55,7 +58,9 @@ async function surveyKind(kind: LinkKind): Promise<SurveyedLink> {
   };
 }
 
-/** What can be typed for an interface, by the first placeholder of the kind; what the kind does not take is left out. */
+/**
+ * What can be typed for an interface, by the first placeholder of the kind; what the kind does not take is left out.
+ */
 function specifications(kind: LinkKind, { name, addresses }: NetworkInterface): string[] {
   const targets: Readonly<Record<string, readonly string[]>> = {
     INTERFACE: [name],

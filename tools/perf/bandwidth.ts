@@ -2,10 +2,12 @@
  * Messages as fast as they go: keeps send queues full, or receives.
  *
  * Owns the loops of a bandwidth test and the times they note. Never prints: report.ts does.
- * Follows perftest_resources.c#run_iter_bw, #run_iter_bw_server: a completion for every `cqModeration` messages and for the
- * last one; the peak is the best stretch between a posting and a completion (perftest_parameters.c#print_report_bw).
+ * Follows perftest_resources.c#run_iter_bw, #run_iter_bw_server: a completion for every `cqModeration` messages and for
+ * the last one; the peak is the best stretch between a posting and a completion
+ * (perftest_parameters.c#print_report_bw).
  */
-import { type RdmaCq, WorkCompletion } from '../../src/index.ts';
+import type { RdmaCq } from 'rocev2';
+import { WorkCompletion } from 'rocev2/transport';
 import type { BwReport } from './introductions.ts';
 import type { PerfSession } from './session.ts';
 

@@ -4,7 +4,10 @@
  * Owns the attributes, service by service. Source: perftest_resources.c#ctx_connect and #ctx_modify_qp_to_rtr, -_rts.
  * Never exchanges anything, and nothing of -R: cm-connections.ts.
  */
-import { QpState, type RdmaQp, RoceError } from '../../src/index.ts';
+
+import type { RdmaQp } from 'rocev2';
+import { RoceError } from 'rocev2/packets';
+import { QpState } from 'rocev2/transport';
 import type { PerfDest } from './dest.ts';
 import { ACCESS, type PerfSession } from './session.ts';
 

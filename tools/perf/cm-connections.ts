@@ -1,10 +1,14 @@
 /**
  * -R: the queue pairs of a test connected by the connection manager, one connection each, on the port of the exchange.
  *
- * Owns those connections. Never the exchange itself. As perftest_communication.c#create_rdma_cm_connection: no private data;
- * READs and atomics are agreed on where the test has any; at the end the server disconnects and both sides wait for it.
+ * Owns those connections. Never the exchange itself. As perftest_communication.c#create_rdma_cm_connection: no private
+ * data; READs and atomics are agreed on where the test has any; at the end the server disconnects and both sides wait
+ * for it.
  */
-import { QpState, type RdmaConnection, type RdmaListener, RoceError } from '../../src/index.ts';
+
+import type { RdmaConnection, RdmaListener } from 'rocev2';
+import { defined, RoceError } from 'rocev2/packets';
+import { QpState } from 'rocev2/transport';
 import { initialize } from './bring-up.ts';
 import type { PerfSession } from './session.ts';
 
@@ -79,7 +83,7 @@ async function connect(
 
 async function nextRequest(listener: RdmaListener) {
   const { value, done } = await listener.next();
-  if (done === true) throw new RoceError('ERR_ROCE_CLOSED', 'nobody came before the end');
+  if (done === true) throw new RoceError('ERR_ROCE_CLOSED', 'no peer connected before the end');
   return value;
 }
 
@@ -92,7 +96,7 @@ function tunables({ options }: PerfSession) {
     retryCount,
     rnrRetryCount: 7,
     ackTimeout,
-    ...(trafficClass === undefined ? {} : { trafficClass }),
+    ...defined({ trafficClass }),
   };
 }
 

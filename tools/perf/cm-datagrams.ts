@@ -1,13 +1,16 @@
 /**
- * -R with UD: queue pairs found by the connection manager (RDMA_PS_UDP, SIDR), one request each, on the port of the exchange.
+ * -R with UD: queue pairs found by the connection manager (RDMA_PS_UDP, SIDR), one request each, on the port of the
+ * exchange.
  *
- * Owns those requests and the datagram that tells the server who asked. The client learns where to send from the answer; a
- * server that has to answer (latency, both directions) learns it from a SEND with immediate data: the client's queue pair
- * number. Sources: perftest_communication.c#rdma_cm_send_ud_connection_parameters, #rdma_cm_initialize_ud_connection_parameters.
+ * Owns those requests and the datagram that tells the server who asked. The client learns where to send from the
+ * answer; a server that has to answer (latency, both directions) learns it from a SEND with immediate data: the
+ * client's queue pair number. Sources: perftest_communication.c#rdma_cm_send_ud_connection_parameters,
+ * #rdma_cm_initialize_ud_connection_parameters.
  */
-import { GRH_BYTES } from '../../packets/index.ts';
-import type { RdmaUdListener } from '../../src/api.ts';
-import { type IpAddress, RDMA_UDP_QKEY, type RdmaQp, RoceError, WrOpcode } from '../../src/index.ts';
+
+import type { RdmaQp, RdmaUdListener } from 'rocev2';
+import { GRH_BYTES, type IpAddress, RDMA_UDP_QKEY, RoceError } from 'rocev2/packets';
+import { WrOpcode } from 'rocev2/transport';
 import { initialize, readyForDatagrams } from './bring-up.ts';
 import type { PerfSession } from './session.ts';
 
@@ -48,7 +51,7 @@ function bringUp(session: PerfSession, qp: RdmaQp, psn: number): void {
 
 async function answerOne(session: PerfSession, listener: RdmaUdListener, qp: RdmaQp, i: number): Promise<void> {
   const { value, done } = await listener.next();
-  if (done === true) throw new RoceError('ERR_ROCE_CLOSED', 'nobody came before the end');
+  if (done === true) throw new RoceError('ERR_ROCE_CLOSED', 'no peer connected before the end');
   const answers = serverAnswers(session);
   if (answers) session.postReceive(i);
   value.accept({ qp, qkey: RDMA_UDP_QKEY });

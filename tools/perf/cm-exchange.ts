@@ -2,22 +2,13 @@
  * The conversation of perftest over a queue pair of its own, connected by the connection manager: every word is a SEND.
  *
  * Owns that queue pair and its receives. Never knows what a word means. As perftest_communication.c#rdma_write_data and
- * #rdma_read_data have it: port space TCP, no private data, one receive of 56 bytes at least, always posted before the answer.
+ * #rdma_read_data have it: port space TCP, no private data, one receive of 56 bytes at least, always posted before the
+ * answer.
  */
-import {
-  Access,
-  type IpAddress,
-  type MemoryRegion,
-  QpState,
-  type RdmaConnection,
-  type RdmaCq,
-  type RdmaPd,
-  type RdmaQp,
-  RoceError,
-  WcStatus,
-  WrOpcode,
-  wcStatusName,
-} from '../../src/index.ts';
+
+import type { RdmaConnection, RdmaCq, RdmaPd, RdmaQp } from 'rocev2';
+import { type IpAddress, RoceError } from 'rocev2/packets';
+import { Access, type MemoryRegion, QpState, WcStatus, WrOpcode, wcStatusName } from 'rocev2/transport';
 import { ownAddressFor } from '../own-address.ts';
 import { DEST_RECORD_BYTES, type PerfDest, readDestRecord, writeDestRecord } from './dest.ts';
 import type { Exchange, PerfRole } from './exchange.ts';
@@ -100,7 +91,7 @@ export class CmExchange implements Exchange {
     signal.addEventListener('abort', stop);
     try {
       const { value, done } = await listener.next();
-      if (done === true) throw new RoceError('ERR_ROCE_CLOSED', 'nobody came before the end');
+      if (done === true) throw new RoceError('ERR_ROCE_CLOSED', 'no peer connected before the end');
       this.localAddress = value.localAddress;
       return await value.accept({ qp: this.#qp, ...NO_READS });
     } finally {

@@ -1,5 +1,6 @@
 /**
- * What two sides of perftest tell each other of a queue pair: as a line of hexadecimal over TCP, as a record over a queue pair.
+ * What two sides of perftest tell each other of a queue pair: as a line of hexadecimal over TCP, as a record over a
+ * queue pair.
  *
  * Owns the bytes. Never sends them. Both forms were seen on the wire of perftest 4.5+0.17 (which calls itself 6.06):
  *
@@ -12,7 +13,7 @@
  *  +---+---------+---+---+----+---+-----+-----+----+---------+
  * ```
  */
-import { IpAddress, RoceError } from '../../src/index.ts';
+import { IpAddress, RoceError } from 'rocev2/packets';
 import { hex } from '../hex.ts';
 
 export const DEST_TEXT_BYTES = 108;

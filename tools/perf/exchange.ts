@@ -1,11 +1,12 @@
 /**
  * The conversation beside the queue pairs: the client says something, the server answers with as much, again and again.
  *
- * Owns who speaks first and how the two ways of it (TCP, or a queue pair of the connection manager: cm-exchange.ts) carry a
- * word. Never knows what a word means: introductions.ts does.
+ * Owns who speaks first and how the two ways of it (TCP, or a queue pair of the connection manager: cm-exchange.ts)
+ * carry a word. Never knows what a word means: introductions.ts does.
  */
-import { type IpAddress, RoceError } from '../../src/index.ts';
-import type { RdmaTcp, TcpSocket } from '../../src/tcp/index.ts';
+
+import type { RdmaTcp, TcpSocket } from 'rocev2/host';
+import { type IpAddress, RoceError } from 'rocev2/packets';
 import { type PerfDest, readDestText, writeDestText } from './dest.ts';
 
 export interface Exchange {
@@ -42,7 +43,7 @@ export class TcpExchange implements Exchange {
     signal.addEventListener('abort', stop);
     try {
       const { value, done } = await listener.next();
-      if (done === true) throw new RoceError('ERR_ROCE_CLOSED', 'nobody came before the end');
+      if (done === true) throw new RoceError('ERR_ROCE_CLOSED', 'no peer connected before the end');
       return new TcpExchange(value, 'server');
     } finally {
       signal.removeEventListener('abort', stop);

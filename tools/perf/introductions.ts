@@ -1,11 +1,12 @@
 /**
  * What perftest says before and after its traffic, word by word: version, page and cache line, MTU, then reports.
  *
- * Owns the words and their order. The version is that of Debian's perftest 4.5+0.17, whose dialect this is: what a peer does
- * depends on it (reports of 8 bytes each since 5.33, the cache line since 5.32).
- * Sources: perftest_communication.c#exchange_versions, #check_sys_data, #check_mtu, #xchg_bw_reports; real conversations.
+ * Owns the words and their order. The version is that of Debian's perftest 4.5+0.17, whose dialect this is: what a peer
+ * does depends on it (reports of 8 bytes each since 5.33, the cache line since 5.32).
+ * Sources: perftest_communication.c#exchange_versions, #check_sys_data, #check_mtu, #xchg_bw_reports; real
+ * conversations.
  */
-import { RoceError } from '../../src/index.ts';
+import { RoceError } from 'rocev2/packets';
 import type { Exchange } from './exchange.ts';
 
 /** What a bandwidth test has measured. */
@@ -20,7 +21,7 @@ export interface BwReport {
 }
 
 /** What both sides will do alike. */
-export interface Terms {
+export interface PerfAgreement {
   /** Path MTU in bytes: the smaller of both. */
   readonly mtu: number;
   /** What the addresses of small messages walk round in: the larger of both, in bytes. */
@@ -28,7 +29,7 @@ export interface Terms {
 }
 
 /** Exchanges what comes before queue pairs are made. Rejects with ERR_ROCE_REJECTED for who speaks another dialect. */
-export async function introduce(exchange: Exchange, mtu: number): Promise<Terms> {
+export async function introduce(exchange: Exchange, mtu: number): Promise<PerfAgreement> {
   const version = new Uint8Array(VERSION_BYTES);
   version.set(new TextEncoder().encode(PERFTEST_VERSION));
   const theirs = new TextDecoder('latin1').decode(await exchange.swap(version)).replace(/\0.*$/s, '');

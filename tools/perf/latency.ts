@@ -2,10 +2,13 @@
  * One message at a time: there and back for SEND and WRITE, a round trip of their own for READ and atomics.
  *
  * Owns the loops of a latency test. Resolves with the times at which messages were posted. Never prints.
- * Follows perftest_resources.c#run_iter_lat_write, #run_iter_lat_send, #run_iter_lat. A WRITE tells nobody that it came: the
- * last byte of the message counts up, and the other side watches it. With WRITE the server begins, with SEND the client.
+ * Follows perftest_resources.c#run_iter_lat_write, #run_iter_lat_send, #run_iter_lat. A WRITE tells nobody that it
+ * came: the last byte of the message counts up, and the other side watches it. With WRITE the server begins, with SEND
+ * the client.
  */
-import { QpState, RoceError } from '../../src/index.ts';
+
+import { RoceError } from 'rocev2/packets';
+import { QpState } from 'rocev2/transport';
 import type { PerfContext, PerfSession } from './session.ts';
 
 /** Runs the test that the options ask for. */
@@ -61,7 +64,7 @@ async function pingBySend(session: PerfSession, size: number, run: Run): Promise
       }
     }
     if (!run.goesOn(posted.length)) continue;
-    // A stock program that sleeps for events misses one when our answer overtakes the acknowledge of what it answers.
+    // A stock program that sleeps for events misses one when our answer overtakes the ACK of what it answers.
     if (options.events === true) await context.turn();
     posted.push(context.clock());
     qp?.postSend(request);

@@ -1,13 +1,14 @@
 /**
- * `roce perf`: the command lines of perftest's ib_write_bw, ib_write_lat and their like, plus the options that open a device.
- * Experiments use perftest's own part of them on a device they have, under the stock names.
+ * `roce perf`: the command lines of perftest's ib_write_bw, ib_write_lat and their like, plus the options that open a
+ * device. Experiments use perftest's own part of them on a device they have, under the stock names.
  *
  * Owns the reading of command lines. What makes no sense, or is not done here, is one line and exit code 2.
  */
 import { randomInt } from 'node:crypto';
 import { setTimeout as sleepMs, setImmediate as turn } from 'node:timers/promises';
 import { Command, InvalidArgumentError, Option } from 'commander';
-import type { IpAddress, RdmaDevice } from '../../src/index.ts';
+import type { RdmaDevice } from 'rocev2';
+import type { IpAddress } from 'rocev2/packets';
 import { addLinkOptions, exitWith, integer, type LinkFlags, parseAddress, withDevice } from '../options.ts';
 import { type ToolOutput, terminal } from '../output.ts';
 import { tcpOf } from '../tcp.ts';
@@ -63,7 +64,7 @@ export interface PerfFlags {
 
 export function perfCommand(): Command {
   const command = new Command('perf').description(
-    'bandwidth and latency of WRITE, READ, SEND and atomics; speaks to the programs of perftest',
+    'bandwidth and latency of WRITE, READ, SEND and atomics; works with the programs of perftest',
   );
   for (const verb of new Set(PERF_PROGRAMS.map((program) => program.verb))) {
     const ofVerb = new Command(verb).description(`as ib_${verb}_bw and ib_${verb}_lat`);
@@ -93,7 +94,7 @@ export function addPerfOptions(command: Command, { verb, test }: PerfProgram, mt
     .option('-a, --all', 'sizes 2 to 2^23, one after the other')
     .addOption(new Option('-c, --connection <type>', 'service').choices(['RC', 'UC', 'UD']))
     .option(`-m, ${mtuName} <bytes>`, 'path MTU: 256 to 4096 (default: what the link carries)', parseMtu)
-    .option('-x, --gid-index <index>', 'which of our addresses to speak from', integer(0, 255))
+    .option('-x, --gid-index <index>', 'which of our addresses to send from', integer(0, 255))
     .option('-u, --qp-timeout <code>', 'ACK timeout 4.096 us * 2^code (default: 14, with -R 17)', integer(0, 31))
     .option('-R, --rdma_cm', 'connect by the connection manager')
     .option('-z, --comm_rdma_cm', 'introduce ourselves by the connection manager, connect by hand')

@@ -3,7 +3,7 @@
  * Owns the numbers. Never parses a command line (main.ts) and never touches a device.
  * Sources: perftest's perftest_parameters.h (defaults, bounds) and perftest_parameters.c#force_dependecies.
  */
-import type { IpAddress } from '../../src/index.ts';
+import type { IpAddress } from 'rocev2/packets';
 
 export type PerfVerb = 'write' | 'read' | 'send' | 'atomic';
 export type PerfTest = 'bw' | 'lat';
@@ -114,7 +114,8 @@ export function decide(choices: PerfChoices): PerfOptions | string {
     inlineBytes: verb === 'read' || verb === 'atomic' ? 0 : (choices.inlineBytes ?? 0),
     outstandingReads: verb === 'read' || verb === 'atomic' ? (choices.outstandingReads ?? 16) : 1,
     atomic: choices.atomic ?? 'FETCH_AND_ADD',
-    // With -R the stock programs leave it to rdma_cm, which asks for 0x11 (0.54 s, Linux 6.12): 14 is too short for a busy machine.
+    // With -R the stock programs leave it to rdma_cm, which asks for 0x11 (0.54 s, Linux 6.12): 14 is too short for a
+    // busy machine.
     ackTimeout: choices.ackTimeout ?? (cm ? 17 : 14),
     retryCount: choices.retryCount ?? 7,
     bidirectional,
@@ -155,7 +156,9 @@ function defaultSize(verb: PerfVerb, test: PerfTest): number {
   return test === 'bw' ? 65_536 : 2;
 }
 
-/** force_dependecies: no more than there are messages, all of them where a loss cannot be repaired, and an even number. */
+/**
+ * force_dependecies: no more than there are messages, all of them where a loss cannot be repaired, and an even number.
+ */
 function receivesPosted(verb: PerfVerb, service: PerfService, unsaid: boolean, depth: number, limit: number): number {
   if (verb !== 'send') return depth;
   const all = service !== 'RC' && unsaid && limit < MAX_DATAGRAM_RECEIVES;

@@ -1,12 +1,14 @@
 /**
  * A run of perftest from the first word to the last, either role: introductions, queue pairs, traffic, reports.
  *
- * Owns the order in which things happen, which the peer depends on: each side waits for the other at every swap. Sources:
- * write_bw.c, send_bw.c, write_lat.c, send_lat.c, read_lat.c and their like, and conversations between stock programs, in
- * which the number of swaps before and after the traffic was counted.
+ * Owns the order in which things happen, which the peer depends on: each side waits for the other at every swap.
+ * Sources: write_bw.c, send_bw.c, write_lat.c, send_lat.c, read_lat.c and their like, and conversations between stock
+ * programs, in which the number of swaps before and after the traffic was counted.
  */
-import { type IpAddress, type RdmaDevice, RoceError } from '../../src/index.ts';
-import type { RdmaTcp } from '../../src/tcp/index.ts';
+
+import type { RdmaDevice } from 'rocev2';
+import type { RdmaTcp } from 'rocev2/host';
+import { type IpAddress, RoceError } from 'rocev2/packets';
 import { type BwTimes, postReceives, receiveAll, reportOf, sendAll } from './bandwidth.ts';
 import { bringToRts } from './bring-up.ts';
 import { acceptByCm, type CmConnections, connectByCm } from './cm-connections.ts';

@@ -1,33 +1,26 @@
 /**
  * The verbs objects of a run: one region, two completion queues, the queue pairs, and the requests they post.
  *
- * Owns what exists and where in the region things are. Never measures (bandwidth.ts, latency.ts) and never connects (bring-up.ts).
- * The region has two halves as perftest's buffer has: what we send from, and where the peer's messages go, each with one
- * piece per queue pair (perftest_communication.c#set_up_connection).
+ * Owns what exists and where in the region things are. Never measures (bandwidth.ts, latency.ts) and never connects
+ * (bring-up.ts). The region has two halves as perftest's buffer has: what we send from, and where the peer's messages
+ * go, each with one piece per queue pair (perftest_communication.c#set_up_connection).
  */
-import { GRH_BYTES } from '../../packets/index.ts';
+
+import type { AddressVector, RdmaAh, RdmaCq, RdmaDevice, RdmaPd, RdmaQp, RdmaSrq } from 'rocev2';
+import { defined, GRH_BYTES, type IpAddress, RoceError } from 'rocev2/packets';
 import {
   Access,
-  type AddressVector,
-  type IpAddress,
   type MemoryRegion,
   QpType,
-  type RdmaAh,
-  type RdmaCq,
-  type RdmaDevice,
-  type RdmaPd,
-  type RdmaQp,
-  type RdmaSrq,
-  RoceError,
   type SendWr,
   WcStatus,
   type WorkCompletion,
   WrOpcode,
   wcStatusName,
-} from '../../src/index.ts';
+} from 'rocev2/transport';
 import type { ToolOutput } from '../output.ts';
 import type { PerfDest } from './dest.ts';
-import type { Terms } from './introductions.ts';
+import type { PerfAgreement } from './introductions.ts';
 import { ATOMIC_BYTES, type PerfOptions, type PerfService } from './options.ts';
 
 /** What a run happens in. */
@@ -73,7 +66,7 @@ export class PerfSession {
   /** Bytes of one queue pair's piece. */
   readonly #pieceBytes: number;
 
-  constructor(context: PerfContext, options: PerfOptions, terms: Terms, gid: IpAddress, largest: number) {
+  constructor(context: PerfContext, options: PerfOptions, terms: PerfAgreement, gid: IpAddress, largest: number) {
     const { device, randomPsn } = context;
     const { queuePairs, txDepth, rxDepth, inlineBytes, outstandingReads } = options;
     this.context = context;
@@ -142,8 +135,8 @@ export class PerfSession {
   }
 
   /**
-   * The next completion, or undefined when `over` resolves first; then it is there for who asks next. Throws with perftest's
-   * words when it failed.
+   * The next completion, or undefined when `over` resolves first; then it is there for who asks next. Throws with
+   * perftest's words when it failed.
    */
   async next(cq: RdmaCq, over?: Promise<undefined>): Promise<WorkCompletion | undefined> {
     const waiting = this.#waiting.get(cq) ?? cq.next();
@@ -176,7 +169,7 @@ export class PerfSession {
   /** The way to a queue pair of the peer. */
   vectorTo({ gid }: PerfDest): AddressVector {
     const { trafficClass } = this.options;
-    return { destination: gid, source: this.gid, ...(trafficClass === undefined ? {} : { trafficClass }) };
+    return { destination: gid, source: this.gid, ...defined({ trafficClass }) };
   }
 
   #datagramTo(i: number): Pick<SendWr, 'ah' | 'remoteQpn' | 'remoteQkey'> {

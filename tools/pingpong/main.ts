@@ -1,10 +1,11 @@
 /**
- * `roce pingpong`: the command lines of libibverbs' ibv_rc_, uc_, ud_, srq_ and xsrq_pingpong, plus the options that open a
- * device. Experiments use their own part of them on a device they have.
+ * `roce pingpong`: the command lines of libibverbs' ibv_rc_, uc_, ud_, srq_ and xsrq_pingpong, plus the options that
+ * open a device. Experiments use their own part of them on a device they have.
  */
 import { randomInt } from 'node:crypto';
 import { Command, Option } from 'commander';
-import { type IpAddress, type RdmaDevice, RoceError } from '../../src/index.ts';
+import type { RdmaDevice } from 'rocev2';
+import { type IpAddress, RoceError } from 'rocev2/packets';
 import { addLinkOptions, exitWith, integer, type LinkFlags, parseAddress, withDevice } from '../options.ts';
 import { type ToolOutput, terminal } from '../output.ts';
 import { tcpOf } from '../tcp.ts';
@@ -32,7 +33,7 @@ export interface PingpongFlags {
 
 export function pingpongCommand(): Command {
   const command = new Command('pingpong').description(
-    'queue pairs that answer each message with one; speaks to the pingpong programs of libibverbs',
+    'queue pairs that answer each message with one; works with the pingpong programs of libibverbs',
   );
   for (const kind of PINGPONG_KINDS) {
     const one = addPingpongOptions(new Command(kind).description(`as ibv_${kind}_pingpong`), kind);
@@ -55,7 +56,7 @@ export function addPingpongOptions(command: Command, kind: PingpongKind): Comman
     .option('-s, --size <size>', 'bytes of a message', integer(1, 2 ** 31), kind === 'ud' ? 2048 : 4096)
     .option(
       '-g, --gid-idx <index>',
-      "which of our addresses to speak from (default: the one on the peer's subnet)",
+      "which of our addresses to send from (default: the one on the peer's subnet)",
       integer(0, 255),
     )
     .option('-d, --ib-dev <name>', 'name of the device: we have one')

@@ -1,9 +1,9 @@
 /**
- * What the pingpong programs of libibverbs tell each other over TCP before any RDMA: fixed-length lines of hexadecimal text with
- * a zero byte at the end. Owns the text; never opens a connection. Formats from rdma-core:libibverbs/examples (rc_pingpong.c,
- * xsrq_pingpong.c, pingpong.c#gid_to_wire_gid).
+ * What the pingpong programs of libibverbs tell each other over TCP before any RDMA: fixed-length lines of hexadecimal
+ * text with a zero byte at the end. Owns the text; never opens a connection. Formats from rdma-core:libibverbs/examples
+ * (rc_pingpong.c, xsrq_pingpong.c, pingpong.c#gid_to_wire_gid).
  */
-import { IpAddress, RoceError } from '../../src/index.ts';
+import { IpAddress, RoceError } from 'rocev2/packets';
 import { hex } from '../hex.ts';
 
 /** Where one queue pair of a side is. */

@@ -1,10 +1,12 @@
 /**
- * A run of rc_, uc_, ud_ or srq_pingpong from its first word to its last: what is printed, what is told to the peer over TCP and
- * in which order. The server moves its queue pairs before it answers, so that the client's first message finds them ready.
+ * A run of rc_, uc_, ud_ or srq_pingpong from its first word to its last: what is printed, what is told to the peer
+ * over TCP and in which order. The server moves its queue pairs before it answers, so that the client's first message
+ * finds them ready.
  */
-import { PSN_MASK } from '../../packets/index.ts';
-import { type IpAddress, type RdmaDevice, RoceError } from '../../src/index.ts';
-import type { RdmaTcp, TcpListener, TcpSocket } from '../../src/tcp/index.ts';
+
+import type { RdmaDevice } from 'rocev2';
+import type { RdmaTcp, TcpListener, TcpSocket } from 'rocev2/host';
+import { type IpAddress, PSN_MASK, RoceError } from 'rocev2/packets';
 import { hex } from '../hex.ts';
 import type { ToolOutput } from '../output.ts';
 import { ownAddressFor } from '../own-address.ts';
@@ -93,7 +95,7 @@ export async function nextClient(listener: TcpListener, signal: AbortSignal | un
     () => listener.close(),
     () => listener.next(),
   );
-  if (done === true) throw new RoceError('ERR_ROCE_CLOSED', 'nobody came before the end');
+  if (done === true) throw new RoceError('ERR_ROCE_CLOSED', 'no peer connected before the end');
   return value;
 }
 

@@ -1,28 +1,22 @@
 /**
- * rc_, uc_, ud_ and srq_pingpong of libibverbs over our devices, either role: queue pairs that answer each message with one.
- * They differ in the service, in how many queue pairs there are, and in whose receives they are; the rules of who posts what
- * when are the same (rdma-core:libibverbs/examples/{rc,uc,ud,srq}_pingpong.c). Owns queue pairs, buffer and the count of
- * messages; the words with the peer are run.ts's.
+ * rc_, uc_, ud_ and srq_pingpong of libibverbs over our devices, either role: queue pairs that answer each message with
+ * one. They differ in the service, in how many queue pairs there are, and in whose receives they are; the rules of who
+ * posts what when are the same (rdma-core:libibverbs/examples/{rc,uc,ud,srq}_pingpong.c). Owns queue pairs, buffer and
+ * the count of messages; the words with the peer are run.ts's.
  */
-import { GRH_BYTES } from '../../packets/index.ts';
+
+import type { RdmaAh, RdmaCq, RdmaDevice, RdmaPd, RdmaQp, RdmaSrq } from 'rocev2';
+import { defined, GRH_BYTES, type IpAddress, RoceError } from 'rocev2/packets';
 import {
   Access,
-  type IpAddress,
   type MemoryRegion,
   QpState,
   QpType,
-  type RdmaAh,
-  type RdmaCq,
-  type RdmaDevice,
-  type RdmaPd,
-  type RdmaQp,
-  type RdmaSrq,
-  RoceError,
   WcStatus,
   type WorkCompletion,
   WrOpcode,
   wcStatusName,
-} from '../../src/index.ts';
+} from 'rocev2/transport';
 import type { PingpongDest } from './protocol.ts';
 
 export type PingpongService = 'rc' | 'uc' | 'ud' | 'srq';
@@ -134,7 +128,7 @@ export class PingpongSession {
   async #connectOne(qp: RdmaQp, ours: PingpongDest, theirs: PingpongDest & { gid: IpAddress }): Promise<void> {
     const { service, mtu } = this.#options;
     const { psn: sqPsn, gid: source } = ours;
-    const av = { destination: theirs.gid, ...(source === undefined ? {} : { source }) };
+    const av = { destination: theirs.gid, ...defined({ source }) };
     if (service === 'ud') {
       await qp.modify({ state: QpState.Rtr });
       await qp.modify({ state: QpState.Rts, sqPsn });

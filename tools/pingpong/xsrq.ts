@@ -1,26 +1,14 @@
 /**
- * xsrq_pingpong of libibverbs over our devices, either role: the server sends to each client in turn through XRC queue pairs,
- * and every message lands in the one shared receive queue of its side (rdma-core:libibverbs/examples/xsrq_pingpong.c).
- * Each side says END over TCP before it goes, so that nobody waits for an answer of who has left.
+ * xsrq_pingpong of libibverbs over our devices, either role: the server sends to each client in turn through XRC queue
+ * pairs, and every message lands in the one shared receive queue of its side
+ * (rdma-core:libibverbs/examples/xsrq_pingpong.c). Each side says END over TCP before it goes, so that nobody waits for
+ * an answer of who has left.
  */
-import { PSN_MASK } from '../../packets/index.ts';
-import {
-  Access,
-  type IpAddress,
-  type MemoryRegion,
-  QpState,
-  QpType,
-  type RdmaCq,
-  type RdmaDevice,
-  type RdmaPd,
-  type RdmaQp,
-  type RdmaSrq,
-  type RdmaXrcd,
-  RoceError,
-  WcStatus,
-  WrOpcode,
-} from '../../src/index.ts';
-import type { TcpSocket } from '../../src/tcp/index.ts';
+
+import type { RdmaCq, RdmaDevice, RdmaPd, RdmaQp, RdmaSrq, RdmaXrcd } from 'rocev2';
+import type { TcpSocket } from 'rocev2/host';
+import { type IpAddress, PSN_MASK, RoceError } from 'rocev2/packets';
+import { Access, type MemoryRegion, QpState, QpType, WcStatus, WrOpcode } from 'rocev2/transport';
 import { hex } from '../hex.ts';
 import type { ToolOutput } from '../output.ts';
 import { ownAddressFor } from '../own-address.ts';
@@ -35,8 +23,8 @@ export interface XsrqOptions {
   /** Messages each way and client. */
   readonly tests: number;
   /**
-   * XRC domain of several clients on one device: the server sends to each through the queue pairs of all, as the stock clients of one
-   * host share a domain through a file. Default: one of its own.
+   * XRC domain of several clients on one device: the server sends to each through the queue pairs of all, as the stock
+   * clients of one host share a domain through a file. Default: one of its own.
    */
   readonly domain?: RdmaXrcd;
 }

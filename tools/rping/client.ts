@@ -1,13 +1,9 @@
 /**
  * The client of rping: offers a buffer to be read, then one to be written, and compares what came back.
  */
-import {
-  type IpAddress,
-  type RdmaConnection,
-  type RdmaConnectOptions,
-  type RdmaDevice,
-  RoceError,
-} from '../../src/index.ts';
+
+import type { RdmaConnection, RdmaConnectOptions, RdmaDevice } from 'rocev2';
+import { defined, type IpAddress, RoceError } from 'rocev2/packets';
 import type { ToolOutput } from '../output.ts';
 import { fillPing, pingText } from './protocol.ts';
 import { PingSession, PingState, RDMA_DEPTH, type RpingOptions } from './session.ts';
@@ -37,7 +33,7 @@ export async function runRpingClient(
   try {
     const request: RdmaConnectOptions = {
       address,
-      ...(source === undefined ? {} : { source }),
+      ...defined({ source }),
       port,
       qp: session.qp,
       initiatorDepth: RDMA_DEPTH,

@@ -1,9 +1,10 @@
 /**
- * `roce rping`: the command line of rping, plus the options that open a device. Experiments use rping's own part of it on a
- * device they have.
+ * `roce rping`: the command line of rping, plus the options that open a device. Experiments use rping's own part of it
+ * on a device they have.
  */
 import { Command, Option } from 'commander';
-import type { IpAddress, RdmaDevice } from '../../src/index.ts';
+import type { RdmaDevice } from 'rocev2';
+import type { IpAddress } from 'rocev2/packets';
 import { addLinkOptions, exitWith, integer, type LinkFlags, parseAddress, withDevice } from '../options.ts';
 import { type ToolOutput, terminal } from '../output.ts';
 import { runRpingClient } from './client.ts';
@@ -32,7 +33,7 @@ export type RpingRun = (device: RdmaDevice, output: ToolOutput, signal: AbortSig
 export function rpingCommand(): Command {
   const command = addRpingOptions(
     new Command('rping').description(
-      'RDMA ping-pong over a connection, client or server; speaks to rping of rdmacm-utils',
+      'RDMA ping-pong over a connection, client or server; works with rping of rdmacm-utils',
     ),
   );
   return addLinkOptions(command).action(async (flags: RpingFlags & LinkFlags) => {
@@ -51,7 +52,7 @@ export function addRpingOptions(command: Command): Command {
     .option('-p <port>', 'port', integer(0, 65_535), RPING_PORT)
     .option('-v', 'print the data of each ping')
     .option('-V', 'compare what came back with what was sent')
-    .option('-d', 'tell every step')
+    .option('-d', 'print every step')
     .option('-S <bytes>', 'size of a ping', integer(MIN_PING_BYTES, MAX_PING_BYTES), DEFAULT_PING_BYTES)
     .option('-C <count>', 'number of pings, 0 for no end', integer(0, 2 ** 31 - 1), 0)
     .option('-P', 'server: serve any number of clients, at the same time too')

@@ -11,7 +11,7 @@
  *  +-------+-------+-------+
  * ```
  */
-import type { MemoryRegion } from '../../transport/memory.ts';
+import type { MemoryRegion } from 'rocev2/transport';
 
 export const RPING_PORT = 7174;
 export const DEFAULT_PING_BYTES = 64;

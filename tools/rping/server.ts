@@ -2,13 +2,9 @@
  * The server of rping: reads what a client offers and writes it back, until the client disconnects.
  * With `persistent` it serves any number of clients at the same time, for as long as it is let.
  */
-import {
-  CmRejReason,
-  type IpAddress,
-  type RdmaConnectionRequest,
-  type RdmaDevice,
-  RoceError,
-} from '../../src/index.ts';
+
+import type { RdmaConnectionRequest, RdmaDevice } from 'rocev2';
+import { CmRejReason, type IpAddress, RoceError } from 'rocev2/packets';
 import type { ToolOutput } from '../output.ts';
 import { pingText } from './protocol.ts';
 import { PingSession, PingState, RDMA_DEPTH, type RpingOptions } from './session.ts';
@@ -20,8 +16,8 @@ export interface RpingServerOptions extends RpingOptions {
 }
 
 /**
- * Serves one client, or with `persistent` all until `signal`; resolves with the exit code of rping: 0 when the client has
- * disconnected in good order. Rejects with ERR_ROCE_IN_USE (port), ERR_ROCE_ADDRESS (not ours), ERR_ROCE_CLOSED.
+ * Serves one client, or with `persistent` all until `signal`; resolves with the exit code of rping: 0 when the client
+ * has disconnected in good order. Rejects with ERR_ROCE_IN_USE (port), ERR_ROCE_ADDRESS (not ours), ERR_ROCE_CLOSED.
  */
 export async function runRpingServer(
   device: RdmaDevice,

@@ -4,22 +4,19 @@
  * Owns what both roles share, and the words about it. Never decides what to do next: server.ts and client.ts do.
  * States have the names and numbers of the published rping, because its messages print the numbers.
  */
+
+import type { RdmaConnection, RdmaCq, RdmaDevice, RdmaPd, RdmaQp } from 'rocev2';
+import { RoceError } from 'rocev2/packets';
 import {
   Access,
   type MemoryRegion,
   QpState,
-  type RdmaConnection,
-  type RdmaCq,
-  type RdmaDevice,
-  type RdmaPd,
-  type RdmaQp,
-  RoceError,
   WcOpcode,
   WcStatus,
   type WorkCompletion,
   WrOpcode,
   wcStatusName,
-} from '../../src/index.ts';
+} from 'rocev2/transport';
 import type { ToolOutput } from '../output.ts';
 import {
   ADVERTISEMENT_BYTES,
@@ -55,7 +52,7 @@ export const PingState = {
 } as const;
 export type PingState = (typeof PingState)[keyof typeof PingState];
 
-export type Role = 'server' | 'client';
+export type PingRole = 'server' | 'client';
 
 export class PingSession {
   readonly qp: RdmaQp;
@@ -67,7 +64,7 @@ export class PingSession {
   /** What the client has advertised last. */
   peerBuffer: RemoteBuffer = { address: 0n, rkey: 0, size: 0 };
   readonly #device: RdmaDevice;
-  readonly #role: Role;
+  readonly #role: PingRole;
   readonly #options: RpingOptions;
   readonly #output: ToolOutput;
   readonly #pd: RdmaPd;
@@ -80,7 +77,7 @@ export class PingSession {
   #ending = false;
   #disconnected: Promise<unknown> | undefined;
 
-  constructor(device: RdmaDevice, role: Role, options: RpingOptions, output: ToolOutput) {
+  constructor(device: RdmaDevice, role: PingRole, options: RpingOptions, output: ToolOutput) {
     this.#device = device;
     this.#role = role;
     this.#options = options;

@@ -1,4 +1,7 @@
-/** `roce rstream`, `roce riostream`, `roce rcopy`, `roce udpong`: the command lines of the tools of rsockets, plus the options that open a device. */
+/**
+ * `roce rstream`, `roce riostream`, `roce rcopy`, `roce udpong`: the command lines of the tools of rsockets, plus the
+ * options that open a device.
+ */
 import type { Command } from 'commander';
 import { addLinkOptions, exitWith, type LinkFlags, withDevice } from '../options.ts';
 import { terminal } from '../output.ts';

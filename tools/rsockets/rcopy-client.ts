@@ -1,8 +1,8 @@
 /** The client of rcopy: opens a file at the server, sends its bytes, closes it. */
 import { open } from 'node:fs/promises';
-import type { IpAddress, RdmaDevice } from '../../src/index.ts';
-import { RoceError } from '../../src/index.ts';
-import { RSocket } from '../../src/rsockets/index.ts';
+import type { RdmaDevice } from 'rocev2';
+import { type IpAddress, RoceError } from 'rocev2/packets';
+import { RSocket } from 'rocev2/rsockets';
 import type { ToolOutput } from '../output.ts';
 import {
   HEADER_BYTES,
@@ -26,7 +26,10 @@ export interface RcopyClientOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Resolves with the exit code of rcopy: 0, or the status with which the server refused. Rejects as files and connecting do. */
+/**
+ * Resolves with the exit code of rcopy: 0, or the status with which the server refused. Rejects as files and connecting
+ * do.
+ */
 export async function runRcopyClient(
   device: RdmaDevice,
   { port, server, source, destination, signal }: RcopyClientOptions,

@@ -1,12 +1,13 @@
 /**
- * The server of rcopy: takes files, one client after the other, until it is told to end. Unlike rcopy's own it puts them into one
- * folder under the last part of their names, for anybody who can reach it may send one.
+ * The server of rcopy: takes files, one client after the other, until it is told to end. Unlike rcopy's own it puts
+ * them into one folder under the last part of their names, for anybody who can reach it may send one.
  */
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { type RdmaDevice, RoceError } from '../../src/index.ts';
-import { RListener, type RSocket } from '../../src/rsockets/index.ts';
+import type { RdmaDevice } from 'rocev2';
+import { RoceError } from 'rocev2/packets';
+import { RListener, type RSocket } from 'rocev2/rsockets';
 import type { ToolOutput } from '../output.ts';
 import {
   HEADER_BYTES,
@@ -29,7 +30,9 @@ export interface RcopyServerOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Serves until `signal`; resolves with the exit code. Rejects with ERR_ROCE_IN_USE (port), ERR_ROCE_CLOSED (device). */
+/**
+ * Serves until `signal`; resolves with the exit code. Rejects with ERR_ROCE_IN_USE (port), ERR_ROCE_CLOSED (device).
+ */
 export async function runRcopyServer(
   device: RdmaDevice,
   { port, into, signal }: RcopyServerOptions,

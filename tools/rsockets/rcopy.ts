@@ -1,6 +1,6 @@
 /** The command line of rcopy: without files it is the server, with a source and a destination the client. */
 import { Command } from 'commander';
-import { IpAddress } from '../../src/index.ts';
+import { IpAddress } from 'rocev2/packets';
 import { integer } from '../options.ts';
 import { runRcopyClient } from './rcopy-client.ts';
 import { RCOPY_PORT } from './rcopy-protocol.ts';
@@ -33,4 +33,4 @@ export function rcopyRun(command: Command, { p: port, into }: RcopyFlags, words:
   };
 }
 
-export const RCOPY_SUMMARY = 'copies a file over RDMA, client or server; speaks to rcopy of rdmacm-utils';
+export const RCOPY_SUMMARY = 'copies a file over RDMA, client or server; works with rcopy of rdmacm-utils';

@@ -82,7 +82,9 @@ export function countText(count: number): string {
   return `${Math.floor(count / base)}${unit}`;
 }
 
-/** The bytes of `-T v`: they count up from transfer to transfer, and each side counts what it sends and what it gets. */
+/**
+ * The bytes of `-T v`: they count up from transfer to transfer, and each side counts what it sends and what it gets.
+ */
 export class CountingBytes {
   #next = 0;
   #total = 0;

@@ -1,10 +1,10 @@
 /**
- * riostream of rdmacm-utils: writes straight into a buffer that the other side has mapped, both ways in turn, and tells how
- * long it took. The last byte of the buffer says whose turn it is: nothing else tells of such a write.
+ * riostream of rdmacm-utils: writes straight into a buffer that the other side has mapped, both ways in turn, and tells
+ * how long it took. The last byte of the buffer says whose turn it is: nothing else tells of such a write.
  * Facts from rdma:librdmacm/examples/riostream.c.
  */
 import { Command } from 'commander';
-import type { IoMapping, RSocket } from '../../src/rsockets/index.ts';
+import type { IoMapping, RSocket } from 'rocev2/rsockets';
 import { CountingBytes, type TransferTest } from './report.ts';
 import { ENDED, SYNC_BYTES, type ToolRun } from './rstream.ts';
 import { addStreamOptions, type StreamFlags, type StreamOptions, streamOptions } from './stream-flags.ts';
@@ -106,7 +106,7 @@ function nextTurn(): Promise<void> {
 }
 
 export const RIOSTREAM_SUMMARY =
-  'RDMA writes into mapped buffers both ways, timed; speaks to riostream of rdmacm-utils';
+  'RDMA writes into mapped buffers both ways, timed; works with riostream of rdmacm-utils';
 const UNMAPPED = 'the peer has mapped too little';
 /** A last byte that no turn has before the 256th. */
 const NOBODY = 0xff;

@@ -3,8 +3,8 @@
  * Facts from rdma:librdmacm/examples/rstream.c.
  */
 import { Command } from 'commander';
-import type { RdmaDevice } from '../../src/index.ts';
-import type { RSocket } from '../../src/rsockets/index.ts';
+import type { RdmaDevice } from 'rocev2';
+import type { RSocket } from 'rocev2/rsockets';
 import type { ToolOutput } from '../output.ts';
 import { CountingBytes, type TransferTest } from './report.ts';
 import { addStreamOptions, type StreamFlags, type StreamOptions, streamOptions } from './stream-flags.ts';
@@ -87,7 +87,7 @@ class Rstream implements StreamTool {
   }
 }
 
-export const RSTREAM_SUMMARY = 'streams over RDMA both ways, timed; speaks to rstream of rdmacm-utils';
+export const RSTREAM_SUMMARY = 'streams over RDMA both ways, timed; works with rstream of rdmacm-utils';
 /** What a test says when the peer leaves in its middle. */
 export const ENDED = 'the peer has ended the stream';
 /** What both send before the clock runs. */

@@ -1,10 +1,10 @@
 /**
- * The command line that rstream and riostream share, and what it means. Flags are theirs; what needs a kernel (TCP sockets,
- * fork, GIDs) is refused with a sentence.
+ * The command line that rstream and riostream share, and what it means. Flags are theirs; what needs a kernel (TCP
+ * sockets, fork, GIDs) is refused with a sentence.
  */
 import { type Command, InvalidArgumentError } from 'commander';
-import type { IpAddress } from '../../src/index.ts';
-import type { RSocketOptions } from '../../src/rsockets/index.ts';
+import type { IpAddress } from 'rocev2/packets';
+import type { RSocketOptions } from 'rocev2/rsockets';
 import { integer, parseAddress } from '../options.ts';
 
 export interface StreamFlags {
@@ -64,7 +64,7 @@ export function addStreamOptions(command: Command, { keepalive }: { readonly kee
     )
     .option(
       '--limit <count>',
-      'ladder: at most so many transfers a test; the other side has to be told the same',
+      'ladder: at most so many transfers a test; the other side needs the same value',
       integer(1, 100_000),
     );
 }

@@ -1,10 +1,11 @@
 /**
- * How rstream and riostream get their connections, in both roles, and run through their tests: one connection for a test of
- * one's own choice, two for the ladder, the first tuned for latency and the second for bandwidth.
+ * How rstream and riostream get their connections, in both roles, and run through their tests: one connection for a
+ * test of one's own choice, two for the ladder, the first tuned for latency and the second for bandwidth.
  */
-import { invariant } from '../../packets/errors.ts';
-import type { RdmaDevice } from '../../src/index.ts';
-import { RListener, RSocket, type RSocketOptions } from '../../src/rsockets/index.ts';
+
+import type { RdmaDevice } from 'rocev2';
+import { invariant } from 'rocev2/packets';
+import { RListener, RSocket, type RSocketOptions } from 'rocev2/rsockets';
 import type { ToolOutput } from '../output.ts';
 import { bandwidthTest, ladderSizes, latencyTest, STREAM_HEADING, streamRow, type TransferTest } from './report.ts';
 import type { StreamOptions } from './stream-flags.ts';

@@ -1,10 +1,10 @@
 /**
- * UDP for datagram rsockets, from the kernel: works where the kernel has the device's address, as with links that share it.
- * What anybody sends is handed over; what cannot be sent is lost, as datagrams are.
+ * UDP for datagram rsockets, from the kernel: works where the kernel has the device's address, as with links that share
+ * it. What anybody sends is handed over; what cannot be sent is lost, as datagrams are.
  */
 import { createSocket } from 'node:dgram';
-import { type IpAddress, RoceError } from '../../src/index.ts';
-import type { UdpPort } from '../../src/rsockets/index.ts';
+import { type IpAddress, RoceError } from 'rocev2/packets';
+import type { UdpPort } from 'rocev2/rsockets';
 import { kernelAddress } from '../kernel-address.ts';
 
 /** Binds a port on one of the kernel's addresses, 0 for any port. Rejects with ERR_ROCE_ADDRESS or ERR_ROCE_IN_USE. */

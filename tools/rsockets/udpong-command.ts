@@ -1,6 +1,6 @@
 /** The command line of udpong: with `-s` it is the client, without the server. */
 import { Command, InvalidArgumentError } from 'commander';
-import { type IpAddress, RoceError } from '../../src/index.ts';
+import { type IpAddress, RoceError } from 'rocev2/packets';
 import { integer, parseAddress } from '../options.ts';
 import type { ToolRun } from './rstream.ts';
 import { openUdpPort } from './udp-port.ts';

@@ -7,7 +7,10 @@
  * ```
  */
 
-/** Login gives a client its number, Start resets its count, Data counts, Echo counts and is sent back, End asks for the count. */
+/**
+ * Login gives a client its number, Start resets its count, Data counts, Echo counts and is sent back, End asks for the
+ * count.
+ */
 export const PongOp = { Login: 0, Start: 1, Data: 2, Echo: 3, End: 4 } as const;
 export type PongOp = (typeof PongOp)[keyof typeof PongOp];
 

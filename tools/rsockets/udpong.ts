@@ -1,10 +1,12 @@
 /**
- * udpong of rdmacm-utils over datagram rsockets: the client sends, the server counts or echoes; then the client prints how long
- * it took and how many arrived. Facts from rdma:librdmacm/examples/udpong.c. The stock tool does not start on rdma_rxe
- * (`rconnect: No such file or directory`), so this one has been heard by its own kind only.
+ * udpong of rdmacm-utils over datagram rsockets: the client sends, the server counts or echoes; then the client prints
+ * how long it took and how many arrived. Facts from rdma:librdmacm/examples/udpong.c. The stock tool does not start on
+ * rdma_rxe (`rconnect: No such file or directory`), so this one has been heard by its own kind only.
  */
-import type { IpAddress, RdmaDevice } from '../../src/index.ts';
-import { RDatagramSocket, type UdpPort } from '../../src/rsockets/index.ts';
+
+import type { RdmaDevice } from 'rocev2';
+import type { IpAddress } from 'rocev2/packets';
+import { RDatagramSocket, type UdpPort } from 'rocev2/rsockets';
 import type { ToolOutput } from '../output.ts';
 import { columns, countFor, countText, figures, sizeText, timeCells } from './report.ts';
 import { CONTROL_BYTES, MAX_PONG_BYTES, PongOp, readPong, writePong } from './udpong-protocol.ts';
@@ -39,7 +41,10 @@ export interface UdpongContext {
   readonly sleep?: (ms: number) => Promise<void>;
 }
 
-/** Resolves with the exit code of udpong. Rejects with ERR_ROCE_ARGUMENT for sizes that do not fit a packet, ERR_ROCE_CLOSED. */
+/**
+ * Resolves with the exit code of udpong. Rejects with ERR_ROCE_ARGUMENT for sizes that do not fit a packet,
+ * ERR_ROCE_CLOSED.
+ */
 export async function runUdpong(options: UdpongOptions, context: UdpongContext): Promise<number> {
   const { device, udp, signal } = context;
   const socket = new RDatagramSocket(device, udp, { sendQueue: QUEUE, receiveQueue: QUEUE });
@@ -175,7 +180,9 @@ export function udpongRow({ name, size }: PongTest, transfers: number, usec: num
 
 /** Client numbers are bytes. */
 const CLIENTS = 256;
-/** What SO_SNDBUF and SO_RCVBUF of udpong come to: a mebibyte in slots of 2048 bytes, and rsocket's own limit of 384. */
+/**
+ * What SO_SNDBUF and SO_RCVBUF of udpong come to: a mebibyte in slots of 2048 bytes, and rsocket's own limit of 384.
+ */
 const QUEUE = 384;
 const PATIENCE_MS = 1000;
 const IMPATIENCE_MS = 1;

@@ -1,5 +1,5 @@
 /** Exactly so many bytes of a stream. */
-import type { RSocket } from '../../src/rsockets/index.ts';
+import type { RSocket } from 'rocev2/rsockets';
 
 /** Undefined when the stream ends before. */
 export async function receiveExactly(socket: RSocket, length: number): Promise<Uint8Array | undefined> {

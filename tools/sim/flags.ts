@@ -1,4 +1,6 @@
-/** The options of `roce sim` as commander parses them, and the same typed again, for a report to say how it was made. */
+/**
+ * The options of `roce sim` as commander parses them, and the same typed again, for a report to say how it was made.
+ */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { integer, parser } from '../options.ts';
 import { parseSeeds, parseSetting, parseShard, parseSweep, type Setting, type Shard, type Sweep } from './run/plan.ts';

@@ -1,10 +1,11 @@
 /**
- * `roce sim`: simulated networks from scenario files, one run or a sweep of many. Owns the command line. Exit codes: 0 all as expected, 1 a run
- * failed or an expectation does not hold, 2 a command line or a file that makes no sense, 130 ctrl-C.
+ * `roce sim`: simulated networks from scenario files, one run or a sweep of many. Owns the command line. Exit codes: 0
+ * all as expected, 1 a run failed or an expectation does not hold, 2 a command line or a file that makes no sense, 130
+ * ctrl-C.
  */
 import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
-import { RoceError } from '../../packets/errors.ts';
+import { RoceError } from 'rocev2/packets';
 import { exitWith } from '../options.ts';
 import { terminal } from '../output.ts';
 import { formatTable } from '../table.ts';
@@ -26,7 +27,7 @@ export function simCommand(): Command {
     .argument('[scenario]', 'a file, or the name of one that is built in');
   addOutputOptions(addRunOptions(command)).action((scenario: string | undefined, flags: SimFlags) => {
     if (flags.list === true) return list();
-    if (scenario === undefined) return command.error('error: a scenario is missing; --list tells of those built in');
+    if (scenario === undefined) return command.error('error: a scenario is missing; --list prints the built-in ones');
     return run(scenario, flags);
   });
   addOutputOptions(

@@ -1,14 +1,14 @@
 /**
- * Lines of several shards put together: sorted by index, each once, and what is missing named. Owns the reading of such files; what is
- * made of the records is `outputs.ts`.
+ * Lines of several shards put together: sorted by index, each once, and what is missing named. Owns the reading of such
+ * files; what is made of the records is `outputs.ts`.
  */
 import { readFileSync } from 'node:fs';
-import { RoceError } from '../../packets/errors.ts';
+import { RoceError } from 'rocev2/packets';
 import { type RunRecord, recordSchema } from './run/record.ts';
 import { issuesOf } from './scenario/issues.ts';
 import { pathText } from './scenario/json.ts';
 
-export interface Merged {
+export interface MergedRecords {
   readonly records: readonly RunRecord[];
   /** The lines themselves, byte for byte, in the same order. */
   readonly lines: readonly string[];
@@ -22,13 +22,16 @@ interface ReadLine {
   readonly where: string;
 }
 
-/** @throws RoceError ERR_ROCE_ARGUMENT for a line that is none, or is of another scenario, version or plan than the others */
-export function mergeFiles(paths: readonly string[]): Merged {
+/**
+ * @throws RoceError ERR_ROCE_ARGUMENT for a line that is none, or is of another scenario, version or plan than the
+ * others
+ */
+export function mergeFiles(paths: readonly string[]): MergedRecords {
   const all = paths.flatMap((path) => linesOf(path, readFileSync(path, 'utf8')));
   return mergeLines(all);
 }
 
-function mergeLines(all: readonly ReadLine[]): Merged {
+function mergeLines(all: readonly ReadLine[]): MergedRecords {
   const [first] = all;
   if (first === undefined) throw new RoceError('ERR_ROCE_ARGUMENT', 'there is no line in these files');
   const byIndex = new Map<number, ReadLine>();

@@ -1,9 +1,9 @@
 /**
- * One call of `roce sim` from its plan to its exit code: everything is checked before anything runs, lines are written as runs end, ctrl-C ends in
- * good order with what is done. Owns the order of these things.
+ * One call of `roce sim` from its plan to its exit code: everything is checked before anything runs, lines are written
+ * as runs end, ctrl-C ends in good order with what is done. Owns the order of these things.
  */
 import { availableParallelism } from 'node:os';
-import { RoceError } from '../../packets/errors.ts';
+import { defined, RoceError } from 'rocev2/packets';
 import { terminal } from '../output.ts';
 import { packageVersion } from '../package-version.ts';
 import { commandLine, type SimFlags } from './flags.ts';
@@ -20,7 +20,7 @@ import { runJobs } from './run/pool.ts';
 import { isGood, type RunRecord, recordLine } from './run/record.ts';
 import { type LoadedScenario, loadScenario, readScenario } from './scenario/load.ts';
 
-export interface Prepared {
+export interface PreparedRuns {
   readonly scenario: string;
   /** The first run's, which says what all are about. */
   readonly loaded: LoadedScenario;
@@ -28,7 +28,7 @@ export interface Prepared {
 }
 
 /** @throws RoceError ERR_ROCE_ARGUMENT for a scenario, or a value set or swept, that makes no sense */
-export function prepare(name: string, flags: SimFlags): Prepared {
+export function prepare(name: string, flags: SimFlags): PreparedRuns {
   const file = readScenario(name);
   const only = flags.variant;
   const seeds = flags.seeds ?? (flags.seed === undefined ? [] : [flags.seed]);
@@ -52,7 +52,7 @@ function captureRequest({ capture, captureFrames }: SimFlags, runs: number) {
 }
 
 /** Resolves with the exit code. */
-export async function runSession(prepared: Prepared, flags: SimFlags): Promise<number> {
+export async function runSession(prepared: PreparedRuns, flags: SimFlags): Promise<number> {
   const { jobs } = prepared;
   prepareFolder(flags);
   const sink = new LineFiles(lineFiles(flags));
@@ -86,7 +86,7 @@ export async function runSession(prepared: Prepared, flags: SimFlags): Promise<n
 }
 
 function conclude(
-  { scenario, loaded, jobs }: Prepared,
+  { scenario, loaded, jobs }: PreparedRuns,
   flags: SimFlags,
   results: readonly JobResult[],
   cut: boolean,
@@ -94,7 +94,7 @@ function conclude(
   const records = results.map(({ record }) => record);
   const [details] = results.map((result) => result.details);
   const command = commandLine(scenario, flags);
-  const finished = { records, ...(details === undefined ? {} : { details }) };
+  const finished = { records, ...defined({ details }) };
   if (records.length > 0)
     writeResults({ ...finished, report: () => reportOf(loaded, records, details, command) }, flags, terminal);
   if (cut) {
@@ -115,7 +115,7 @@ function reportOf(
   const { title, about, source } = scenario;
   const [record] = records;
   if (record === undefined || details === undefined) return sweepReport({ title, about: [about], records, command });
-  return runReport({ title, about, record, details, json, command, ...(source === undefined ? {} : { source }) });
+  return runReport({ title, about, record, details, json, command, ...defined({ source }) });
 }
 
 const EXIT_FAILED = 1;

@@ -1,11 +1,9 @@
-/** Scenes of `connection-refused` and `connect-timeout`: requests that are refused or never answered, and such that are late. */
-import type { IpAddress } from '../../packets/address.ts';
-import { parseCmMad } from '../../packets/cm/index.ts';
-import { Frame, Medium, parseFrame } from '../../packets/frame.ts';
-import { Op } from '../../packets/opcode.ts';
-import type { ConnectOptions } from '../../src/connection.ts';
-import { ConnectionRejected, WcStatus } from '../../src/index.ts';
-import type { End, Host } from './end.ts';
+/** Scenes of `connection-refused` and `connect-timeout`: requests that are refused, never answered, or late. */
+
+import { ConnectionRejected, type ConnectOptions } from 'rocev2';
+import { Frame, type IpAddress, Medium, Op, parseCmMad, parseFrame } from 'rocev2/packets';
+import { WcStatus } from 'rocev2/transport';
+import type { Host, StageEnd } from './end.ts';
 import { play, type Scene } from './scene.ts';
 import { demandStatus, type Stage } from './stage.ts';
 
@@ -15,21 +13,21 @@ export const CONNECTION_SCENES: readonly Scene[] = [
     symptom: 'connection-refused',
     name: 'refused-no-listener',
     triggers: true,
-    about: 'Nobody listens on the port at B: reason 8, three times.',
+    about: 'No process listens on the port at B: reason 8, three times.',
     make: () => play({ vantages: ['A'] }, noListener),
   },
   {
     symptom: 'connection-refused',
     name: 'refused-other-service',
     triggers: true,
-    about: 'B listens for UC connections only, A asks for RC: reason 9.',
+    about: 'B listens for UC connections only, A requests RC: reason 9.',
     make: () => play({ vantages: ['B'] }, otherService),
   },
   {
     symptom: 'connection-refused',
     name: 'refused-by-application',
     triggers: false,
-    about: 'The application at B calls rdma_reject and says why: its own affair.',
+    about: 'The application at B calls rdma_reject with a reason: no fault of the network.',
     make: () => play({ vantages: ['A'] }, byApplication),
   },
   {
@@ -57,7 +55,7 @@ export const CONNECTION_SCENES: readonly Scene[] = [
     symptom: 'connect-timeout',
     name: 'connect-timeout-unheard-answer',
     triggers: true,
-    about: 'B answers again and again, and A does not hear it: A is seen by nobody to confirm.',
+    about: 'B answers again and again, and A does not receive it: the capture has no RTU of A.',
     make: () => play({ vantages: ['B'] }, unheardAnswer),
   },
   {
@@ -89,7 +87,7 @@ export const CONNECTION_SCENES: readonly Scene[] = [
 /** 4.096 us * 2^8: 1 ms. */
 const QUICK = 8;
 
-function connect(from: End, to: Host, more: Partial<ConnectOptions> = {}) {
+function connect(from: StageEnd, to: Host, more: Partial<ConnectOptions> = {}) {
   return from.host.device.cm.connect({
     address: `10.0.0.${to.mac[5]}`,
     port: PORT,

@@ -1,6 +1,11 @@
-/** Scenes of `dscp-mismatch`: directions, places and tags that disagree about the class, and classes that are merely unusual. */
-import { IPV4_TOS_AT } from '../../packets/ipv4.ts';
-import { type SimulatedDeviceOptions, WcStatus } from '../../src/index.ts';
+/**
+ * Scenes of `dscp-mismatch`: directions, places and VLAN tags that disagree about the traffic class, and classes that
+ * are only unusual.
+ */
+
+import type { SimulatedDeviceOptions } from 'rocev2';
+import { IPV4_TOS_AT } from 'rocev2/packets';
+import { WcStatus } from 'rocev2/transport';
 import { mendChecksum, rewriteCapture } from './rewrite.ts';
 import { play, type Scene } from './scene.ts';
 import { demandStatus, type Stage } from './stage.ts';
@@ -12,7 +17,7 @@ export const DSCP_MISMATCH_SCENES: readonly Scene[] = [
     name: 'dscp-directions',
     triggers: true,
     about:
-      'A was given traffic class 104, B was forgotten: requests travel with DSCP 26, acknowledges and READ responses with 0.',
+      'A was given traffic class 104, B was forgotten: requests travel with DSCP 26, ACKs and READ responses with 0.',
     make: () => play({ vantages: ['A'] }, (stage) => traffic(stage, { path: { trafficClass: 104 } }, {})),
   },
   {

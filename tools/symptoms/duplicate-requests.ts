@@ -1,7 +1,6 @@
-/** Scenes of `duplicate-requests`: acknowledges that do not get back, and repetitions that have another cause. Owns nothing else. */
-import type { Frame } from '../../packets/frame.ts';
-import { Op } from '../../packets/opcode.ts';
-import { WcStatus } from '../../src/index.ts';
+/** Scenes of `duplicate-requests`: ACKs that are lost on the way back, and retransmissions with another cause. */
+import { type Frame, Op } from 'rocev2/packets';
+import { WcStatus } from 'rocev2/transport';
 import { play, type Scene } from './scene.ts';
 import { demandStatus, type Stage } from './stage.ts';
 
@@ -11,14 +10,14 @@ export const DUPLICATE_REQUESTS_SCENES: readonly Scene[] = [
     symptom: 'duplicate-requests',
     name: 'duplicates-at-responder',
     triggers: true,
-    about: 'Every third acknowledge gets lost on the way back; the capture is of the host that sends them.',
+    about: 'Every third ACK is lost on the way back; the capture is of the host that sends them.',
     make: () => play({ vantages: ['B'] }, lostAcks),
   },
   {
     symptom: 'duplicate-requests',
     name: 'duplicates-at-requester',
     triggers: true,
-    about: 'The same, captured where the acknowledges do not arrive.',
+    about: 'The same, captured where the ACKs do not arrive.',
     make: () => play({ vantages: ['A'] }, lostAcks),
   },
   {
@@ -32,21 +31,22 @@ export const DUPLICATE_REQUESTS_SCENES: readonly Scene[] = [
     symptom: 'duplicate-requests',
     name: 'duplicates-one-lost-ack',
     triggers: false,
-    about: 'One acknowledge of many gets lost.',
+    about: 'One ACK of many is lost.',
     make: () => play({ vantages: ['B'] }, oneLostAck),
   },
   {
     symptom: 'duplicate-requests',
     name: 'duplicates-late-acks',
     triggers: false,
-    about: 'Four acknowledges take longer than the ACK timeout, and none is lost: the timeout is too short.',
+    about: 'Four ACKs take longer than the ACK timeout, and none is lost: the timeout is too short.',
     make: () => play({ vantages: ['A'] }, lateAcks),
   },
   {
     symptom: 'duplicate-requests',
     name: 'duplicates-lost-requests',
     triggers: false,
-    about: 'Requests get lost, in the middle and at the end of messages: repetitions, but none of what had arrived.',
+    about:
+      'Requests get lost, in the middle and at the end of messages: retransmissions, but none of what had arrived.',
     alsoFinds: ['sequence-error'],
     make: () => play({ vantages: ['A', 'B'] }, lostRequests),
   },
@@ -61,7 +61,7 @@ export const DUPLICATE_REQUESTS_SCENES: readonly Scene[] = [
 
 async function lostAcks(stage: Stage): Promise<void> {
   const { a, b } = await stage.connect(stage.host('A'), stage.host('B'), { timeout: 8 });
-  // Acknowledges of every third WRITE, each once: what acknowledges the repetition gets through.
+  // Drops the ACK of every third WRITE once: the ACK of the retransmission gets through.
   const lost = new Set([2, 5, 8, 11].map((write) => 100 + 3 * write + 2));
   stage.rule({ port: 'B', match: (frame) => isAck(frame) && lost.delete(frame.psn), action: 'drop' });
   for (let i = 0; i < 12; i++) demandStatus(await a.write(b, 3_000), WcStatus.Success);

@@ -1,9 +1,7 @@
-/** Scenes of `ecn-misconfigured`: each leg of DCQCN left out, and DCQCN that works. Owns nothing else. */
-import { writeCnp } from '../../packets/cnp.ts';
-import type { Frame } from '../../packets/frame.ts';
-import { OpFlag } from '../../packets/opcode.ts';
-import { type CongestionOptions, WcStatus } from '../../src/index.ts';
-import type { End } from './end.ts';
+/** Scenes of `ecn-misconfigured`: each part of DCQCN switched off, and DCQCN that works. */
+import { type Frame, OpFlag, writeCnp } from 'rocev2/packets';
+import { type CongestionOptions, WcStatus } from 'rocev2/transport';
+import type { StageEnd } from './end.ts';
 import { roceFrame, station } from './forge.ts';
 import { play, type Scene, type Script } from './scene.ts';
 import { demandStatus, type Stage, type StageOptions } from './stage.ts';
@@ -79,7 +77,7 @@ function scene(
   return { symptom: 'ecn-misconfigured', name, triggers, about, make: () => play(options, script) };
 }
 
-interface Marked {
+interface MarkedTraffic {
   readonly receiver: CongestionOptions;
   /** Of the packets to it. */
   readonly share: number;
@@ -87,7 +85,7 @@ interface Marked {
   readonly peer?: string;
 }
 
-async function marked(stage: Stage, { receiver, share, peer = 'default' }: Marked): Promise<void> {
+async function marked(stage: Stage, { receiver, share, peer = 'default' }: MarkedTraffic): Promise<void> {
   const a = stage.host('A', { congestion: { lineRateBps: RATE_BPS, reaction: { kind: 'dcqcn', profile: 'paper' } } });
   const b = stage.host('B', { congestion: { lineRateBps: RATE_BPS, ...receiver }, peer });
   const pair = await stage.connect(a, b, { timeout: 14 });
@@ -105,7 +103,7 @@ async function congested(stage: Stage, sender: CongestionOptions): Promise<void>
   await Promise.race([writes(pair.a, pair.b, 17), stage.sleep(6e6)]);
 }
 
-async function writes(a: End, b: End, count: number): Promise<void> {
+async function writes(a: StageEnd, b: StageEnd, count: number): Promise<void> {
   const statuses = Array.from({ length: count }, () => a.write(b, 80_000));
   for (const status of statuses) demandStatus(await status, WcStatus.Success);
 }

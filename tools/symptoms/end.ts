@@ -1,22 +1,14 @@
 /**
- * One end of a connection on the stage: a queue pair, its queues, its memory, and the few things that scenes do with them.
+ * One end of a connection in a scene: a queue pair, its queues, its memory, and the operations that scenes use.
  *
  * Owns the way from "write 5000 bytes" to work requests and completions. Never looks at the wire.
  */
-import type { IpAddress, MacAddress } from '../../packets/address.ts';
-import {
-  Access,
-  type Cq,
-  type Device,
-  type MemoryRegion,
-  type Pd,
-  type Qp,
-  type SendWr,
-  type WcStatus,
-  WrOpcode,
-} from '../../src/index.ts';
 
-/** A host of the stage. */
+import type { Cq, Device, Pd, Qp } from 'rocev2';
+import type { IpAddress, MacAddress } from 'rocev2/packets';
+import { Access, type MemoryRegion, type SendWr, type WcStatus, WrOpcode } from 'rocev2/transport';
+
+/** A host of a scene. */
 export interface Host {
   readonly name: string;
   readonly device: Device;
@@ -32,11 +24,11 @@ export interface Target {
   readonly rkey?: number;
 }
 
-/** Everything that a queue pair can be asked for from elsewhere. */
+/** All remote accesses that a queue pair can allow. */
 export const ALL_ACCESS = Access.LocalWrite | Access.RemoteWrite | Access.RemoteRead | Access.RemoteAtomic;
 
-/** See the top of this file. What asks for work resolves with its completion status. */
-export class End {
+/** See the top of this file. Operations resolve with their completion status. */
+export class StageEnd {
   readonly host: Host;
   readonly pd: Pd;
   readonly sendCq: Cq;
@@ -84,26 +76,26 @@ export class End {
     return this.request({ opcode: WrOpcode.Send, ...more }, length);
   }
 
-  write(peer: End, length: number, target: Target = {}): Promise<WcStatus> {
+  write(peer: StageEnd, length: number, target: Target = {}): Promise<WcStatus> {
     return this.request({ opcode: WrOpcode.RdmaWrite, ...remote(peer.mr, target) }, length);
   }
 
-  writeImm(peer: End, length: number, target: Target = {}): Promise<WcStatus> {
+  writeImm(peer: StageEnd, length: number, target: Target = {}): Promise<WcStatus> {
     return this.request({ opcode: WrOpcode.RdmaWriteWithImm, immData: 7, ...remote(peer.mr, target) }, length);
   }
 
-  read(peer: End, length: number, target: Target = {}): Promise<WcStatus> {
+  read(peer: StageEnd, length: number, target: Target = {}): Promise<WcStatus> {
     return this.request({ opcode: WrOpcode.RdmaRead, ...remote(peer.mr, target) }, length);
   }
 
-  fetchAdd(peer: End, target: Target = {}): Promise<WcStatus> {
+  fetchAdd(peer: StageEnd, target: Target = {}): Promise<WcStatus> {
     return this.request({ opcode: WrOpcode.AtomicFetchAndAdd, compareAdd: 1n, ...remote(peer.mr, target) }, 8);
   }
 
   /** Posts any work request; without pieces of its own it takes `length` bytes of the memory. */
   async request(wr: Partial<SendWr> & Pick<SendWr, 'opcode'>, length: number): Promise<WcStatus> {
     this.qp.postSend({ wrId: 1, sges: length === 0 ? [] : [{ mr: this.mr, length }], ...wr });
-    // Completions come in the order of posting, as do those who wait for them.
+    // Completions come in the order of posting, and so do their waiters.
     return (await this.sendCq.next()).value?.status;
   }
 }

@@ -1,5 +1,5 @@
-/** Scenes of `first-error`: a failure that draws others behind it, and failures that have nothing to do with each other. Owns nothing else. */
-import { WcStatus } from '../../src/index.ts';
+/** Scenes of `first-error`: a failure that causes others, and failures that are independent of each other. */
+import { WcStatus } from 'rocev2/transport';
 import { play, type Scene } from './scene.ts';
 import { demandStatus, type Stage } from './stage.ts';
 

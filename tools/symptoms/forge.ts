@@ -1,19 +1,36 @@
 /**
- * Frames by hand, for what the real stack never sends: RoCE version 1, priority flow control, ICMP errors, fragments, packets with mistakes.
+ * Frames that the real stack never sends: RoCE version 1, priority flow control, ICMP errors, fragments, packets with
+ * mistakes.
  *
- * Owns the making of single frames with the project's own encoders. Never sends one: `Stage.forge` puts it into a capture.
+ * Owns the making of single frames with the project's own encoders. Sends none: `Stage.forge` puts it into a capture.
  */
-import { IpAddress, type MacAddress } from '../../packets/address.ts';
-import { BTH_BYTES, writeBth, writeBthCongestion } from '../../packets/bth.ts';
-import { finishChecksum, onesComplementSum } from '../../packets/checksum.ts';
-import { ETHERNET_BYTES, ETHERTYPE_IPV4, ETHERTYPE_ROCE_V1, writeEthernet } from '../../packets/ethernet.ts';
-import { Medium } from '../../packets/frame.ts';
-import { FrameWriter } from '../../packets/frame-writer.ts';
-import { HeaderTemplate } from '../../packets/header-template.ts';
-import { ICRC_BYTES } from '../../packets/icrc.ts';
-import { IP_PROTOCOL_ICMP, IP_PROTOCOL_TCP, IPV4_BYTES, IPV4_FRAGMENT_AT, writeIpv4 } from '../../packets/ipv4.ts';
-import { IPV6_BYTES, writeIpv6 } from '../../packets/ipv6.ts';
-import { PFC_FRAME_BYTES, writePfc } from '../../packets/pfc.ts';
+import {
+  BTH_BYTES,
+  defined,
+  ETHERNET_BYTES,
+  ETHERTYPE_IPV4,
+  ETHERTYPE_ROCE_V1,
+  FrameWriter,
+  finishChecksum,
+  HeaderTemplate,
+  ICRC_BYTES,
+  IP_PROTOCOL_ICMP,
+  IP_PROTOCOL_TCP,
+  IPV4_BYTES,
+  IPV4_FRAGMENT_AT,
+  IPV6_BYTES,
+  IpAddress,
+  type MacAddress,
+  Medium,
+  onesComplementSum,
+  PFC_FRAME_BYTES,
+  writeBth,
+  writeBthCongestion,
+  writeEthernet,
+  writeIpv4,
+  writeIpv6,
+  writePfc,
+} from 'rocev2/packets';
 
 /** One end of a frame. */
 export interface Station {
@@ -68,7 +85,7 @@ export function roceFrame(spec: RoceSpec): Uint8Array {
     medium: Medium.Ethernet,
     sourceMac: spec.from.mac,
     destMac: spec.to.mac,
-    ...(spec.vlanTci === undefined ? {} : { vlanTci: spec.vlanTci }),
+    ...defined({ vlanTci: spec.vlanTci }),
     source: spec.from.address,
     destination: spec.to.address,
     trafficClass: spec.trafficClass ?? 0,
@@ -99,8 +116,8 @@ export function withBadIcrc(frame: Uint8Array): Uint8Array {
 }
 
 /**
- * A RoCE version 1 packet: a global route header behind EtherType 0x8915, then what follows the UDP header in version 2. Its ICRC is
- * that of version 2 and not right; nothing here reads it.
+ * A RoCE version 1 packet: a global route header after EtherType 0x8915, then the bytes that follow the UDP header in
+ * version 2. Its ICRC is that of version 2, which is wrong here; no scene reads it.
  */
 export function roceV1Frame(spec: RoceSpec): Uint8Array {
   const v2 = roceFrame({ ...spec, from: asIpv6(spec.from), to: asIpv6(spec.to) });
@@ -123,7 +140,7 @@ export function roceV1Frame(spec: RoceSpec): Uint8Array {
   return bytes;
 }
 
-/** A priority flow control frame that asks for `quanta[priority]` units of 512 bit times of silence each. */
+/** A priority flow control frame that requests a pause of `quanta[priority]` units of 512 bit times. */
 export function pfcFrame(from: MacAddress, quanta: Readonly<Record<number, number>>): Uint8Array {
   const bytes = new Uint8Array(PFC_FRAME_BYTES);
   const times = Array.from({ length: 8 }, (_, priority) => quanta[priority] ?? 0);

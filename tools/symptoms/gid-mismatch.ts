@@ -1,7 +1,6 @@
-/** Scenes of `gid-mismatch`: two ends that took GIDs of different kinds, and hosts that use several kinds rightly. Owns nothing else. */
-import { IpAddress } from '../../packets/address.ts';
-import { Op } from '../../packets/opcode.ts';
-import { WcStatus } from '../../src/index.ts';
+/** Scenes of `gid-mismatch`: two ends that use GIDs of different types, and hosts that use several types correctly. */
+import { IpAddress, Op } from 'rocev2/packets';
+import { WcStatus } from 'rocev2/transport';
 import { roceV1Frame, station } from './forge.ts';
 import { play, type Scene } from './scene.ts';
 import { type ConnectOptions, demandStatus, type Stage } from './stage.ts';
@@ -14,14 +13,14 @@ export const GID_MISMATCH_SCENES: readonly Scene[] = [
     symptom: SYMPTOM,
     name: 'gid-mismatch-v1-v2',
     triggers: true,
-    about: 'A took a GID of RoCE version 1, B one of version 2: each sends what the other does not even look at.',
+    about: 'A took a GID of RoCE version 1, B one of version 2: each drops the packets of the other.',
     make: () => play({ vantages: ['A'] }, versions),
   },
   {
     symptom: SYMPTOM,
     name: 'gid-mismatch-ipv4-ipv6',
     triggers: true,
-    about: 'A sends over IPv4, B over IPv6: each end drops what does not come from the address that it was told.',
+    about: 'A sends over IPv4, B over IPv6: each end drops what does not come from the address of its peer.',
     make: () => play({ vantages: ['A'] }, (stage) => crossed(stage, 4, 6)),
   },
   {
@@ -49,7 +48,7 @@ export const GID_MISMATCH_SCENES: readonly Scene[] = [
     symptom: SYMPTOM,
     name: 'gid-mismatch-v1-only',
     triggers: false,
-    about: 'Two hosts that speak RoCE version 1 with each other; there is nothing to hold it against.',
+    about: 'Two hosts that use RoCE version 1 with each other; there is nothing to compare it with.',
     make: () => play({ vantages: ['A'] }, versionOneOnly),
   },
 ];
@@ -59,7 +58,7 @@ const PATIENT: ConnectOptions = { retryCnt: 3, timeout: 10 };
 async function versions(stage: Stage): Promise<void> {
   const [a, b] = [stage.host('A'), stage.host('B')];
   const [left, right] = [stage.end(a), stage.end(b)];
-  // What A sends is made by hand, and nobody at A listens to UDP 4791: its queue pair stays in RESET.
+  // The packets of A are forged, and A has no listener on UDP 4791: its queue pair stays in RESET.
   await stage.bringUp(right, left, PATIENT);
   const answer = right.send(100);
   for (let attempt = 0; attempt < 4; attempt++) {

@@ -1,6 +1,5 @@
 /** Extended headers as bytes, for frames by hand. Owns nothing but the buffers it fills. */
-import { AETH_BYTES, writeAeth } from '../../packets/aeth.ts';
-import { RETH_BYTES, writeReth } from '../../packets/reth.ts';
+import { AETH_BYTES, RETH_BYTES, writeAeth, writeReth } from 'rocev2/packets';
 
 /** An AETH. */
 export function aeth(syndrome: number, msn: number): Uint8Array {

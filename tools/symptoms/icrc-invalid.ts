@@ -1,9 +1,10 @@
-/** Scenes of `icrc-invalid`: senders with a wrong recipe, addresses translated on the way, damage, and captures that only look like it. */
+/**
+ * Scenes of `icrc-invalid`: senders with a wrong recipe, address translation, damage, and captures that only look like
+ * it.
+ */
 
-import { maskVariantFields } from '../../packets/icrc.ts';
-import { Op } from '../../packets/opcode.ts';
-import { CRC32C, crcUpdate } from '../../pcap/analysis/detectors/icrc/sample.ts';
-import { WcStatus } from '../../src/index.ts';
+import { maskVariantFields, Op } from 'rocev2/packets';
+import { WcStatus } from 'rocev2/transport';
 import { roceFrame, station } from './forge.ts';
 import { mendChecksum, rewriteCapture } from './rewrite.ts';
 import { play, type Scene } from './scene.ts';
@@ -15,7 +16,7 @@ export const ICRC_INVALID_SCENES: readonly Scene[] = [
     symptom: 'icrc-invalid',
     name: 'icrc-invalid-castagnoli',
     triggers: true,
-    about: 'A home-made sender computes the ICRC with CRC-32C. Nobody answers, and it repeats.',
+    about: 'A home-made sender computes the ICRC with CRC-32C. It gets no response, and retransmits.',
     make: () => play({ vantages: ['A'] }, (stage) => repeated(stage, withCastagnoli)),
   },
   {
@@ -37,7 +38,7 @@ export const ICRC_INVALID_SCENES: readonly Scene[] = [
     symptom: 'icrc-invalid',
     name: 'icrc-invalid-damage',
     triggers: true,
-    about: 'A cable turns bits over now and then; what comes damaged is repeated.',
+    about: 'A cable turns bits over now and then; damaged packets are retransmitted.',
     make: () => play({ vantages: ['B'], seed: 5 }, damage),
   },
   {
@@ -45,7 +46,7 @@ export const ICRC_INVALID_SCENES: readonly Scene[] = [
     name: 'icrc-invalid-anonymised',
     triggers: false,
     about:
-      'A sound capture in which all addresses were replaced afterwards: every ICRC is wrong, and everybody answers.',
+      'A sound capture in which all addresses were replaced afterwards: every ICRC is wrong, and every request has its response.',
     make: async () => anonymised(await play({ vantages: ['A'] }, sound)),
   },
   {
@@ -96,9 +97,19 @@ function withCastagnoli(frame: Uint8Array): Uint8Array {
   const end = bytes.length - 4;
   const covered = bytes.slice(IP_AT, end);
   maskVariantFields(new DataView(covered.buffer), 0, 4);
-  const state = crcUpdate(CRC32C, 0xff_ff_ff_ff, new Uint8Array(8).fill(0xff), 0, 8);
-  new DataView(bytes.buffer).setUint32(end, ~crcUpdate(CRC32C, state, covered, 0, covered.length) >>> 0, true);
+  const register = castagnoli(castagnoli(0xff_ff_ff_ff, new Uint8Array(8).fill(0xff)), covered);
+  new DataView(bytes.buffer).setUint32(end, ~register >>> 0, true);
   return bytes;
+}
+
+/** Register of a CRC-32C after `bytes`. Bit by bit, so that it shares nothing with the analyzer. */
+function castagnoli(register: number, bytes: Uint8Array): number {
+  let crc = register;
+  for (const byte of bytes) {
+    crc ^= byte;
+    for (let bit = 0; bit < 8; bit++) crc = (crc >>> 1) ^ ((crc & 1) * 0x82_f6_3b_78);
+  }
+  return crc;
 }
 
 function bigEndian(frame: Uint8Array): Uint8Array {

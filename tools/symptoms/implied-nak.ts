@@ -1,9 +1,8 @@
-/** Scenes of `implied-nak`: READ responses that are lost, and requesters that notice at once or not before a timeout. Owns nothing else. */
-import type { Frame } from '../../packets/frame.ts';
-import { Op } from '../../packets/opcode.ts';
-import { WcStatus } from '../../src/index.ts';
+/** Scenes of `implied-nak`: READ responses that are lost, and requesters that react at once or only after a timeout. */
+import { type Frame, Op } from 'rocev2/packets';
+import { WcStatus } from 'rocev2/transport';
 import { play, type Scene } from './scene.ts';
-import { demandStatus, type SeenFrame, type Stage } from './stage.ts';
+import { demandStatus, type Stage, type StageFrame } from './stage.ts';
 
 const SYMPTOM = 'implied-nak';
 
@@ -14,7 +13,7 @@ export const IMPLIED_NAK_SCENES: readonly Scene[] = [
     name: 'implied-nak-at-once',
     triggers: true,
     about:
-      'A response in the middle of a READ is lost; the requester asks again from the gap on as soon as it sees the next one.',
+      'A response in the middle of a READ is lost; the requester requests it again from the gap on as soon as it sees the next one.',
     make: () => play({ vantages: ['A'] }, (stage) => middleLost(stage, 'default')),
   },
   {
@@ -49,7 +48,7 @@ export const IMPLIED_NAK_SCENES: readonly Scene[] = [
     symptom: SYMPTOM,
     name: 'implied-nak-capture-loss',
     triggers: false,
-    about: 'Sound READs of which the capture has lost responses: nobody asks again.',
+    about: 'Sound READs of which the capture has lost responses: no request is repeated.',
     make: () => play({ vantages: ['A'], keep: everyNinthMissing() }, soundReads),
   },
 ];
@@ -81,7 +80,7 @@ function isMiddle({ opcode }: Frame): boolean {
 }
 
 /** Frames of data only. */
-function everyNinthMissing(): (seen: SeenFrame) => boolean {
+function everyNinthMissing(): (seen: StageFrame) => boolean {
   let count = 0;
   return ({ bytes }) => bytes.length < 500 || ++count % 9 !== 0;
 }

@@ -1,6 +1,6 @@
-/** Scenes of `mtu-mismatch`: ends and paths that do not agree on the MTU, and long messages that pass. Owns nothing else. */
-import { Op } from '../../packets/opcode.ts';
-import { WcStatus } from '../../src/index.ts';
+/** Scenes of `mtu-mismatch`: ends and paths that do not agree on the MTU, and long messages that pass. */
+import { Op } from 'rocev2/packets';
+import { WcStatus } from 'rocev2/transport';
 import { icmpFragmentationNeeded, ipv4Fragments, roceFrame, station } from './forge.ts';
 import { reth } from './headers.ts';
 import { play, type Scene } from './scene.ts';
@@ -20,15 +20,14 @@ export const MTU_MISMATCH_SCENES: readonly Scene[] = [
     name: 'mtu-mismatch-router',
     triggers: true,
     about:
-      'A router lets packets of 1500 bytes pass and says so of longer ones; nobody listens, and A repeats in vain.',
+      'A router lets packets of 1500 bytes pass and reports longer ones by ICMP; A ignores that and retransmits in vain.',
     make: () => play({ vantages: ['A'] }, (stage) => narrowPath(stage, true)),
   },
   {
     symptom: 'mtu-mismatch',
     name: 'mtu-mismatch-black-hole',
     triggers: true,
-    about:
-      'A switch drops frames beyond 1500 bytes and says nothing: six short messages pass, the first long one never does.',
+    about: 'A switch drops frames beyond 1500 bytes silently: six short messages pass, the first long one never does.',
     make: () => play({ vantages: ['A'] }, (stage) => narrowPath(stage, false)),
   },
   {
@@ -49,7 +48,7 @@ export const MTU_MISMATCH_SCENES: readonly Scene[] = [
     symptom: 'mtu-mismatch',
     name: 'mtu-mismatch-lost-once',
     triggers: false,
-    about: 'The first long packet is lost once, and its repetition arrives.',
+    about: 'The first long packet is lost once, and its retransmission arrives.',
     make: () => play({ vantages: ['A'] }, lostOnce),
   },
   {
@@ -105,7 +104,7 @@ async function lostOnce(stage: Stage): Promise<void> {
 async function otherTraffic(stage: Stage): Promise<void> {
   const { a, b } = await stage.connect(stage.host('A'), stage.host('B'), { mtu: 4096 });
   const other = longPacket(1);
-  // Another destination port: not RoCE, and its checksum of 0 says that nobody checks.
+  // Another destination port, so it is not RoCE; a UDP checksum of 0 is not checked.
   new DataView(other.buffer).setUint16(14 + 20 + 2, 4_790);
   await stage.forgeAll(ipv4Fragments(other, 1_500));
   await stage.forgeAll([icmpFragmentationNeeded(station(254), other, 1_500, station(1))]);

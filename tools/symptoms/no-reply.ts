@@ -1,11 +1,9 @@
-/** Scenes of `no-reply`: requests that nobody ever answers, and captures that merely do not show the answers. Owns nothing else. */
-import type { Frame } from '../../packets/frame.ts';
-import { Op } from '../../packets/opcode.ts';
-import { ROCE_UDP_PORT } from '../../packets/udp.ts';
-import { QpState, QpType, WcStatus, WrOpcode } from '../../src/index.ts';
+/** Scenes of `no-reply`: requests that are never answered, and captures that only lack the responses. */
+import { type Frame, Op, ROCE_UDP_PORT } from 'rocev2/packets';
+import { QpState, QpType, WcStatus, WrOpcode } from 'rocev2/transport';
 import { roceFrame, station, tcpFrame } from './forge.ts';
 import { play, type Scene } from './scene.ts';
-import { demandStatus, type SeenFrame, type Stage } from './stage.ts';
+import { demandStatus, type Stage, type StageFrame } from './stage.ts';
 
 /** All of them. */
 export const NO_REPLY_SCENES: readonly Scene[] = [
@@ -14,7 +12,7 @@ export const NO_REPLY_SCENES: readonly Scene[] = [
     name: 'no-reply-firewall',
     triggers: true,
     about:
-      'A and B greet each other over TCP, and a firewall in front of B drops UDP port 4791: eight tries of a SEND, no answer.',
+      'A and B connect over TCP, but a firewall in front of B drops UDP port 4791: eight tries of a SEND, no response.',
     make: () => play({ vantages: ['A'] }, firewall),
   },
   {
@@ -71,14 +69,14 @@ export const NO_REPLY_SCENES: readonly Scene[] = [
     symptom: 'no-reply',
     name: 'no-reply-unreliable',
     triggers: false,
-    about: 'SENDs of an unreliable connection, which nobody ever answers.',
+    about: 'SENDs of an unreliable connection, which has no responses.',
     make: () => play({ vantages: ['A'] }, unreliable),
   },
   {
     symptom: 'no-reply',
     name: 'no-reply-after-disconnect',
     triggers: false,
-    about: 'B goes on for a moment after A has disconnected, as programs do that end while something is under way.',
+    about: 'B continues for a moment after A has disconnected, as programs do that end while something is outstanding.',
     make: () => play({ vantages: ['A'] }, afterDisconnect),
   },
 ];
@@ -174,7 +172,7 @@ function toRocePort({ destPort }: Frame): boolean {
   return destPort === ROCE_UDP_PORT;
 }
 
-function isRoce({ bytes }: SeenFrame): boolean {
+function isRoce({ bytes }: StageFrame): boolean {
   return bytes.length > 42 && new DataView(bytes.buffer, bytes.byteOffset).getUint16(36) === ROCE_UDP_PORT;
 }
 

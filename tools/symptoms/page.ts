@@ -1,13 +1,11 @@
 /**
- * docs/symptoms.md and its pictures, from the symptoms and their scenes: what is written there is what the analyzer knows and says.
+ * docs/symptoms.md and its pictures, made from the symptoms and their scenes, so that they match what the analyzer
+ * does.
  *
- * Owns the layout of the page. `npm run docs:symptoms` writes it; a test holds it to this.
+ * Owns the layout of the page. `npm run docs:symptoms` writes it; a test compares it.
  */
 
-import type { Symptom } from '../../pcap/analysis/detector.ts';
-import { SYMPTOMS } from '../../pcap/analysis/detectors/index.ts';
-import { RULES } from '../../pcap/analysis/rules/index.ts';
-import type { Finding } from '../../pcap/analysis/types.ts';
+import { type Finding, RULE_LIST, SYMPTOMS, type Symptom } from 'rocev2/pcap';
 import { allScenes } from './index.ts';
 import { draw, pictureOf } from './picture.ts';
 
@@ -39,7 +37,7 @@ async function section(symptom: Symptom, files: Map<string, string>): Promise<st
     `**${title}.** ${complaint}`,
     about,
     `![${escaped(shown.about)}](symptoms/${id}.svg)`,
-    `${shown.about} \`roce analyze\` says:`,
+    `${shown.about} \`roce analyze\` reports:`,
     quote(finding),
     `What to do:\n\n${list(advice)}`,
     commands.length === 0 ? '' : `\`\`\`sh\n${commands.join('\n')}\n\`\`\``,
@@ -62,7 +60,7 @@ function list(items: readonly string[]): string {
 }
 
 function rules(): string {
-  const rows = Object.values(RULES).map(
+  const rows = RULE_LIST.map(
     ({ id, says, source, severity }) => `| \`rule/${id}\` | ${severity} | ${says} | ${source} |`,
   );
   const head = ['| finding | severity | rule | source |', '| --- | --- | --- | --- |'];
@@ -75,9 +73,9 @@ function escaped(text: string): string {
 
 const HEAD = `# Symptoms
 
-What \`roce analyze\` finds in a capture, how it knows, and what to do. Each picture is a capture made with this project's own stack on a simulated
-network (\`tools/symptoms/\`), and what stands below it is what the analyzer says of that capture. Where "ref:" appears, the source is a page of
-[docs/reference](reference/README.md). An error ends connections or loses data, a warning costs speed, a note is worth knowing and no alarm.`;
+What \`roce analyze\` finds in a capture, its evidence, and what to do. Each picture is a capture made with this project's own stack on a simulated
+network (\`tools/symptoms/\`). The text below it is the finding of the analyzer in that capture. A source that begins with "ref:" is a page of
+[docs/reference](reference/README.md). An error ends connections or loses data, a warning costs speed, a note is only information.`;
 
 const RULES_ABOUT =
-  'Beside the symptoms every packet is held to these rules. A packet whose ICRC is wrong breaks none: its receiver never sees it.';
+  'Beside the symptoms, every packet is checked against these rules. A packet with a wrong ICRC breaks none: its receiver drops it.';

@@ -1,5 +1,5 @@
-/** Scenes of `pfc-storm`: ports that ask for silence all the time, and pauses as they should be. Owns nothing else. */
-import { WcStatus } from '../../src/index.ts';
+/** Scenes of `pfc-storm`: ports that pause all the time, and pauses of a healthy network. */
+import { WcStatus } from 'rocev2/transport';
 import { pfcFrame, station } from './forge.ts';
 import { play, type Scene } from './scene.ts';
 import { demandStatus, type Stage } from './stage.ts';
@@ -54,20 +54,20 @@ export const PFC_STORM_SCENES: readonly Scene[] = [
   },
 ];
 
-interface Pauses {
+interface PauseScene {
   readonly everyNs: number;
   readonly count: number;
   /** 0: never ended, renewed by the next. */
   readonly lastsNs: number;
   readonly priority?: number;
-  /** The port of a switch asks, and not host B. */
+  /** The port of a switch sends the pauses, not host B. */
   readonly switchPort?: boolean;
 }
 
 /** RoCE with DSCP 26 goes on beside them. */
 async function pauses(
   stage: Stage,
-  { everyNs, count, lastsNs, priority = 3, switchPort = false }: Pauses,
+  { everyNs, count, lastsNs, priority = 3, switchPort = false }: PauseScene,
 ): Promise<void> {
   const { a, b } = await stage.connect(stage.host('A'), stage.host('B'), { trafficClass: 106, timeout: 14 });
   const { mac } = station(switchPort ? 0xfe : 2);

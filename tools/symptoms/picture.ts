@@ -1,28 +1,29 @@
 /**
- * A capture as a picture: the ladder of what proves a finding and what stands around it.
+ * A capture as a picture: the ladder of the packets that prove a finding, with those around them.
  *
- * Owns the choice of packets. Frames that are not RoCE are named as `roce dump` names them. Pure: bytes in, SVG out.
+ * Owns the choice of packets. Frames that are not RoCE are named as in `roce dump`. Pure: bytes in, SVG out.
  */
 
-import { formatMac } from '../../packets/address.ts';
-import { aethSyndrome } from '../../packets/aeth.ts';
-import { describeCmMad } from '../../packets/cm-fields.ts';
-import { ETHERNET_BYTES, readEthernet } from '../../packets/ethernet.ts';
-import { formatFrame } from '../../packets/format.ts';
-import { FrameStatus, frameDestination, frameSource } from '../../packets/frame.ts';
-import { AETH_AT } from '../../packets/opcode.ts';
-import { Analyzer } from '../../pcap/analysis/analyzer.ts';
-import { type PacketFacts, Role } from '../../pcap/analysis/facts.ts';
-import type { Analysis } from '../../pcap/analysis/types.ts';
-import { Dissection, dissect } from '../../pcap/dissection.ts';
-import { readCapture } from '../../pcap/reader.ts';
+import {
+  AETH_AT,
+  aethSyndrome,
+  describeCmMad,
+  ETHERNET_BYTES,
+  FrameStatus,
+  formatFrame,
+  formatMac,
+  frameDestination,
+  frameSource,
+  readEthernet,
+} from 'rocev2/packets';
+import { type Analysis, Analyzer, Dissection, dissect, type PacketFacts, Role, readCapture } from 'rocev2/pcap';
 import { type LadderPacket, ladderSvg } from '../explorer/ladder/index.ts';
 
-/** What the analyzer says of a capture, and every packet as a ladder has it. */
+/** The result of the analysis, and every packet as a ladder row. */
 export interface Drawn {
   readonly analysis: Analysis;
   readonly packets: readonly LadderPacket[];
-  /** Who stands left and right. */
+  /** The hosts on the left and on the right. */
   readonly left: string;
   readonly right: string;
 }
@@ -48,7 +49,7 @@ export function pictureOf({ analysis, packets, left, right }: Drawn, id: string)
   return ladderSvg(near.slice(0, MOST_PACKETS), { left, right, title });
 }
 
-/** Those of the first RoCE packet: its sender stands on the left. */
+/** Those of the first RoCE packet: its sender is on the left. */
 function endsOf(capture: Uint8Array): { left: string; right: string; leftMac: string } {
   const dissection = new Dissection();
   for (const packet of readCapture(capture)) {
@@ -86,7 +87,7 @@ function ladderPacket(facts: PacketFacts, sender: 0 | 1): LadderPacket {
   };
 }
 
-/** Of what has no opcode that says something. */
+/** For packets without a meaningful opcode. */
 function nameOf({ dissection: { frame, status }, role }: PacketFacts): string {
   const cm = role === Role.Management ? describeCmMad(frame.view, frame.payloadOffset, frame.payloadLength) : undefined;
   const words = cm ?? formatFrame(frame, status, true).replace(/^\S+ > \S+:? /, '');

@@ -1,5 +1,5 @@
-/** Scenes of `port-polarisation`: queue pairs that share a source port, and such that do not. Owns nothing else. */
-import { WcStatus } from '../../src/index.ts';
+/** Scenes of `port-polarisation`: queue pairs that share a source port, and others that do not. */
+import { WcStatus } from 'rocev2/transport';
 import { play, type Scene } from './scene.ts';
 import { demandStatus, type Stage } from './stage.ts';
 

@@ -1,9 +1,7 @@
-/** Scenes of `read-stall`: READs that wait for places at the responder, overrun it, or simply run. Owns nothing else. */
+/** Scenes of `read-stall`: READs that wait for responder resources, exceed them, or simply run. */
 
-import { CmAttribute } from '../../packets/cm/index.ts';
-import { MAD_HEADER_BYTES } from '../../packets/mad.ts';
-import { Op } from '../../packets/opcode.ts';
-import { WcStatus } from '../../src/index.ts';
+import { CmAttribute, MAD_HEADER_BYTES, Op } from 'rocev2/packets';
+import { WcStatus } from 'rocev2/transport';
 import { mendIcrc, rewriteCapture } from './rewrite.ts';
 import { play, type Scene } from './scene.ts';
 import { demandStatus, type Stage } from './stage.ts';
@@ -31,7 +29,7 @@ export const READ_STALL_SCENES: readonly Scene[] = [
     symptom: 'read-stall',
     name: 'read-stall-overrun',
     triggers: true,
-    about: 'A has eight READs outstanding, though B said that it answers two at a time.',
+    about: 'A has eight READs outstanding, though B announced that it answers two at a time.',
     make: async () =>
       overrun(await play({ vantages: ['A'] }, (stage) => reads(stage, { cm: true, depth: 8, count: 40 }))),
   },
@@ -79,7 +77,7 @@ export const READ_STALL_SCENES: readonly Scene[] = [
 /** 100 us each way: 20 km. */
 const FAR_NS = 100_000;
 
-interface Reads {
+interface ReadLoad {
   readonly cm: boolean;
   /** How many may be outstanding. */
   readonly depth: number;
@@ -89,7 +87,7 @@ interface Reads {
   readonly together?: number;
 }
 
-async function reads(stage: Stage, { cm, depth, count, bytes = 512, together = count }: Reads): Promise<void> {
+async function reads(stage: Stage, { cm, depth, count, bytes = 512, together = count }: ReadLoad): Promise<void> {
   const { a, b } = await stage.connect(stage.host('A'), stage.host('B'), {
     cm,
     maxRdAtomic: depth,
@@ -102,7 +100,7 @@ async function reads(stage: Stage, { cm, depth, count, bytes = 512, together = c
   }
 }
 
-/** The REP says that two are answered at a time. */
+/** The REP announces two responder resources. */
 function overrun(file: Uint8Array): Uint8Array {
   return rewriteCapture(file, ({ bytes, view, frame }) => {
     if (frame.opcode !== Op.UdSendOnly || view.getUint16(frame.payloadOffset + 16) !== CmAttribute.REP) return true;

@@ -1,5 +1,5 @@
-/** Scenes of `remote-access-error`: keys that do not open what was asked for, each for another reason. Owns nothing else. */
-import { Access, WcStatus, WrOpcode } from '../../src/index.ts';
+/** Scenes of `remote-access-error`: keys that do not allow the access, each for another reason. */
+import { Access, WcStatus, WrOpcode } from 'rocev2/transport';
 import { remote } from './end.ts';
 import { play, type Scene } from './scene.ts';
 import { demandStatus, type Stage } from './stage.ts';

@@ -1,6 +1,9 @@
-/** Scenes of `remote-invalid-request`: requests that break a rule which the responder minds, and odd ones that break none. Owns nothing else. */
-import { Op } from '../../packets/opcode.ts';
-import { Access, WcStatus, WrOpcode } from '../../src/index.ts';
+/**
+ * Scenes of `remote-invalid-request`: requests that break a rule which the responder checks, and odd ones that break
+ * none.
+ */
+import { Op } from 'rocev2/packets';
+import { Access, WcStatus, WrOpcode } from 'rocev2/transport';
 import { remote } from './end.ts';
 import { roceFrame, station } from './forge.ts';
 import { aeth, reth } from './headers.ts';

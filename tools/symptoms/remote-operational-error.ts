@@ -1,5 +1,8 @@
-/** Scenes of `remote-operational-error`: a responder that fails at its own work, and one that has merely nothing posted. Owns nothing else. */
-import { WcStatus } from '../../src/index.ts';
+/**
+ * Scenes of `remote-operational-error`: a responder that fails for a reason of its own, and one that only has no
+ * receive posted.
+ */
+import { WcStatus } from 'rocev2/transport';
 import { play, type Scene } from './scene.ts';
 import { demandStatus, type Stage } from './stage.ts';
 

@@ -1,6 +1,9 @@
-/** Scenes of `retry-exceeded`: traffic that flowed and then gets no answer any more, and silences that end well. Owns nothing else. */
-import { Op, OpFlag } from '../../packets/opcode.ts';
-import { WcStatus } from '../../src/index.ts';
+/**
+ * Scenes of `retry-exceeded`: traffic that worked and then gets no responses any more, and silences after which it goes
+ * on.
+ */
+import { Op, OpFlag } from 'rocev2/packets';
+import { WcStatus } from 'rocev2/transport';
 import { play, type Scene } from './scene.ts';
 import { demandStatus, type Stage } from './stage.ts';
 
@@ -11,7 +14,7 @@ export const RETRY_EXCEEDED_SCENES: readonly Scene[] = [
     name: 'retry-exceeded-cable',
     triggers: true,
     about:
-      'Two megabytes flow, then the cable of B is pulled: eight tries, and A gives up. Connection management tells timeout and retries.',
+      'Two megabytes flow, then the cable of B is pulled: eight tries, and A gives up. Connection management has the timeout and the retry count.',
     make: () => play({ vantages: ['A'] }, (stage) => cable(stage, true)),
   },
   {
@@ -33,21 +36,21 @@ export const RETRY_EXCEEDED_SCENES: readonly Scene[] = [
     symptom: 'retry-exceeded',
     name: 'retry-exceeded-one-timeout',
     triggers: false,
-    about: 'The last packet of a WRITE is lost, the ACK timeout runs out once, and the repetition is answered.',
+    about: 'The last packet of a WRITE is lost, the ACK timeout runs out once, and the retransmission is answered.',
     make: () => play({ vantages: ['mirror'] }, oneTimeout),
   },
   {
     symptom: 'retry-exceeded',
     name: 'retry-exceeded-killed',
     triggers: false,
-    about: 'The program at A is killed with a request unanswered: nobody repeats it, and the capture goes on.',
+    about: 'The program at A is killed with a request unanswered: it is not retransmitted, and the capture goes on.',
     make: () => play({ vantages: ['A'] }, killed),
   },
   {
     symptom: 'retry-exceeded',
     name: 'retry-exceeded-capture-ends',
     triggers: false,
-    about: 'The capture ends while a request is being repeated for the first time.',
+    about: 'The capture ends during the first retransmission of a request.',
     make: () => play({ vantages: ['A'] }, endsEarly),
   },
 ];

@@ -3,14 +3,21 @@
  *
  * Owns the way through a capture file and the mending of checksums. Never touches what it was given.
  */
-import { finishChecksum, onesComplementSum } from '../../packets/checksum.ts';
-import { Frame, FrameStatus, Medium, parseFrame } from '../../packets/frame.ts';
-import { computeIcrc } from '../../packets/icrc.ts';
-import { IPV4_BYTES, IPV4_CHECKSUM_AT } from '../../packets/ipv4.ts';
-import { LinkType, PcapngWriter, readCapture } from '../../pcap/index.ts';
+import {
+  computeIcrc,
+  Frame,
+  FrameStatus,
+  finishChecksum,
+  IPV4_BYTES,
+  IPV4_CHECKSUM_AT,
+  Medium,
+  onesComplementSum,
+  parseFrame,
+} from 'rocev2/packets';
+import { LinkType, PcapngWriter, readCapture } from 'rocev2/pcap';
 
 /** A packet on its way through `rewriteCapture`. */
-export interface Rewritten {
+export interface RewrittenPacket {
   /** The packet's bytes, a copy: to be changed at will. */
   readonly bytes: Uint8Array;
   readonly view: DataView;
@@ -20,7 +27,7 @@ export interface Rewritten {
 }
 
 /** The capture with `change` done to every RoCEv2 packet; false: the packet is left out. Times and interfaces stay. */
-export function rewriteCapture(file: Uint8Array, change: (packet: Rewritten) => boolean | undefined): Uint8Array {
+export function rewriteCapture(file: Uint8Array, change: (packet: RewrittenPacket) => boolean | undefined): Uint8Array {
   const writer = new PcapngWriter({ application: 'roce symptoms' });
   const frame = new Frame();
   let interfaces = 0;
@@ -45,7 +52,7 @@ export function mendChecksum({ view, frame: { ipVersion, ipOffset } }: HeaderPla
 }
 
 /** Makes the ICRC right again. */
-export function mendIcrc({ bytes, view, frame }: Pick<Rewritten, 'bytes' | 'view' | 'frame'>): void {
+export function mendIcrc({ bytes, view, frame }: Pick<RewrittenPacket, 'bytes' | 'view' | 'frame'>): void {
   const { ipOffset, ipVersion, bthOffset, icrcOffset } = frame;
   view.setUint32(icrcOffset, computeIcrc(bytes, view, ipOffset, ipVersion, bthOffset, icrcOffset), true);
 }

@@ -1,5 +1,5 @@
-/** Scenes of `rnr-exceeded`: a receiver that is never ready, and receivers that are in the end. Owns nothing else. */
-import { WcStatus } from '../../src/index.ts';
+/** Scenes of `rnr-exceeded`: a receiver that is never ready, and receivers that become ready. */
+import { WcStatus } from 'rocev2/transport';
 import { play, type Scene } from './scene.ts';
 import { demandStatus, type Stage } from './stage.ts';
 
@@ -17,7 +17,7 @@ export const RNR_EXCEEDED_SCENES: readonly Scene[] = [
     symptom: 'rnr-exceeded',
     name: 'rnr-exceeded-cm',
     triggers: true,
-    about: 'The same with the RNR retry count told by connection management, seen at B.',
+    about: 'The same with the RNR retry count known from connection management, captured at B.',
     make: () => play({ vantages: ['B'] }, (stage) => exhausted(stage, true)),
   },
   {
@@ -25,14 +25,14 @@ export const RNR_EXCEEDED_SCENES: readonly Scene[] = [
     name: 'rnr-exceeded-for-ever',
     triggers: true,
     about:
-      'RNR retry count 7 and timer code 0, 655 ms: A repeats one SEND for ever, and the capture ends before anybody posts a receive.',
+      'RNR retry count 7 and timer code 0, 655 ms: A retransmits one SEND infinitely, and the capture ends before B posts a receive.',
     make: () => play({ vantages: ['A'] }, forEver),
   },
   {
     symptom: 'rnr-exceeded',
     name: 'rnr-exceeded-last-packet',
     triggers: true,
-    about: 'The capture ends with the fourth refusal of one SEND; connection management has told of three retries.',
+    about: 'The capture ends with the fourth refusal of one SEND; connection management has announced three retries.',
     make: () => play({ vantages: ['A'] }, (stage) => exhausted(stage, true, false)),
   },
   {
@@ -51,13 +51,16 @@ export const RNR_EXCEEDED_SCENES: readonly Scene[] = [
   },
 ];
 
-/** Connection management tells the passive end of a connection how often to repeat: with it B asks and A is not ready. */
+/**
+ * The REQ carries the retry count for the passive end of a connection: with connection management B is the requester
+ * and A is not ready.
+ */
 async function exhausted(stage: Stage, cm: boolean, goesOn = true): Promise<void> {
   const pair = await stage.connect(stage.host('A'), stage.host('B'), { cm, rnrRetry: 3, minRnrTimer: 14 });
-  const [asking, asked] = cm ? [pair.b, pair.a] : [pair.a, pair.b];
+  const [requester, asked] = cm ? [pair.b, pair.a] : [pair.a, pair.b];
   asked.receive(2);
-  for (let i = 0; i < 2; i++) demandStatus(await asking.send(3_000), WcStatus.Success);
-  demandStatus(await asking.send(3_000), WcStatus.RnrRetryExcErr);
+  for (let i = 0; i < 2; i++) demandStatus(await requester.send(3_000), WcStatus.Success);
+  demandStatus(await requester.send(3_000), WcStatus.RnrRetryExcErr);
   if (goesOn) await stage.goOn(30e6);
 }
 

@@ -1,8 +1,8 @@
 /**
- * Scenes: captures that show one symptom, and neighbours that look like it and must not be taken for it.
+ * Scenes: captures that show one symptom, and similar captures that must not be mistaken for it.
  *
- * Owns what a scene is and how one is played: a script on a `Stage`, whose capture is the result. The same scene gives the same bytes each
- * time. Never reads a clock and never touches a file; runs in a browser.
+ * Owns what a scene is and how it is run: a script on a `Stage`, the simulated network, whose capture is the result.
+ * The same scene gives the same bytes each time. Reads no clock and touches no file; runs in a browser.
  */
 import { Stage, type StageOptions } from './stage.ts';
 
@@ -12,7 +12,10 @@ export interface Scene {
   readonly symptom: string;
   /** Kebab case, unique among all scenes. */
   readonly name: string;
-  /** Whether the symptom is there; otherwise it is a close neighbour, in which no error and no warning is right but those of `alsoFinds`. */
+  /**
+   * Whether the symptom is there. If not, the scene is a similar one, in which no error and no warning is right but
+   * those of `alsoFinds`.
+   */
   readonly triggers: boolean;
   /** Ids of other findings, errors or warnings, that are right here as well. */
   readonly alsoFinds?: readonly string[];
@@ -25,7 +28,11 @@ export interface Scene {
 /** What happens in a scene: actions on a stage, awaited in virtual time. */
 export type Script = (stage: Stage) => Promise<void>;
 
-/** Plays a script on a fresh stage until it ends, and a little longer so that frames on their way arrive. @returns the capture, a pcapng file */
+/**
+ * Runs a script on a new stage until it ends, and a little longer so that frames in transit arrive.
+ *
+ * @returns the capture, a pcapng file
+ */
 export async function play(options: StageOptions, script: Script): Promise<Uint8Array> {
   const stage = new Stage(options);
   await stage.world.run(script(stage));

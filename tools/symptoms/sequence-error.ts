@@ -1,8 +1,8 @@
-/** Scenes of `sequence-error`: packets lost on the way and packets overtaken, and what looks like either. Owns nothing else. */
-import { OpFlag } from '../../packets/opcode.ts';
-import { WcStatus } from '../../src/index.ts';
+/** Scenes of `sequence-error`: packets that are lost or overtaken, and captures that look like it. */
+import { OpFlag } from 'rocev2/packets';
+import { WcStatus } from 'rocev2/transport';
 import { play, type Scene } from './scene.ts';
-import { demandStatus, type SeenFrame, type Stage } from './stage.ts';
+import { demandStatus, type Stage, type StageFrame } from './stage.ts';
 
 const SYMPTOM = 'sequence-error';
 
@@ -19,21 +19,21 @@ export const SEQUENCE_ERROR_SCENES: readonly Scene[] = [
     symptom: SYMPTOM,
     name: 'sequence-error-loss-at-sender',
     triggers: true,
-    about: 'The same as its sender sees it: NAKs, and what they ask for again.',
+    about: 'The same captured at the sender: NAKs, and the packets that they request again.',
     make: () => play({ vantages: ['A'] }, (stage) => drops(stage, [9, 31, 55])),
   },
   {
     symptom: SYMPTOM,
     name: 'sequence-error-loss-at-both',
     triggers: true,
-    about: 'The same seen at both ends: one story, told by the one that sees the gaps.',
+    about: 'The same captured at both ends: one finding, from the end that sees the gaps.',
     make: () => play({ vantages: ['A', 'B'] }, (stage) => drops(stage, [9, 31, 55])),
   },
   {
     symptom: SYMPTOM,
     name: 'sequence-error-reordering',
     triggers: true,
-    about: 'Now and then a packet takes a longer way and comes 5 us late; the receiver has asked for it again by then.',
+    about: 'Now and then a packet takes a longer way and comes 5 us late; the receiver has requested it again by then.',
     make: () => play({ vantages: ['B'] }, reordering),
   },
   {
@@ -41,7 +41,7 @@ export const SEQUENCE_ERROR_SCENES: readonly Scene[] = [
     name: 'sequence-error-corruption',
     triggers: false,
     about:
-      'A bit flips in two packets: the receiver drops them in silence and asks for them again, but they were not lost.',
+      'A bit flips in two packets: the receiver drops them silently and requests them again, but they were not lost.',
     alsoFinds: ['icrc-invalid'],
     make: () => play({ vantages: ['B'] }, corruption),
   },
@@ -116,8 +116,8 @@ async function copies(stage: Stage): Promise<void> {
   }
 }
 
-/** Frames of data only: without an acknowledge the capture would not be sure. */
-function everyNinthMissing(): (seen: SeenFrame) => boolean {
+/** Data frames only: without an ACK the capture would be inconclusive. */
+function everyNinthMissing(): (seen: StageFrame) => boolean {
   let count = 0;
   return ({ bytes }) => bytes.length < 500 || ++count % 9 !== 0;
 }

@@ -1,8 +1,9 @@
 /**
- * The stage that scenes are played on: hosts with the real stack on a simulated network, what goes wrong on their wires, and a capture.
+ * The simulated network that scenes run on: hosts with the real stack, faults on their links, and a capture.
  *
- * Owns hosts, connections and vantage points. A vantage point is a host, whose frames are seen as they leave and arrive there, or 'mirror',
- * which sees what arrives anywhere: a frame that was lost is seen by the host that sent it and by nobody else. Never reads a clock.
+ * Owns hosts, connections and vantage points. A vantage point is a host, whose frames are captured as they leave and
+ * arrive there, or 'mirror', which captures what arrives at any host: a lost frame is captured only at the host that
+ * sent it. Reads no clock.
  *
  * ```ts
  * const capture = await play({ vantages: ['A'] }, async (stage) => {
@@ -14,20 +15,14 @@
  * });
  * ```
  */
-import type { IpAddress } from '../../packets/address.ts';
-import { invariant } from '../../packets/errors.ts';
-import { ETHERNET_BYTES } from '../../packets/ethernet.ts';
-import { Direction, LinkType, PcapngWriter } from '../../pcap/index.ts';
-import { Fate, type FaultRule, type FaultSpec, type SimulatedPort } from '../../src/fabric/index.ts';
-import {
-  attachDevice,
-  type Connection,
-  QpState,
-  type SimulatedDeviceOptions,
-  type WcStatus,
-  World,
-} from '../../src/index.ts';
-import { ALL_ACCESS, End, type Host } from './end.ts';
+
+import { attachDevice, type Connection, type SimulatedDeviceOptions, World } from 'rocev2';
+import type { FaultSpec } from 'rocev2/faults';
+import { defined, ETHERNET_BYTES, type IpAddress, invariant } from 'rocev2/packets';
+import { Direction, LinkType, PcapngWriter } from 'rocev2/pcap';
+import { Fate, type FaultRule, type SimulatedPort } from 'rocev2/sim';
+import { QpState, type WcStatus } from 'rocev2/transport';
+import { ALL_ACCESS, type Host, StageEnd } from './end.ts';
 import { station, tcpFrame } from './forge.ts';
 
 /** How a stage is built. */
@@ -41,7 +36,7 @@ export interface StageOptions {
   /** Names of hosts, or 'mirror'; each is an interface of the capture. Default the host A. */
   readonly vantages?: readonly string[];
   /** Frames that the capture takes, by the vantage that sees them; default all. */
-  readonly keep?: (seen: SeenFrame) => boolean;
+  readonly keep?: (seen: StageFrame) => boolean;
   /** Writes whether a frame came or went, as captures of a host may. Default false. */
   readonly directions?: boolean;
   /** Bytes kept of a frame; default all. */
@@ -49,7 +44,7 @@ export interface StageOptions {
 }
 
 /** A frame at a vantage point. */
-export interface SeenFrame {
+export interface StageFrame {
   readonly vantage: string;
   /** The host that sends it, or at which it arrives; empty for one made by hand. */
   readonly host: string;
@@ -64,7 +59,10 @@ export type HostOptions = Partial<SimulatedDeviceOptions>;
 
 /** How two queue pairs are made one connection. */
 export interface ConnectOptions {
-  /** Through the connection managers, which the capture then shows; otherwise as over a TCP socket that it does not. Default false. */
+  /**
+   * Through the connection managers, whose messages are in the capture; otherwise as over a TCP socket that the capture
+   * lacks. Default false.
+   */
   readonly cm?: boolean;
   /** Which of a host's addresses: 4 or 6; default 4. */
   readonly ipVersion?: 4 | 6;
@@ -76,7 +74,7 @@ export interface ConnectOptions {
   readonly timeout?: number;
   /** Default 7. */
   readonly retryCnt?: number;
-  /** Default 7, which is for ever. */
+  /** Default 7, which is infinite. */
   readonly rnrRetry?: number;
   /** RNR timer code of both ends; default 6: 80 us. */
   readonly minRnrTimer?: number;
@@ -93,9 +91,9 @@ export interface ConnectOptions {
 }
 
 /** A connection. */
-export interface Pair {
-  readonly a: End;
-  readonly b: End;
+export interface ConnectedPair {
+  readonly a: StageEnd;
+  readonly b: StageEnd;
   /** With `cm`: the active end's. */
   readonly connection: Connection | undefined;
 }
@@ -125,7 +123,9 @@ export class Stage {
     };
   }
 
-  /** Adds a host: 10.0.0.n/24, fd00::n/64 and MAC 02:00:00:00:00:0n, n being its place among the hosts from 1 on; link MTU 4200. */
+  /**
+   * Adds a host with 10.0.0.n/24, fd00::n/64 and MAC 02:00:00:00:00:0n, where n counts the hosts from 1; link MTU 4200.
+   */
   host(name: string, options: HostOptions = {}): Host {
     const n = this.#hosts.size + 1;
     const device = attachDevice(this.world, name, {
@@ -141,12 +141,12 @@ export class Stage {
   }
 
   /** A queue pair of a host, not connected, with memory that a peer may use. */
-  end(host: Host, memoryBytes?: number): End {
-    return new End(host, memoryBytes);
+  end(host: Host, memoryBytes?: number): StageEnd {
+    return new StageEnd(host, memoryBytes);
   }
 
   /** Makes a queue pair on each host and connects them. */
-  async connect(a: Host, b: Host, options: ConnectOptions = {}): Promise<Pair> {
+  async connect(a: Host, b: Host, options: ConnectOptions = {}): Promise<ConnectedPair> {
     const left = this.end(a);
     const right = this.end(b);
     const connection = options.cm === true ? await this.#introduce(left, right, options) : undefined;
@@ -160,9 +160,13 @@ export class Stage {
     return { a: left, b: right, connection };
   }
 
-  /** Brings one end to RTS towards a peer, or towards a number and an address that nobody may have. `psns`: ours and the peer's. */
+  /**
+   * Brings one end to RTS towards a peer, or towards a number and an address that may not exist.
+   *
+   * @param psns starting PSNs of this end and of the peer
+   */
   async bringUp(
-    end: End,
+    end: StageEnd,
     peer: { readonly qpn: number; readonly addresses: readonly IpAddress[] },
     options: ConnectOptions = {},
   ): Promise<void> {
@@ -172,8 +176,7 @@ export class Stage {
     const destination = peer.addresses.find(({ version }) => version === ipVersion);
     if (destination === undefined) throw new TypeError(`the peer has no IPv${ipVersion} address`);
     const traits = {
-      ...(trafficClass === undefined ? {} : { trafficClass }),
-      ...(sourcePort === undefined ? {} : { sourcePort }),
+      ...defined({ trafficClass, sourcePort }),
     };
     const { qp } = end;
     await qp.modify({ state: QpState.Init, access });
@@ -195,7 +198,7 @@ export class Stage {
     this.world.network.port(host.name)?.setFaults({ ...rate, ...faults }, direction);
   }
 
-  /** Unplugs a host: nothing it sends arrives anywhere, and nothing arrives at it. Vantage points elsewhere see it fall silent. */
+  /** Unplugs a host: no frame from it or to it arrives. Other vantage points see it fall silent. */
   unplug(host: Host): void {
     for (const direction of ['send', 'receive'] as const) {
       this.rule({ port: host.name, direction, match: () => true, action: 'drop' });
@@ -216,7 +219,7 @@ export class Stage {
     this.#write(index, this.world.now, bytes, direction);
   }
 
-  /** Lets time pass and puts something unrelated into the capture, so that it shows that it went on. */
+  /** Lets time pass and puts an unrelated frame into the capture, which shows that the capture went on. */
   async goOn(durationNs: number): Promise<void> {
     await this.sleep(durationNs);
     for (const vantage of this.#interfaces.keys()) this.forge(tcpFrame(station(8), station(9), 22, 50_022), vantage);
@@ -235,7 +238,7 @@ export class Stage {
     return this.#writer.take();
   }
 
-  async #introduce(left: End, right: End, options: ConnectOptions): Promise<Connection> {
+  async #introduce(left: StageEnd, right: StageEnd, options: ConnectOptions): Promise<Connection> {
     const { ipVersion = 4, mtu = 1024, timeout = 8, retryCnt = 7, rnrRetry = 7, minRnrTimer = 6 } = options;
     const { maxRdAtomic = 16, maxDestRdAtomic = 16 } = options;
     const address = right.addresses.find(({ version }) => version === ipVersion);
@@ -245,7 +248,7 @@ export class Stage {
     const tunables = {
       ...common,
       responderResources: maxDestRdAtomic,
-      ...(options.trafficClass === undefined ? {} : { trafficClass: options.trafficClass }),
+      ...defined({ trafficClass: options.trafficClass }),
     };
     const accepted = listener.next().then(({ value }) => value?.accept({ qp: right.qp, ...tunables }));
     const connection = await left.host.device.cm.connect({

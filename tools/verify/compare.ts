@@ -1,14 +1,15 @@
 /**
  * Our fields of one frame against tshark's, name by name, both ways.
  *
- * Owns which names are held against each other and when two values are the same. Never judges who is right: `expectation.ts` does.
+ * Owns which names are held against each other and when two values are the same. Never judges who is right:
+ * `expectation.ts` does.
  */
 
-import type { FieldValue } from '../../packets/field-list.ts';
+import type { FieldValue } from 'rocev2/packets';
 import { type TsharkFrame, valuesOf } from './tshark-frames.ts';
 
 /** A field of which the two say different things. */
-export interface Difference {
+export interface FieldDifference {
   /** tshark's name of it. */
   readonly field: string;
   /** Undefined: we print no such field. */
@@ -18,17 +19,17 @@ export interface Difference {
 }
 
 /** What a comparison found. */
-export interface Comparison {
+export interface FieldComparison {
   /** Names that were held against each other, ours as well as tshark's that we do not print. */
   readonly compared: readonly string[];
   /** Those of them on which the two differ. */
-  readonly differences: readonly Difference[];
+  readonly differences: readonly FieldDifference[];
 }
 
 /** Compares `ours`, as `frameFields` has it, with what tshark says of the same frame. */
-export function compareFields(ours: Readonly<Record<string, FieldValue>>, theirs: TsharkFrame): Comparison {
+export function compareFields(ours: Readonly<Record<string, FieldValue>>, theirs: TsharkFrame): FieldComparison {
   const compared: string[] = [];
-  const differences: Difference[] = [];
+  const differences: FieldDifference[] = [];
   for (const [ownName, value] of Object.entries(ours)) {
     const field = nameAtTshark(ownName, theirs);
     if (field === undefined) continue;
@@ -77,7 +78,10 @@ function isSaid(field: string, ours: FieldValue, theirs: readonly string[]): boo
   return said.length > 0 && said.every((value) => isSameValue(ours, value));
 }
 
-/** Decimal, hex, flags of newer versions, and byte strings, as which tshark has immediate data and the key of an invalidate. */
+/**
+ * Decimal, hex, flags of newer versions, and byte strings, as which tshark has immediate data and the key of an
+ * invalidate.
+ */
 function numberOf(text: string): bigint | undefined {
   if (text === 'True') return 1n;
   if (text === 'False') return 0n;
@@ -85,7 +89,10 @@ function numberOf(text: string): bigint | undefined {
   return /^(?:\d+|0x[0-9a-f]+)$/i.test(text) ? BigInt(text) : undefined;
 }
 
-/** What tshark prints of these we have to print too: the InfiniBand tree whole, and of the layers around it what we list of them. */
+/**
+ * What tshark prints of these we have to print too: the InfiniBand tree whole, and of the layers around it what we list
+ * of them.
+ */
 const MUST_BE_OURS = new RegExp(
   [
     '^(?:infiniband.*|_ws\\.malformed|eth\\.(?:dst|src|type|len)|vlan\\.(?:priority|dei|id|etype|len)',
@@ -109,8 +116,8 @@ const NOT_FIELDS: ReadonlySet<string> = new Set(
 const RESERVED = /reserved\d*$/;
 
 /**
- * Fields of ours that tshark shows elsewhere, or will: what it takes for payload is its layer `data`; the FETH has fields in a later version
- * (its field table was read, it was never run).
+ * Fields of ours that tshark shows elsewhere, or will: what it takes for payload is its layer `data`; the FETH has
+ * fields in a later version (its field table was read, it was never run).
  */
 const OTHER_NAMES: Readonly<Record<string, string>> = {
   'roce.payload.len': 'data.len',

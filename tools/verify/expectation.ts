@@ -4,8 +4,8 @@
  * Owns matching and versions; the rows are `expectations.ts`. Never compares fields.
  */
 
-import type { FieldValue } from '../../packets/field-list.ts';
-import { type Comparison, type Difference, isSameValue } from './compare.ts';
+import type { FieldValue } from 'rocev2/packets';
+import { type FieldComparison, type FieldDifference, isSameValue } from './compare.ts';
 import type { OurFrame } from './our-frame.ts';
 import type { TsharkFrame } from './tshark-frames.ts';
 
@@ -22,10 +22,10 @@ export const Present = Symbol('present');
 /** tshark reads other bytes, so that it may print anything or nothing. */
 export const Whatever = Symbol('whatever');
 /** What tshark is expected to print of a field; a list where it prints the name more than once. */
-export type Said = FieldValue | readonly string[] | typeof Absent | typeof Present | typeof Whatever;
+export type ExpectedValue = FieldValue | readonly string[] | typeof Absent | typeof Present | typeof Whatever;
 
 /** One thing on which tshark and we are known to differ. */
-export interface Expectation {
+export interface KnownDifference {
   /** Kept for good: reports name it. */
   readonly id: string;
   /** Who does not see what is on the wire. */
@@ -37,7 +37,7 @@ export interface Expectation {
   /** Which frames it is about. */
   readonly when: (pair: FramePair) => boolean;
   /** What tshark prints of such a field in such a frame. */
-  readonly says: (pair: FramePair, field: string) => Said;
+  readonly says: (pair: FramePair, field: string) => ExpectedValue;
   /** tshark does so in some such frames only: that it does not is no news. */
   readonly sometimes?: boolean;
   /** What tshark does, in words. */
@@ -49,7 +49,7 @@ export interface Expectation {
 }
 
 /** The rows that a version of tshark is affected by. */
-export function expectationsFor(version: string, table: readonly Expectation[]): readonly Expectation[] {
+export function expectationsFor(version: string, table: readonly KnownDifference[]): readonly KnownDifference[] {
   return table.filter(
     ({ versions: { from, below } }) =>
       compareVersions(version, from) >= 0 && (below === undefined || compareVersions(version, below) < 0),
@@ -58,10 +58,10 @@ export function expectationsFor(version: string, table: readonly Expectation[]):
 
 /** The row that explains a difference; undefined when none does. */
 export function explain(
-  difference: Difference,
+  difference: FieldDifference,
   pair: FramePair,
-  table: readonly Expectation[],
-): Expectation | undefined {
+  table: readonly KnownDifference[],
+): KnownDifference | undefined {
   return table.find(
     (row) =>
       row.fields.some((pattern) => isNamed(difference.field, pattern)) &&
@@ -71,13 +71,14 @@ export function explain(
 }
 
 /**
- * Rows that predict another value than ours for a field on which the two agree: tshark is right where it was expected to be wrong.
+ * Rows that predict another value than ours for a field on which the two agree: tshark is right where it was expected
+ * to be wrong.
  */
 export function needless(
-  { compared, differences }: Comparison,
+  { compared, differences }: FieldComparison,
   pair: FramePair,
-  table: readonly Expectation[],
-): readonly Expectation[] {
+  table: readonly KnownDifference[],
+): readonly KnownDifference[] {
   const different = new Set(differences.map(({ field }) => field));
   return table.filter(
     (row) =>
@@ -94,14 +95,15 @@ export function needless(
 }
 
 /**
- * What a row with a list of values predicts and tshark does not show: where it has the field, and none of the values. Without this a blindness
- * that shows somewhere else, as FECN and BECN do among the reserved bits, would hide that the two read different bits.
+ * What a row with a list of values predicts and tshark does not show: where it has the field, and none of the values.
+ * Without this a blindness that shows somewhere else, as FECN and BECN do among the reserved bits, would hide that the
+ * two read different bits.
  */
 export function unmet(
-  { differences }: Comparison,
+  { differences }: FieldComparison,
   pair: FramePair,
-  table: readonly Expectation[],
-): readonly Difference[] {
+  table: readonly KnownDifference[],
+): readonly FieldDifference[] {
   return table.flatMap((row) =>
     row.fields.flatMap((field) => {
       if (pair.theirs[field] === undefined || differences.some((difference) => difference.field === field)) return [];
@@ -129,7 +131,7 @@ function isNamed(field: string, pattern: string): boolean {
   return pattern.endsWith('*') ? field.startsWith(pattern.slice(0, -1)) : field === pattern;
 }
 
-function saysSo(said: Said, { ours, theirs }: Difference): boolean {
+function saysSo(said: ExpectedValue, { ours, theirs }: FieldDifference): boolean {
   switch (said) {
     case Whatever:
       return true;

@@ -1,18 +1,29 @@
 /**
- * Where Wireshark is wrong or blind, and where we are, by version: the table that `roce verify` holds differences against.
+ * Where Wireshark is wrong or blind, and where we are, by version: the table that `roce verify` holds differences
+ * against.
  *
- * Owns the rows. What was measured was measured with 4.0.17. The dissector's source was read of 3.4.5 and of a later version of unknown number,
- * which knows FLUSH, ATOMIC WRITE and the FETH; that a row holds from 3.4.5 to 4.0.16 is assumed. A row without `below` holds until a tshark is
- * met that says otherwise, and then the report calls it no longer needed.
+ * Owns the rows. What was measured was measured with 4.0.17. The dissector's source was read of 3.4.5 and of a later
+ * version of unknown number, which knows FLUSH, ATOMIC WRITE and the FETH; that a row holds from 3.4.5 to 4.0.16 is
+ * assumed. A row without `below` holds until a tshark is met that says otherwise, and then the report calls it no
+ * longer needed.
  */
 
-import { BTH_BYTES, BTH_MASKED_BYTE } from '../../packets/bth.ts';
-import type { FieldValue } from '../../packets/field-list.ts';
-import { FrameStatus } from '../../packets/frame.ts';
-import { GSI_QPN, MAD_BYTES, ManagementClass } from '../../packets/mad.ts';
-import { Op, OpFlag, opcodeInfo, SERVICE_MASK, Service } from '../../packets/opcode.ts';
+import {
+  BTH_BYTES,
+  BTH_MASKED_BYTE,
+  type FieldValue,
+  FrameStatus,
+  GSI_QPN,
+  MAD_BYTES,
+  ManagementClass,
+  Op,
+  OpFlag,
+  opcodeInfo,
+  SERVICE_MASK,
+  Service,
+} from 'rocev2/packets';
 import { colonHex } from './compare.ts';
-import { Absent, type Expectation, type FramePair, Present, type Said, Whatever } from './expectation.ts';
+import { Absent, type ExpectedValue, type FramePair, type KnownDifference, Present, Whatever } from './expectation.ts';
 import { READ_ON } from './read-on.ts';
 import { valuesOf } from './tshark-frames.ts';
 
@@ -43,7 +54,7 @@ const UNREAD: readonly (readonly [string, (opcode: number) => boolean, string])[
   ],
 ];
 
-const UNREAD_ROWS: readonly Expectation[] = UNREAD.flatMap(([id, isMeant, truth]) => {
+const UNREAD_ROWS: readonly KnownDifference[] = UNREAD.flatMap(([id, isMeant, truth]) => {
   const common = {
     blind: 'tshark' as const,
     versions: SINCE,
@@ -69,7 +80,7 @@ const UNREAD_ROWS: readonly Expectation[] = UNREAD.flatMap(([id, isMeant, truth]
   ];
 });
 
-const PATH_ROWS: readonly Expectation[] = ['prim', 'alt'].map((which) => ({
+const PATH_ROWS: readonly KnownDifference[] = ['prim', 'alt'].map((which) => ({
   id: `cm-req-${which}-flow-label`,
   blind: 'tshark',
   versions: SINCE,
@@ -82,7 +93,7 @@ const PATH_ROWS: readonly Expectation[] = ['prim', 'alt'].map((which) => ({
 }));
 
 /** All rows. The first that fits a difference explains it. */
-export const EXPECTATIONS: readonly Expectation[] = [
+export const EXPECTATIONS: readonly KnownDifference[] = [
   ...PATH_ROWS,
   {
     id: 'cm-req-gid-form',
@@ -179,7 +190,7 @@ export const EXPECTATIONS: readonly Expectation[] = [
     fields: ['infiniband.invariant.crc', 'infiniband.vendor'],
     when: ({ ours: { status } }) => status === FrameStatus.UnknownOpcode,
     says: (pair, field) => (field === 'infiniband.vendor' ? behindBth(pair) : Absent),
-    tshark: 'shows what is behind the BTH of an opcode that nobody knows as vendor specific',
+    tshark: 'shows what is behind the BTH of an opcode that is unknown as vendor specific',
     truth: 'the ICRC is there all the same',
     source: MEASURED,
   },
@@ -333,7 +344,7 @@ function misreadPath({ ours }: FramePair, field: string, which: string): number 
 
 type Fields = FramePair['ours']['fields'];
 
-function gidForm({ ours: { fields, frame } }: FramePair, field: string): Said {
+function gidForm({ ours: { fields, frame } }: FramePair, field: string): ExpectedValue {
   if (fields[field] !== undefined) return field.endsWith('_ipv4') === (frame.ipVersion === 4) ? Whatever : Absent;
   const mapped = fields[`${field}_ipv4`];
   if (mapped !== undefined) return `::ffff:${mapped}`;
@@ -356,7 +367,10 @@ function reservedBytes(fields: Fields, { view, bthOffset }: FramePair['ours']['f
   ].filter((text) => text !== '');
 }
 
-/** Bits of a message itself, which we do not list: those of the headers before it, and of the MAD's (two bytes), are as we have them. */
+/**
+ * Bits of a message itself, which we do not list: those of the headers before it, and of the MAD's (two bytes), are as
+ * we have them.
+ */
 function isCmWithReserved({ ours: { fields, frame }, theirs }: FramePair): boolean {
   if (fields['infiniband.mad.attributeid'] === undefined) return false;
   const known = reservedBytes(fields, frame);
@@ -373,7 +387,7 @@ function bytesText(value: FieldValue | undefined, bytes: number): string {
   return digits.replaceAll(/..(?!$)/g, '$&:');
 }
 
-function readLate({ ours: { frame }, theirs }: FramePair, field: string): Said {
+function readLate({ ours: { frame }, theirs }: FramePair, field: string): ExpectedValue {
   const isShown = field === 'infiniband.rdeth.eecnxt' && theirs[field] !== undefined;
   return isShown ? frame.view.getUint32(frame.bthOffset + BTH_BYTES + 8) & 0xff_ff_ff : Whatever;
 }

@@ -1,8 +1,8 @@
 /**
  * `roce verify`: every field of every frame of a capture, against tshark.
  *
- * Owns the command line. Exit codes: 0 nothing unexpected, 1 differences that nothing explains, 2 the file cannot be read, tshark is not
- * there, or the command line makes no sense.
+ * Owns the command line. Exit codes: 0 nothing unexpected, 1 differences that nothing explains, 2 the file cannot be
+ * read, tshark is not there, or the command line makes no sense.
  */
 
 import { createWriteStream } from 'node:fs';
@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { Command, InvalidArgumentError } from 'commander';
-import { RoceError } from '../../packets/errors.ts';
+import { RoceError } from 'rocev2/packets';
 import { tsharkAvailable } from '../tshark.ts';
 import { differenceLine, expectationLines, summaryJson, summaryLines } from './report.ts';
 import { type FrameDifference, type VerifySummary, verifyFile } from './verify.ts';

@@ -4,11 +4,8 @@
  * Owns which of our fields count where the capture kept only the beginning of a frame. Never asks tshark.
  */
 
-import type { FieldValue } from '../../packets/field-list.ts';
-import type { Frame, FrameStatus } from '../../packets/frame.ts';
-import { frameFields } from '../../packets/frame-fields.ts';
-import { Dissection, dissect, IcrcState, icrcState } from '../../pcap/dissection.ts';
-import type { CapturedPacket } from '../../pcap/types.ts';
+import { type FieldValue, type Frame, type FrameStatus, frameFields } from 'rocev2/packets';
+import { type CapturedPacket, Dissection, dissect, IcrcState, icrcState } from 'rocev2/pcap';
 
 /** One frame as we decode it. Its `frame` is that of the describer, overwritten by the next packet. */
 export interface OurFrame {

@@ -1,13 +1,12 @@
 /**
  * Rows for packets in which we stop at a fault that a receiver drops the packet for, and Wireshark reads on.
  *
- * Each row holds only where tshark's own fields show the fault too: a parser of ours that stops too early is not excused by it.
+ * Each row holds only where tshark's own fields show the fault too: a parser of ours that stops too early is not
+ * excused by it.
  */
 
-import { ETHERTYPE_IPV4 } from '../../packets/ethernet.ts';
-import { FrameStatus } from '../../packets/frame.ts';
-import { opcodeInfo } from '../../packets/opcode.ts';
-import { Absent, type Expectation, type FramePair, Present, Whatever } from './expectation.ts';
+import { ETHERTYPE_IPV4, FrameStatus, opcodeInfo } from 'rocev2/packets';
+import { Absent, type FramePair, type KnownDifference, Present, Whatever } from './expectation.ts';
 import { type TsharkFrame, valuesOf } from './tshark-frames.ts';
 
 type Confirm = (theirs: TsharkFrame, ours: FramePair['ours']) => boolean;
@@ -27,14 +26,14 @@ const FAULTS: readonly (readonly [FrameStatus, string, Confirm, string])[] = [
     FrameStatus.BadTransportVersion,
     'transport-version',
     (theirs) => number(theirs, 'infiniband.bth.tver') !== 0,
-    'a version of the header that nobody knows',
+    'a version of the header that is unknown',
   ],
   [FrameStatus.BadPad, 'pad-count', isShortOfHeaders, 'more pad than there are bytes'],
   [FrameStatus.BadHeaderLength, 'header-length', isShortOfHeaders, 'shorter than the headers of its opcode'],
 ];
 
 /** Rows for what is not whole, or not of RoCEv2, and that tshark makes something of. */
-const OTHERS: readonly Expectation[] = [
+const OTHERS: readonly KnownDifference[] = [
   {
     id: 'ip-length-0',
     blind: 'us',
@@ -61,7 +60,7 @@ const OTHERS: readonly Expectation[] = [
 ];
 
 /** A row for each. */
-export const READ_ON: readonly Expectation[] = OTHERS.concat(
+export const READ_ON: readonly KnownDifference[] = OTHERS.concat(
   FAULTS.flatMap(([status, id, confirm, truth]) => {
     const common = {
       versions: { from: '0' },

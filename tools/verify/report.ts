@@ -1,8 +1,9 @@
 /**
- * The words of `roce verify`: a line for each difference, the account at the end, and the same as JSON. Never compares anything.
+ * The words of `roce verify`: a line for each difference, the account at the end, and the same as JSON. Never compares
+ * anything.
  */
 
-import type { Expectation } from './expectation.ts';
+import type { KnownDifference } from './expectation.ts';
 import { EXPECTATIONS } from './expectations.ts';
 import type { FrameDifference, VerifySummary } from './verify.ts';
 
@@ -65,7 +66,7 @@ export function summaryJson(
 }
 
 /** The table itself, a paragraph a row: `--expectations`. */
-export function expectationLines(table: readonly Expectation[] = EXPECTATIONS): string[] {
+export function expectationLines(table: readonly KnownDifference[] = EXPECTATIONS): string[] {
   return table.flatMap((row) => [
     `${row.id}: from ${row.versions.from}${row.versions.below === undefined ? '' : ` below ${row.versions.below}`}`,
     `    fields  ${row.fields.join(' ')}`,
@@ -75,11 +76,11 @@ export function expectationLines(table: readonly Expectation[] = EXPECTATIONS): 
   ]);
 }
 
-function blame({ blind, tshark, truth }: Expectation): string {
+function blame({ blind, tshark, truth }: KnownDifference): string {
   return blind === 'tshark' ? `tshark ${tshark}` : `tshark ${tshark} (${truth})`;
 }
 
-function rowOf(id: string): Expectation | undefined {
+function rowOf(id: string): KnownDifference | undefined {
   return EXPECTATIONS.find((row) => row.id === id);
 }
 

@@ -1,21 +1,22 @@
 /**
- * What tshark says of each frame of a capture file, frame by frame as it reads, so that memory does not grow with the file.
+ * What tshark says of each frame of a capture file, frame by frame as it reads, so that memory does not grow with the
+ * file.
  *
- * Owns the command line, the cutting of its JSON into frames and the flattening of a frame into fields. Never judges a value.
- * Source: `tshark -T json` of 4.0.17, which indents by two and begins every frame with a line of its own; an installed profile and
- * look-ups of names have no effect.
+ * Owns the command line, the cutting of its JSON into frames and the flattening of a frame into fields. Never judges a
+ * value. Source: `tshark -T json` of 4.0.17, which indents by two and begins every frame with a line of its own; an
+ * installed profile and look-ups of names have no effect.
  */
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { RoceError } from '../../packets/errors.ts';
+import { RoceError } from 'rocev2/packets';
 
 /** One frame: tshark's field name to its value or values, as it prints them. */
 export type TsharkFrame = Readonly<Record<string, string | readonly string[]>>;
 
 /**
- * The frames of `file` in order. @throws RoceError ERR_ROCE_CAPTURE with tshark's own words when it ends badly, after every frame
- * that it gave; a system error when it cannot be started
+ * The frames of `file` in order. @throws RoceError ERR_ROCE_CAPTURE with tshark's own words when it ends badly, after
+ * every frame that it gave; a system error when it cannot be started
  */
 export async function* tsharkFrames(file: string): AsyncGenerator<TsharkFrame, void, undefined> {
   // Whatever profile, decode-as or heuristics the user has set up: none of it is looked for here.
@@ -58,7 +59,10 @@ export function valuesOf(frame: TsharkFrame, field: string): readonly string[] {
   return typeof value === 'string' ? [value] : value;
 }
 
-/** The text of each frame's object out of the array around them: by its last line, for what is inside stands further to the right. */
+/**
+ * The text of each frame's object out of the array around them: by its last line, for what is inside stands further to
+ * the right.
+ */
 async function* packetTexts(chunks: AsyncIterable<string>): AsyncGenerator<string, void, undefined> {
   let text = '';
   for await (const chunk of chunks) {
@@ -82,7 +86,8 @@ function flattened(packet: unknown): TsharkFrame {
   for (const [name, layer] of typeof layers === 'object' && layers !== null ? Object.entries(layers) : []) {
     const at = DEPTHS.get(name);
     if (at === undefined) continue;
-    // Of layers of the same depth the first is the frame's own; one further out again is a packet in a packet, as a tunnel has it.
+    // Of layers of the same depth the first is the frame's own; one further out again is a packet in a packet, as a
+    // tunnel has it.
     if (at < depth) break;
     if (at === depth && name !== 'vlan') continue;
     // What an ICMP error quotes stands in its layer as far as UDP, and the rest of it behind.
@@ -101,8 +106,8 @@ function member(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
 }
 
-// Trees ("infiniband.bth_tree") and free-text nodes hold fields; everything else with a text value is a field. A layer inside a layer is
-// a packet inside a packet, such as an ICMP error quotes: not of this frame.
+// Trees ("infiniband.bth_tree") and free-text nodes hold fields; everything else with a text value is a field. A layer
+// inside a layer is a packet inside a packet, such as an ICMP error quotes: not of this frame.
 function flatten(node: unknown, into: Map<string, string[]>): void {
   if (typeof node !== 'object' || node === null) return;
   for (const [name, value] of Object.entries(node)) {
@@ -142,7 +147,10 @@ const DEPTHS: ReadonlyMap<string, number> = new Map(
 );
 const MALFORMED = '_ws.malformed';
 
-/** What a payload may look like to one of tshark's guesses: random bytes do now and then, and a guess that fails is a malformed packet. */
+/**
+ * What a payload may look like to one of tshark's guesses: random bytes do now and then, and a guess that fails is a
+ * malformed packet.
+ */
 const GUESSES = [
   ...['rpcordma', 'smc', 'smb_direct', 'nvme-rdma', 'lnet', 'iser', 'infiniband_sdp', 'fcoib', 'infiniband.eoib'],
   'drbd',

@@ -5,21 +5,20 @@
  */
 
 import { createReadStream } from 'node:fs';
-import { FrameStatus } from '../../packets/frame.ts';
-import { CaptureReader } from '../../pcap/reader.ts';
-import type { CapturedPacket } from '../../pcap/types.ts';
-import { compareFields, type Difference } from './compare.ts';
-import { type Expectation, expectationsFor, explain, type FramePair, needless, unmet } from './expectation.ts';
+import { FrameStatus } from 'rocev2/packets';
+import { type CapturedPacket, CaptureReader } from 'rocev2/pcap';
+import { compareFields, type FieldDifference } from './compare.ts';
+import { expectationsFor, explain, type FramePair, type KnownDifference, needless, unmet } from './expectation.ts';
 import { EXPECTATIONS } from './expectations.ts';
 import { FrameDescriber } from './our-frame.ts';
 import { type TsharkFrame, tsharkFrames } from './tshark-frames.ts';
 
 /** A difference in a frame, and the row of the table that explains it. */
-export interface FrameDifference extends Difference {
+export interface FrameDifference extends FieldDifference {
   /** Position in the file, from 1. */
   readonly frame: number;
   /** Undefined: nobody expected it. */
-  readonly expectation: Expectation | undefined;
+  readonly expectation: KnownDifference | undefined;
 }
 
 /** What came of one frame. */
@@ -29,7 +28,7 @@ export interface FrameVerdict {
   /** Expected or not. */
   readonly differences: readonly FrameDifference[];
   /** Rows for which tshark was right. */
-  readonly needless: readonly Expectation[];
+  readonly needless: readonly KnownDifference[];
 }
 
 /** The account of a capture. */
@@ -60,19 +59,22 @@ export interface VerifyOptions {
   /** Told of what was compared before one of the readers failed, which is thrown afterwards. */
   readonly onUnreadable?: (before: VerifySummary) => void;
   /** Instead of the project's own table. */
-  readonly expectations?: readonly Expectation[];
+  readonly expectations?: readonly KnownDifference[];
 }
 
 /**
- * Compares all frames of the capture file `path`. @throws RoceError ERR_ROCE_CAPTURE when either reader cannot read on, a system error when
- * the file is not there; in both cases after `onDifference` and `onUnreadable` were told of everything before
+ * Compares all frames of the capture file `path`. @throws RoceError ERR_ROCE_CAPTURE when either reader cannot read on,
+ * a system error when the file is not there; in both cases after `onDifference` and `onUnreadable` were told of
+ * everything before
  */
 export function verifyFile(path: string, options: VerifyOptions): Promise<VerifySummary> {
   return verifyFrames(capturedPackets(path), tsharkFrames(path), options);
 }
 
-/** One frame: what was compared, each difference with the row that explains it, and the rows for which tshark was right. */
-export function compareFrame(pair: FramePair, table: readonly Expectation[]): FrameVerdict {
+/**
+ * One frame: what was compared, each difference with the row that explains it, and the rows for which tshark was right.
+ */
+export function compareFrame(pair: FramePair, table: readonly KnownDifference[]): FrameVerdict {
   const comparison = compareFields(pair.ours.fields, pair.theirs);
   const frame = pair.ours.number;
   const differences = [
@@ -130,7 +132,7 @@ async function* iterate<T>(items: AsyncIterable<T> | Iterable<T>): AsyncGenerato
 class Account {
   frames = 0;
   readonly #options: VerifyOptions;
-  readonly #table: readonly Expectation[];
+  readonly #table: readonly KnownDifference[];
   readonly #names = new Set<string>();
   readonly #expected = new Map<string, number>();
   readonly #noLongerNeeded = new Map<string, number>();

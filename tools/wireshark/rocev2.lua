@@ -18,7 +18,7 @@ Fields, all of them filters:
         .out_of_order         a PSN below one that has passed, never seen before and overtaken on the way
         .lost_segment         PSNs or responses before this one have not passed here (lost on the way, or not captured)
         .nak, .rnr_nak        negative acknowledges, with their meaning
-        .duplicate_ack        an acknowledge that says nothing new
+        .duplicate_ack        an ACK that says nothing new
         .implied_nak          a READ that asks again for the responses which later ones have shown to be missing
 
 Owns the marks and nothing of a packet: it only reads. Frames are judged once, in the order of the capture, and the result is kept by frame
@@ -60,7 +60,7 @@ local experts = {
     lost_segment = expert_field("lost_segment", "Packets before this one are missing", WARN),
     nak = expert_field("nak", "NAK", WARN),
     rnr_nak = expert_field("rnr_nak", "RNR NAK", NOTE),
-    duplicate_ack = expert_field("duplicate_ack", "Duplicate acknowledge", NOTE),
+    duplicate_ack = expert_field("duplicate_ack", "Duplicate ACK", NOTE),
     implied_nak = expert_field("implied_nak", "Implied NAK: asks again for missing responses", WARN),
     icrc = ProtoExpert.new("rocev2.icrc.bad", "Wrong ICRC: a receiver drops the packet in silence", expert.group.CHECKSUM, expert.severity.ERROR),
 }
@@ -81,7 +81,7 @@ local RC, UC, RD, UD, CNP, XRC = 0x00, 0x20, 0x40, 0x60, 0x80, 0xa0
 local SERVICE_NAMES = { [RC] = "RC", [UC] = "UC", [RD] = "RD", [UD] = "UD", [CNP] = "CNP", [XRC] = "XRC" }
 local CONNECTED, RELIABLE = { RC, UC, RD, XRC }, { RC, RD, XRC }
 
--- Operation: name, services, whether it is a request, and how a READ response or an acknowledge is told.
+-- Operation: name, services, whether it is a request, and how a READ response or an ACK is told.
 local OPERATIONS = {
     { 0x00, "SEND First", CONNECTED, "request" },
     { 0x01, "SEND Middle", CONNECTED, "request" },
@@ -415,7 +415,7 @@ local function missing_responses(requests, from, text, now, marks)
     if requests.gap == nil then requests.gap, requests.gap_time = from, now end
 end
 
--- What arrives as an answer with this PSN, and which awaited responses it shows to be missing. `last` is nil for an acknowledge.
+-- What arrives as an answer with this PSN, and which awaited responses it shows to be missing. `last` is nil for an ACK.
 local function take_response(stream, psn, last, now, marks)
     local requests = stream.reverse
     if requests == nil then return end
@@ -428,7 +428,7 @@ local function take_response(stream, psn, last, now, marks)
             missing_responses(requests, read.next, "The responses from PSN " .. read.next .. " on are missing", now, marks)
             table.remove(reads, 1)
         elseif last == nil then
-            -- An acknowledge of something behind a READ whose length in packets is not known.
+            -- An ACK of something behind a READ whose length in packets is not known.
             return
         else
             if ahead > 0 then
@@ -469,7 +469,7 @@ local function take_ack(stream, p, at, psn, now, marks)
     if kind == 0 then
         local news = stream.ack_psn == nil or distance(psn, stream.ack_psn) > 0 or distance(psn, stream.ack_psn) < -FAR
         if not news and (psn ~= stream.ack_psn or (msn == stream.ack_msn and syndrome == stream.ack_syndrome)) then
-            add(marks, "duplicate_ack", "Duplicate acknowledge of PSN " .. psn)
+            add(marks, "duplicate_ack", "Duplicate ACK of PSN " .. psn)
         end
         if news or psn == stream.ack_psn then
             stream.ack_psn, stream.ack_msn, stream.ack_syndrome = psn, msn, syndrome

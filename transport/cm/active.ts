@@ -2,9 +2,9 @@
  * The side that connects: REQ goes out, REP comes in, `ready` answers with RTU.
  *
  * Owns: handling of REP, `connect` and `ready`. Never: REJ and MRA (refusal.ts), the end of a connection (teardown.ts).
- * Rules: CM-05 stale connection, CM-06 repeated REP draws RTU again, CM-07 unknown REP, CM-16 depths crossed, CM-18 ids swapped,
- * CM-20 one IP version, CM-21 repetitions, CM-23 IP CM header (ref:conformance#CM). UC and XRC as rdma:cm_msgs.h and
- * rdma:cm.c#cm_format_req have them. Field values as rdma_rxe hosts send them
+ * Rules: CM-05 stale connection, CM-06 repeated REP draws RTU again, CM-07 unknown REP, CM-16 depths crossed, CM-18 ids
+ * swapped, CM-20 one IP version, CM-21 repetitions, CM-23 IP CM header (ref:conformance#CM). UC and XRC as
+ * rdma:cm_msgs.h and rdma:cm.c#cm_format_req have them. Field values as rdma_rxe hosts send them
  * (test/vectors/cm-mads.ts): permissive LIDs, rate 0, hop limit 64.
  */
 import {

@@ -1,13 +1,13 @@
 /**
  * Changing the alternate path of a connection: LAP and APR, on both sides.
  *
- * Owns: `loadAlternatePath`, `answerAlternatePath`, handling of LAP and APR. Never: a queue pair; who answers 0 has loaded the path.
- * MRA of a LAP is in refusal.ts, repetition in expiry.ts.
+ * Owns: `loadAlternatePath`, `answerAlternatePath`, handling of LAP and APR. Never: a queue pair; an application that
+ * answers 0 has loaded the path. MRA of a LAP is in refusal.ts, repetition in expiry.ts.
  *
- * Rules: states as rdma:cm.c (cm_lap_handler, cm_apr_handler, ib_send_cm_lap), which serves both messages on InfiniBand only: on
- * RoCE ib_core drops them, so no Linux peer answers a LAP of ours. LIDs are not looked at, and status 7 is never sent
- * (ref:conformance#ANX-36, ANX-37). SEC-14: both ids, the address and the queue pair have to be right; a wrong queue pair
- * from the right peer draws status 6.
+ * Rules: states as rdma:cm.c (cm_lap_handler, cm_apr_handler, ib_send_cm_lap), which serves both messages on InfiniBand
+ * only: on RoCE ib_core drops them, so no Linux peer answers a LAP of ours. LIDs are not looked at, and status 7 is
+ * never sent (ref:conformance#ANX-36, ANX-37). SEC-14: both ids, the address and the queue pair have to be right; a
+ * wrong queue pair from the right peer draws status 6.
  */
 import {
   type CmApr,
@@ -71,7 +71,7 @@ export function answerAlternatePath(
   connection.lap = 'idle';
 }
 
-/** A LAP of a connection's own peer; anybody else gets no answer. */
+/** A LAP of a connection's own peer; others get no reply. */
 export function handleLap(core: CmCore, mad: CmMad, lap: CmLap, origin: MadOrigin): CmInputStatus {
   const connection = core.table.byId(lap.remoteCommId);
   if (connection === undefined || connection.remoteCommId !== lap.localCommId) return CmInputStatus.UnknownId;
@@ -117,7 +117,7 @@ export function handleApr(core: CmCore, apr: CmApr, connection: Connection): CmI
   return CmInputStatus.Ok;
 }
 
-/** Nobody has answered our LAP: the connection stays as it is. */
+/** Our LAP stayed without a reply: the connection stays as it is. */
 export function lapUnanswered(core: CmCore, connection: Connection): void {
   core.stopRepeating(connection);
   connection.lap = 'idle';

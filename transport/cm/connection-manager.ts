@@ -1,18 +1,19 @@
 /**
- * The connection manager: sets up and ends connections (RC, UC, XRC) and finds datagram services, by messages between queue
- * pairs 1. Sans I/O.
+ * The connection manager: sets up and ends connections (RC, UC, XRC) and finds datagram services, by messages between
+ * queue pairs 1. Sans I/O.
  *
- * Order of use, as with every machine of this project: inputs (`handleMad`, `handleTimeout`, `notifyTraffic`, the application's calls),
- * then the outputs, polled until empty: `pollTransmit`, `pollEvent`, and `pollTimeout` for the next deadline.
- * `now` is in integer nanoseconds and never goes back.
+ * Order of use, as with every machine of this project: inputs (`handleMad`, `handleTimeout`, `notifyTraffic`, the
+ * application's calls), then the outputs, polled until empty: `pollTransmit`, `pollEvent`, and `pollTimeout` for the
+ * next deadline. `now` is in integer nanoseconds and never goes back.
  *
  *   passive   listen -> connect-request -> accept -> established -> disconnected -> timewait-exit
  *   active    connect -> connect-response -> ready -> established -> disconnected -> timewait-exit
  *   datagram services: listenSidr -> resolve-request -> answerSidr, and resolve -> resolved
  *
- * Owns: the order of checks on a MAD and the public face. Never: a queue pair; the application moves it when events say so.
- * The peer's mistakes are statuses with counters; the caller's are RoceErrors: ERR_ROCE_ARGUMENT, _ADDRESS, _STATE, _IN_USE, _LIMIT.
- * Rules: ref:conformance#CM, ref:hostile#SEC-14. Wire facts: ref:wire#10, packets/cm.
+ * Owns: the order of checks on a MAD and the public face. Never: a queue pair; the application moves it when events say
+ * so. The peer's mistakes are statuses with counters; the caller's are RoceErrors: ERR_ROCE_ARGUMENT, _ADDRESS, _STATE,
+ * _IN_USE, _LIMIT.
+ * Rules: ref:conformance#CM, ref:hostile SEC-14. Wire facts: ref:wire#10, packets/cm.
  */
 import { type CmMad, CmRejReason, type CmTransportService, parseCmMad } from '../../packets/cm/index.ts';
 import { invariant, RoceError } from '../../packets/errors.ts';
@@ -66,7 +67,10 @@ export class ConnectionManager {
     this.#sidrPassive = new SidrPassive(this.#core);
   }
 
-  /** Takes requests for this service id, `backlog` of them at a time while the application thinks. Throws when it is taken. */
+  /**
+   * Takes requests for this service id, `backlog` of them at a time while the application decides. Throws when it is
+   * taken.
+   */
   listen(serviceId: bigint, backlog: number, options: ListenOptions = {}): void {
     checkRange('backlog', backlog, 1, 2 ** 24);
     if (this.#core.listeners.has(serviceId)) {
@@ -87,7 +91,10 @@ export class ConnectionManager {
     return connect(this.#core, now, parameters);
   }
 
-  /** Sends REP for a `connect-request`, with the queue pair in RTR. What follows is `established`, `rejected` or `unreachable`. */
+  /**
+   * Sends REP for a `connect-request`, with the queue pair in RTR. What follows is `established`, `rejected` or
+   * `unreachable`.
+   */
   accept(now: number, id: CmId, parameters: AcceptParameters): void {
     this.#advance(now);
     accept(this.#core, now, id, parameters);
@@ -117,13 +124,19 @@ export class ConnectionManager {
     sendMra(this.#core, now, id, serviceTimeout, deferred);
   }
 
-  /** Sends LAP: the peer shall use this path when the first fails. What follows is `alternate-path-response` or `-unanswered`. */
+  /**
+   * Sends LAP: the peer shall use this path when the first fails. What follows is `alternate-path-response` or
+   * `-unanswered`.
+   */
   loadAlternatePath(now: number, id: CmId, path: AlternatePath, privateData: Uint8Array = NO_BYTES): void {
     this.#advance(now);
     loadAlternatePath(this.#core, now, id, path, privateData);
   }
 
-  /** Sends APR for an `alternate-path-request`: a `CmAprStatus`, up to 72 bytes of information, up to 148 of private data. */
+  /**
+   * Sends APR for an `alternate-path-request`: a `CmAprStatus`, up to 72 bytes of information, up to 148 of private
+   * data.
+   */
   answerAlternatePath(
     now: number,
     id: CmId,
@@ -135,7 +148,10 @@ export class ConnectionManager {
     answerAlternatePath(this.#core, id, status, info, privateData);
   }
 
-  /** Offers a datagram service: takes lookups for this service id, `backlog` at a time. Throws when it is offered already. */
+  /**
+   * Offers a datagram service: takes lookups for this service id, `backlog` at a time. Throws when it is offered
+   * already.
+   */
   listenSidr(serviceId: bigint, backlog: number, whenFull: WhenFull = 'drop'): void {
     checkRange('backlog', backlog, 1, 2 ** 24);
     this.#sidrPassive.listen(serviceId, backlog, whenFull);
@@ -146,13 +162,13 @@ export class ConnectionManager {
     this.#sidrPassive.unlisten(serviceId);
   }
 
-  /** Sends SIDR_REP for a `resolve-request`; the answer is repeated when the peer asks again. */
+  /** Sends SIDR_REP for a `resolve-request`; it is repeated when the peer repeats its request. */
   answerSidr(now: number, id: CmId, answer: SidrAnswer): void {
     this.#advance(now);
     this.#sidrPassive.answer(now, id, answer);
   }
 
-  /** Asks for the queue pair of a datagram service: SIDR_REQ. What follows is `resolved` or `unresolved`. */
+  /** Looks up the queue pair of a datagram service: SIDR_REQ. What follows is `resolved` or `unresolved`. */
   resolve(now: number, parameters: ResolveParameters): CmId {
     this.#advance(now);
     return this.#sidrActive.resolve(now, parameters);
@@ -163,13 +179,18 @@ export class ConnectionManager {
     this.#sidrActive.cancel(id);
   }
 
-  /** Sends DREQ. What follows is `disconnected` and `timewait-exit`. Does nothing when the connection is ending already. */
+  /**
+   * Sends DREQ. What follows is `disconnected` and `timewait-exit`. Does nothing when the connection is ending already.
+   */
   disconnect(now: number, id: CmId, privateData: Uint8Array = NO_BYTES): void {
     this.#advance(now);
     disconnect(this.#core, now, id, privateData);
   }
 
-  /** Data has arrived for a queue pair in RTR: as good as the RTU that was lost. True when that established a connection. */
+  /**
+   * Data has arrived for a queue pair in RTR: as good as the RTU that was lost. True when that established a
+   * connection.
+   */
   notifyTraffic(now: number, qpn: number): boolean {
     this.#advance(now);
     return notifyTraffic(this.#core, qpn);
@@ -277,7 +298,9 @@ export class ConnectionManager {
     }
   }
 
-  /** The connection with our id and, when given, the peer's, at the address the message came from; else what is wrong. */
+  /**
+   * The connection with our id and, when given, the peer's, at the address the message came from; else what is wrong.
+   */
   #find(localId: CmId, remoteId: number | undefined, origin: MadOrigin): Connection | CmInputStatus {
     const connection = this.#core.table.byId(localId);
     if (connection === undefined) return CmInputStatus.UnknownId;

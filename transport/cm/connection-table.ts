@@ -3,8 +3,8 @@
  *
  * Owns: the indexes, the choice of communication ids, the count of half-open connections, the next deadline.
  * Never: changes a connection's state.
- * Rules: an id is unpredictable and not given out again while anything still has it, TIMEWAIT included (CM-19); the number of
- * half-open connections is bounded (CM-26, SEC-14).
+ * Rules: an id is unpredictable and not given out again while anything still has it, TIMEWAIT included (CM-19); the
+ * number of half-open connections is bounded (CM-26, SEC-14).
  */
 import { invariant } from '../../packets/errors.ts';
 import type { Random } from '../random.ts';

@@ -9,7 +9,7 @@ import type { Timed } from './deadlines.ts';
 import type { CmState } from './states.ts';
 import type { CmId, WhenFull } from './types.ts';
 
-/** A service id somebody listens on. */
+/** A service id with a listener. */
 export interface Listener {
   readonly serviceId: bigint;
   readonly backlog: number;
@@ -19,7 +19,7 @@ export interface Listener {
   waiting: number;
 }
 
-/** Who waits for whom about an alternate path. */
+/** Which side has to reply about an alternate path. */
 export type LapState = 'idle' | 'lap-sent' | 'mra-lap-rcvd' | 'lap-rcvd' | 'mra-lap-sent';
 
 export interface SeenLap {
@@ -43,13 +43,13 @@ export class Connection implements Timed {
 
   /** Of the exchange that set the connection up; its replies echo it. */
   readonly transactionId: bigint;
-  /** 0 until the peer has told. */
+  /** 0 until the peer has sent it. */
   remoteCommId = 0;
   remoteCaGuid = 0n;
   remoteQpn = 0;
   localQpn = 0;
 
-  /** What the request offered, or what this side asked for. */
+  /** What the request offered, or what this side requested. */
   initiatorDepth = 0;
   responderResources = 0;
 

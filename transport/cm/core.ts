@@ -96,7 +96,7 @@ export class CmCore {
     return codeToNs(Math.min(code, this.#maxServiceTimeout));
   }
 
-  /** How long an acknowledge timeout makes TIMEWAIT: old packets and messages are gone by then. */
+  /** How long an ACK timeout makes TIMEWAIT: old packets and messages are gone by then. */
   timewaitNs(ackTimeout: number): number {
     return codeToNs(Math.min(Math.max(ackTimeout, TIMEWAIT_FLOOR), this.#maxResponseTimeout));
   }
@@ -118,7 +118,10 @@ export class CmCore {
     if (!connection.detached) this.events.push(event);
   }
 
-  /** Queues a message and gives its bytes for a later repetition. Throws, before anything is queued, when private data is too long. */
+  /**
+   * Queues a message and gives its bytes for a later repetition. Throws, before anything is queued, when private data
+   * is too long.
+   */
   send(local: IpAddress, remote: IpAddress, transactionId: bigint, message: CmMessage): Uint8Array {
     const bytes = encodeMad(transactionId, message);
     this.sendBytes(local, remote, bytes);
@@ -207,5 +210,5 @@ export function encodeMad(transactionId: bigint, message: CmMessage): Uint8Array
 /** No private data. */
 export const NO_BYTES = new Uint8Array(0);
 
-/** Code 14, 67 ms: an acknowledge timeout may be 0 ("none"), TIMEWAIT must not. */
+/** Code 14, 67 ms: an ACK timeout may be 0 ("none"), TIMEWAIT must not. */
 const TIMEWAIT_FLOOR = 14;

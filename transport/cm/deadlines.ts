@@ -1,6 +1,6 @@
 /**
- * Deadlines of many things, of which the earliest is always known: a binary heap whose members know their place, so that
- * moving or dropping a deadline costs a few steps with thousands of connections.
+ * Deadlines of many things, of which the earliest is always known: a binary heap whose members know their place, so
+ * that moving or dropping a deadline costs a few steps with thousands of connections.
  *
  * Owns: the order. Never: looks at a clock, or decides what a deadline means.
  */

@@ -1,5 +1,6 @@
 /**
- * What happens when a deadline comes, and when the application lets go: the two ways in which a connection moves without a message.
+ * What happens when a deadline comes, and when the application gives up: the two ways in which a connection moves
+ * without a message.
  *
  * Owns: repetitions and their end (CM-21), expiry of half-open connections (CM-26), end of TIMEWAIT, `destroy`.
  * Source for `destroy`: rdma:cm.c#cm_destroy_id.
@@ -55,7 +56,7 @@ export function expire(core: CmCore, now: number, connection: Connection): void 
   }
 }
 
-/** The application lets go. The peer is told, and what has to stay known for its repetitions stays. */
+/** The application gives up. The peer gets a message, and what its repetitions need is kept. */
 export function destroy(core: CmCore, now: number, id: CmId): void {
   const connection = core.table.byId(id);
   if (connection === undefined || connection.detached) return;

@@ -39,7 +39,7 @@ export function checkDepths(parameters: {
   checkRange('responderResources', parameters.responderResources, 0, 0xff);
 }
 
-/** What `accept` takes; an application can ask before it changes a queue pair. */
+/** What `accept` takes; an application can check before it changes a queue pair. */
 export function checkAccept(parameters: AcceptParameters): void {
   checkRange('qpn', parameters.qpn, 2, 0xff_ff_fe);
   checkRange('startingPsn', parameters.startingPsn, 0, MAX_PSN);
@@ -85,7 +85,7 @@ export function checkAlternatePath(path: AlternatePath, privateData: Uint8Array)
   checkRoom('LAP', privateData, CM_LAP_PRIVATE_DATA_BYTES);
 }
 
-/** What `connect` takes; an application can ask before it changes a queue pair. */
+/** What `connect` takes; an application can check before it changes a queue pair. */
 export function checkConnect(parameters: ConnectParameters): void {
   checkEnds(parameters);
   checkServiceId(parameters.serviceId);

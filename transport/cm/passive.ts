@@ -2,9 +2,9 @@
  * The side that listens: REQ comes in, REP goes out, RTU or the first data packet completes it.
  *
  * Owns: handling of REQ and RTU, and `accept`. Never: REJ and MRA (refusal.ts), the end of a connection (teardown.ts).
- * Rules: CM-01 unknown service, CM-02 repeated REQ absorbed, CM-04 REQ of a dead connection, CM-05 stale connection,
- * CM-08 second RTU, CM-09 data counts as RTU, CM-15 foreign GID, CM-16 depths crossed, CM-18 ids swapped, CM-26 bounded table
- * (ref:conformance#CM); order of checks as rdma:cm.c#cm_match_req.
+ * Rules: CM-01 unknown service, CM-02 repeated REQ absorbed, CM-04 REQ of a connection that has ended, CM-05 stale
+ * connection, CM-08 second RTU, CM-09 data counts as RTU, CM-15 foreign GID, CM-16 depths crossed, CM-18 ids swapped,
+ * CM-26 bounded table (ref:conformance#CM); order of checks as rdma:cm.c#cm_match_req.
  */
 import {
   type CmMad,
@@ -47,7 +47,8 @@ export function handleReq(core: CmCore, now: number, mad: CmMad, req: CmReq, ori
     refuseReq(core, mad, req, origin, checked.reason, checked.info);
     return CmInputStatus.Refused;
   }
-  // Dropped in silence the peer repeats, and a flood gets nothing back: what rdma_cm does (rdma:cm.c#cm_destroy_id, ENOMEM).
+  // Dropped in silence the peer repeats, and a flood gets nothing back: what rdma_cm does (rdma:cm.c#cm_destroy_id,
+  // ENOMEM).
   if (listener.waiting >= listener.backlog) {
     if (listener.whenFull === 'reject') refuseReq(core, mad, req, origin, CmRejReason.NoResources);
     return CmInputStatus.BacklogFull;
@@ -119,7 +120,7 @@ export function notifyTraffic(core: CmCore, qpn: number): boolean {
 
 /** The peer has started anew on a queue pair that we believe connected (CM-05): end the old connection. */
 export function tearDownStale(core: CmCore, now: number, stale: Connection, origin: MadOrigin): void {
-  // Only the peer itself may say so, or anybody could end connections by naming their GUID and queue pair.
+  // Accepted from the peer itself only, or any host could end connections by naming their GUID and queue pair.
   if (stale.state !== 'established' || !stale.remote.equals(origin.source)) return;
   startDisconnect(core, now, stale, NO_BYTES);
   core.emit(stale, { type: 'disconnected', id: stale.id, cause: 'stale', privateData: NO_BYTES });

@@ -2,7 +2,7 @@
  * The IP CM header at the start of private data: put before what the application says, taken off what the peer says.
  *
  * Owns: these two steps, for REQ and SIDR_REQ alike. Never: the bytes of the header (packets/cm/ip-cm-header.ts).
- * Rule: CM-23 (ref:conformance#CM); without a header where RDMA CM wants one nobody could be found to ask
+ * Rule: CM-23 (ref:conformance#CM); without a header where RDMA CM wants one the peer could not be found
  * (rdma:cma.c#cma_get_net_info).
  */
 import {

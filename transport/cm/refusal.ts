@@ -2,9 +2,10 @@
  * "No" and "later": REJ and MRA, in both directions.
  *
  * Owns: handling of REJ and MRA, `reject`, `sendMra`, and the REJ that ends an attempt without answer.
- * Rules: CM-03 repeated REQ after MRA (ref:conformance#CM); which connection a REJ is for as rdma:cm.c#cm_acquire_rejected_id:
- * a REJ of a REQ knows only our id, a REJ for a timeout may know only the peer's own GUID and id, any other names both ids.
- * SEC-14: the address must be right as well, and a REJ without our id ends half-open attempts only.
+ * Rules: CM-03 repeated REQ after MRA (ref:conformance#CM); which connection a REJ is for as
+ * rdma:cm.c#cm_acquire_rejected_id: a REJ of a REQ knows only our id, a REJ for a timeout may know only the peer's own
+ * GUID and id, any other names both ids. SEC-14: the address must be right as well, and a REJ without our id ends
+ * half-open attempts only.
  */
 import { CmMessageRef, type CmMra, type CmRej, CmRejReason, cmRejInfo } from '../../packets/cm/index.ts';
 import { RoceError } from '../../packets/errors.ts';
@@ -103,7 +104,7 @@ export function reject(
   connection.answer = core.sendTo(connection, connection.transactionId, {
     kind: 'REJ',
     body: {
-      // The peer has not been told our id while it knows of nothing but its own REQ (rdma:cm.c#cm_format_rej).
+      // The peer does not have our id as long as it has sent its REQ only (rdma:cm.c#cm_format_rej).
       localCommId: connection.state === 'req-rcvd' ? 0 : id,
       remoteCommId: connection.remoteCommId,
       messageRejected: connection.role === 'passive' ? CmMessageRef.Req : CmMessageRef.Rep,
@@ -169,7 +170,7 @@ function mraOf(connection: Connection, tid: bigint, messageMraed: number, servic
 }
 
 /**
- * Ends an attempt of ours with a REJ that nobody answers, so that the peer need not wait for its own timers.
+ * Ends an attempt of ours with a REJ, which has no reply, so that the peer need not wait for its own timers.
  * `Timeout` carries our GUID: with our id it names the attempt even when we never learned the peer's id.
  */
 export function sendLastRej(core: CmCore, connection: Connection, reason: number): void {

@@ -93,7 +93,7 @@ export class SidrActive {
     if (resolution === undefined) return CmInputStatus.UnknownId;
     if (!resolution.remote.equals(origin.source)) return CmInputStatus.ForeignAddress;
     this.#forget(resolution);
-    // A queue pair nobody can send datagrams to is as good as none.
+    // A queue pair that cannot receive datagrams is as good as none.
     const usable = rep.status !== CmSidrStatus.Success || isDataQpn(rep.qpn);
     this.#core.events.push({
       type: 'resolved',

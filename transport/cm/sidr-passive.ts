@@ -3,8 +3,8 @@
  *
  * Owns: the services, the requests that wait for an answer, and for a while the answers, as they may get lost.
  * Never: the other side (sidr-active.ts), a queue pair.
- * Rules: CM-24 (ref:conformance#CM): a service nobody offers draws status 1, one whose IP CM header cannot be read status 2
- * (rdma:cm.c#cm_sidr_req_handler, cm_destroy_id). Two requests are the same when address and request id are
+ * Rules: CM-24 (ref:conformance#CM): a service without a listener draws status 1, one whose IP CM header cannot be read
+ * status 2 (rdma:cm.c#cm_sidr_req_handler, cm_destroy_id). Two requests are the same when address and request id are
  * (rdma:cm.c#cm_insert_remote_sidr); ib_cm forgets them with its answer and then takes a repetition for a new one.
  * The number of requests is bounded, answered ones go first (CM-26, SEC-14).
  */
@@ -25,7 +25,7 @@ import {
   type WhenFull,
 } from './types.ts';
 
-interface Service {
+interface SidrService {
   readonly backlog: number;
   readonly whenFull: WhenFull;
   /** Requests that the application has not answered yet. */
@@ -40,14 +40,14 @@ interface Request extends Timed {
   readonly transactionId: bigint;
   readonly requestId: number;
   readonly serviceId: bigint;
-  readonly service: Service;
+  readonly service: SidrService;
   /** SIDR_REP, once it has been sent. */
   answer: Uint8Array | undefined;
 }
 
 export class SidrPassive {
   readonly #core: CmCore;
-  readonly #services = new Map<bigint, Service>();
+  readonly #services = new Map<bigint, SidrService>();
   readonly #byId = new Map<CmId, Request>();
   /** By peer and its request id, oldest first. */
   readonly #byPeer = new Map<string, Request>();
@@ -195,5 +195,5 @@ export class SidrPassive {
   }
 }
 
-/** A peer that waits as long as rdma_cm does has asked twice by then. */
+/** A peer that waits as long as rdma_cm does has sent its request twice by then. */
 const MEMORY_NS = 2 * codeToNs(DEFAULT_CM_RESPONSE_TIMEOUT);

@@ -1,11 +1,11 @@
 /**
- * Service id resolution (SIDR): what an application says and hears when it looks for, or offers, a datagram service.
+ * Service id resolution (SIDR): parameters and events for looking up, and for offering, a datagram service.
  *
  * Owns: shapes only. A "code" is a 5-bit exponent that means 4.096 us * 2^code.
  */
 import type { IpAddress } from '../../packets/address.ts';
 import type { CmSidrReq, IpCmHeader } from '../../packets/cm/index.ts';
-import type { CmId } from './types.ts';
+import type { CmId } from './cm-id.ts';
 
 /** What `resolve` needs. Numbers beyond the width of their field are refused. */
 export interface ResolveParameters {
@@ -13,7 +13,7 @@ export interface ResolveParameters {
   readonly serviceId: bigint;
   /** Our address. */
   readonly local: IpAddress;
-  /** The address asked, of the same version. */
+  /** The destination address, of the same version. */
   readonly remote: IpAddress;
   /** Source port in the IP CM header, when the service id is one of RDMA CM. */
   readonly localPort: number;
@@ -48,13 +48,19 @@ export type SidrAnswer =
       readonly privateData?: Uint8Array;
     };
 
-/** Events of both sides. Their ids are of the same kind as those of connections, and never the same as one of those in use. */
+/**
+ * Events of both sides. Their ids are of the same kind as those of connections, and never the same as one of those in
+ * use.
+ */
 export type SidrEvent =
   | {
       readonly type: 'resolve-request';
       readonly id: CmId;
       readonly request: CmSidrReq;
-      /** Present when the service id is one of RDMA CM. What it says is the peer's claim; `source` is where the packet came from. */
+      /**
+       * Present when the service id is one of RDMA CM. What it says is the peer's claim; `source` is where the packet
+       * came from.
+       */
       readonly ipHeader: IpCmHeader | undefined;
       /** Behind the IP CM header, if there is one. */
       readonly privateData: Uint8Array;

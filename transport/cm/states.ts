@@ -5,8 +5,8 @@
  * `rejected` is ours: we refused, and say so again when the peer's message is repeated.
  * Pairs that are not listed do nothing but count.
  *
- * Sources: rdma:cm.c (cm_dup_req_handler, cm_rep_handler, cm_dup_rep_handler, cm_rtu_handler, cm_dreq_handler, cm_drep_handler,
- * cm_rej_handler, cm_mra_handler), ref:conformance#CM.
+ * Sources: rdma:cm.c (cm_dup_req_handler, cm_rep_handler, cm_dup_rep_handler, cm_rtu_handler, cm_dreq_handler,
+ * cm_drep_handler, cm_rej_handler, cm_mra_handler), ref:conformance#CM.
  */
 
 /** States of the active side, of the passive side, and of both. */
@@ -30,7 +30,7 @@ export type CmAction =
   | 'absorb' // a repetition that needs no answer: ours is on its way or will be repeated by its own timer
   | 'answer-again' // a repetition: send the same answer once more
   | 'reject-stale' // the connection of this REQ is over
-  | 'respond' // REP: tell the application
+  | 'respond' // REP: reported to the application
   | 'establish'
   | 'postpone' // MRA: wait longer
   | 'refused' // REJ: the attempt is over
@@ -43,10 +43,10 @@ export type CmAction =
 /** Messages about a connection, as `CmMessage.kind` has them. */
 export type CmConnectionMessage = 'REQ' | 'REP' | 'RTU' | 'DREQ' | 'DREP' | 'REJ' | 'MRA';
 
-type Row = { readonly [S in CmState]?: CmAction };
+type ActionRow = { readonly [S in CmState]?: CmAction };
 
 /** Message by state. */
-export const CM_ACTIONS: Readonly<Record<CmConnectionMessage, Row>> = {
+export const CM_ACTIONS: Readonly<Record<CmConnectionMessage, ActionRow>> = {
   // CM-02, CM-03, CM-04
   REQ: {
     'req-rcvd': 'absorb',
@@ -101,7 +101,7 @@ export const CM_ACTIONS: Readonly<Record<CmConnectionMessage, Row>> = {
     timewait: 'absorb',
     rejected: 'absorb',
   },
-  // Only the first MRA counts: a peer that keeps sending them cannot hold us for ever.
+  // Only the first MRA counts: a peer that keeps sending them cannot delay us infinitely.
   MRA: { 'req-sent': 'postpone', 'rep-sent': 'postpone', 'mra-req-rcvd': 'absorb', 'mra-rep-rcvd': 'absorb' },
 };
 

@@ -2,8 +2,9 @@
  * The end of a connection: DREQ and DREP.
  *
  * Owns: handling of DREQ and DREP, `disconnect`. Never: REJ (refusal.ts).
- * Rules: CM-10 DREQ draws DREP and TIMEWAIT, CM-11 unknown ids draw DREP too, CM-12 wrong queue pair is ignored, CM-13 DREP again in
- * TIMEWAIT, CM-14 unexpected DREP is ignored (ref:conformance#CM); SEC-14: local id, remote id, queue pair and address must all be right.
+ * Rules: CM-10 DREQ draws DREP and TIMEWAIT, CM-11 unknown ids draw DREP too, CM-12 wrong queue pair is ignored, CM-13
+ * DREP again in TIMEWAIT, CM-14 unexpected DREP is ignored (ref:conformance#CM); SEC-14: local id, remote id, queue
+ * pair and address must all be right.
  */
 import type { CmDrep, CmDreq, CmMad } from '../../packets/cm/index.ts';
 import type { Connection } from './connection.ts';

@@ -1,15 +1,16 @@
 /**
- * What goes into and comes out of the connection manager: options, requests of the application, events, outgoing MADs, statuses.
+ * What goes into and comes out of the connection manager: options, requests of the application, events, outgoing MADs,
+ * statuses.
  *
  * Owns: shapes only. Units are in the names or comments; a "code" is a 5-bit exponent that means 4.096 us * 2^code.
  */
 import type { IpAddress } from '../../packets/address.ts';
 import type { CmPath, CmRep, CmReq, CmTransportService, IpCmHeader } from '../../packets/cm/index.ts';
 import type { Random } from '../random.ts';
+import type { CmId } from './cm-id.ts';
 import type { SidrEvent } from './sidr-types.ts';
 
-/** Names a connection for the application: its local communication id. Never 0, not reused while messages of it may live. */
-export type CmId = number;
+export type { CmId } from './cm-id.ts';
 
 /** How a connection manager works. */
 export interface CmOptions {
@@ -17,15 +18,18 @@ export interface CmOptions {
   readonly random: Random;
   /** GUID of the channel adapter; peers tell restarted and running connections apart by it. */
   readonly caGuid: bigint;
-  /** Half-open connections at most, refused ones that still answer included, and lookups of datagram services at most. Default 1024. */
+  /**
+   * Half-open connections at most, refused ones that still answer included, and lookups of datagram services at most.
+   * Default 1024.
+   */
   readonly maxPending?: number;
   /** Outgoing MADs at most that wait for pollTransmit; more are dropped, as a full wire would. Default 1024. */
   readonly maxTransmits?: number;
-  /** Code: upper limit of the response timeouts and TIMEWAIT lengths that peers ask for. Default 20 (4.3 s). */
+  /** Code: upper limit of the response timeouts and TIMEWAIT lengths that peers request. Default 20 (4.3 s). */
   readonly maxResponseTimeout?: number;
-  /** Code: upper limit of what an MRA may ask for. Default 24 (69 s), what rdma_cm asks for. */
+  /** Code: upper limit of the delay an MRA may request. Default 24 (69 s), what rdma_cm requests. */
   readonly maxServiceTimeout?: number;
-  /** How long the application may think about a request without MRA, ns. Default 60 s. */
+  /** How long the application may take for a request without MRA, ns. Default 60 s. */
   readonly requestLifetimeNs?: number;
   /** Code sent in REP. Default 15, as rdma_rxe. */
   readonly targetAckDelay?: number;
@@ -41,7 +45,9 @@ export interface ConnectParameters {
   readonly remote: IpAddress;
   /** Source port in the IP CM header, when the service id is one of RDMA CM. */
   readonly localPort: number;
-  /** What the queue pair is [rc]. XRC: this one initiates; what only a target has is left out of the REQ, as ib_cm does. */
+  /**
+   * What the queue pair is [rc]. XRC: this one initiates; what only a target has is left out of the REQ, as ib_cm does.
+   */
   readonly service?: CmTransportService;
   /** Our queue pair, 24 bits. */
   readonly qpn: number;
@@ -55,13 +61,13 @@ export interface ConnectParameters {
   readonly responderResources: number;
   /** Transport retries of both sides, 0..7. */
   readonly retryCount: number;
-  /** RNR retries asked of the peer, 0..7; 7 for ever. */
+  /** RNR retries requested of the peer, 0..7; 7 infinitely. */
   readonly rnrRetryCount: number;
-  /** Code: local acknowledge timeout of the connection. */
+  /** Code: local ACK timeout of the connection. */
   readonly ackTimeout: number;
   /** Our queue pair takes from a shared receive queue [false]. */
   readonly srq?: boolean;
-  /** Our acknowledges count credits [false]. */
+  /** Our ACKs carry credits [false]. */
   readonly flowControl?: boolean;
   /** Up to 56 bytes with an RDMA CM service id, up to 92 with any other. */
   readonly privateData?: Uint8Array;
@@ -89,15 +95,15 @@ export interface AcceptParameters {
   readonly initiatorDepth: number;
   /** Cut to the initiator depth of the request. */
   readonly responderResources: number;
-  /** RNR retries asked of the peer, 0..7; 7 for ever. */
+  /** RNR retries requested of the peer, 0..7; 7 infinitely. */
   readonly rnrRetryCount: number;
   /** Our queue pair takes from a shared receive queue [false]. */
   readonly srq?: boolean;
-  /** Our acknowledges count credits [false]. */
+  /** Our ACKs carry credits [false]. */
   readonly flowControl?: boolean;
   /**
-   * What became of the alternate path of the request: 0 loaded, 1 not supported, 2 refused. Default 1 when the request has
-   * one, 0 (as ib_cm sends it) when it has none.
+   * What became of the alternate path of the request: 0 loaded, 1 not supported, 2 refused. Default 1 when the request
+   * has one, 0 (as ib_cm sends it) when it has none.
    */
   readonly failoverAccepted?: 0 | 1 | 2;
   /** Up to 196 bytes. */
@@ -116,7 +122,7 @@ export interface AlternatePath {
   readonly trafficClass: number;
   /** 8 bits. */
   readonly hopLimit: number;
-  /** Code: local acknowledge timeout on this path. */
+  /** Code: local ACK timeout on this path. */
   readonly ackTimeout: number;
 }
 
@@ -135,7 +141,10 @@ export type CmEvent =
       readonly id: CmId;
       readonly request: CmReq;
       readonly service: CmTransportService;
-      /** Present when the service id is one of RDMA CM. What it says is the peer's claim; `source` is where the packet came from. */
+      /**
+       * Present when the service id is one of RDMA CM. What it says is the peer's claim; `source` is where the packet
+       * came from.
+       */
       readonly ipHeader: IpCmHeader | undefined;
       /** Behind the IP CM header, if there is one. */
       readonly privateData: Uint8Array;
@@ -179,7 +188,7 @@ export type CmEvent =
   /** TIMEWAIT is over: the id is gone, and the queue pair number may be used again. */
   | { readonly type: 'timewait-exit'; readonly id: CmId };
 
-/** The first asks to be answered by `answerAlternatePath`; the others end what `loadAlternatePath` began. */
+/** The first is to be answered by `answerAlternatePath`; the others end what `loadAlternatePath` began. */
 export type AlternatePathEvent =
   | {
       readonly type: 'alternate-path-request';
@@ -200,10 +209,16 @@ export type AlternatePathEvent =
 
 /** RTU arrived; data arrived before it; or our own `ready` on the active side. */
 export type EstablishCause = 'rtu' | 'traffic' | 'ready';
-/** DREQ arrived; DREP arrived; nobody answered our DREQ; the peer has forgotten the connection; the peer sent REJ. */
+/**
+ * DREQ arrived; DREP arrived; our DREQ stayed without a reply; the peer has forgotten the connection; the peer sent
+ * REJ.
+ */
 export type DisconnectCause = 'dreq' | 'drep' | 'timeout' | 'stale' | 'rej';
 
-/** A MAD to send: UD SEND ONLY from queue pair 1 to queue pair 1, Q_Key GSI_QKEY. The bytes must not be changed: they may be sent again. */
+/**
+ * A MAD to send: UD SEND ONLY from queue pair 1 to queue pair 1, Q_Key GSI_QKEY. The bytes must not be changed: they
+ * may be sent again.
+ */
 export interface OutgoingMad {
   /** The MAD, 256 bytes. */
   readonly bytes: Uint8Array;
@@ -255,7 +270,7 @@ export const CmInputStatus = {
   WrongQpn: 11,
   /** Right ids, but nothing that the state of the connection allows. */
   UnexpectedState: 12,
-  /** Nobody listens to the service id; drew a REJ. */
+  /** No listener for the service id; drew a REJ. */
   NoListener: 13,
   /** Names a queue pair that is connected already. */
   Stale: 14,
@@ -276,7 +291,10 @@ export function cmInputStatusName(status: CmInputStatus): string {
   return STATUS_NAMES[status] ?? `status ${status}`;
 }
 
-/** What happens to a request that finds its listener's backlog full: nothing, so that the peer tries again (ib_cm), or a refusal. */
+/**
+ * What happens to a request that finds its listener's backlog full: nothing, so that the peer tries again (ib_cm), or a
+ * refusal.
+ */
 export type WhenFull = 'drop' | 'reject';
 
 /** What rdma_cm uses: 4.3 s, 15 times. */

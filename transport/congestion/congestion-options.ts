@@ -1,6 +1,7 @@
 /**
- * What a device is told about congestion, as plain data that JSON and `postMessage` carry: how its queue pairs react to notifications
- * (reaction point) and what they send when packets arrive marked (notification point). Roles and names: ref:dcqcn#1, ref:dcqcn#2.
+ * The congestion settings of a device, as plain data that JSON and `postMessage` carry: how its queue pairs react to
+ * notifications (reaction point) and what they send when packets arrive marked (notification point). Roles and names:
+ * ref:dcqcn#1, ref:dcqcn#2.
  */
 import { RoceError } from '../../packets/errors.ts';
 import type { MlxParameters, PaperParameters } from './dcqcn-parameters.ts';
@@ -44,21 +45,28 @@ export interface MlxReaction {
 
 /** What a receiver of marked packets does. */
 export interface NotificationParameters {
-  /** MIN_TIME_BETWEEN_CNPS: at most one CNP per flow in this time, in nanoseconds. Default 50,000, the paper's; NVIDIA's firmware has 4,000. */
+  /**
+   * MIN_TIME_BETWEEN_CNPS: at most one CNP per flow in this time, in nanoseconds. Default 50,000, the paper's; NVIDIA's
+   * firmware has 4,000.
+   */
   readonly minTimeBetweenCnpsNs: number;
   /**
-   * What that time is counted from. 'gap': from the last CNP, so that two are never closer; the default, as NICs and the annex have it. 'period':
-   * from the first mark on in periods, of which each has one CNP at most, at its first mark. That is what the fluid model assumes, and what
-   * the authors' simulator does with a timer (ref:dcqcn#3, ref:dcqcn#5.1); at the end of a period there, and at once here.
+   * What that time is counted from. 'gap': from the last CNP, so that two are never closer; the default, as NICs and
+   * the annex have it. 'period': from the first mark on in periods, of which each has one CNP at most, at its first
+   * mark. That is what the fluid model assumes, and what the authors' simulator does with a timer (ref:dcqcn#3,
+   * ref:dcqcn#5.1); at the end of a period there, and at once here.
    */
   readonly spacing: 'gap' | 'period';
-  /** CNP_DSCP: the DSCP of CNPs, 0..63; on a VLAN its upper three bits are their priority (CNP_802P_PRIO). Default 48, which goes with 6. */
+  /**
+   * CNP_DSCP: the DSCP of CNPs, 0..63; on a VLAN its upper three bits are their priority (CNP_802P_PRIO). Default 48,
+   * which goes with 6.
+   */
   readonly cnpDscp: number;
   /** The BECN bit of CNPs. Default 1, as NVIDIA's devices set it; the annex does not mention it (ref:wire#9). */
   readonly becn: 0 | 1;
   /**
-   * 'cnp': by CNPs, as the annex has it; the default. 'ack': no CNPs and no interval; the acknowledge of a marked packet carries BECN, as in
-   * the simulator of HPCC (ref:dcqcn#3). Both ends have to agree on it.
+   * 'cnp': by CNPs, as the annex has it; the default. 'ack': no CNPs and no interval; the ACK of a marked packet
+   * carries BECN, as in the simulator of HPCC (ref:dcqcn#3). Both ends have to agree on it.
    */
   readonly signal: 'cnp' | 'ack';
 }
@@ -75,7 +83,7 @@ export interface CongestionOptions {
   readonly maxBurstBytes?: number;
 }
 
-/** What a receiver of marked packets does unless it is told otherwise. */
+/** What a receiver of marked packets does by default. */
 export const DEFAULT_NOTIFICATION: NotificationParameters = {
   minTimeBetweenCnpsNs: 50_000,
   spacing: 'gap',
@@ -84,7 +92,9 @@ export const DEFAULT_NOTIFICATION: NotificationParameters = {
   signal: 'cnp',
 };
 
-/** `DEFAULT_NOTIFICATION` with what was asked for instead. @throws RoceError ERR_ROCE_ARGUMENT for a number out of range */
+/**
+ * `DEFAULT_NOTIFICATION` with the given values instead. @throws RoceError ERR_ROCE_ARGUMENT for a number out of range
+ */
 export function notificationParameters(asked: Partial<NotificationParameters>): NotificationParameters {
   const parameters = { ...DEFAULT_NOTIFICATION, ...asked };
   const { minTimeBetweenCnpsNs, spacing, cnpDscp, becn, signal } = parameters;

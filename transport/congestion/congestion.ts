@@ -1,14 +1,20 @@
-/** Congestion control of one device: its notification point, and the pacers of its queue pairs. Checks what it is told once, for all of them. */
+/**
+ * Congestion control of one device: its notification point, and the pacers of its queue pairs. Checks its options once,
+ * for all of them.
+ */
 import { RoceError } from '../../packets/errors.ts';
 import { Ecn, trafficClassOf } from '../../packets/traffic-class.ts';
 import type { PortCounters } from '../counters.ts';
-import type { QpCongestion } from '../qp-config.ts';
+import type { QpCongestion } from '../qp-identity.ts';
 import { type CongestionOptions, type ControllerSpec, notificationParameters } from './congestion-options.ts';
 import { makeController } from './make-controller.ts';
 import { NotificationPoint } from './notification-point.ts';
 import { Pacer } from './pacer.ts';
 
-/** Traffic class of packets of a device with congestion control: DSCP 26, as NICs are set up for RoCE, and ECT(0) (ref:dcqcn#2, ref:dcqcn#7). */
+/**
+ * Traffic class of packets of a device with congestion control: DSCP 26, as NICs are set up for RoCE, and ECT(0)
+ * (ref:dcqcn#2, ref:dcqcn#7).
+ */
 export const CONGESTION_TRAFFIC_CLASS = trafficClassOf(26, Ecn.Ect0);
 
 const DEFAULT_LINE_RATE_BPS = 10e9;
@@ -16,7 +22,7 @@ const DEFAULT_MAX_BURST_BYTES = 0x1_00_00;
 
 /** What the queue pairs of one device meet congestion with. */
 export class Congestion implements QpCongestion {
-  /** Whom they tell of packets that come marked. */
+  /** Takes note of marked packets. */
   readonly notification: NotificationPoint | undefined;
   readonly #reaction: ControllerSpec;
   readonly #lineRateBps: number;

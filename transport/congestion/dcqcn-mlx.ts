@@ -1,19 +1,22 @@
 /**
- * DCQCN's reaction point as NVIDIA's adapters have it: profile `mlx` (column "Mellanox variant" of ref:dcqcn#3). Owns alpha, the
- * monitor of cuts and the first notification; the way back up is `dcqcn-recovery.ts`. Never mixed with `dcqcn-paper.ts`.
+ * DCQCN's reaction point as NVIDIA's adapters have it: profile `mlx` (column "Mellanox variant" of ref:dcqcn#3). Owns
+ * alpha, the monitor of cuts and the first notification; the way back up is `dcqcn-recovery.ts`. Never mixed with
+ * `dcqcn-paper.ts`.
  *
- * A notification changes nothing by itself. It leaves two flags, and two clocks that begin with the first notification, at t, look at them:
+ * A notification changes nothing by itself. It leaves two flags, and two clocks that begin with the first notification,
+ * at t, look at them:
  *   t + k DCE_TCP_RTT                             alpha = (1 - g) alpha, + g if the flag is up; flag down
- *   t + k RATE_REDUCE_MONITOR_PERIOD + 1 ns       if the flag is up, one cut: R_C = R_C (1 - alpha/2); flag down; rounds begin again
- * At the first notification alpha is INITIAL_ALPHA_VALUE, both rates are RATE_TO_SET_ON_FIRST_CNP or stay, alpha's flag stays down, and
- * the timer of increases still rests: it runs from cut to cut. A cut moves the target only if the rate was raised since the last one
- * (by the timer: CLAMP_TGT_RATE_AFTER_TIME_INC), or always with CLAMP_TGT_RATE.
+ *   t + k RATE_REDUCE_MONITOR_PERIOD + 1 ns       if the flag is up, one cut: R_C = R_C (1 - alpha/2); flag down;
+ *   rounds begin again
+ * At the first notification alpha is INITIAL_ALPHA_VALUE, both rates are RATE_TO_SET_ON_FIRST_CNP or stay, alpha's flag
+ * stays down, and the timer of increases still rests: it runs from cut to cut. A cut moves the target only if the rate
+ * was raised since the last one (by the timer: CLAMP_TGT_RATE_AFTER_TIME_INC), or always with CLAMP_TGT_RATE.
  *
- * Order: what is due at the moment of a call happens before the call. The nanosecond lets alpha go before the cut; where the
- * clocks meet all the same, the longer period goes first, since an event queue holds it longer, and the cut before the timer of increases
- * if they are alike.
- * Sources: hpcc:rdma-hw.cc#cnp_received_mlx, #UpdateAlphaMlx, #CheckRateDecreaseMlx, #RateIncEventTimerMlx; the byte counter and its part
- * in moving the target, which HPCC lacks: ns3-rdma:qbb-net-device.cc#rpr_cnm_received.
+ * Order: what is due at the moment of a call happens before the call. The nanosecond lets alpha go before the cut;
+ * where the clocks meet all the same, the longer period goes first, since an event queue holds it longer, and the cut
+ * before the timer of increases if they are alike.
+ * Sources: hpcc:rdma-hw.cc#cnp_received_mlx, #UpdateAlphaMlx, #CheckRateDecreaseMlx, #RateIncEventTimerMlx; the byte
+ * counter and its part in moving the target, which HPCC lacks: ns3-rdma:qbb-net-device.cc#rpr_cnm_received.
  */
 import { invariant } from '../../packets/errors.ts';
 import { isAbsent, type MlxParameters, mlxParameters } from './dcqcn-parameters.ts';
@@ -28,7 +31,7 @@ export class MlxReactionPoint implements RateController {
   private readonly keep: number;
   /** When cuts can come: this plus whole periods. Infinity before the first notification. */
   private monitorFrom = Infinity;
-  /** When the cut comes that a notification has asked for; Infinity: none has. */
+  /** When the rate cut of a notification is due; Infinity: none has. */
   private cutAt = Infinity;
   private estimate: number;
   private estimatedAt = Infinity;
@@ -125,7 +128,9 @@ export class MlxReactionPoint implements RateController {
     this.alphaFlag = false;
   }
 
-  /** Alpha at a time that is not before the last estimate: the first period with the flag as it is, the others without. */
+  /**
+   * Alpha at a time that is not before the last estimate: the first period with the flag as it is, the others without.
+   */
   private alphaAt(time: number): number {
     const { dceTcpRttNs } = this.parameters;
     const sinceEstimate = time - this.estimatedAt;

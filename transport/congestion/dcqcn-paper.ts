@@ -1,13 +1,14 @@
 /**
- * DCQCN's reaction point as its authors describe it: profile `paper` (ref:dcqcn#1, column "paper" of ref:dcqcn#3). Owns alpha and when
- * it is estimated; the way back up is `dcqcn-recovery.ts`. Never mixed with `dcqcn-mlx.ts`.
+ * DCQCN's reaction point as its authors describe it: profile `paper` (ref:dcqcn#1, column "paper" of ref:dcqcn#3). Owns
+ * alpha and when it is estimated; the way back up is `dcqcn-recovery.ts`. Never mixed with `dcqcn-mlx.ts`.
  *
- *   notification  R_T = R_C; R_C = R_C (1 - alpha/2); then alpha = (1 - g) alpha + g; all timers, counters and rounds begin again
+ *   notification  R_T = R_C; R_C = R_C (1 - alpha/2); then alpha = (1 - g) alpha + g; all timers, counters and rounds
+ *   begin again
  *   tau' without  alpha = (1 - g) alpha
  *   T or B        one round up
  *
- * What is due at the moment of a call happens before the call: a timer of that very nanosecond fires first. Alpha's timer and the rate
- * timer do not see each other, so their order does not matter.
+ * What is due at the moment of a call happens before the call: a timer of that very nanosecond fires first. Alpha's
+ * timer and the rate timer do not see each other, so their order does not matter.
  */
 import { invariant } from '../../packets/errors.ts';
 import { isAbsent, type PaperParameters, paperParameters } from './dcqcn-parameters.ts';
@@ -23,7 +24,10 @@ export class PaperReactionPoint implements RateController {
   private estimatedAt = Infinity;
   private now = 0;
 
-  /** A flow that starts at the line rate with alpha 1. @throws RoceError ERR_ROCE_ARGUMENT naming a parameter out of range */
+  /**
+   * A flow that starts at the line rate with alpha 1. @throws RoceError ERR_ROCE_ARGUMENT naming a parameter out of
+   * range
+   */
   constructor(asked: Partial<PaperParameters>, lineRateBps: number) {
     const parameters = paperParameters(asked, lineRateBps);
     this.parameters = parameters;

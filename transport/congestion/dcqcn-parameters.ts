@@ -1,24 +1,32 @@
 /**
- * Parameters of DCQCN's reaction point in two profiles that are never mixed: `paper`, the algorithm as its authors analysed it, and `mlx`,
- * the one of NVIDIA's adapters as the simulator of HPCC has it. Owns names, units, defaults, ranges and where each comes from; knows no
- * algorithm. Parameters of the notification point (CNP interval, DSCP) are in `congestion-options.ts`.
+ * Parameters of DCQCN's reaction point in two profiles that are never mixed: `paper`, the algorithm as its authors
+ * analysed it, and `mlx`, the one of NVIDIA's adapters as the simulator of HPCC has it. Owns names, units, defaults,
+ * ranges and where each comes from; knows no algorithm. Parameters of the notification point (CNP interval, DSCP) are
+ * in `congestion-options.ts`.
  *
- * Sources: ref:dcqcn#2 (tables), ref:dcqcn#4 (the runs of HPCC), NVIDIA's page of DCQCN parameters for the ranges of firmware knobs.
+ * Sources: ref:dcqcn#2 (tables), ref:dcqcn#4 (the runs of HPCC), NVIDIA's page of DCQCN parameters for the ranges of
+ * firmware knobs.
  */
 import { RoceError } from '../../packets/errors.ts';
 
 /** The `paper` profile: the symbols of the authors' model. */
 export interface PaperParameters {
   /**
-   * tau: time between two notifications of a flow, in ns; default 50,000. The notification point holds it; here it only bounds
-   * `alphaTimerNs`. 0: unknown, no bound.
+   * tau: time between two notifications of a flow, in ns; default 50,000. The notification point holds it; here it only
+   * bounds `alphaTimerNs`. 0: unknown, no bound.
    */
   readonly cnpTimerNs: number;
-  /** tau': alpha decays once in this time without a notification, in whole ns; default 55,000. Longer than `cnpTimerNs` (ref:dcqcn#1). */
+  /**
+   * tau': alpha decays once in this time without a notification, in whole ns; default 55,000. Longer than `cnpTimerNs`
+   * (ref:dcqcn#1).
+   */
   readonly alphaTimerNs: number;
   /** T: time between two increases, in whole ns; default 55,000. Infinity: no timer. */
   readonly rateTimerNs: number;
-  /** B: bytes between two increases, from 64; default 10,000,000. 0 or Infinity: no byte counter, and so no hyper increase. */
+  /**
+   * B: bytes between two increases, from 64; default 10,000,000. 0 or Infinity: no byte counter, and so no hyper
+   * increase.
+   */
   readonly byteCounterBytes: number;
   /** F: rounds of fast recovery, 0..31; default 5. */
   readonly fastRecoveryStages: number;
@@ -27,8 +35,8 @@ export interface PaperParameters {
   /** R_AI: growth of the target in additive increase, in bits a second; default 40 Mb/s. */
   readonly aiRateBps: number;
   /**
-   * R_HAI: growth of the target in hyper increase, in bits a second; default 40 Mb/s, as R_AI: the authors' model has no hyper increase,
-   * and the peers' run against it sets both alike (ref:dcqcn#6.1).
+   * R_HAI: growth of the target in hyper increase, in bits a second; default 40 Mb/s, as R_AI: the authors' model has
+   * no hyper increase, and the peers' run against it sets both alike (ref:dcqcn#6.1).
    */
   readonly haiRateBps: number;
   /** A flow is never slower than this, in bits a second; default 10 Mb/s (ref:dcqcn#6.1; the model has no minimum). */
@@ -40,20 +48,23 @@ export interface MlxParameters {
   /** CLAMP_TGT_RATE: every cut sets the target to the rate before it; default false. */
   readonly clampTgtRate: boolean;
   /**
-   * CLAMP_TGT_RATE_AFTER_TIME_INC: a cut sets the target also when the timer has raised the rate since the last one; default true. When the
-   * byte counter has, it always does (ns3-rdma:qbb-net-device.cc#rpr_cnm_received).
+   * CLAMP_TGT_RATE_AFTER_TIME_INC: a cut sets the target also when the timer has raised the rate since the last one;
+   * default true. When the byte counter has, it always does (ns3-rdma:qbb-net-device.cc#rpr_cnm_received).
    */
   readonly clampTgtRateAfterTimeInc: boolean;
   /** RPG_TIME_RESET: time between two increases, in whole ns; default 300,000 (the knob counts us). */
   readonly rpgTimeResetNs: number;
   /**
-   * RPG_BYTE_RESET: bytes between two increases, from 64; default 2,097,088: the knob's 32767 in units of 64 B, which is unverified
-   * (ref:dcqcn#2). 0 or Infinity: no byte counter, as in the simulator of HPCC.
+   * RPG_BYTE_RESET: bytes between two increases, from 64; default 2,097,088: the knob's 32767 in units of 64 B, which
+   * is unverified (ref:dcqcn#2). 0 or Infinity: no byte counter, as in the simulator of HPCC.
    */
   readonly rpgByteResetBytes: number;
   /** RPG_THRESHOLD: rounds of fast recovery before increase becomes additive, 0..31; default 1, older firmware 5. */
   readonly rpgThreshold: number;
-  /** RPG_MAX_RATE: a flow that has recovered to this rate is no longer limited, in bits a second; default 0: the rate of the port. */
+  /**
+   * RPG_MAX_RATE: a flow that has recovered to this rate is no longer limited, in bits a second; default 0: the rate of
+   * the port.
+   */
   readonly rpgMaxRateBps: number;
   /** RPG_MIN_RATE: a flow is never slower than this, in bits a second; default 1 Mb/s. */
   readonly rpgMinRateBps: number;
@@ -61,11 +72,17 @@ export interface MlxParameters {
   readonly rpgAiRateBps: number;
   /** RPG_HAI_RATE: growth of the target in hyper increase, in bits a second; default 50 Mb/s. */
   readonly rpgHaiRateBps: number;
-  /** RPG_GD: log2 of what alpha, in 1/1024, is divided by to become the share cut off, 10..11; default 11: a cut takes alpha/2. */
+  /**
+   * RPG_GD: log2 of what alpha, in 1/1024, is divided by to become the share cut off, 10..11; default 11: a cut takes
+   * alpha/2.
+   */
   readonly rpgGd: number;
   /** RPG_MIN_DEC_FAC: what a single cut leaves at least, in percent, 0..100; default 50. At 100 nothing is ever cut. */
   readonly rpgMinDecFac: number;
-  /** RATE_TO_SET_ON_FIRST_CNP: rate and target after the first notification, in bits a second; default 0: as they are, the line rate. */
+  /**
+   * RATE_TO_SET_ON_FIRST_CNP: rate and target after the first notification, in bits a second; default 0: as they are,
+   * the line rate.
+   */
   readonly rateToSetOnFirstCnpBps: number;
   /** DCE_TCP_G: 1024 (1 - g), 0..1023; default 1019, so g is 5/1024. 1020 is g = 1/256. */
   readonly dceTcpG: number;
@@ -73,7 +90,10 @@ export interface MlxParameters {
   readonly dceTcpRttNs: number;
   /** RATE_REDUCE_MONITOR_PERIOD: at most one cut in this time, in whole ns; default 4,000 (the knob counts us). */
   readonly rateReduceMonitorPeriodNs: number;
-  /** INITIAL_ALPHA_VALUE: alpha after the first notification, in 1/1024, 1..1024; default 1023. The knob ends there; 1024 is exactly 1. */
+  /**
+   * INITIAL_ALPHA_VALUE: alpha after the first notification, in 1/1024, 1..1024; default 1023. The knob ends there;
+   * 1024 is exactly 1.
+   */
   readonly initialAlphaValue: number;
 }
 
@@ -111,10 +131,11 @@ export const MLX_DEFAULTS: MlxParameters = {
 };
 
 /**
- * What `mlx` needs to be the reaction point of the HPCC simulator's runs on a port of this rate (ref:dcqcn#3, ref:dcqcn#4): no byte
- * counter, alpha exactly 1 at the start, g 1/256, minimum 1 Gb/s, increments of 5 and 50 Mb/s for each 25 Gb/s of the port. `timers`:
- * 'mlx' updates alpha every us, cuts at most every 4 us and raises every 300 us; 'paper' has 50, 50 and 55 us, and is the algorithm of
- * `mlx` all the same. Notifications come with acknowledges there (`NotificationParameters.signal`).
+ * What `mlx` needs to be the reaction point of the HPCC simulator's runs on a port of this rate (ref:dcqcn#3,
+ * ref:dcqcn#4): no byte counter, alpha exactly 1 at the start, g 1/256, minimum 1 Gb/s, increments of 5 and 50 Mb/s for
+ * each 25 Gb/s of the port. `timers`: 'mlx' updates alpha every us, cuts at most every 4 us and raises every 300 us;
+ * 'paper' has 50, 50 and 55 us, and is the algorithm of `mlx` all the same. Notifications come with ACKs there
+ * (`NotificationParameters.signal`).
  */
 export function hpccParameters(lineRateBps: number, timers: 'mlx' | 'paper'): Partial<MlxParameters> {
   return {
@@ -131,7 +152,7 @@ export function hpccParameters(lineRateBps: number, timers: 'mlx' | 'paper'): Pa
 }
 
 /**
- * `PAPER_DEFAULTS` with what was asked for instead, for a port of this rate.
+ * `PAPER_DEFAULTS` with the given values instead, for a port of this rate.
  * @throws RoceError ERR_ROCE_ARGUMENT naming the parameter that is unknown or out of range
  */
 export function paperParameters(asked: Partial<PaperParameters>, lineRateBps: number): PaperParameters {
@@ -158,7 +179,7 @@ export function paperParameters(asked: Partial<PaperParameters>, lineRateBps: nu
 }
 
 /**
- * `MLX_DEFAULTS` with what was asked for instead, for a port of this rate.
+ * `MLX_DEFAULTS` with the given values instead, for a port of this rate.
  * @throws RoceError ERR_ROCE_ARGUMENT naming the parameter that is unknown or out of range
  */
 export function mlxParameters(asked: Partial<MlxParameters>, lineRateBps: number): MlxParameters {

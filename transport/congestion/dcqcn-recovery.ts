@@ -1,19 +1,21 @@
 /**
- * The way back up that both profiles of DCQCN share: from a cut to the line rate in rounds that a timer and a byte counter start.
- * Owns current and target rate, the two counts of rounds and when the timer fires next. Never decides when to cut or by how much, and
- * knows no alpha: there the profiles differ.
+ * The way back up that both profiles of DCQCN share: from a cut to the line rate in rounds that a timer and a byte
+ * counter start.
+ * Owns current and target rate, the two counts of rounds and when the timer fires next. Never decides when to cut or by
+ * how much, and knows no alpha: there the profiles differ.
  *
  * A round, with F the threshold and the counts as they were before it (ref:dcqcn#1, ref:dcqcn#3):
  *   fast      both counts below F                  R_C = (R_C + R_T) / 2
  *   additive  otherwise                            R_T += R_AI, then as above
  *   hyper     both counts above F                  R_T += R_HAI, then as above
- * R_T stops at the ceiling. A rate within one bit a second of the ceiling is the ceiling: the flow is released, timer and byte counter
- * rest until the next cut, for all a round could do is nothing.
+ * R_T stops at the ceiling. A rate within one bit a second of the ceiling is the ceiling: the flow is released, timer
+ * and byte counter rest until the next cut, for all a round could do is nothing.
  *
- * Nothing is done when the timer fires, only when somebody asks. However many rounds are due then, they are at most three stretches of
- * equal rounds, and each stretch is one closed form: n rounds with growth a take the gap d = R_T - R_C to a + (d - a) / 2^n. There is no
- * loop in this file, so an hour of silence costs what one round costs. Rates are computed from the last cut or round of the byte counter
- * on, not from the last call: how often somebody asks changes no bit of the answer.
+ * Nothing is done when the timer fires, only when the controller is called. However many rounds are due then, they are
+ * at most three stretches of equal rounds, and each stretch is one closed form: n rounds with growth a take the gap d =
+ * R_T - R_C to a + (d - a) / 2^n. There is no loop in this file, so an hour of silence costs what one round costs.
+ * Rates are computed from the last cut or round of the byte counter on, not from the last call: how often it is called
+ * changes no bit of the result.
  */
 
 /** What bounds and drives a recovery. Rates in bits a second. */
@@ -75,7 +77,10 @@ export class DcqcnRecovery {
     this.mark();
   }
 
-  /** The rate is multiplied by `factor`, 0..1, and everything begins again. `clampTarget`: the target becomes the rate before the cut. */
+  /**
+   * The rate is multiplied by `factor`, 0..1, and everything begins again. `clampTarget`: the target becomes the rate
+   * before the cut.
+   */
   cut(now: number, factor: number, clampTarget: boolean): void {
     if (clampTarget) this.targetBps = this.currentBps;
     this.currentBps = Math.max(this.settings.floorBps, this.currentBps * factor);

@@ -1,11 +1,11 @@
 /**
- * A controller that never changes its mind: one rate, whatever the network says. Proof that the seam holds anything, and a limit for
- * experiments. Owns the rate; counts nothing.
+ * A controller that never changes its mind: one rate, whatever the network says. Proof that the seam holds anything,
+ * and a limit for experiments. Owns the rate; counts nothing.
  */
 import { RoceError } from '../../packets/errors.ts';
 import type { RateController } from './rate-controller.ts';
 
-/** Sends at one rate for ever; at the line rate or above it is no limit at all. */
+/** Sends at one rate; at the line rate or above it is no limit at all. */
 export class FixedRate implements RateController {
   readonly currentRateBps: number;
   readonly targetRateBps: number;

@@ -1,5 +1,6 @@
 /**
- * From plain data to a controller: the one place that knows all of them. Owns the choice; the rules are the controllers'.
+ * From plain data to a controller: the one place that knows all of them. Owns the choice; the rules are the
+ * controllers'.
  */
 import { RoceError } from '../../packets/errors.ts';
 import type { ControllerSpec } from './congestion-options.ts';
@@ -9,7 +10,7 @@ import { FixedRate } from './fixed-rate.ts';
 import type { RateController } from './rate-controller.ts';
 
 /**
- * The controller of one flow on a port of `lineRateBps` bits a second; undefined for kind 'none': who has no controller asks none.
+ * The controller of one flow on a port of `lineRateBps` bits a second; undefined for kind 'none'.
  * @throws RoceError ERR_ROCE_ARGUMENT naming what is unknown or out of range
  */
 export function makeController(spec: ControllerSpec, lineRateBps: number): RateController | undefined {

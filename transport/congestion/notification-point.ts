@@ -1,7 +1,8 @@
 /**
- * The notification point of a device: packets that a switch marked Congestion Experienced draw congestion notification packets to the
- * queue pair that sent them, at most one per flow and interval. Owns which flows are owed one, and the writing of it. Which packets count
- * is the queue pair's business: those it admits. A CNP is none of them, so that none ever draws another.
+ * The notification point of a device: packets that a switch marked Congestion Experienced draw congestion notification
+ * packets to the queue pair that sent them, at most one per flow and interval. Owns which flows are owed one, and the
+ * writing of it. Which packets count is the queue pair's business: those it admits. A CNP is none of them, so that none
+ * ever draws another.
  *
  * Rules: ref:dcqcn#7 (annex A17), ref:wire#9. A flow is a connection, or what one sender of datagrams sends.
  */
@@ -16,7 +17,10 @@ import { trafficClassOf } from '../../packets/traffic-class.ts';
 import type { PortCounters } from '../counters.ts';
 import type { NotificationParameters } from './congestion-options.ts';
 
-/** Senders of datagrams that are remembered; beyond them the one that was seen first is forgotten, and may draw a CNP too early. */
+/**
+ * Senders of datagrams that are remembered; beyond them the one that was seen first is forgotten, and may draw a CNP
+ * too early.
+ */
 const MAX_DATAGRAM_FLOWS = 64;
 const HOP_LIMIT = 64;
 const NEVER = Number.NEGATIVE_INFINITY;
@@ -37,7 +41,7 @@ export class MarkedFlow {
   owed = false;
 }
 
-/** A flow of datagrams, and who it is from. */
+/** A flow of datagrams, and its sender. */
 interface DatagramFlow {
   readonly source: IpAddress;
   readonly senderQpn: number;
@@ -77,7 +81,7 @@ export class NotificationPoint {
   /** A datagram to one of our own addresses came marked. */
   markedDatagram(now: number, frame: Frame, senderQpn: number): void {
     const flow = this.#datagramFlow(frame, senderQpn);
-    if (this.#isDue(now, flow)) this.marked(now, flow, wayBack(frame), frame.pkey, senderQpn);
+    if (this.#isDue(now, flow)) this.marked(now, flow, reversePath(frame), frame.pkey, senderQpn);
   }
 
   /** Writes what is owed until nothing is or the writer is full; true when something is left. */
@@ -90,7 +94,10 @@ export class NotificationPoint {
     return owed.length > 0;
   }
 
-  /** Whether a mark draws a CNP. The interval begins when one leaves: one that a busy port kept back is not followed by another at once. */
+  /**
+   * Whether a mark draws a CNP. The interval begins when one leaves: one that a busy port kept back is not followed by
+   * another at once.
+   */
   #isDue(now: number, flow: MarkedFlow): boolean {
     if (flow.owed) return false;
     const { minTimeBetweenCnpsNs, spacing } = this.parameters;
@@ -127,8 +134,8 @@ export class NotificationPoint {
   }
 }
 
-/** Headers of an answer to whoever sent a datagram: back to where it came from, from where it came to. */
-function wayBack(frame: Frame): HeaderTemplate {
+/** Headers of a reply to the sender of a datagram: source and destination exchanged. */
+function reversePath(frame: Frame): HeaderTemplate {
   const ethernet = frame.medium === Medium.Ethernet;
   const { view, start } = frame;
   return new HeaderTemplate({

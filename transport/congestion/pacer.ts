@@ -1,7 +1,7 @@
 /**
- * Holds a flow to the rate of its controller: when the next frame may leave. Owns that moment and whether somebody waits for it; the queue
- * pair asks before a packet and tells after it. A frame may go early by what the sender was late, up to a bound: a real host comes when
- * it can, and has to keep the rate all the same.
+ * Holds a flow to the rate of its controller: when the next frame may leave. Owns that time and whether a frame waits
+ * for it; the queue pair calls `allows` before a packet and `sent` after it. A frame may go early by what the sender
+ * was late, up to a bound: a real host cannot send at an exact time, and has to keep the rate all the same.
  */
 import type { RateController } from './rate-controller.ts';
 
@@ -11,7 +11,7 @@ export class Pacer {
   readonly controller: RateController;
   /** Something was to leave before its time, and waits for `deadline`. */
   waiting = false;
-  /** Bits a second when last asked; Infinity without a limit. */
+  /** Bits a second at the last call; Infinity without a limit. */
   rateBps: number;
   readonly #maxBurstBits: number;
   /** When the next frame may leave, in nanoseconds; a fraction, so that rounding does not add up. */
@@ -24,12 +24,12 @@ export class Pacer {
     this.#maxBurstBits = 8 * maxBurstBytes;
   }
 
-  /** When to come again, in nanoseconds; Infinity while nothing waits. */
+  /** When `handleTimeout` is due, in nanoseconds; Infinity while nothing waits. */
   get deadline(): number {
     return this.waiting ? Math.ceil(this.#freeAt) : Number.POSITIVE_INFINITY;
   }
 
-  /** Whether a frame may leave; who is told no waits. */
+  /** Whether a frame may leave; if not, it waits for `deadline`. */
   allows(now: number): boolean {
     this.waiting = this.#freeAt > now;
     return !this.waiting;
@@ -41,7 +41,7 @@ export class Pacer {
     controller.sent(now, bytes);
     const rateBps = controller.rateBps(now);
     this.rateBps = rateBps;
-    // Who had no limit is not late when one comes.
+    // A flow that had no limit is not late when one comes.
     if (rateBps === Number.POSITIVE_INFINITY) this.#freeAt = now;
     else {
       const earliest = now - (1e9 * this.#maxBurstBits) / rateBps;
@@ -49,7 +49,7 @@ export class Pacer {
     }
   }
 
-  /** Time has come as far as `now`. */
+  /** To be called when `deadline` has passed. */
   handleTimeout(now: number): void {
     if (now >= this.deadline) this.waiting = false;
   }

@@ -1,12 +1,13 @@
 /**
- * Why a key did not open what was asked for: a guess from what the same host took before.
+ * Why a key did not allow an access: a guess from earlier accesses to the same host.
  *
- * Owns the reasoning; it names what in the capture it rests on, and never claims more. The responder alone knows: it says only "access error", for
- * a key that is unknown, one that has ended, a range that is too long and a right that is missing alike (ref:wire#7).
+ * Owns the reasoning. It names what the guess rests on and claims no more than that. Only the responder knows the
+ * reason: "remote access error" covers an unknown key, a key that was invalidated, a range that is too long and a
+ * missing right (ref:wire#7).
  */
 import { OpFlag } from '../../../packets/opcode.ts';
 import { hex } from './fatal-nak.ts';
-import { askedEnd, type PastRequest, type RequestMemory } from './request-memory.ts';
+import { type PastRequest, type RequestMemory, responderEndOf } from './request-memory.ts';
 
 /** A guess. */
 export interface AccessGuess {
@@ -33,7 +34,7 @@ interface KeyUse {
   from: bigint;
   to: bigint;
   lastFrame: number;
-  /** Of the last use with the right that is asked for now. */
+  /** The last use with the access right that is requested now. */
   rightFrame: number;
 }
 
@@ -73,7 +74,7 @@ export function guessAccess(request: PastRequest, memory: RequestMemory, failed:
     reason: 'key-ended',
     text: `the same key opened the same range in frame ${same.rightFrame}, so the region was probably deregistered, or registered anew, since then`,
     advice:
-      'Tell the peer the new key whenever memory is registered anew, and keep it registered while the peer may use it.',
+      'Send the new key to the peer whenever memory is registered anew, and keep it registered while the peer may use it.',
     frame: same.rightFrame,
   };
 }
@@ -93,7 +94,7 @@ function guessUnused({ rkey, va }: PastRequest, keys: ReadonlyMap<number, KeyUse
     return {
       reason: 'key-renewed',
       text: `key ${hex(other)} of frame ${use.lastFrame} differs in its last byte only: one of the two is from an older registration`,
-      advice: 'Tell the peer the new key whenever memory is registered anew.',
+      advice: 'Send the new key to the peer whenever memory is registered anew.',
       frame: use.lastFrame,
     };
   }
@@ -116,7 +117,7 @@ function guessUnused({ rkey, va }: PastRequest, keys: ReadonlyMap<number, KeyUse
   };
 }
 
-/** All that the same host was asked for before, by key. */
+/** All earlier requests to the same host, by key. */
 function survey(
   request: PastRequest,
   memory: RequestMemory,
@@ -125,7 +126,7 @@ function survey(
   const keys = new Map<number, KeyUse>();
   const wanted = rightOf(request);
   let invalidated = 0;
-  for (const past of memory.to(askedEnd(request).address)) {
+  for (const past of memory.to(responderEndOf(request).address)) {
     if (past.frame >= request.frame || failed.has(past.frame) || isSameRequest(past, request)) continue;
     if ((past.flags & OpFlag.Invalidate) !== 0) {
       if (past.rkey === request.rkey) invalidated = Math.max(invalidated, past.frame);

@@ -1,7 +1,7 @@
 /**
- * Messages of connection management in a capture, and how findings speak of them.
+ * Connection management messages in a capture, and the names that findings use for them.
  *
- * Owns the way from a packet's facts to a message, and names of services. Never remembers anything.
+ * Owns the way from a packet's facts to a message, and the names of services. Keeps no state.
  */
 import { type CmMessage, parseCmMad, RdmaPortSpace } from '../../../packets/cm/index.ts';
 import { FrameStatus, frameDestination, frameSource } from '../../../packets/frame.ts';
@@ -10,7 +10,7 @@ import { Op } from '../../../packets/opcode.ts';
 import { IcrcState } from '../../dissection.ts';
 import type { PacketFacts } from '../facts.ts';
 
-/** A message and who sent it to whom. */
+/** A message with its source and destination. */
 export interface CmSighting {
   readonly message: CmMessage;
   readonly source: string;

@@ -1,9 +1,10 @@
 /**
- * Symptom: a connection request that nobody answers, or an answer that nobody confirms.
+ * Symptom: a connection request without an answer, or a REP without an RTU.
  *
- * Owns the finding, one for each client, server and service. A request counts as unanswered when it was sent three times or more, since
- * one message may be lost and another be under way when the capture ends; or when its sender gave up (REJ for a time-out). An answer counts
- * as unconfirmed when it was sent three times. Neither counts when the connection came up all the same: then the capture lacks packets.
+ * Owns the finding, one for each client, server and service. A request counts as unanswered when it was sent three
+ * times or more, or when its sender gave up (REJ for a timeout). Fewer are no proof: one message may be lost and
+ * another still be on its way when the capture ends. A REP counts as unconfirmed when it was sent three times. Neither
+ * counts when the connection came up: then the capture lacks packets.
  * Rules: ref:analyzer#1 row 17, ref:wire#10, rdma:cm.c#cm_process_send_error.
  */
 import { CmRejReason } from '../../../packets/cm/index.ts';
@@ -20,9 +21,9 @@ export const CONNECT_TIMEOUT: Symptom = {
   title: 'Connection request without an answer',
   complaint: 'rdma_connect fails with RDMA_CM_EVENT_UNREACHABLE or times out, often only from the Nth connection on.',
   about:
-    'A REQ is repeated until a REP, a REJ or an MRA comes. Nothing at all comes when the other host is not there, when a firewall drops UDP port ' +
-    '4791, or when the listener has a full backlog: a connection manager that cannot queue one more request says nothing. A REP that is repeated ' +
-    'means that the client does not hear the server, or has given up.',
+    'A REQ is retransmitted until a REP, a REJ or an MRA comes. There is no response when the other host is down, when a firewall drops UDP port ' +
+    '4791, or when the listener has a full backlog: a connection manager that cannot queue one more request drops it silently. A retransmitted REP ' +
+    'means that the client does not receive it, or has given up.',
   advice: [
     'Check that the server runs, that it accepts connections as fast as they come, and that its backlog (rdma_listen) is large enough.',
     'Check that UDP port 4791 passes in both directions: the answer comes to port 4791 as well.',
@@ -32,7 +33,7 @@ export const CONNECT_TIMEOUT: Symptom = {
 };
 
 /** One request as one interface sees it. */
-interface Attempt {
+interface ConnectAttempt {
   readonly client: string;
   readonly server: string;
   readonly service: string;
@@ -45,7 +46,7 @@ interface Attempt {
   serverQpn: number;
   /** REP, REJ of the server. */
   answered: boolean;
-  /** The server asked for more time. */
+  /** The server requested more time (MRA). */
   postponed: boolean;
   confirmed: boolean;
   gaveUp: boolean;
@@ -53,7 +54,7 @@ interface Attempt {
 
 class ConnectTimeout implements Detector {
   readonly interest = PacketKind.Other | PacketKind.Management;
-  readonly #attempts = new Map<string, Attempt>();
+  readonly #attempts = new Map<string, ConnectAttempt>();
   /** Addresses that sent any message of connection management. */
   readonly #speakers = new Set<string>();
 
@@ -99,8 +100,8 @@ class ConnectTimeout implements Detector {
   }
 
   finish(context: DetectorContext): void {
-    const silent = new Map<string, Attempt[]>();
-    const unconfirmed = new Map<string, Attempt[]>();
+    const silent = new Map<string, ConnectAttempt[]>();
+    const unconfirmed = new Map<string, ConnectAttempt[]>();
     const answered = new Map<string, number>();
     for (const attempt of this.#attempts.values()) {
       const key = `${attempt.client} ${attempt.server} ${attempt.service}`;
@@ -126,7 +127,7 @@ class ConnectTimeout implements Detector {
       attempt.requests.add(frame);
       return;
     }
-    const made: Attempt = {
+    const made: ConnectAttempt = {
       client: source,
       server: destination,
       service: serviceName(serviceId),
@@ -148,7 +149,7 @@ class ConnectTimeout implements Detector {
   }
 
   /** The attempt that a message of the server answers. */
-  #toClient(sighting: CmSighting, kind: string, id: number): Attempt | undefined {
+  #toClient(sighting: CmSighting, kind: string, id: number): ConnectAttempt | undefined {
     return this.#attempts.get(keyOf(sighting, kind, sighting.destination, sighting.source, id));
   }
 
@@ -162,11 +163,11 @@ class ConnectTimeout implements Detector {
   }
 }
 
-function markAnswered(attempt: Attempt | undefined): void {
+function markAnswered(attempt: ConnectAttempt | undefined): void {
   if (attempt !== undefined) attempt.answered = true;
 }
 
-function isSilent({ answered, postponed, requests, gaveUp }: Attempt): boolean {
+function isSilent({ answered, postponed, requests, gaveUp }: ConnectAttempt): boolean {
   if (answered) return false;
   return postponed ? gaveUp : requests.count >= ENOUGH || gaveUp;
 }
@@ -174,7 +175,7 @@ function isSilent({ answered, postponed, requests, gaveUp }: Attempt): boolean {
 /** The connection works, so that what is missing is missing in the capture only. */
 function cameUp(
   { conversations }: DetectorContext,
-  { client, server, localQpn, serverQpn, confirmed }: Attempt,
+  { client, server, localQpn, serverQpn, confirmed }: ConnectAttempt,
 ): boolean {
   if (confirmed) return true;
   return conversations.some(({ service, ends: [a, b] }) => {
@@ -189,9 +190,9 @@ function cameUp(
   });
 }
 
-/** Several interfaces see the same requests: the one that saw most of them speaks. */
-function seenOnce(attempts: readonly Attempt[]): Attempt[] {
-  const best = new Map<string, Attempt>();
+/** Several interfaces captured the same requests: the one with most of them counts. */
+function seenOnce(attempts: readonly ConnectAttempt[]): ConnectAttempt[] {
+  const best = new Map<string, ConnectAttempt>();
   for (const attempt of attempts) {
     const key = `${attempt.localQpn}`;
     const known = best.get(key);
@@ -206,7 +207,7 @@ function seenOnce(attempts: readonly Attempt[]): Attempt[] {
 
 function reportSilence(
   context: DetectorContext,
-  attempts: readonly Attempt[],
+  attempts: readonly ConnectAttempt[],
   answered: number,
   speakers: ReadonlySet<string>,
 ): void {
@@ -222,7 +223,7 @@ function reportSilence(
     speakers.has(server) ||
     context.conversations.some(({ ends }) => ends.some(({ address, packets }) => address === server && packets > 0));
   const hint = postponed
-    ? `${server} had asked for more time (MRA)`
+    ? `${server} had requested more time (MRA)`
     : answered > 0
       ? `${counted(answered, 'other request')} to ${service} ${answered === 1 ? 'was' : 'were'} answered, so its backlog is full or it is busy`
       : alive
@@ -230,7 +231,7 @@ function reportSilence(
         : `nothing at all comes from ${server}`;
   context.report({
     severity: 'error',
-    text: `${client} asked ${server} ${times(frames.count)}${many} within ${duration(tookNs)} to connect to ${service} and got no answer${end}; ${hint}.`,
+    text: `${client} sent ${server} a REQ ${times(frames.count)}${many} within ${duration(tookNs)} for ${service} and got no response${end}; ${hint}.`,
     frames: [...frames.frames].sort((a, b) => a - b),
     frameCount: frames.count,
     evidence: {
@@ -246,7 +247,7 @@ function reportSilence(
   });
 }
 
-function reportUnconfirmed(context: DetectorContext, attempts: readonly Attempt[]): void {
+function reportUnconfirmed(context: DetectorContext, attempts: readonly ConnectAttempt[]): void {
   const [first] = attempts;
   if (first === undefined) return;
   const { client, server, service } = first;
@@ -255,7 +256,7 @@ function reportUnconfirmed(context: DetectorContext, attempts: readonly Attempt[
   const tookNs = Math.max(...attempts.map(({ firstNs, lastNs }) => lastNs - firstNs));
   context.report({
     severity: 'error',
-    text: `${server} answered the request of ${client} for ${service} ${times(frames.count)} within ${duration(tookNs)}, and nobody confirmed it (RTU): the answer does not get to ${client}, or came too late.`,
+    text: `${server} answered the request of ${client} for ${service} ${times(frames.count)} within ${duration(tookNs)}, but no RTU confirmed it: the REP does not reach ${client}, or came too late.`,
     frames: [...frames.frames].sort((a, b) => a - b),
     frameCount: frames.count,
     evidence: { client, server, service, replies: frames.count, connections: attempts.length, tookNs },

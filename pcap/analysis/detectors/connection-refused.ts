@@ -1,9 +1,10 @@
 /**
- * Symptom: a connection that is refused, with the reason.
+ * Symptom: a connection is refused, with the reason.
  *
- * Owns the finding, one for each refuser, reason and service. An error, unless the application itself said no (consumer defined, what
- * rdma_reject sends) or the same client got its connection to the same service later: these are notes. A REJ for a time-out is none of
- * its business: `connect-timeout` has it. Answers to questions for datagram services (SIDR) count as well.
+ * Owns the finding, one for each refusing host, reason and service. It is an error. It is a note where the application
+ * refused (consumer defined, the reason that rdma_reject sends), or where the same client got its connection to the
+ * same service later. A REJ for a timeout belongs to `connect-timeout`. Negative answers to SIDR requests count as
+ * well.
  * Rules: ref:analyzer#1 row 16, ref:wire#10, rdma:cm.c.
  */
 import {
@@ -29,16 +30,16 @@ export const CONNECTION_REFUSED: Symptom = {
   title: 'Connection refused',
   complaint: 'rdma_connect fails with RDMA_CM_EVENT_REJECTED; the queue pair never gets to RTR.',
   about:
-    'A connection begins with a REQ, to which the other side answers REP, or REJ with a reason. Reason 8, an invalid service id, means that nobody ' +
+    'A connection begins with a REQ, to which the peer responds with a REP, or with a REJ and a reason. Reason 8, an invalid service id, means that no process ' +
     'listens on that port. Reason 28 is the answer of an application that called rdma_reject. Others name what of the path or of the queue pair the ' +
-    'other side does not take.',
+    'peer does not accept.',
   advice: ['Look at the reason: it names what to change.'],
   commands: ['rdma resource show cm_id', 'rdma resource show qp', 'show_gids'],
   make: () => new ConnectionRefused(),
 };
 
 /** A request of which a refusal may come. */
-interface Attempt {
+interface RejectableRequest {
   readonly client: string;
   readonly server: string;
   readonly service: string;
@@ -48,7 +49,7 @@ interface Attempt {
 }
 
 /** Refusals of one kind. */
-interface Refusal {
+interface CmRefusal {
   readonly refuser: string;
   readonly clients: Set<string>;
   readonly service: string;
@@ -65,8 +66,8 @@ interface Refusal {
 
 class ConnectionRefused implements Detector {
   readonly interest = PacketKind.Other | PacketKind.Management;
-  readonly #attempts = new Map<string, Attempt>();
-  readonly #refusals = new Map<string, Refusal>();
+  readonly #attempts = new Map<string, RejectableRequest>();
+  readonly #refusals = new Map<string, CmRefusal>();
   /** Client, server and service of connections that came up, by the number of the frame that shows it. */
   readonly #connected = new Map<string, number>();
 
@@ -160,8 +161,8 @@ class ConnectionRefused implements Detector {
 
   #refuse(
     { source, destination, frame }: CmSighting,
-    attempt: Attempt | undefined,
-    how: Omit<Refusal, 'refuser' | 'clients' | 'service' | 'frames' | 'count'>,
+    attempt: RejectableRequest | undefined,
+    how: Omit<CmRefusal, 'refuser' | 'clients' | 'service' | 'frames' | 'count'>,
   ): void {
     const service = attempt?.service ?? 'a service whose request is not in the capture';
     const key = `${source} ${how.what} ${how.reason} ${service}`;
@@ -180,13 +181,13 @@ class ConnectionRefused implements Detector {
     if (this.#refusals.has(key) || this.#refusals.size < MOST_REFUSALS) this.#refusals.set(key, refusal);
   }
 
-  #cameUp(attempt: Attempt | undefined, frame: number): void {
+  #cameUp(attempt: RejectableRequest | undefined, frame: number): void {
     if (attempt === undefined) return;
     remember(this.#connected, `${attempt.client} ${attempt.server} ${attempt.service}`, frame, MOST_ATTEMPTS);
   }
 }
 
-function report(context: DetectorContext, refusal: Refusal, later: boolean): void {
+function report(context: DetectorContext, refusal: CmRefusal, later: boolean): void {
   const { refuser, clients, service, what, reason, reasonName, meaning, advice, note, frames, count, privateData } =
     refusal;
   const [client = ''] = clients;
@@ -228,11 +229,11 @@ function printable(privateData: Uint8Array): string {
 const NOTES: readonly number[] = [CmRejReason.ConsumerDefined, CmRejReason.PortRedirect, CmRejReason.PortCmRedirect];
 /** What answers to questions for a datagram service mean. */
 const SIDR_MEANINGS: ReadonlyMap<number, string> = new Map([
-  [CmSidrStatus.Unsupported, 'nobody listens there'],
-  [CmSidrStatus.Reject, 'the application said no'],
+  [CmSidrStatus.Unsupported, 'no process listens there'],
+  [CmSidrStatus.Reject, 'the application refused'],
   [CmSidrStatus.NoQp, 'it has no queue pair left'],
-  [CmSidrStatus.Redirect, 'another place is to be asked'],
-  [CmSidrStatus.UnsupportedVersion, 'it speaks another version of connection management'],
+  [CmSidrStatus.Redirect, 'the service is at another address'],
+  [CmSidrStatus.UnsupportedVersion, 'it uses another version of connection management'],
 ]);
 const MOST_ATTEMPTS = 4096;
 const MOST_REFUSALS = 64;

@@ -1,14 +1,16 @@
 /**
- * Symptom: packets of one connection travel in different classes, so that one direction, or one part of the way, is neither lossless nor marked.
+ * Symptom: packets of one connection travel in different traffic classes, so that one direction or one part of the path
+ * is neither lossless nor ECN-marked.
  *
- * Owns four findings about connected services, each from at least 8 packets of which 9 in 10 carry the same value:
+ * Owns four findings about connected services. Each needs at least 8 packets of which 9 in 10 carry the same value:
  * - the two directions of a connection carry different DSCPs: a warning;
  * - the same packets carry another DSCP at another interface of the capture (rewritten on the way): a warning;
- * - the VLAN priority is not that of the DSCP (DSCP / 8, the usual mapping): a note, and a warning when that connection loses packets,
- *   since which of the two counts is the switch's choice;
- * - a class of its own, neither 24 nor 26, is what a deployment may choose: a note, and none at all for 0. A connection with 0 that loses packets
- *   while others of the capture have 24 or 26, or while pauses are seen, is left out of the lossless class: a warning.
- * rdma_rxe and most laboratories use 0 everywhere, which is nothing to be said of.
+ * - the VLAN priority is not that of the DSCP (DSCP / 8, the usual mapping): a note, and a warning when that connection
+ *   loses packets, since the switch may use either;
+ * - an unusual DSCP, neither 24 nor 26: a note. DSCP 0 alone gives no finding. A connection with DSCP 0 that loses
+ *   packets while others of the capture have 24 or 26, or while there are pauses, is outside the lossless class: a
+ *   warning.
+ * rdma_rxe and most labs use 0 everywhere, which gives no finding.
  * Rules: ref:analyzer#1 row 15, ref:wire#2 (RoCE 26 or 24, CNP 48 are usual).
  */
 import type { Detector, DetectorContext, Symptom } from '../detector.ts';
@@ -53,22 +55,22 @@ class DscpMismatch implements Detector {
 
   finish(context: DetectorContext): void {
     const connected = context.conversations.filter(({ service }) => service !== 'UD');
-    const byDirection: Suspect[] = [];
-    const byPriority: Suspect[] = [];
-    const leftOut: Suspect[] = [];
-    const unusual: Suspect[] = [];
+    const byDirection: ConversationDscp[] = [];
+    const byPriority: ConversationDscp[] = [];
+    const leftOut: ConversationDscp[] = [];
+    const unusual: ConversationDscp[] = [];
     const qos = usesClasses(context, connected);
     const rewritten = this.#reportRewritten(context, connected);
     for (const conversation of connected) {
-      const suspect = suspectOf(conversation);
-      if (suspect === undefined || rewritten.has(conversation.id)) continue;
-      const { dscps, priorities } = suspect;
+      const classes = conversationDscp(conversation);
+      if (classes === undefined || rewritten.has(conversation.id)) continue;
+      const { dscps, priorities } = classes;
       if (dscps[0] !== dscps[1]) {
         // Seen by several interfaces, it is one mistake.
-        if (conversation.sameAs === 0) byDirection.push(suspect);
-      } else if (priorities[0] >= 0 && priorities[0] !== dscps[0] >> 3) byPriority.push(suspect);
-      else if (dscps[0] === 0 && qos && loses(conversation)) leftOut.push(suspect);
-      else if (dscps[0] !== 0 && !USUAL.includes(dscps[0])) unusual.push(suspect);
+        if (conversation.sameAs === 0) byDirection.push(classes);
+      } else if (priorities[0] >= 0 && priorities[0] !== dscps[0] >> 3) byPriority.push(classes);
+      else if (dscps[0] === 0 && qos && loses(conversation)) leftOut.push(classes);
+      else if (dscps[0] !== 0 && !USUAL.includes(dscps[0])) unusual.push(classes);
     }
     this.#reportDirections(context, byDirection);
     this.#reportPriorities(context, byPriority);
@@ -76,25 +78,25 @@ class DscpMismatch implements Detector {
     this.#reportUnusual(context, unusual);
   }
 
-  #framesOf(suspects: readonly { readonly conversation: ConversationReport }[]): number[] {
+  #framesOf(entries: readonly { readonly conversation: ConversationReport }[]): number[] {
     return mergedFrames(
-      suspects.map(({ conversation: { id } }) => [this.#firstFrames[2 * id] ?? 0, this.#firstFrames[2 * id + 1] ?? 0]),
+      entries.map(({ conversation: { id } }) => [this.#firstFrames[2 * id] ?? 0, this.#firstFrames[2 * id + 1] ?? 0]),
     );
   }
 
-  #reportDirections(context: DetectorContext, suspects: readonly Suspect[]): void {
-    for (const same of groupsOf(suspects, ({ conversation: { ends }, dscps }) =>
+  #reportDirections(context: DetectorContext, entries: readonly ConversationDscp[]): void {
+    for (const same of groupsOf(entries, ({ conversation: { ends }, dscps }) =>
       [`${ends[0].address} ${dscps[0]}`, `${ends[1].address} ${dscps[1]}`].sort().join(' '),
     )) {
       const [{ conversation, dscps } = NOBODY] = same;
       if (conversation === undefined) continue;
       const [a, b] = conversation.ends;
-      const lossy = same.some((suspect) => loses(suspect.conversation));
+      const lossy = same.some((classes) => loses(classes.conversation));
       context.report({
         severity: 'warning',
         text: `${a.address} sends with DSCP ${dscps[0]} to ${b.address}, which answers with DSCP ${dscps[1]}${same.length > 1 ? `, on ${same.length} connections` : ''}: the two directions travel in different classes${lossy ? ', and packets are lost' : ''}.`,
         frames: this.#framesOf(same),
-        conversations: same.map((suspect) => suspect.conversation.id),
+        conversations: same.map((classes) => classes.conversation.id),
         evidence: {
           addresses: [a.address, b.address],
           dscps: [...dscps],
@@ -108,7 +110,7 @@ class DscpMismatch implements Detector {
   /** @returns the conversations that it is about */
   #reportRewritten(context: DetectorContext, connected: readonly ConversationReport[]): Set<number> {
     const byId = new Map(connected.map((conversation) => [conversation.id, conversation]));
-    const found = new Map<string, Rewritten[]>();
+    const found = new Map<string, RewrittenDscp[]>();
     for (const conversation of connected) {
       const original = byId.get(conversation.sameAs);
       if (original === undefined) continue;
@@ -125,7 +127,7 @@ class DscpMismatch implements Detector {
     return new Set([...found.values()].flat().flatMap(({ original, conversation }) => [original.id, conversation.id]));
   }
 
-  #reportRewriting(context: DetectorContext, same: readonly Rewritten[]): void {
+  #reportRewriting(context: DetectorContext, same: readonly RewrittenDscp[]): void {
     const [first] = same;
     if (first === undefined) return;
     const { original, conversation, dscps } = first;
@@ -137,12 +139,12 @@ class DscpMismatch implements Detector {
       frames: this.#framesOf(same.flatMap((each) => [{ conversation: each.original }, each])),
       conversations: same.flatMap((each) => [each.original.id, each.conversation.id]),
       evidence: { addresses, dscps: [...dscps], interfaces },
-      advice: ['Let every switch on the way trust DSCP and pass it on unchanged.', ...DSCP_MISMATCH.advice],
+      advice: ['Let every switch on the path trust DSCP and pass it on unchanged.', ...DSCP_MISMATCH.advice],
     });
   }
 
-  #reportPriorities(context: DetectorContext, suspects: readonly Suspect[]): void {
-    for (const same of groupsOf(suspects, ({ dscps, priorities }) => `${dscps[0]} ${priorities[0]}`)) {
+  #reportPriorities(context: DetectorContext, entries: readonly ConversationDscp[]): void {
+    for (const same of groupsOf(entries, ({ dscps, priorities }) => `${dscps[0]} ${priorities[0]}`)) {
       const [{ dscps, priorities } = NOBODY] = same;
       const lossy = same.some(({ conversation }) => loses(conversation));
       context.report({
@@ -164,24 +166,24 @@ class DscpMismatch implements Detector {
     }
   }
 
-  #reportLeftOut(context: DetectorContext, suspects: readonly Suspect[]): void {
-    if (suspects.length === 0) return;
-    const repeated = suspects.reduce((sum, { conversation }) => sum + repeatedBy(conversation), 0);
+  #reportLeftOut(context: DetectorContext, entries: readonly ConversationDscp[]): void {
+    if (entries.length === 0) return;
+    const repeated = entries.reduce((sum, { conversation }) => sum + repeatedBy(conversation), 0);
     context.report({
       severity: 'warning',
-      text: `${counted(suspects.length, 'connection')} of ${hostsOf(suspects)} ${suspects.length === 1 ? 'carries' : 'carry'} DSCP 0 and had to repeat ${counted(repeated, 'packet')}, while this network has a class for RoCE.`,
-      frames: this.#framesOf(suspects),
-      conversations: suspects.map(({ conversation }) => conversation.id),
-      evidence: { dscp: 0, connections: suspects.length, repeatedPackets: repeated },
+      text: `${counted(entries.length, 'connection')} of ${hostsOf(entries)} ${entries.length === 1 ? 'carries' : 'carry'} DSCP 0 and had to repeat ${counted(repeated, 'packet')}, while this network has a class for RoCE.`,
+      frames: this.#framesOf(entries),
+      conversations: entries.map(({ conversation }) => conversation.id),
+      evidence: { dscp: 0, connections: entries.length, repeatedPackets: repeated },
     });
   }
 
-  #reportUnusual(context: DetectorContext, suspects: readonly Suspect[]): void {
-    for (const same of groupsOf(suspects, ({ dscps }) => String(dscps[0]))) {
+  #reportUnusual(context: DetectorContext, entries: readonly ConversationDscp[]): void {
+    for (const same of groupsOf(entries, ({ dscps }) => String(dscps[0]))) {
       const [{ dscps } = NOBODY] = same;
       context.report({
         severity: 'note',
-        text: `${counted(same.length, 'connection')} of ${hostsOf(same)} ${same.length === 1 ? 'carries' : 'carry'} DSCP ${dscps[0]}; 26 or 24 is usual, so look whether the switches know it.`,
+        text: `${counted(same.length, 'connection')} of ${hostsOf(same)} ${same.length === 1 ? 'carries' : 'carry'} DSCP ${dscps[0]}; 26 or 24 is usual, so check that the switches are configured for it.`,
         frames: this.#framesOf(same),
         conversations: same.map(({ conversation }) => conversation.id),
         evidence: { dscp: dscps[0], connections: same.length },
@@ -191,7 +193,7 @@ class DscpMismatch implements Detector {
 }
 
 /** Packets of one address in two places, as two conversations. */
-interface Rewritten {
+interface RewrittenDscp {
   readonly address: string;
   readonly original: ConversationReport;
   readonly conversation: ConversationReport;
@@ -200,14 +202,14 @@ interface Rewritten {
 }
 
 /** A conversation with the class of each direction. */
-interface Suspect {
+interface ConversationDscp {
   readonly conversation: ConversationReport;
   readonly dscps: readonly [number, number];
   readonly priorities: readonly [number, number];
 }
 
 /** Undefined when one direction does not carry one class clearly. */
-function suspectOf(conversation: ConversationReport): Suspect | undefined {
+function conversationDscp(conversation: ConversationReport): ConversationDscp | undefined {
   const [a, b] = conversation.ends;
   const dscps = [mainDscp(a), mainDscp(b)] as const;
   if (dscps[0] < 0 || dscps[1] < 0) return undefined;
@@ -235,7 +237,7 @@ function usesClasses({ capture }: DetectorContext, conversations: readonly Conve
   return conversations.some(({ ends }) => ends.some((end) => USUAL.includes(mainDscp(end))));
 }
 
-/** Packets that had to be sent again: something was lost, whether or not this place could see it. */
+/** Retransmitted packets: something was lost, whether or not this capture point shows it. */
 function repeatedBy({ ends }: ConversationReport): number {
   return ends.reduce(
     (sum, { requester }) => sum + requester.retransmittedPackets + requester.responses.retransmittedPackets,
@@ -247,19 +249,22 @@ function loses(conversation: ConversationReport): boolean {
   return repeatedBy(conversation) > 0;
 }
 
-function groupsOf(suspects: readonly Suspect[], keyOf: (suspect: Suspect) => string): readonly (readonly Suspect[])[] {
-  const groups = new Map<string, Suspect[]>();
-  for (const suspect of suspects) {
-    const key = keyOf(suspect);
+function groupsOf(
+  entries: readonly ConversationDscp[],
+  keyOf: (classes: ConversationDscp) => string,
+): readonly (readonly ConversationDscp[])[] {
+  const groups = new Map<string, ConversationDscp[]>();
+  for (const classes of entries) {
+    const key = keyOf(classes);
     const group = groups.get(key);
-    if (group === undefined) groups.set(key, [suspect]);
-    else group.push(suspect);
+    if (group === undefined) groups.set(key, [classes]);
+    else group.push(classes);
   }
   return [...groups.values()].slice(0, MOST_FINDINGS);
 }
 
-function hostsOf(suspects: readonly Suspect[]): string {
-  const hosts = [...new Set(suspects.flatMap(({ conversation: { ends } }) => ends.map(({ address }) => address)))];
+function hostsOf(entries: readonly ConversationDscp[]): string {
+  const hosts = [...new Set(entries.flatMap(({ conversation: { ends } }) => ends.map(({ address }) => address)))];
   return hosts.length <= 2 ? listed(hosts) : `${hosts.length} hosts`;
 }
 

@@ -1,15 +1,17 @@
 /**
- * Symptom: requests are repeated though they had arrived: acknowledges get lost, or come too late, on the way back.
+ * Symptom: requests are retransmitted though they had arrived, because ACKs are lost or late on the way back.
  *
- * Owns the finding, one for each conversation. Two signs count, each once for a run of repeated packets, and only in SENDs and WRITEs, whose answer
- * is nothing but an acknowledge:
- * - seen from the responder's side: packets are repeated whose acknowledge has been seen before, longer ago than a round trip could take;
- * - seen from the requester's side: the first acknowledge after a run names the very last packet that was sent, the end of a message, to which the
- *   run had not come yet, or the responder acknowledges that end more than once: it had all of them from before, for what it receives for
- *   the first time it acknowledges once. An acknowledge that names less tells of a loss, which is another symptom.
- * Where more acknowledges come back than packets were repeated, none was lost: they were late, which is a note however often it happens.
- * A run that follows a NAK, before anything new was acknowledged, is an answer to it and no sign. Frames that the network or a mirror doubled (copies) are none either. Three runs
- * are a warning, fewer are a note: a single acknowledge may get lost anywhere.
+ * Owns the finding, one for each conversation. Two signs count, each once for a run of retransmissions, and only for
+ * SENDs and WRITEs, whose only response is an ACK:
+ * - captured near the responder: packets are retransmitted whose ACK was seen before, longer ago than a round trip
+ *   takes;
+ * - captured near the requester: the first ACK after a run names the last packet that was sent, the end of a message,
+ *   before the run has reached it, or the responder acknowledges that end more than once. The responder had everything
+ *   before: it acknowledges new packets once. An ACK that names less shows a loss, which is another symptom.
+ * Where more ACKs come back than packets were retransmitted, no ACK was lost. They were late, which is always a note. A
+ * run that follows a NAK before anything new was acknowledged is the reaction to that NAK and no sign. Copies made by
+ * the network or a mirror are no sign either. Three runs are a warning, fewer are a note: any network loses a single
+ * ACK now and then.
  * Rules: ref:analyzer#1 row 18, ref:rxe#7 (a duplicate is acknowledged again, with the newest PSN).
  */
 import { SYNDROME_KIND_MASK, SyndromeKind } from '../../../packets/aeth.ts';
@@ -25,15 +27,15 @@ import { counted, duration, qpName, times } from './words.ts';
 export const DUPLICATE_REQUESTS: Symptom = {
   id: 'duplicate-requests',
   row: 18,
-  title: 'Requests repeated though they had arrived',
+  title: 'Requests retransmitted though they had arrived',
   complaint:
     'duplicate_request counts up at the receiver, local_ack_timeout_err at the sender; messages take a timeout longer.',
   about:
-    'A requester that hears no acknowledge repeats. When the data had arrived, the responder sees requests below the PSN that it expects, does not ' +
-    'carry them out again, and acknowledges them again. So the way back loses acknowledges, or delays them beyond the timeout, and not the way there.',
+    'A requester that gets no ACK retransmits. When the data had arrived, the responder sees requests below the PSN that it expects, does not ' +
+    'execute them again, and acknowledges them again. So ACKs are lost, or delayed beyond the timeout, on the way back; the requests arrive.',
   advice: [
-    'Look for losses on the way back: another route or another class (DSCP) than the way there, a busy receiver, a policer.',
-    'Raise the local ACK timeout when acknowledges only come late.',
+    'Look for losses on the way back: another route or another class (DSCP) than that of the requests, a busy receiver, a policer.',
+    'Raise the local ACK timeout when ACKs are only late.',
   ],
   commands: ['rdma statistic show link DEV/1', 'ethtool -S DEV | grep -iE "drop|discard"', 'mlnx_qos -i DEV'],
   make: () => new DuplicateRequests(),
@@ -50,13 +52,16 @@ class Requests {
   /** The packet before. */
   lastPsn = Number.NEGATIVE_INFINITY;
   highestPsn = Number.NEGATIVE_INFINITY;
-  /** Whether the packet with that PSN ends a message and asks for an acknowledge. */
+  /** Whether the packet with that PSN ends a message and has AckReq set. */
   highestAsks = false;
-  /** The run of repeated packets at work. */
+  /** The current run of retransmitted packets. */
   runPsn = Number.NEGATIVE_INFINITY;
   runFrame = 0;
   runCounts = false;
-  /** After a NAK: the newest packet by then. Until more than that is acknowledged, repetitions are answers to the NAK. */
+  /**
+   * After a NAK: the newest packet at that time. Until more than that is acknowledged, retransmissions are reactions to
+   * the NAK.
+   */
   nakUntil = Number.NEGATIVE_INFINITY;
   inRun = false;
   /** The run has been counted. */
@@ -69,10 +74,10 @@ class Requests {
   runPackets = 0;
   early = false;
 
-  /** Runs whose packets were seen acknowledged before, and runs whose acknowledge shows it. */
+  /** Runs whose packets had an ACK in the capture before, and runs that a later ACK reveals. */
   seenAcked = 0;
   shownByAck = 0;
-  /** Runs whose acknowledges were only late. */
+  /** Runs whose ACKs were only late. */
   late = 0;
   duplicates = 0;
   longestNs = 0;
@@ -112,13 +117,13 @@ class Requests {
     this.ackedFrame = frame;
   }
 
-  /** No more acknowledges of the run are to be expected: what did they show? */
+  /** No more ACKs of the run are expected: evaluates them. */
   settle(): void {
     const shown = this.claimAcks > 1 || (this.claimAcks === 1 && this.early);
     this.claimPsn = Number.NaN;
     if (!shown || this.counted) return;
     this.counted = true;
-    // More acknowledges than repeated packets: that of the first sighting is among them, and was only late.
+    // More ACKs than retransmitted packets: the ACK of the original is among them, and was only late.
     if (this.claimAcks > this.runPackets) this.late++;
     else this.shownByAck++;
     this.frames.add(this.runFrame);
@@ -162,9 +167,9 @@ class DuplicateRequests implements Detector {
     if (role === Role.Request) {
       if ((marks & Mark.Copy) !== 0) return;
       const requests = this.#of(conversation.id, requester);
-      // A repetition that is not what was sent before is none: the PSNs are used for something else.
+      // A packet that differs from the one sent before is no retransmission: the PSNs are reused.
       const repeated = (marks & (Mark.Retransmission | Mark.Violation)) === Mark.Retransmission;
-      // READs and atomics are asked for again when their answer is lost, which is a loss of data.
+      // READs and atomics are requested again when their response is lost, which is a loss of data.
       if ((frame.flags & (OpFlag.Send | OpFlag.Write)) === 0) requests.inRun = false;
       else {
         const asks = frame.ackReq === 1 && (frame.flags & (OpFlag.Last | OpFlag.Only)) !== 0;
@@ -186,7 +191,7 @@ class DuplicateRequests implements Detector {
       requests?.settle();
       const conversation = requests === undefined ? undefined : byId.get(requests.conversation);
       if (requests === undefined || conversation === undefined || runsOf(requests) === 0) continue;
-      // Several interfaces see the same conversation: the one with the better view speaks.
+      // Several interfaces captured the same conversation: the one with the better view counts.
       const key = `${conversation.sameAs === 0 ? conversation.id : conversation.sameAs} ${conversation.ends[requests.requester].address}`;
       const known = best.get(key);
       if (known === undefined || scoreOf(requests) > scoreOf(known[0])) best.set(key, [requests, conversation]);
@@ -209,7 +214,7 @@ function runsOf({ seenAcked, shownByAck, late }: Requests): number {
   return seenAcked + shownByAck + late;
 }
 
-/** An acknowledge seen before says more than one that only shows it. */
+/** An ACK that was captured before is better evidence than one that only reveals it. */
 function scoreOf({ seenAcked, shownByAck, late }: Requests): number {
   return 3 * seenAcked + 2 * shownByAck + late;
 }
@@ -223,20 +228,17 @@ function report(context: DetectorContext, requests: Requests, { id, ends, sameAs
   const [how, why] =
     seenAcked > 0
       ? [
-          `up to ${duration(longestNs)} after its acknowledge had been seen here`,
-          `acknowledges are lost or late behind this place`,
+          `up to ${duration(longestNs)} after its ACK was captured here`,
+          `ACKs are lost or late after this capture point`,
         ]
       : lost > 0
-        ? [
-            'as the acknowledges that came at last show',
-            `acknowledges are lost or late on the way from ${responder.address}`,
-          ]
-        : ['which acknowledged it once more for each repetition', 'its acknowledges come later than the ACK timeout'];
+        ? ['as the ACKs that came at last show', `ACKs are lost or late on the way from ${responder.address}`]
+        : ['which acknowledged it once more for each retransmission', 'its ACKs come later than the ACK timeout'];
   const data =
     lostPackets === 0 ? 'no request was lost' : `${counted(lostPackets, 'packet')} of requests got lost as well`;
   context.report({
     severity: lost >= ENOUGH_RUNS ? 'warning' : 'note',
-    text: `${requester.address} (${qpName(requester.qpn)}) repeated ${times(runsOf(requests))} what ${responder.address} had received, ${how}: ${why}; ${data}.`,
+    text: `${requester.address} (${qpName(requester.qpn)}) retransmitted ${times(runsOf(requests))} what ${responder.address} had received, ${how}: ${why}; ${data}.`,
     frames: mergedFrames([frames.frames]),
     frameCount: frames.count,
     conversations: sameAs === 0 ? [id] : [sameAs, id],
@@ -254,7 +256,10 @@ function report(context: DetectorContext, requests: Requests, { id, ends, sameAs
   });
 }
 
-/** Round trips of data centres are shorter: what is repeated sooner than this after its acknowledge crossed it on the way. */
+/**
+ * Round trips in data centres are shorter. A retransmission that follows its ACK sooner than this crossed it on the
+ * way.
+ */
 const LEAST_ROUND_TRIP_NS = 200_000;
 const ENOUGH_RUNS = 3;
 const MOST_FINDINGS = 8;

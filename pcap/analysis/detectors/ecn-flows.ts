@@ -1,6 +1,6 @@
 /**
- * What the data of one end of a conversation met on its way to congestion control: marks, notifications, and how fast it went before and under
- * them. Owns the record and its bounds; `ecn-misconfigured` judges. Nothing here allocates per packet.
+ * What the data of one end met on its way to congestion control: CE marks, CNPs, and the send rate before and during
+ * CNPs. Owns the record and its bounds; `ecn-misconfigured` draws the conclusions. It allocates nothing per packet.
  */
 import type { Frame } from '../../../packets/frame.ts';
 import { ECN_MASK, Ecn } from '../../../packets/traffic-class.ts';
@@ -18,14 +18,14 @@ export class EcnFlow {
   readonly notifications = new FrameList();
   /** First packets that may not be marked. */
   readonly notEct = new FrameList();
-  /** Packets of the other end since the first mark: it was heard, and could have notified. */
+  /** Packets of the other end since the first mark: it was active and could have sent CNPs. */
   heardSinceMark = 0;
-  /** Acknowledges that carry BECN: another way to notify (ref:dcqcn#3, the simulator of HPCC). */
+  /** ACKs with BECN, another form of notification (ref:dcqcn#3, the simulator of HPCC). */
   becnAcks = 0;
   /** Packets of this end whose MigReq bit is set; rdma_rxe never sets it (ref:rxe#6). */
   migReqPackets = 0;
-  /** Of data that may be marked; without it nobody is notified. */
-  pace: Pace | undefined;
+  /** ECN-capable data packets; without them there are no CNPs. */
+  pace: SendRates | undefined;
 
   constructor(conversation: number, end: 0 | 1) {
     this.conversation = conversation;
@@ -42,7 +42,7 @@ export class EcnFlow {
     }
     this.ectPackets++;
     if (ecn === Ecn.Ce) this.marked.add(number);
-    this.pace ??= new Pace();
+    this.pace ??= new SendRates();
     this.pace.sent(timeNs, frame.payloadLength);
   }
 
@@ -53,10 +53,11 @@ export class EcnFlow {
 }
 
 /**
- * How fast data went before the first notification, and under a dense run of them. Measured in blocks of 64 packets, the fastest counts:
- * a sender that obeys is slower even at its fastest, one whose application has little to say may be as fast as before in short bursts only.
+ * The send rate before the first CNP, and during a dense run of CNPs. It is measured in blocks of 64 packets, and the
+ * fastest block counts: a sender that reacts is slower even in its fastest block, while an application with little to
+ * send may reach its old rate in short bursts only.
  */
-export class Pace {
+export class SendRates {
   /** Fastest block before any notification; 0 when there was none. */
   baselineBps = 0;
   /** Fastest block in the longest run, after its first notifications; 0 when there was none. */
@@ -147,7 +148,10 @@ export class EcnFlows {
 }
 
 const BLOCK_PACKETS = 64;
-/** Notifications of one run are no further apart: twice the paper's interval, and less than the time in which any profile speeds up twice. */
+/**
+ * CNPs of one run are no further apart: twice the interval of the paper, and less than the time of two rate increases
+ * in any profile.
+ */
 const DENSE_NS = 100_000;
-/** Notifications after which a sender that obeys is clearly slower, whatever its alpha was (ref:dcqcn#1, ref:dcqcn#2). */
+/** CNPs after which a reacting sender is clearly slower, whatever its alpha was (ref:dcqcn#1, ref:dcqcn#2). */
 const SETTLED = 32;

@@ -1,15 +1,19 @@
 /**
- * Symptom: congestion control does not work, and which of its legs fails.
+ * Symptom: congestion control does not work, and which part of it fails.
  *
- * Owns five findings, each from evidence that is there:
- * - marks without notifications: 8 marked packets and more of one connection arrived, their receiver was heard afterwards (4 packets), and no
- *   CNP of it to that sender is in the capture: a warning;
- * - notifications without effect: 64 CNPs and more in a row, no more than 100 us apart, and after the first 32 the fastest 64 packets still
- *   have 90 % of the pace before the first one. Under such a run DCQCN falls to less than three quarters in either profile: a warning;
- * - data that may not be marked (ECT 00) while others' may: a note, and a warning when others to the same receiver do come marked;
- * - CNPs to a queue pair that nobody has, though the sender's are known: a warning;
- * - CNPs with another DSCP than 48: a note, and a warning when it is that of the data, in whose queue they wait then.
- * An end that never sets MigReq may be rdma_rxe, which neither sends nor obeys CNPs (ref:wire#9, ref:rxe#3): the sentence says so.
+ * Owns five findings, each from positive evidence:
+ * - CE marks without CNPs: at least 8 marked packets of one connection arrived, their receiver sent at least 4 packets
+ *   afterwards, and the capture has no CNP from it to that sender: a warning;
+ * - CNPs without effect: at least 64 CNPs in a row, no more than 100 us apart, and after the first 32 the fastest 64
+ *   packets still have 90 % of the rate before the first one. DCQCN falls to less than three quarters in such a run, in
+ *   either profile: a warning;
+ * - data that may not be marked (Not-ECT) while that of others may: a note, and a warning when others to the same
+ *   receiver are marked;
+ * - CNPs to a queue pair that does not exist, though those of the sender are known: a warning;
+ * - CNPs with another DSCP than 48: a note, and a warning when it is that of the data, since they then wait in the same
+ *   queue.
+ * An end that never sets MigReq may be rdma_rxe, which neither sends nor handles CNPs (ref:wire#9, ref:rxe#3): the text
+ * mentions it.
  * Rules: ref:analyzer#1 row 13, ref:dcqcn#1, ref:dcqcn#2, ref:dcqcn#7.
  */
 import { FrameStatus, frameDestination, frameSource } from '../../../packets/frame.ts';
@@ -28,8 +32,8 @@ export const ECN_MISCONFIGURED: Symptom = {
   title: 'Congestion control does not work',
   complaint: 'Slow without any error; queues and pauses grow, counters of marks and of CNPs do not go together.',
   about:
-    'DCQCN has three legs: switches mark packets that say they may be marked (ECT), the receiver answers marks with congestion notification packets (CNP), ' +
-    'and the sender slows down the queue pair that a CNP names. Each leg is switched on separately on each host and for each priority, so that ' +
+    'DCQCN has three parts: switches mark packets that allow it (ECT), the receiver answers marks with congestion notification packets (CNP), ' +
+    'and the sender slows down the queue pair that a CNP names. Each part is switched on separately on each host and for each priority, so that ' +
     'one that was forgotten leaves the others without effect.',
   advice: ['Switch on both the notification point and the reaction point for the priority of RoCE on every host.'],
   commands: [
@@ -46,7 +50,7 @@ class EcnMisconfigured implements Detector {
   readonly interest = ALL_KINDS & ~PacketKind.Management;
   readonly #flows = new EcnFlows();
   /** CNPs that belong to no conversation. */
-  readonly #strays = new Map<string, Stray>();
+  readonly #strays = new Map<string, StrayCnps>();
 
   packet(facts: PacketFacts): void {
     if (facts.role === Role.Cnp && facts.conversation === undefined) this.#stray(facts);
@@ -54,7 +58,7 @@ class EcnMisconfigured implements Detector {
   }
 
   finish(context: DetectorContext): void {
-    const flows: Judged[] = [];
+    const flows: EcnFlowEnds[] = [];
     const byId = new Map(context.conversations.map((conversation) => [conversation.id, conversation]));
     for (const flow of this.#flows.all) {
       const conversation = byId.get(flow.conversation);
@@ -84,7 +88,7 @@ class EcnMisconfigured implements Detector {
 }
 
 /** A flow with what the report knows of its ends. */
-interface Judged {
+interface EcnFlowEnds {
   readonly flow: EcnFlow;
   readonly conversation: ConversationReport;
   readonly sender: EndReport;
@@ -94,14 +98,14 @@ interface Judged {
 }
 
 /** CNPs to one number. */
-interface Stray {
+interface StrayCnps {
   readonly from: string;
   readonly to: string;
   readonly qpn: number;
   readonly frames: FrameList;
 }
 
-function addStray(strays: Map<string, Stray>, from: string, to: string, qpn: number): Stray {
+function addStray(strays: Map<string, StrayCnps>, from: string, to: string, qpn: number): StrayCnps {
   const key = `${from} ${to} ${qpn}`;
   const stray = strays.get(key) ?? { from, to, qpn, frames: new FrameList() };
   if (strays.has(key) || strays.size < MOST_STRAYS) strays.set(key, stray);
@@ -109,7 +113,7 @@ function addStray(strays: Map<string, Stray>, from: string, to: string, qpn: num
 }
 
 /** Conversations that consist of CNPs only are strays as well. */
-function straysOf(strays: Map<string, Stray>, flows: readonly Judged[]): Stray[] {
+function straysOf(strays: Map<string, StrayCnps>, flows: readonly EcnFlowEnds[]): StrayCnps[] {
   for (const { flow, sender, receiver } of flows) {
     const others = sender.packets + receiver.packets - sender.congestion.cnpsSent - receiver.congestion.cnpsSent;
     if (others > 0 || flow.notifications.count === 0) continue;
@@ -118,8 +122,12 @@ function straysOf(strays: Map<string, Stray>, flows: readonly Judged[]): Stray[]
   return [...strays.values()];
 }
 
-/** @returns who was notified of something by whom, though under a wrong number: "receiver sender" */
-function reportStrays(context: DetectorContext, strays: readonly Stray[], flows: readonly Judged[]): Set<string> {
+/** @returns pairs "receiver sender" with CNPs, though to a wrong queue pair number */
+function reportStrays(
+  context: DetectorContext,
+  strays: readonly StrayCnps[],
+  flows: readonly EcnFlowEnds[],
+): Set<string> {
   const named = new Set<string>();
   for (const { from, to, qpn, frames } of strays) {
     const between = flows.filter(
@@ -138,7 +146,7 @@ function reportStrays(context: DetectorContext, strays: readonly Stray[], flows:
         : `that is its own number: a CNP names the queue pair that sent the marked packets, ${qpName(own.sender.qpn)} here`;
     context.report({
       severity: 'warning',
-      text: `${from} sends ${counted(frames.count, 'CNP')} to ${qpName(qpn)} of ${to}, but ${mistake}; nobody slows down.`,
+      text: `${from} sends ${counted(frames.count, 'CNP')} to ${qpName(qpn)} of ${to}, but ${mistake}; no sender slows down.`,
       frames: frames.frames,
       frameCount: frames.count,
       conversations: own === undefined ? [] : [own.conversation.id],
@@ -151,15 +159,15 @@ function reportStrays(context: DetectorContext, strays: readonly Stray[], flows:
         knownQpns: known.map(({ sender }) => sender.qpn).slice(0, 16),
       },
       advice: [
-        'Mend the notification point: the destination QPN of a CNP is the QPN of the sender of the marked packet.',
+        'Fix the notification point: the destination QPN of a CNP is the QPN of the sender of the marked packet.',
       ],
     });
   }
   return named;
 }
 
-function reportUnanswered(context: DetectorContext, flows: readonly Judged[], named: ReadonlySet<string>): void {
-  const byReceiver = new Map<string, Judged[]>();
+function reportUnanswered(context: DetectorContext, flows: readonly EcnFlowEnds[], named: ReadonlySet<string>): void {
+  const byReceiver = new Map<string, EcnFlowEnds[]>();
   const notifiers = new Set(
     flows.filter(({ flow }) => flow.notifications.count > 0).map(({ receiver }) => receiver.address),
   );
@@ -196,7 +204,7 @@ function reportUnanswered(context: DetectorContext, flows: readonly Judged[], na
   }
 }
 
-function reportUnheeded(context: DetectorContext, flows: readonly Judged[]): void {
+function reportUnheeded(context: DetectorContext, flows: readonly EcnFlowEnds[]): void {
   for (const { flow, conversation, sender } of flows) {
     if (flow.pace === undefined) continue;
     const { baselineBps, runBps, runLength, runBlocks } = flow.pace;
@@ -225,10 +233,10 @@ function reportUnheeded(context: DetectorContext, flows: readonly Judged[]): voi
   }
 }
 
-function reportNotEct(context: DetectorContext, flows: readonly Judged[]): void {
+function reportNotEct(context: DetectorContext, flows: readonly EcnFlowEnds[]): void {
   const capable = flows.filter(({ flow }) => flow.ectPackets >= LEAST_DATA && flow.notEctPackets === 0);
   if (capable.length === 0) return;
-  const bySender = new Map<string, Judged[]>();
+  const bySender = new Map<string, EcnFlowEnds[]>();
   for (const judged of flows) {
     const { flow, conversation, sender } = judged;
     if (conversation.service === 'UD' || conversation.sameAs !== 0) continue;
@@ -245,7 +253,7 @@ function reportNotEct(context: DetectorContext, flows: readonly Judged[]): void 
     const total = capable.reduce((sum, { flow }) => sum + flow.ectPackets, 0);
     context.report({
       severity: marked.length > 0 ? 'warning' : 'note',
-      text: `${counted(packets, 'data packet')} of ${address} say that the network may not mark them (ECT 00), while ${counted(total, 'packet')} of ${counted(others.size, 'other host')} may be marked${marked.length > 0 ? ' and some are: in the same queue these are dropped instead' : ''}.`,
+      text: `${counted(packets, 'data packet')} of ${address} are Not-ECT, so the network may not mark them, while ${counted(total, 'packet')} of ${counted(others.size, 'other host')} may be marked${marked.length > 0 ? ' and some are: in the same queue these are dropped instead' : ''}.`,
       frames: mergedFrames(excluded.map(({ flow }) => flow.notEct.frames)),
       frameCount: packets,
       conversations: excluded.map(({ conversation }) => conversation.id),
@@ -257,8 +265,8 @@ function reportNotEct(context: DetectorContext, flows: readonly Judged[]): void 
   }
 }
 
-function reportCnpDscp(context: DetectorContext, flows: readonly Judged[]): void {
-  const seen = new Map<string, Judged[]>();
+function reportCnpDscp(context: DetectorContext, flows: readonly EcnFlowEnds[]): void {
+  const seen = new Map<string, EcnFlowEnds[]>();
   for (const judged of flows) {
     const [dscp, share] = mainValue(judged.receiver.congestion.cnpDscp);
     if (dscp < 0 || dscp === CNP_DSCP || share < CLEAR_SHARE || judged.flow.notifications.count < LEAST_CNPS) continue;

@@ -1,4 +1,7 @@
-/** Failures in words and figures: who asked whom, how often, at what distance. Owns the wording that detectors of failures share; decides nothing. */
+/**
+ * Failures as text: requester, responder, number of tries and intervals. Owns the wording that the detectors of
+ * failures share; decides nothing.
+ */
 import { endsOf, type Failure, groupOf } from './failures.ts';
 import { mergedFrames } from './frame-list.ts';
 import { counted, duration, qpName } from './words.ts';
@@ -8,14 +11,14 @@ export interface AckTimeout {
   /** n of 4.096 us * 2^n. */
   readonly exponent: number;
   readonly ns: number;
-  /** Connection management told it; otherwise it is read from the waits. */
+  /** Known from connection management; otherwise estimated from the waits. */
   readonly told: boolean;
 }
 
 /** "10.0.0.1 to queue pair 0x000012 of 10.0.0.2". */
 export function pathOf(failure: Failure): string {
-  const [asking, asked] = endsOf(failure);
-  return `${asking.address} to ${qpName(asked.qpn)} of ${asked.address}`;
+  const [requesterEnd, responderEnd] = endsOf(failure);
+  return `${requesterEnd.address} to ${qpName(responderEnd.qpn)} of ${responderEnd.address}`;
 }
 
 /** "at once", "2.1 ms apart", "1 to 16 ms apart". */
@@ -27,7 +30,10 @@ export function distances(waits: readonly number[]): string {
   return `${duration(shortest)} to ${duration(longest)} apart`;
 }
 
-/** What connection management told, or the largest timeout that is not longer than the shortest wait; undefined when there was none. */
+/**
+ * The ACK timeout from connection management, or else the largest one that is not longer than the shortest wait;
+ * undefined when there was none.
+ */
 export function ackTimeoutOf({ conversation: { cm }, waits }: Failure): AckTimeout | undefined {
   if (cm !== undefined && cm.ackTimeoutExponent > 0) {
     return { exponent: cm.ackTimeoutExponent, ns: TIMEOUT_UNIT_NS * 2 ** cm.ackTimeoutExponent, told: true };
@@ -39,9 +45,9 @@ export function ackTimeoutOf({ conversation: { cm }, waits }: Failure): AckTimeo
   return { exponent, ns: TIMEOUT_UNIT_NS * 2 ** exponent, told: false };
 }
 
-/** "the ACK timeout is 2.1 ms (4.096 us * 2^9, as connection management says)". */
+/** "the ACK timeout is 2.1 ms (4.096 us * 2^9, from connection management)". */
 export function describeTimeout(timeout: AckTimeout): string {
-  const source = timeout.told ? 'as connection management says' : 'as the waits suggest';
+  const source = timeout.told ? 'from connection management' : 'as the waits suggest';
   return `the ACK timeout is ${duration(timeout.ns)} (4.096 us * 2^${timeout.exponent}, ${source})`;
 }
 
@@ -61,12 +67,12 @@ export function tryEvidence(failure: Failure): Record<string, number | string> {
   };
 }
 
-/** Failures by the two hosts that they are between, whichever of them asks; in order. */
+/** Failures by pair of hosts, whichever of them is the requester; in order. */
 export function byHosts(failures: readonly Failure[]): Failure[][] {
   const groups = new Map<string, Failure[]>();
   for (const failure of failures) {
-    const [asking, asked] = endsOf(failure);
-    const key = [asking.address, asked.address].sort().join(' ');
+    const [requesterEnd, responderEnd] = endsOf(failure);
+    const key = [requesterEnd.address, responderEnd.address].sort().join(' ');
     const group = groups.get(key);
     if (group === undefined) groups.set(key, [failure]);
     else group.push(failure);

@@ -1,15 +1,19 @@
 /**
- * Requests that came to no good end: repeated without an answer, refused as long as anybody asked, or answered by a NAK that ends the connection.
+ * Requests that failed: retransmitted without an answer, refused by RNR NAKs until the end, or answered by a NAK that
+ * ends the connection.
  *
- * Owns the bookkeeping that the detectors of such ends share, and what follows from what: who is the first, and who merely suffers. Says nothing
- * to anybody. Memory is bounded: spaces beyond `MOST_STALLS` that are stuck at one time are not followed.
+ * Owns the bookkeeping that the detectors of failures share, and which failure is the consequence of which. It reports
+ * nothing itself. Memory is bounded: stuck PSN spaces beyond `MOST_STALLS` at one time are not followed.
  *
- * - A stall begins with the first repetition after a timeout, or with an RNR NAK; it ends with anything that brings the requester forward.
- * - What is stuck when the capture ends has failed when it was tried as often as the retry count allows (that of connection management, seven at
- *   most), or when nobody tried again for three times the longest wait between tries: HCAs may wait up to four times the timeout they are told
- *   (rdma_rxe and the project's stack wait exactly that long), and every such wait has been seen already.
- * - A silence follows from another failure when it began after that one had ended its queue pair, which knows nobody any more then; on other
- *   connections between the same hosts only if an endpoint, not the network, was the cause, and within `TEARDOWN_NS`.
+ * - A stall begins with the first retransmission after a timeout, or with an RNR NAK. It ends with anything that lets
+ *   the requester advance.
+ * - A stall at the end of the capture is a failure in two cases: the request was tried as often as the retry count
+ *   allows (that of connection management, seven at most), or no further try came for three times the longest wait
+ *   between tries. An HCA may wait up to four times the timeout that is configured (rdma_rxe and this stack wait
+ *   exactly that long), and every such wait has been seen already.
+ * - A silence is the consequence of another failure when it began after that failure had ended its queue pair. On other
+ *   connections between the same hosts it is one only if an endpoint, not the network, was the cause, and within
+ *   `TEARDOWN_NS`.
  */
 import { AETH_AT } from '../../../packets/opcode.ts';
 import { psnDiff } from '../../../packets/psn.ts';
@@ -20,7 +24,7 @@ import { PacketKind, REQUEST_KINDS } from '../packet-kind.ts';
 import type { ConversationReport, EndReport, TransportEvent } from '../types.ts';
 import { FrameList } from './frame-list.ts';
 
-/** Why a space is stuck: nobody answers, the receiver is not ready, or a NAK has ended it. */
+/** Why a PSN space is stuck: no response at all, the receiver is not ready, or a NAK has ended it. */
 export type FailureKind = 'silence' | 'rnr' | 'fatal';
 
 /** Requests of one end that are stuck, or were until the capture ended. */
@@ -32,7 +36,7 @@ export interface Failure {
   readonly psn: number;
   /** How often it was sent; 0 where only the NAKs were seen. */
   readonly tries: number;
-  /** When it was sent first, or stood alone without an answer first; and when it was last tried or refused. */
+  /** When it was sent first, or became the oldest unanswered request; and when it was last tried or refused. */
   readonly firstNs: number;
   readonly lastNs: number;
   /** Tries, or NAKs. */
@@ -41,7 +45,7 @@ export interface Failure {
   readonly waits: readonly number[];
   /** Of the last NAK; -1: none. */
   readonly syndrome: number;
-  /** Nobody tries any more: the capture goes on without, or the tries are as many as there can be. */
+  /** No further tries: the capture goes on without one, or their number has reached the retry count. */
   readonly gaveUp: boolean;
   /** Requests that are new have followed the last try. */
   readonly sentMore: boolean;
@@ -51,11 +55,14 @@ export interface Failure {
 export class FailureWatch {
   readonly #stalls = new Map<number, Stall>();
   readonly #fatal: Stall[] = [];
-  /** The timeout told last: its packet, and how long nobody had answered. */
+  /** The last timeout event: its packet, and the wait before it. */
   #timeoutFrame = 0;
   #timeoutWaitNs = -1;
 
-  /** Kinds of packets that it needs: what is out of the ordinary, and everything that may bring forward what is stuck. */
+  /**
+   * Kinds of packets that it needs: everything out of the ordinary, and everything that may let a stuck requester
+   * advance.
+   */
   get interest(): number {
     return this.#stalls.size === 0 ? PacketKind.Other : STUCK_KINDS;
   }
@@ -80,11 +87,11 @@ export class FailureWatch {
   }
 
   /** All that are stuck at the end, first to last; each once, whatever the number of vantage points that show it. */
-  finish({ capture, conversations, conversation }: Ending): Failure[] {
-    const farewells = new Farewells(conversations);
+  finish({ capture, conversations, conversation }: FinishContext): Failure[] {
+    const disconnected = new DisconnectedQueuePairs(conversations);
     const all = [...this.#stalls.values(), ...this.#fatal].flatMap((stall) => {
       const failure = finalOf(stall.toFailure(capture.durationNs), conversation(stall.conversation.id));
-      return failure === undefined || farewells.explain(failure) ? [] : [failure];
+      return failure === undefined || disconnected.explains(failure) ? [] : [failure];
     });
     return unique(all.sort((a, b) => a.lastNs - b.lastNs));
   }
@@ -124,7 +131,7 @@ export class FailureWatch {
       this.#fatal.push(new Stall('fatal', conversation, facts, psnOf(facts)));
       return;
     }
-    // An answer to what was answered before brings nobody forward.
+    // A response to an answered request does not let the requester advance.
     if (stall !== undefined && psnDiff(psnOf(facts), stall.psn) >= 0) this.#stalls.delete(key);
   }
 
@@ -133,29 +140,32 @@ export class FailureWatch {
   }
 }
 
-/** Of what a detector is asked at the end. */
-type Ending = Pick<DetectorContext, 'capture' | 'conversations' | 'conversation'>;
+/** The part of the context that is used at the end. */
+type FinishContext = Pick<DetectorContext, 'capture' | 'conversations' | 'conversation'>;
 
-/** The end that asks, and the one that should answer. */
+/** The requester and the responder. */
 export function endsOf({ conversation, requester }: Failure): readonly [EndReport, EndReport] {
   const [first, second] = conversation.ends;
   return requester === 0 ? [first, second] : [second, first];
 }
 
-/** Whether anything ever came back in the PSN space: at this vantage point or, for what may be the same queue pairs, at another one. */
+/**
+ * Whether the requester ever got a response in this PSN space: at this vantage point or, for what may be the same queue
+ * pairs, at another one.
+ */
 export function wasAnswered(
   failure: Failure,
   { conversations, seenElsewhere }: Pick<DetectorContext, 'conversations' | 'seenElsewhere'>,
 ): boolean {
-  const [asking, asked] = endsOf(failure);
-  if (answersTo(asking) > 0) return true;
+  const [requesterEnd, responderEnd] = endsOf(failure);
+  if (answersTo(requesterEnd) > 0) return true;
   if (!seenElsewhere(failure.conversation, failure.requester === 0 ? 1 : 0)) return false;
   const { service, interfaceIndex } = failure.conversation;
   return conversations.some((other) => {
     if (other.interfaceIndex === interfaceIndex || other.service !== service) return false;
     const [first, second] = other.ends;
-    const straight = isSameEnd(first, asking) && isSameEnd(second, asked) && answersTo(first) > 0;
-    return straight || (isSameEnd(second, asking) && isSameEnd(first, asked) && answersTo(second) > 0);
+    const straight = isSameEnd(first, requesterEnd) && isSameEnd(second, responderEnd) && answersTo(first) > 0;
+    return straight || (isSameEnd(second, requesterEnd) && isSameEnd(first, responderEnd) && answersTo(second) > 0);
   });
 }
 
@@ -171,13 +181,13 @@ export function consequences(failures: readonly Failure[]): Map<Failure, Failure
 }
 
 /**
- * The failure with the figures of the end of the capture; undefined when those show that it was none: everything was answered, be it by packets
- * that belong to the other half of a conversation.
+ * The failure with the figures of the end of the capture. Undefined when those show that there was none, because
+ * everything was answered, possibly by packets of the other half of the conversation.
  */
 function finalOf(failure: Failure, conversation: ConversationReport | undefined): Failure | undefined {
   if (conversation === undefined) return undefined;
-  const asking = failure.conversation.ends[failure.requester];
-  const same = isSameEnd(conversation.ends[failure.requester], asking);
+  const requesterEnd = failure.conversation.ends[failure.requester];
+  const same = isSameEnd(conversation.ends[failure.requester], requesterEnd);
   const requester = same ? failure.requester : failure.requester === 0 ? 1 : 0;
   const { unansweredPsn } = conversation.ends[requester].requester;
   const isOver = unansweredPsn < 0 || psnDiff(unansweredPsn, failure.psn) > 0;
@@ -193,8 +203,8 @@ function unique(failures: readonly Failure[]): Failure[] {
   });
 }
 
-/** Queue pairs of connections that were ended in good order: they answer nobody any more, and nobody has to wonder. */
-class Farewells {
+/** Queue pairs of connections that were closed by DREQ: they answer no requests any more, and that is no failure. */
+class DisconnectedQueuePairs {
   readonly #gone = new Map<string, ConversationReport>();
 
   constructor(conversations: readonly ConversationReport[]) {
@@ -204,11 +214,11 @@ class Farewells {
     }
   }
 
-  /** Whether the silence began after, and not before, the queue pair that should answer had been told to go. */
-  explain(failure: Failure): boolean {
+  /** Whether the silence began after the queue pair of the responder had been closed. */
+  explains(failure: Failure): boolean {
     if (failure.kind !== 'silence' || this.#gone.size === 0) return false;
-    const [, asked] = endsOf(failure);
-    const ended = this.#gone.get(`${asked.address} ${asked.qpn}`);
+    const [, responderEnd] = endsOf(failure);
+    const ended = this.#gone.get(`${responderEnd.address} ${responderEnd.qpn}`);
     if (ended === undefined || (failure.frames.frames[1] ?? 0) < (ended.cm?.dreqFrame ?? 0)) return false;
     // Numbers of queue pairs are used again, but not within seconds.
     return failure.firstNs - ended.endNs <= TEARDOWN_NS;
@@ -232,7 +242,10 @@ function sameHosts(one: Failure, other: Failure): boolean {
   return (a.address === c.address && b.address === d.address) || (a.address === d.address && b.address === c.address);
 }
 
-/** How often the end that asks may repeat after RNR NAKs, as far as is known: the REQ tells the passive end, and the REP is not kept. */
+/**
+ * How often the requester may retry after RNR NAKs, as far as is known. The REQ sets it for the passive end; the value
+ * in the REP is not kept.
+ */
 export function rnrRetriesOf({
   conversation: { cm },
   requester,
@@ -265,7 +278,7 @@ class Stall {
   #lastRequestNs: number;
   #sentMore = false;
   /** RNR: a try has followed the last NAK. */
-  #asking = false;
+  #retried = false;
 
   constructor(kind: FailureKind, conversation: ConversationReport, facts: PacketFacts, psn: number) {
     this.kind = kind;
@@ -284,10 +297,10 @@ class Stall {
 
   /** Refused, and due to try again. */
   get waitsForRetry(): boolean {
-    return this.kind === 'rnr' && !this.#asking;
+    return this.kind === 'rnr' && !this.#retried;
   }
 
-  /** Silence: how long nobody had answered when `frame` was sent. */
+  /** Silence: sets the wait without a response before `frame` was sent. */
   waited(frame: number, durationNs: number): void {
     if (frame !== this.#beganFrame || this.kind !== 'silence' || this.waits.length > 0 || !(durationNs > 0)) return;
     this.waits.push(durationNs);
@@ -304,10 +317,10 @@ class Stall {
   refused(facts: PacketFacts): void {
     this.tries++;
     this.syndrome = syndromeOf(facts);
-    if (!this.#asking) this.#wait(facts);
+    if (!this.#retried) this.#wait(facts);
     else this.frames.add(facts.packet.number);
     this.lastNs = Math.max(facts.timeNs, this.lastNs);
-    this.#asking = false;
+    this.#retried = false;
     this.#sentMore = false;
   }
 
@@ -316,7 +329,7 @@ class Stall {
     const { timeNs, marks } = facts;
     this.#lastRequestNs = timeNs;
     if (this.waitsForRetry && psnOf(facts) === this.psn) {
-      this.#asking = true;
+      this.#retried = true;
       this.#noteWait(timeNs);
     }
     if ((marks & Mark.Retransmission) !== 0) return true;
@@ -333,13 +346,13 @@ class Stall {
   #gaveUp(endNs: number): boolean {
     if (this.kind === 'fatal') return true;
     const told = this.kind === 'rnr' ? rnrRetriesOf(this) : this.conversation.cm?.retryCount;
-    // Seven RNR retries are endless ones. rdma_rxe takes seven others for endless too, and goes on then (ref:rxe#8).
+    // Seven RNR retries mean infinitely many. rdma_rxe treats seven timeouts so as well, and continues (ref:rxe#8).
     const most = told ?? (this.kind === 'rnr' ? Number.POSITIVE_INFINITY : MOST_RETRIES);
     if (this.kind === 'rnr' && told === MOST_RETRIES) return false;
     if (this.tries === most + 1) return true;
-    const asked = this.kind === 'rnr' ? (RNR_TIMER_NS[this.syndrome & 0x1f] ?? 0) : 0;
-    const longest = Math.max(asked, ...this.waits);
-    return longest > 0 && !this.#asking && endNs - Math.max(this.lastNs, this.#lastRequestNs) > PATIENCE * longest;
+    const rnrWaitNs = this.kind === 'rnr' ? (RNR_TIMER_NS[this.syndrome & 0x1f] ?? 0) : 0;
+    const longest = Math.max(rnrWaitNs, ...this.waits);
+    return longest > 0 && !this.#retried && endNs - Math.max(this.lastNs, this.#lastRequestNs) > PATIENCE * longest;
   }
 
   /** Clocks of captures go back at times: that is no wait. */
@@ -367,14 +380,17 @@ const STUCK_KINDS = PacketKind.Other | REQUEST_KINDS | PacketKind.Answer | Packe
 const REMARKABLE = Mark.AfterTimeout | Mark.RnrNak | Mark.Nak;
 const SEQUENCE_ERROR = 0x60;
 const MOST_RETRIES = 7;
-/** Failures of which each is held against all others. */
+/** Failures that are compared with all others. */
 const MOST_COMPARED = 2000;
 const MOST_STALLS = 4096;
 /** More than any retry count allows; of endless ones the first say enough. */
 const MOST_WAITS = 16;
 /** So many times the longest wait between two tries. */
 const PATIENCE = 3;
-/** Who sends new requests for so many times that wait without repeating the old one has got its answer; the capture did not see it. */
+/**
+ * A requester that sends new requests for so many times that wait, without a retransmission, has its answer; the
+ * capture lacks it.
+ */
 const MOVED_ON = 4;
 /** A program that sees an error closes what else it has within seconds. */
 const TEARDOWN_NS = 10e9;

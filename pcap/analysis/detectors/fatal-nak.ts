@@ -1,8 +1,9 @@
 /**
  * NAKs that end a connection, each with the request that it refuses.
  *
- * Owns finding that request and grouping what belongs together: one finding for each pair of hosts, and a NAK that several vantage points show
- * counts once. What it means is said by the detectors of the single syndromes (ref:wire#7, ref:analyzer#1 rows 5 to 7).
+ * Owns the search for that request and the grouping: one finding for each pair of hosts. A NAK that several vantage
+ * points show counts once. The detectors of the single syndromes explain what it means (ref:wire#7, ref:analyzer#1 rows
+ * 5 to 7).
  */
 
 import { OpFlag, opcodeInfo } from '../../../packets/opcode.ts';
@@ -10,7 +11,7 @@ import { PSN_MASK } from '../../../packets/psn.ts';
 import { Mark, type PacketFacts, Role } from '../facts.ts';
 import { PacketKind, REQUEST_KINDS } from '../packet-kind.ts';
 import type { ConversationReport } from '../types.ts';
-import { askedEnd, askingEnd, type PastRequest, RequestMemory, syndromeOf } from './request-memory.ts';
+import { type PastRequest, RequestMemory, requesterEndOf, responderEndOf, syndromeOf } from './request-memory.ts';
 
 /** One such NAK. */
 export interface FatalNak<D> {
@@ -58,11 +59,11 @@ export class FatalNakWatch<D> {
     if (syndromeOf(facts) === this.#syndrome) this.#refused(facts, conversation);
   }
 
-  /** By pair of hosts, the asking one first. */
+  /** By pair of hosts, the requester first. */
   groups(): FatalNak<D>[][] {
     const groups = new Map<string, FatalNak<D>[]>();
     for (const nak of this.#naks) {
-      const key = `${askingEnd(nak).address} ${askedEnd(nak).address}`;
+      const key = `${requesterEndOf(nak).address} ${responderEndOf(nak).address}`;
       const group = groups.get(key);
       if (group === undefined) groups.set(key, [nak]);
       else if (!group.some((other) => isSame(other, nak))) group.push(nak);
@@ -84,7 +85,7 @@ export class FatalNakWatch<D> {
     return memory;
   }
 
-  /** Any number of NAKs may come; the first are told. */
+  /** The number of NAKs is not bounded; the first ones are reported. */
   #refused(facts: PacketFacts, conversation: ConversationReport): void {
     if (++this.#count > MOST_NAKS) return;
     const { requester, packet, dissection } = facts;
@@ -96,7 +97,7 @@ export class FatalNakWatch<D> {
   }
 }
 
-/** "a SEND", "a READ of 3000 bytes": what a request wants, in the words of those who post it. */
+/** "a SEND", "a READ of 3000 bytes": a request in the terms of the verbs. */
 export function describeRequest({ flags, opcode, dmaLength, payloadBytes }: PastRequest): string {
   if ((flags & OpFlag.Write) !== 0) return dmaLength > 0 ? `a WRITE of ${dmaLength} bytes` : 'a WRITE';
   if ((flags & OpFlag.Read) !== 0) return `a READ of ${dmaLength} bytes`;
@@ -107,7 +108,10 @@ export function describeRequest({ flags, opcode, dmaLength, payloadBytes }: Past
   return (flags & OpFlag.Only) !== 0 ? `a SEND of ${payloadBytes} bytes` : 'a SEND of several packets';
 }
 
-/** The first packet of the message that a request belongs to, as far back as the memory goes; itself when it begins one. */
+/**
+ * The first packet of the message that a request belongs to, as far back as the memory goes; the request itself when it
+ * begins one.
+ */
 export function beginningOf(request: PastRequest, memory: RequestMemory): PastRequest | undefined {
   let at: PastRequest | undefined = request;
   for (let steps = 0; at !== undefined && steps < MOST_STEPS; steps++) {
@@ -122,7 +126,7 @@ export function hex(value: number | bigint, digits = 8): string {
   return `0x${value.toString(16).padStart(digits, '0')}`;
 }
 
-/** The same NAK at another vantage point, or said again. */
+/** The same NAK at another vantage point, or sent again. */
 function isSame<D>(one: FatalNak<D>, other: FatalNak<D>): boolean {
   const group = ({ conversation: { id, sameAs } }: FatalNak<D>): number => (sameAs === 0 ? id : sameAs);
   return group(one) === group(other) && one.psn === other.psn;

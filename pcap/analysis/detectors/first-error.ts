@@ -1,8 +1,9 @@
 /**
- * Symptom: one failure draws others behind it, and what is reported loudest is not the first.
+ * Symptom: one failure causes others, and the most visible one is not the first.
  *
- * Owns the finding that ties silences to the failure that caused them; the detectors of the cause say what that was, those of silences say nothing
- * then. A warning: the connections have failed, but the cause is told elsewhere. What follows from what is decided in `failures.ts`.
+ * Owns the finding that ties silences to the failure that caused them. The detectors of that failure describe it, and
+ * those of silences report nothing then. It is a warning: the connections have failed, but the cause is reported
+ * elsewhere. `failures.ts` decides what is the consequence of what.
  * Rules: ref:analyzer#1 row 3.
  */
 import type { Detector, DetectorContext, Symptom } from '../detector.ts';
@@ -18,11 +19,11 @@ export const FIRST_ERROR: Symptom = {
   row: 3,
   title: 'One failure, several complaints',
   complaint:
-    'Completion status 12 (retries exceeded) on one side or on many connections, status 5 (flushed) everywhere else, and one status that is neither.',
+    'Completion status 12 (retries exceeded) at one end or on many connections, status 5 (flushed) everywhere else, and one status that is neither.',
   about:
-    'When a queue pair fails it goes to ERROR: what was outstanding is flushed with status 5, and what the peer still sends is dropped in silence, ' +
+    'When a queue pair fails it goes to ERROR: what was outstanding is flushed with status 5, and what the peer still sends is dropped silently, ' +
     'so that the peer runs out of retries and reports status 12. Programs then close their other connections, with the same effect there. The first ' +
-    'failure that is not a flush is the cause; the others say nothing of their own.',
+    'failure that is not a flush is the cause; the others are its consequences.',
   advice: [
     'Look at the first failure only, and ignore flushes (status 5) and the retries that ran out later.',
     'In logs, sort the failures of all ranks by time and begin with the earliest.',

@@ -1,5 +1,5 @@
 /**
- * The packets that prove a finding: the first of them by number, and how many there are. Owns the bound; knows nothing of what they prove.
+ * The packets that prove a finding: the first of them by number, and how many there are. Owns the bound.
  */
 import { MOST_FRAMES } from '../types.ts';
 

@@ -1,13 +1,13 @@
 /**
- * Symptom: two ends with GIDs of different kinds; neither ever hears the other.
+ * Symptom: two ends with GIDs of different types, so that neither receives the other's packets.
  *
- * Owns the finding; `gid-watch.ts` owns the evidence and its limits. An error: nothing at all gets through.
+ * Owns the finding; `gid-watch.ts` owns the evidence and its limits. It is an error: nothing gets through.
  */
 import type { Detector, DetectorContext, Symptom } from '../detector.ts';
 import type { PacketFacts } from '../facts.ts';
 import { PacketKind } from '../packet-kind.ts';
 import { mergedFrames } from './frame-list.ts';
-import { type GidMismatch, GidWatch, type OneWay } from './gid-watch.ts';
+import { type GidMismatch, GidWatch, type UnansweredDirection } from './gid-watch.ts';
 import { counted } from './words.ts';
 
 export const GID_MISMATCH: Symptom = {
@@ -42,13 +42,13 @@ class GidMismatchDetector implements Detector {
 }
 
 function report(context: DetectorContext, { there, back }: GidMismatch): void {
-  const sent = ({ kind, sourceGid, destinationGid, frames }: OneWay): string =>
+  const sent = ({ kind, sourceGid, destinationGid, frames }: UnansweredDirection): string =>
     `sends ${kind} (GID ${sourceGid} to ${destinationGid}, ${counted(frames.count, 'packet')})`;
   context.report({
     severity: 'error',
     text:
-      `Two hosts miss each other: ${macOf(there.from)} ${sent(there)} and ${macOf(back.from)} ${sent(back)}; ` +
-      'neither ever answers, because their GIDs are of different kinds.',
+      `Two hosts do not reach each other: ${macOf(there.from)} ${sent(there)} and ${macOf(back.from)} ${sent(back)}; ` +
+      'neither ever responds, because their GIDs are of different types.',
     frames: mergedFrames([there.frames.frames.slice(0, FRAMES_OF_EACH), back.frames.frames.slice(0, FRAMES_OF_EACH)]),
     frameCount: there.frames.count + back.frames.count,
     conversations: [there.conversation?.id ?? 0, back.conversation?.id ?? 0].filter((id) => id > 0),

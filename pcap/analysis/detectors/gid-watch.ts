@@ -1,9 +1,10 @@
 /**
- * Two ends that send to each other with GIDs of different kinds, so that neither ever hears the other.
+ * Two hosts that send to each other with GIDs of different types, so that neither receives the other's packets.
  *
- * Owns the evidence, which two detectors need: the one that says so, and the one that would otherwise complain of silence. Positive evidence only:
- * between the same two stations (MAC addresses) one direction is of one kind, the other of another, and requests went unanswered. RoCE version 1
- * (EtherType 0x8915) against version 2, IPv4 against IPv6, link-local against global addresses (ref:analyzer#1 row 10). Memory is bounded.
+ * Owns the evidence, which two detectors use: the one that reports it, and the one that would otherwise report silence.
+ * It needs positive evidence: between the same two MAC addresses one direction uses one type and the other direction
+ * another, and requests went unanswered. Types are RoCE version 1 (EtherType 0x8915) against version 2, IPv4 against
+ * IPv6, and link-local against global addresses (ref:analyzer#1 row 10). Memory is bounded.
  */
 import { IpAddress } from '../../../packets/address.ts';
 import { ETHERNET_BYTES, ETHERTYPE_AT, ETHERTYPE_ROCE_V1, VLAN_TAG_BYTES } from '../../../packets/ethernet.ts';
@@ -15,7 +16,7 @@ import type { ConversationReport } from '../types.ts';
 import { FrameList } from './frame-list.ts';
 
 /** What one station sent to another and never got an answer to. */
-export interface OneWay {
+export interface UnansweredDirection {
   readonly kind: 'RoCE version 1' | 'IPv4' | 'link-local IPv6' | 'global IPv6';
   /** MAC addresses as numbers. */
   readonly from: number;
@@ -30,13 +31,13 @@ export interface OneWay {
 
 /** Both directions between two stations. */
 export interface GidMismatch {
-  readonly there: OneWay;
-  readonly back: OneWay;
+  readonly there: UnansweredDirection;
+  readonly back: UnansweredDirection;
 }
 
 export class GidWatch {
-  readonly #versionOne = new Map<string, OneWay>();
-  readonly #repeated = new Map<number, OneWay>();
+  readonly #versionOne = new Map<string, UnansweredDirection>();
+  readonly #repeated = new Map<number, UnansweredDirection>();
 
   packet(facts: PacketFacts): void {
     const { conversation } = facts;
@@ -73,7 +74,7 @@ export class GidWatch {
   finish({ conversation: final }: Pick<DetectorContext, 'conversation'>): GidMismatch[] {
     const unanswered = [...this.#repeated.values()].filter(({ conversation }) => {
       const report = final(conversation?.id ?? 0);
-      return report !== undefined && isOneWay(report);
+      return report !== undefined && isOneDirectional(report);
     });
     const versionOne = [...this.#versionOne.values()].filter(({ from, to }) => !this.#versionOne.has(`${to} ${from}`));
     const mismatches: GidMismatch[] = [];
@@ -119,11 +120,11 @@ export function mismatchedConversations(mismatches: readonly GidMismatch[]): Set
 }
 
 /** One end alone sent anything, and nothing of it was acknowledged. */
-function isOneWay({ ends: [first, second] }: ConversationReport): boolean {
+function isOneDirectional({ ends: [first, second] }: ConversationReport): boolean {
   return first.packets === 0 || second.packets === 0;
 }
 
-function kindOf(address: string): OneWay['kind'] {
+function kindOf(address: string): UnansweredDirection['kind'] {
   if (!address.includes(':')) return 'IPv4';
   // fe80::/10, written as one group.
   return /^fe[89ab][0-9a-f]:/i.test(address) ? 'link-local IPv6' : 'global IPv6';

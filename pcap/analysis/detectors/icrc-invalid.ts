@@ -1,10 +1,13 @@
 /**
- * Symptom: packets whose ICRC is wrong. Receivers drop them in silence, so that the sender sees nobody answer.
+ * Symptom: packets with a wrong ICRC. Receivers drop them silently, so the sender gets no response.
  *
- * Owns three findings. A sender whose packets are all wrong (3 and more, since two may be chance), or wrong in a way that a known mistake
- * explains: an error. The same, but peers answer: a note, for then the capture is not what was on the wire (addresses made anonymous, an
- * ICRC that the NIC puts in behind the capturing point) or nobody checks. Some wrong among right ones: damage, a warning, since every one
- * costs a retransmission. A FLUSH with the ICRC of rdma_rxe is a note.
+ * Owns three findings:
+ * - all packets of a sender are wrong (3 or more, since two may be chance), or are wrong in a way that a known mistake
+ *   explains: an error;
+ * - the same, but peers respond: a note. The capture then differs from the wire (anonymized addresses, an ICRC that the
+ *   NIC inserts after the capture point), or the receiver does not check;
+ * - some packets are wrong among right ones: damage, a warning, since each of them costs a retransmission.
+ * A FLUSH with the ICRC of rdma_rxe is a note.
  * Rules: ref:wire#3 (recipe, known mistakes), ref:analyzer#1 row 12, packets/rxe-flush-icrc.ts.
  */
 import { IpAddress } from '../../../packets/address.ts';
@@ -27,10 +30,11 @@ export const ICRC_INVALID: Symptom = {
   id: 'icrc-invalid',
   row: 12,
   title: 'Wrong ICRC',
-  complaint: 'Nobody answers, though packets arrive; hardware counts them as rx_icrc_encapsulated and says nothing.',
+  complaint:
+    'There is no response, though packets arrive; hardware counts them as rx_icrc_encapsulated and reports nothing.',
   about:
     'The invariant CRC at the end of every packet covers what no router may change, addresses and ports among it. A receiver that finds it ' +
-    'wrong drops the packet in silence. All packets of one sender wrong means that it computes the ICRC in another way, or that something on the ' +
+    'wrong drops the packet silently. All packets of one sender wrong means that it computes the ICRC in another way, or that something on the ' +
     'path rewrites what the ICRC covers. A few wrong ones among right ones mean damage on the way.',
   advice: [
     'Compare captures of both ends of the path: where the ICRC is right at the sender, the path changes packets.',
@@ -64,7 +68,7 @@ class IcrcInvalid implements Detector {
   readonly #senders = new Map<number, Sender>();
   readonly #rxeFlushes = new FrameList();
   #anyAsked = false;
-  /** Who sent the two packets before: most are of the same two. */
+  /** The senders of the two packets before: most packets are from the same two. */
   #lastKey = 0;
   #last: Sender | undefined;
   #beforeKey = 0;
@@ -101,7 +105,7 @@ class IcrcInvalid implements Detector {
     for (const sender of bad.slice(0, MOST_FINDINGS)) {
       const explanation = explain(sender.samples, known);
       const all = sender.good === 0 && sender.bad.count >= ENOUGH;
-      // Where no ICRC of the capture is right, and somebody is answered, the answers are as wrong as the questions and were taken.
+      // No ICRC of the capture is right and some requests have responses: the receivers accepted them.
       const answered = sender.answered >= ENOUGH_ANSWERS || (anyAnswered && context.capture.goodIcrc === 0);
       if (all || explanation !== undefined) reportSender(context, sender, explanation, answered);
       else reportDamage(context, sender);
@@ -130,8 +134,8 @@ class IcrcInvalid implements Detector {
 
   #answers(frame: Frame): void {
     const at = frame.ipOffset + (frame.ipVersion === 4 ? IPV4_DESTINATION_AT : IPV6_DESTINATION_AT);
-    const asker = this.#senders.get(addressKey(frame, at));
-    if (asker?.asked.includes(frame.psn) === true) asker.answered++;
+    const requester = this.#senders.get(addressKey(frame, at));
+    if (requester?.asked.includes(frame.psn) === true) requester.answered++;
   }
 }
 
@@ -140,14 +144,14 @@ function addressKey({ view, ipVersion }: Frame, at: number): number {
   return view.getInt32(at) ^ view.getInt32(at + 4) ^ view.getInt32(at + 8) ^ view.getInt32(at + 12);
 }
 
-/** An acknowledge that is no NAK, or what was asked for. */
+/** An ACK, or requested data. */
 function isGoodAnswer({ flags, view, bthOffset, opcode }: Frame): boolean {
   if ((flags & OpFlag.Response) === 0) return false;
   if ((flags & OpFlag.Ack) === 0) return true;
   return (view.getUint8(bthOffset + (AETH_AT[opcode] ?? 0)) & SYNDROME_KIND_MASK) === SyndromeKind.Ack;
 }
 
-/** Packets of several lengths tell more. */
+/** Packets of several lengths give better evidence. */
 function wantsSample({ samples }: Sender, { icrcOffset, ipOffset }: Frame): boolean {
   if (samples.length < ENOUGH_SAMPLES) return true;
   return samples.length < MOST_SAMPLES && !samples.some(({ icrcAt }) => icrcAt === icrcOffset - ipOffset);
@@ -166,7 +170,7 @@ function reportSender(
     : `${grouped(bad.count)} of ${counted(bad.count + good, 'packet')}`;
   const effect = answered
     ? ', and yet the peer answers: the capture is not what was on the wire, or the receiver does not check'
-    : ': receivers drop them in silence';
+    : ': receivers drop them silently';
   const why = explanation === undefined ? 'No known mistake explains it.' : `The ICRC ${explanation.clause}.`;
   context.report({
     severity: answered ? 'note' : 'error',

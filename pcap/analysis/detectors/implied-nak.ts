@@ -1,9 +1,10 @@
 /**
- * Symptom: responses of READs are missing, and the requester asks for them again: a NAK that nobody sends.
+ * Symptom: READ responses are missing and the requester requests them again, which is called an implied NAK.
  *
- * Owns one finding for each direction between two hosts, a warning: each costs a round trip at least and an ACK timeout at worst. A note where damaged
- * packets explain them (`icrc-invalid` says the rest). Whether the requester noticed at once or waited for its timer is what
- * `implied-nak` events say (ref:rxe#8: rdma_rxe waits when the gap is inside one READ). Rules: ref:analyzer#1 row 9.
+ * Owns one finding for each direction between two hosts, a warning: each implied NAK costs at least a round trip and at
+ * worst an ACK timeout. It is a note where damaged packets explain it (`icrc-invalid` has the rest). The reason of an
+ * `implied-nak` event tells whether the requester reacted at once or after its timer (ref:rxe#8: rdma_rxe waits when
+ * the gap is inside one READ). Rules: ref:analyzer#1 row 9.
  */
 import type { Detector, DetectorContext, Symptom } from '../detector.ts';
 import type { ConversationReport, TransportEvent } from '../types.ts';
@@ -19,7 +20,7 @@ export const IMPLIED_NAK: Symptom = {
     'Counter implied_nak_seq_err grows; READs are slow, or some of them take exactly as long as an ACK timeout.',
   about:
     'The responses of a READ are not acknowledged, so when one is lost only the requester can notice: the next one it sees has too high a PSN. It then ' +
-    'asks for the READ again, from the gap on. Most NICs do so at once. rdma_rxe does when a later READ shows the gap, and waits for its ACK timer ' +
+    'requests the READ again, from the gap on. Most NICs do so at once. rdma_rxe does when a later READ shows the gap, and waits for its ACK timer ' +
     'when the gap is inside one READ.',
   advice: [
     'Look for drops on the way from the responder to the requester: READ responses are the data there.',
@@ -29,7 +30,7 @@ export const IMPLIED_NAK: Symptom = {
   make: () => new ImpliedNak(),
 };
 
-interface Noticed {
+interface ImpliedNakCounts {
   readonly frames: FrameList;
   readonly gaps: FrameList;
   atOnce: number;
@@ -38,61 +39,66 @@ interface Noticed {
 }
 
 class ImpliedNak implements Detector {
-  readonly #noticed = new Map<number, Noticed>();
+  readonly #counts = new Map<number, ImpliedNakCounts>();
 
   event(event: TransportEvent): void {
     if (event.kind !== 'implied-nak' || event.conversation === 0) return;
     const key = event.conversation * 2 + event.requester;
-    let noticed = this.#noticed.get(key);
-    if (noticed === undefined) {
-      if (this.#noticed.size >= MOST_SPACES) return;
-      noticed = { frames: new FrameList(), gaps: new FrameList(), atOnce: 0, afterTimeout: 0, longestNs: 0 };
-      this.#noticed.set(key, noticed);
+    let counts = this.#counts.get(key);
+    if (counts === undefined) {
+      if (this.#counts.size >= MOST_SPACES) return;
+      counts = { frames: new FrameList(), gaps: new FrameList(), atOnce: 0, afterTimeout: 0, longestNs: 0 };
+      this.#counts.set(key, counts);
     }
-    noticed.frames.add(event.frame);
-    if (event.refersTo > 0) noticed.gaps.add(event.refersTo);
-    if (event.detail === AFTER_TIMEOUT) noticed.afterTimeout++;
-    else noticed.atOnce++;
-    noticed.longestNs = Math.max(noticed.longestNs, event.durationNs);
+    counts.frames.add(event.frame);
+    if (event.refersTo > 0) counts.gaps.add(event.refersTo);
+    if (event.reason === 'after-timeout') counts.afterTimeout++;
+    else counts.atOnce++;
+    counts.longestNs = Math.max(counts.longestNs, event.durationNs);
   }
 
   finish(context: DetectorContext): void {
     const told = new Set<string>();
-    for (const [key, noticed] of this.#noticed) {
+    for (const [key, counts] of this.#counts) {
       const conversation = context.conversation(Math.floor(key / 2));
       if (conversation === undefined) continue;
       const requester = key % 2 === 0 ? 0 : 1;
       const { address, qpn } = conversation.ends[requester];
-      // Another vantage point has told of the same already.
+      // Another vantage point has the same finding already.
       const same = `${groupOf(conversation)} ${address} ${qpn}`;
       if (told.has(same) || told.size >= MOST_FINDINGS) continue;
       told.add(same);
-      report(context, conversation, requester, noticed);
+      report(context, conversation, requester, counts);
     }
   }
 }
 
-function report(context: DetectorContext, conversation: ConversationReport, requester: 0 | 1, noticed: Noticed): void {
-  const asking = conversation.ends[requester];
-  const answering = conversation.ends[requester === 0 ? 1 : 0];
-  const { frames, gaps, atOnce, afterTimeout, longestNs } = noticed;
-  const { packets, lostPackets, reorderedPackets } = asking.requester.responses;
+function report(
+  context: DetectorContext,
+  conversation: ConversationReport,
+  requester: 0 | 1,
+  counts: ImpliedNakCounts,
+): void {
+  const requesterEnd = conversation.ends[requester];
+  const responderEnd = conversation.ends[requester === 0 ? 1 : 0];
+  const { frames, gaps, atOnce, afterTimeout, longestNs } = counts;
+  const { packets, lostPackets, reorderedPackets } = requesterEnd.requester.responses;
   const share = packets === 0 ? 0 : lostPackets / packets;
-  const damaged = lostPackets === 0 && answering.badIcrc >= frames.count;
+  const damaged = lostPackets === 0 && responderEnd.badIcrc >= frames.count;
   // All had passed here: they were late for a requester that was in a hurry.
   const late = lostPackets === 0 && reorderedPackets === 0;
   const when =
     afterTimeout === 0
-      ? 'at once'
+      ? 'immediately'
       : atOnce === 0
         ? `only after a timeout (up to ${duration(longestNs)})`
-        : `${times(atOnce)} at once and ${times(afterTimeout)} after a timeout (up to ${duration(longestNs)})`;
+        : `${times(atOnce)} immediately and ${times(afterTimeout)} after a timeout (up to ${duration(longestNs)})`;
   context.report({
     severity: damaged || late ? 'note' : 'warning',
     text:
       late && !damaged
-        ? `${asking.address} asked ${times(frames.count)} again for READ responses of ${answering.address} that had passed here: they came late, or its timer is short.`
-        : `${asking.address} asked ${times(frames.count)} again for READ responses of ${answering.address} that were missing, ${when}; ` +
+        ? `${requesterEnd.address} requested READ responses of ${responderEnd.address} again ${times(frames.count)}, though they were captured here: they came late, or its timer is short.`
+        : `${requesterEnd.address} requested missing READ responses of ${responderEnd.address} again ${times(frames.count)}, ${when}; ` +
           `${lostPackets} of ${counted(packets, 'response packet')} (${percent(share)}) ${lostPackets === 1 ? 'was' : 'were'} lost.`,
     frames: mergedFrames([frames.frames, gaps.frames]),
     frameCount: frames.count + gaps.count,
@@ -108,7 +114,5 @@ function report(context: DetectorContext, conversation: ConversationReport, requ
   });
 }
 
-/** As the tracker says it. */
-const AFTER_TIMEOUT = 'after a timeout';
 const MOST_SPACES = 4096;
 const MOST_FINDINGS = 50;

@@ -1,14 +1,16 @@
 /**
- * Which rule a request broke that was answered with "invalid request": what the capture shows of it, or the likeliest of what it cannot show.
+ * Which rule a request broke that was answered with the NAK "invalid request": what the capture proves, or the
+ * likeliest cause that it cannot show.
  *
- * Owns the reasoning, in the order of certainty: what the packet and those before it prove (order of opcodes, lengths, alignment), then what
- * only the responder knows (rights of the queue pair, resources for READs, the size of a receive). Rules: ref:wire#5, ref:wire#8, ref:rxe#7.
+ * Owns the reasoning, in the order of certainty: first what the packet and those before it prove (order of opcodes,
+ * lengths, alignment), then what only the responder knows (access rights of the queue pair, READ resources, size of a
+ * receive). Rules: ref:wire#5, ref:wire#8, ref:rxe#7.
  */
 
 import { OpFlag, opcodeInfo } from '../../../packets/opcode.ts';
 import { PSN_MASK } from '../../../packets/psn.ts';
 import { beginningOf } from './fatal-nak.ts';
-import { askedEnd, askingEnd, type PastRequest, type RequestMemory } from './request-memory.ts';
+import { type PastRequest, type RequestMemory, requesterEndOf, responderEndOf } from './request-memory.ts';
 
 /** A guess. */
 export interface InvalidGuess {
@@ -67,7 +69,8 @@ function wrongPacketLength(request: PastRequest): InvalidGuess | undefined {
       advice: 'Payload and pad together are a multiple of four bytes. Look at the stack that sends.',
     };
   }
-  const agreed = askedEnd(request).pathMtu > 0 ? askedEnd(request).pathMtu : (conversation.cm?.pathMtu ?? 0);
+  const agreed =
+    responderEndOf(request).pathMtu > 0 ? responderEndOf(request).pathMtu : (conversation.cm?.pathMtu ?? 0);
   const full = (flags & (OpFlag.First | OpFlag.Middle)) !== 0;
   if (agreed === 0 || (full ? payloadBytes === agreed : payloadBytes <= agreed)) return undefined;
   return {
@@ -109,7 +112,7 @@ function unaligned({ flags, va }: PastRequest): InvalidGuess | undefined {
 
 function tooManyReads(request: PastRequest): InvalidGuess | undefined {
   const { flags, conversation } = request;
-  const most = askingEnd(request).requester.mostOutstandingReads;
+  const most = requesterEndOf(request).requester.mostOutstandingReads;
   const allowed = conversation.cm?.responderResources ?? 0;
   if ((flags & ANSWERED) === 0 || allowed === 0 || most <= allowed) return undefined;
   return {
@@ -127,7 +130,8 @@ function onlyTheResponderKnows(request: PastRequest, memory: RequestMemory): Inv
       rule: 'not-supported',
       certain: false,
       text: 'the responder may not support this operation, which is newer than most hardware, or not allow it',
-      advice: 'Ask the device for its capabilities, and give the queue pair the access flags that the operation needs.',
+      advice:
+        'Query the capabilities of the device, and give the queue pair the access flags that the operation needs.',
     };
   }
   if ((flags & OpFlag.Send) !== 0) {
@@ -140,7 +144,7 @@ function onlyTheResponderKnows(request: PastRequest, memory: RequestMemory): Inv
     };
   }
   const operation = (flags & OpFlag.Write) !== 0 ? 'WRITEs' : (flags & OpFlag.Read) !== 0 ? 'READs' : 'atomics';
-  const outstanding = askingEnd(request).requester.mostOutstandingReads;
+  const outstanding = requesterEndOf(request).requester.mostOutstandingReads;
   const resources =
     (flags & ANSWERED) === 0 || outstanding < 2
       ? ''

@@ -1,14 +1,15 @@
 /**
  * Symptom: small messages work and large ones fail, because the ends or the path do not agree on the MTU.
  *
- * Owns four findings, best evidence first; of one pair of hosts only the first speaks:
- * - the network says it: ICMP "fragmentation needed" or ICMPv6 "packet too big" about a RoCE packet: an error;
- * - the network cuts: fragments of RoCE packets, which no adapter puts together: an error;
- * - the ends differ: FIRST and MIDDLE packets of the two directions have payloads of two sizes, each always the same, at least two packets
- *   of each. They carry exactly the path MTU (ref:wire#8), and a receiver with another one refuses them: an error when anything was
- *   refused, repeated without answer or lost, otherwise a warning;
- * - a black hole: packets beyond 1,500 bytes of IP were sent three times or more without any answer, from the first one on, while at least four
- *   smaller ones of the same end had been answered: an error. An end that died in that moment looks the same, and the sentence says so.
+ * Owns four findings, best evidence first. For each pair of hosts only the first one found is reported:
+ * - ICMP "fragmentation needed" or ICMPv6 "packet too big" about a RoCE packet: an error;
+ * - fragments of RoCE packets, which no adapter reassembles: an error;
+ * - the ends differ: FIRST and MIDDLE packets of the two directions have payloads of two sizes, each constant, at least
+ *   two packets of each. They carry exactly the path MTU (ref:wire#8), and a receiver with another one refuses them: an
+ *   error when anything was refused, lost, or retransmitted without an answer, otherwise a warning;
+ * - a black hole: packets of more than 1,500 bytes of IP were sent three times or more and none was ever answered,
+ *   while at least four smaller ones of the same end were: an error. An end that died at that moment looks the same,
+ *   and the text mentions it.
  * Rules: ref:analyzer#1 row 11, ref:wire#8, ref:rxe#7.
  */
 
@@ -20,7 +21,7 @@ import { Mark, type PacketFacts, Role } from '../facts.ts';
 import { PacketKind, REQUEST_KINDS } from '../packet-kind.ts';
 import type { ConversationReport, EndReport } from '../types.ts';
 import { FrameList, mergedFrames } from './frame-list.ts';
-import { fragmentLength, fragmentPair, isRoceFragment, type TooBig, tooBigNotice } from './mtu-notices.ts';
+import { fragmentLength, fragmentPair, isRoceFragment, type PacketTooBig, tooBigNotice } from './mtu-notices.ts';
 import { counted, grouped, qpName, times } from './words.ts';
 
 export const MTU_MISMATCH: Symptom = {
@@ -31,7 +32,7 @@ export const MTU_MISMATCH: Symptom = {
   about:
     'The first and middle packets of a long message carry exactly the path MTU, so both ends have to be set to the same one: a receiver drops or refuses ' +
     'packets of another size. A path MTU of 4096 needs interfaces and switches that let about 4200 bytes pass. RoCE packets are never fragmented: ' +
-    'what does not fit is lost, and only sometimes a router says so.',
+    'what does not fit is lost, and only sometimes a router reports it.',
   advice: [
     'Set the same MTU on both interfaces and on every switch between them: 4200 and more for a path MTU of 4096, 1500 gives 1024.',
     'Use the smaller path MTU on both ends: -m of perftest and of the pingpong programs, path_mtu of the queue pair.',
@@ -42,14 +43,14 @@ export const MTU_MISMATCH: Symptom = {
 };
 
 /** Payloads of FIRST and MIDDLE packets of one end, and how its long and short packets fared. */
-class Sizes {
+class PayloadSizes {
   payload = 0;
   same = true;
   readonly frames = new FrameList();
   /** IP length of the largest packet that was answered. */
   answered = 0;
   answeredPackets = 0;
-  /** Packets beyond the limit, none of which was answered: the first PSN of them, how often it was sent, and its length. */
+  /** Packets beyond the limit, all unanswered: the first PSN of them, how often it was sent, and its length. */
   hopelessPsn = Number.NaN;
   hopelessSent = 0;
   hopelessLength = 0;
@@ -91,10 +92,10 @@ class Sizes {
 
 class MtuMismatch implements Detector {
   readonly interest = PacketKind.Other | REQUEST_KINDS | PacketKind.Answer | PacketKind.Ack;
-  readonly #notices = new Map<string, { readonly notice: TooBig; readonly frames: FrameList }>();
+  readonly #notices = new Map<string, { readonly notice: PacketTooBig; readonly frames: FrameList }>();
   readonly #fragments = new Map<string, { readonly frames: FrameList; longest: number }>();
   /** By 2 * conversation + end. */
-  readonly #sizes: (Sizes | undefined)[] = [];
+  readonly #sizes: (PayloadSizes | undefined)[] = [];
 
   packet(facts: PacketFacts): void {
     const { dissection, conversation, packet, role, sender, requester, icrc, relativePsn, marks } = facts;
@@ -137,11 +138,11 @@ class MtuMismatch implements Detector {
     }
   }
 
-  #of(conversation: number, end: 0 | 1): Sizes {
+  #of(conversation: number, end: 0 | 1): PayloadSizes {
     const index = 2 * conversation + end;
     const known = this.#sizes[index];
     if (known !== undefined) return known;
-    const made = new Sizes();
+    const made = new PayloadSizes();
     this.#sizes[index] = made;
     return made;
   }
@@ -152,7 +153,7 @@ class MtuMismatch implements Detector {
       told.add(pair);
       context.report({
         severity: 'error',
-        text: `${reporter} said ${times(frames.count)} that RoCE packets of ${source} to ${destination} do not fit${mtu > 0 ? `: ${grouped(length)} bytes of IP, and ${grouped(mtu)} is the limit there` : ''}.`,
+        text: `${reporter} reported ${times(frames.count)} that RoCE packets of ${source} to ${destination} do not fit${mtu > 0 ? `: ${grouped(length)} bytes of IP, and ${grouped(mtu)} is the limit there` : ''}.`,
         frames: frames.frames,
         frameCount: frames.count,
         conversations: conversationsOf(context, pair),
@@ -209,7 +210,7 @@ class MtuMismatch implements Detector {
 function reportDifference(
   context: DetectorContext,
   { id, ends, cm }: ConversationReport,
-  [a, b]: readonly [Sizes | undefined, Sizes | undefined],
+  [a, b]: readonly [PayloadSizes | undefined, PayloadSizes | undefined],
 ): boolean {
   if (a === undefined || b === undefined || !a.same || !b.same || a.payload === b.payload) return false;
   if (a.frames.count < ENOUGH_FULL || b.frames.count < ENOUGH_FULL) return false;
@@ -235,7 +236,7 @@ function reportBlackHole(
   context: DetectorContext,
   { id, ends, sameAs }: ConversationReport,
   end: 0 | 1,
-  sizes: Sizes | undefined,
+  sizes: PayloadSizes | undefined,
 ): boolean {
   if (sizes === undefined || sizes.hopelessSent < ENOUGH_REPEATS || sizes.answeredPackets < ENOUGH_ANSWERS)
     return false;

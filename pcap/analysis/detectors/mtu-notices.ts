@@ -1,7 +1,7 @@
 /**
- * Signs of a path MTU that is too large which the network itself gives: fragments, and messages that a packet does not fit.
+ * Signs from the network that the path MTU is too large: fragments, and ICMP messages about packets that are too big.
  *
- * Owns the recognition of both in frames, for IPv4 and IPv6; nothing about who is to blame. Never reads outside a frame.
+ * Owns the recognition of both in frames, for IPv4 and IPv6. Never reads outside a frame.
  * Sources: RFC 792 and RFC 1191 (type 3, code 4), RFC 4443 (type 2), RFC 8200 4.5 (fragment header).
  */
 import { IpAddress } from '../../../packets/address.ts';
@@ -16,19 +16,19 @@ import {
 import { IPV6_BYTES } from '../../../packets/ipv6.ts';
 import { ROCE_UDP_PORT } from '../../../packets/udp.ts';
 
-/** "This packet of A to B does not fit", said by a router or host. */
-export interface TooBig {
+/** A message of a router or host that a packet from A to B does not fit. */
+export interface PacketTooBig {
   readonly reporter: string;
   readonly source: string;
   readonly destination: string;
-  /** Largest IP packet that fits, in bytes; 0 where it is not said. */
+  /** Largest IP packet that fits, in bytes; 0 where the message does not have it. */
   readonly mtu: number;
   /** Length of the IP packet that did not. */
   readonly length: number;
 }
 
 /** The message about a RoCE packet that a frame is; undefined for every other frame. */
-export function tooBigNotice(frame: Frame, status: FrameStatus): TooBig | undefined {
+export function tooBigNotice(frame: Frame, status: FrameStatus): PacketTooBig | undefined {
   if (status !== FrameStatus.NotUdp) return undefined;
   const { view, l4Offset, ipEnd, protocol } = frame;
   if (ipEnd - l4Offset < ICMP_BYTES) return undefined;
@@ -58,7 +58,7 @@ export function fragmentLength({ ipEnd, ipOffset }: Frame): number {
   return ipEnd - ipOffset;
 }
 
-function quotedV4(frame: Frame, at: number, mtu: number): TooBig | undefined {
+function quotedV4(frame: Frame, at: number, mtu: number): PacketTooBig | undefined {
   const { view, ipEnd } = frame;
   if (ipEnd - at < IPV4_BYTES + 8 || view.getUint8(at) !== 0x45 || view.getUint8(at + 9) !== IP_PROTOCOL_UDP)
     return undefined;
@@ -72,7 +72,7 @@ function quotedV4(frame: Frame, at: number, mtu: number): TooBig | undefined {
   };
 }
 
-function quotedV6(frame: Frame, at: number, mtu: number): TooBig | undefined {
+function quotedV6(frame: Frame, at: number, mtu: number): PacketTooBig | undefined {
   const { view, ipEnd } = frame;
   if (ipEnd - at < IPV6_BYTES + 8 || view.getUint8(at) >> 4 !== 6 || view.getUint8(at + 6) !== IP_PROTOCOL_UDP)
     return undefined;

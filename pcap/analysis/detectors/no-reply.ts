@@ -1,11 +1,12 @@
 /**
- * Symptom: requests that nobody ever answers.
+ * Symptom: requests never get a response.
  *
- * Owns one finding for each pair of hosts. An error when the requester has given up after two tries or more: a try that is lost is rare, a second
- * one that follows is not chance where no answer was ever seen. A warning when the capture ends while it still tries, after four tries (three
- * timeouts in a row). Silence where GIDs of different kinds (`gid-mismatch`), a wrong ICRC (`icrc-invalid`) or an earlier failure
- * (`first-error`) say why; and where the capture shows nothing at all that went to the requester while it went on to new requests: then it
- * has one direction only. Rules: ref:analyzer#1 row 1.
+ * Owns one finding for each pair of hosts. It is an error when the requester has given up after two tries or more: the
+ * loss of one try is rare, and a second one is no chance where no response was ever seen. It is a warning when the
+ * capture ends after four tries (three timeouts in a row) and the requester still retries.
+ * There is no finding where GIDs of different types (`gid-mismatch`), a wrong ICRC (`icrc-invalid`) or an earlier
+ * failure (`first-error`) explain it. There is none either where the capture has no packet to the requester while it
+ * went on to new requests: such a capture has one direction only. Rules: ref:analyzer#1 row 1.
  */
 import type { Detector, DetectorContext, Symptom } from '../detector.ts';
 import type { PacketFacts } from '../facts.ts';
@@ -33,8 +34,8 @@ export const NO_REPLY: Symptom = {
   complaint:
     'Completion status 12, transport retry counter exceeded (vendor error 129, 0x81), with the first requests of a connection.',
   about:
-    'The requester sends, waits for its ACK timeout and sends again, retry count times, and nothing ever comes back. Either its packets do not ' +
-    'arrive (route, firewall, VLAN, MTU), or they arrive and are dropped in silence (wrong queue pair number, wrong GID, wrong ICRC), or the answers do ' +
+    'The requester sends, waits for its ACK timeout and sends again, retry count times, and never gets a response. Either its packets do not ' +
+    'arrive (route, firewall, VLAN, MTU), or they arrive and are dropped silently (wrong queue pair number, wrong GID, wrong ICRC), or the answers do ' +
     'not come back. That a TCP connection between the same hosts works proves nothing about UDP port 4791.',
   advice: [
     'Capture at the other end: if the requests arrive there, look at queue pair number, GID index and ICRC; if not, look at the path.',
@@ -79,9 +80,9 @@ class NoReply implements Detector {
     const silent = failures.filter((failure) => {
       if (failure.kind !== 'silence' || explained.has(failure) || mismatched.has(failure.conversation.id)) return false;
       if (!failure.gaveUp && failure.tries < SURE_TRIES) return false;
-      const [asking] = endsOf(failure);
-      if (asking.badIcrc > 0 || wasAnswered(failure, context)) return false;
-      return !failure.sentMore || this.#reverse.sawTraffic(asking, conversations);
+      const [requesterEnd] = endsOf(failure);
+      if (requesterEnd.badIcrc > 0 || wasAnswered(failure, context)) return false;
+      return !failure.sentMore || this.#reverse.sawTraffic(requesterEnd, conversations);
     });
     for (const group of byHosts(silent)) this.#report(context, group);
   }
@@ -89,20 +90,20 @@ class NoReply implements Detector {
   #report(context: DetectorContext, group: readonly Failure[]): void {
     const [first] = group;
     if (first === undefined) return;
-    const [asking] = endsOf(first);
-    const seen = this.#reverse.sawTraffic(asking, context.conversations);
+    const [requesterEnd] = endsOf(first);
+    const seen = this.#reverse.sawTraffic(requesterEnd, context.conversations);
     const timeout = ackTimeoutOf(first);
     const span = duration(first.lastNs - first.firstNs);
     const gaveUp = group.some((failure) => failure.gaveUp);
     context.report({
       severity: gaveUp ? 'error' : 'warning',
       text:
-        `Nobody answers requests from ${pathOf(first)}: that with PSN ${first.psn} was sent ${times(first.tries)} in ${span}, ` +
-        `${distances(first.waits)}, and no answer ever came${first.gaveUp ? '' : '; the capture ends while it is still tried'}` +
+        `Requests from ${pathOf(first)} get no response: that with PSN ${first.psn} was sent ${times(first.tries)} in ${span}, ` +
+        `${distances(first.waits)}, and there was never a response${first.gaveUp ? '' : '; the capture ends while the requester still retries'}` +
         `${timeout === undefined ? '' : `; ${describeTimeout(timeout)}`}.` +
         (seen
           ? ''
-          : ` Nothing else that went to ${asking.address} is in the capture: make sure that it shows both directions.`) +
+          : ` Nothing else that went to ${requesterEnd.address} is in the capture: make sure that it shows both directions.`) +
         andOthers(group),
       ...proofOf(group),
       evidence: { ...tryEvidence(first), connections: group.length, bothDirectionsSeen: seen ? 'yes' : 'no' },

@@ -1,13 +1,15 @@
 /**
- * Symptom: pauses (priority flow control) that stop a class of traffic for a large part of the time.
+ * Symptom: pauses (priority flow control) stop a traffic class for a large part of the time.
  *
- * Owns the finding, one for each port that asks for pauses and each class. A pause lasts until it is ended or its time runs out; that time is
- * counted in units of 512 bit times of a link whose rate no capture tells, so it is taken as at 100 Gb/s: on slower links pauses are longer
- * than said here, and the share is a lower bound. Occasional pauses are how a lossless class works, and nothing is said of them.
- * Alarms need at least 20 pauses and 10 ms of capture, since shorter bursts are an ordinary incast:
- * - warning from 10 % of the time on: the class carries congestion by pauses instead of by congestion control;
+ * Owns the finding, one for each port that sends pauses and each class. A pause lasts until it is ended or its time
+ * runs out. That time is in units of 512 bit times of the link. No capture has the link rate, so 100 Gb/s is assumed:
+ * on slower links pauses are longer, and the share is a lower bound. Occasional pauses are normal in a lossless class
+ * and give no finding.
+ * A finding needs at least 20 pauses and 10 ms of capture, since shorter bursts are an ordinary incast:
+ * - warning from 10 % of the time on: the class handles congestion by pauses instead of congestion control;
  * - error from 50 % on, or when one pause lasts 100 ms without a break, where watchdogs of switches begin to drop.
- * Rules: ref:analyzer#1 row 14, ref:dcqcn#4 (PFC time), packets/pfc.ts. Global pauses (opcode 1) are counted as those of all classes.
+ * Rules: ref:analyzer#1 row 14, ref:dcqcn#4 (PFC time), packets/pfc.ts. Global pauses (opcode 1) count as pauses of all
+ * classes.
  */
 import { formatMac } from '../../../packets/address.ts';
 import { FrameStatus, Medium } from '../../../packets/frame.ts';
@@ -24,11 +26,11 @@ export const PFC_STORM: Symptom = {
   title: 'PFC storm',
   complaint: 'The whole fabric stalls, hosts without a connection to the busy one included.',
   about:
-    'A port that runs out of buffer asks the other end of its link to be silent in one priority. A host that is stuck, or a class without ' +
-    'congestion control, asks again and again; the switch fills up in turn and pauses its own neighbours, until queues stand still that ' +
+    'A port that runs out of buffer pauses the other end of its link in one priority. A host that is stuck, or a class without ' +
+    'congestion control, pauses again and again; the switch fills up in turn and pauses its own neighbours, until queues stand still that ' +
     'have nothing to do with the cause. Pauses never pass a switch: what a capture shows is what happens on that link.',
   advice: [
-    'Go to the port that asks for most pauses: a host among them does not take its packets fast enough (slow memory, PCIe, a stuck process).',
+    'Go to the port that sends most pauses: a host among them does not take its packets fast enough (slow memory, PCIe, a stuck process).',
     'Let DCQCN act before PFC: marking thresholds (ECN) below those of pauses, and CNPs in a priority of their own.',
     'Switch on the PFC watchdog of the switches.',
   ],
@@ -36,8 +38,8 @@ export const PFC_STORM: Symptom = {
   make: () => new PfcStorm(),
 };
 
-/** Pauses of one class that one port asks for, as one interface sees them. */
-class Pauses {
+/** Pauses of one class from one port, as one interface captured them. */
+class PauseTime {
   readonly mac: string;
   readonly priority: number;
   readonly frames = new FrameList();
@@ -56,7 +58,7 @@ class Pauses {
     this.priority = priority;
   }
 
-  asked(timeNs: number, quanta: number, frame: number): void {
+  onPause(timeNs: number, quanta: number, frame: number): void {
     this.count(timeNs);
     if (quanta === 0) {
       this.resumes++;
@@ -81,7 +83,7 @@ class Pauses {
 }
 
 class PfcStorm implements Detector {
-  readonly #pauses = new Map<number, Pauses>();
+  readonly #pauses = new Map<number, PauseTime>();
   /** RoCE packets by the priority they travel with. */
   readonly #carried = new Array<number>(PFC_PRIORITIES).fill(0);
 
@@ -98,14 +100,14 @@ class PfcStorm implements Detector {
       const enabled = pfcEnableVector(view, start);
       for (let priority = 0; priority < PFC_PRIORITIES; priority++) {
         if (((enabled >> priority) & 1) === 0) continue;
-        this.#of(view, start, packet.interfaceIndex, priority)?.asked(
+        this.#of(view, start, packet.interfaceIndex, priority)?.onPause(
           timeNs,
           pfcQuanta(view, start, priority),
           packet.number,
         );
       }
     } else if (isGlobalPause(view, start, end)) {
-      this.#of(view, start, packet.interfaceIndex, ALL_CLASSES)?.asked(
+      this.#of(view, start, packet.interfaceIndex, ALL_CLASSES)?.onPause(
         timeNs,
         view.getUint16(start + 16),
         packet.number,
@@ -117,7 +119,7 @@ class PfcStorm implements Detector {
     const all = [...this.#pauses.values()];
     for (const pauses of all) pauses.count(context.capture.durationNs);
     const total = all.reduce((sum, { frames }) => sum + frames.count, 0);
-    const worst = new Map<string, Pauses>();
+    const worst = new Map<string, PauseTime>();
     for (const pauses of all) {
       const key = `${pauses.mac} ${pauses.priority}`;
       // Two interfaces on one link see the same pauses.
@@ -128,18 +130,18 @@ class PfcStorm implements Detector {
     for (const pauses of storms.slice(0, MOST_FINDINGS)) this.#report(context, pauses, total, storms.length);
   }
 
-  #of(view: DataView, start: number, interfaceIndex: number, priority: number): Pauses | undefined {
+  #of(view: DataView, start: number, interfaceIndex: number, priority: number): PauseTime | undefined {
     const mac = view.getUint16(start + 6) * 2 ** 32 + view.getUint32(start + 8);
     // 48 bits of MAC; interfaces beyond the eighth share keys, which mixes nothing but vantage points of one port.
     const key = (mac % 2 ** 44) * 128 + (interfaceIndex & 7) * 16 + priority;
     const known = this.#pauses.get(key);
     if (known !== undefined || this.#pauses.size >= MOST_PORTS) return known;
-    const made = new Pauses(formatMac(new Uint8Array(view.buffer, view.byteOffset + start + 6, 6)), priority);
+    const made = new PauseTime(formatMac(new Uint8Array(view.buffer, view.byteOffset + start + 6, 6)), priority);
     this.#pauses.set(key, made);
     return made;
   }
 
-  #report(context: DetectorContext, pauses: Pauses, total: number, storms: number): void {
+  #report(context: DetectorContext, pauses: PauseTime, total: number, storms: number): void {
     const { mac, priority, frames, pausedNs, longestNs, resumes } = pauses;
     const { capture, conversations } = context;
     const share = pausedNs / capture.durationNs;
@@ -174,7 +176,7 @@ class PfcStorm implements Detector {
   }
 }
 
-function isStorm({ frames, pausedNs, longestNs }: Pauses, durationNs: number): boolean {
+function isStorm({ frames, pausedNs, longestNs }: PauseTime, durationNs: number): boolean {
   if (frames.count < LEAST_PAUSES || durationNs < LEAST_NS) return false;
   return pausedNs / durationNs >= WARNING_SHARE || longestNs >= STALL_NS;
 }

@@ -1,9 +1,11 @@
 /**
- * Symptom: many queue pairs of a host send from the same UDP source port, so that all of their packets take the same path.
+ * Symptom: many queue pairs of a host send from the same UDP source port, so that all of their packets take the same
+ * path.
  *
- * Owns the finding, one for each host. It speaks of hosts that send data on at least 8 queue pairs: of fewer, several share a port or a path
- * by chance often enough. The measure is the entropy of the source port over queue pairs; half a bit and less is "about zero" (at 16 queue
- * pairs one that differs gives 0.34, at 8 gives 0.54). Datagram queue pairs do not count: their ports follow the destination.
+ * Owns the finding, one for each host that sends data on at least 8 queue pairs. With fewer, several often share a port
+ * or a path by chance. The measure is the entropy of the source port over queue pairs; half a bit or less is "about
+ * zero" (one that differs gives 0.34 with 16 queue pairs, and 0.54 with 8). Datagram queue pairs do not count: their
+ * ports follow the destination.
  * Rules: ref:analyzer#1 row 20, ref:wire#2 (source port is the entropy of a connection, constant for each; A17.9.4).
  */
 import type { Detector, DetectorContext, Symptom } from '../detector.ts';
@@ -17,7 +19,7 @@ export const PORT_POLARISATION: Symptom = {
   complaint: 'Bandwidth stays at that of one link though there are several, and one of them drops or pauses.',
   about:
     'Routers and link groups choose among equal paths by a hash over addresses and UDP ports. The destination port of RoCE is always 4791, so the source ' +
-    'port is all that tells two queue pairs between the same hosts apart; each has its own for that reason. With the same port for all of them every ' +
+    'port is the only difference of two queue pairs between the same hosts for ECMP; each has its own for that reason. With the same port for all of them every ' +
     'packet takes the same path, however many there are.',
   advice: [
     'Let each queue pair have its own source port: set a flow label in the address vector, or use the default of the driver.',
@@ -72,7 +74,7 @@ function judge(context: DetectorContext, address: string, conversations: readonl
   });
 }
 
-/** Requests with data, or READ responses: acknowledges alone fill no link. */
+/** Requests with data, or READ responses: ACKs alone do not fill a link. */
 function sendsData({ ends }: ConversationReport, end: 0 | 1): boolean {
   const { messages } = ends[end].requester;
   if ((messages['SEND'] ?? 0) + (messages['WRITE'] ?? 0) > 0) return true;

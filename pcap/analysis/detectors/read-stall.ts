@@ -2,19 +2,22 @@
  * Symptom: READs and atomics wait for each other, because no more of them may be outstanding.
  *
  * Owns two findings:
- * - more are outstanding than the responder said it can answer (responder resources in its REQ or REP): a warning, and an error when the responder
- *   refused one or fell silent; what it cannot hold it drops or refuses. It counts when what follows shows that the oldest was not answered
- *   by then: an answer that the capture lacks would look the same;
- * - the limit is reached again and again, at least 16 times, each time followed by silence until a response comes, at least half of all the time
- *   that READs were under way, and the next request follows within a quarter of that wait: a warning where the limit is the one that the connection
- *   managers agreed on, else a note, since an application may well choose such a depth itself. A limit of one without an agreement is what
- *   every program does that waits for its READ, and is not spoken of.
+ * - more are outstanding than the responder announced (responder resources in its REQ or REP): a warning, and an error
+ *   when the responder refused one or stopped responding, since it drops or refuses what it has no resources for. The
+ *   finding needs later packets that show the oldest request to be still unanswered at that time: a response that the
+ *   capture lacks would look the same;
+ * - the limit is reached at least 16 times, each time with silence until a response comes, for at least half of the
+ *   time that READs were outstanding, and the next request follows within a quarter of that wait. It is a warning where
+ *   the limit is the one that the connection managers agreed on, and otherwise a note, since an application may choose
+ *   such a depth. A limit of one without an agreement gives no finding: every program that waits for its READ has it.
  * Rules: ref:analyzer#1 row 19, ref:wire#10, ref:rxe#7 (max_dest_rd_atomic).
  */
+import { Syndrome } from '../../../packets/aeth.ts';
 import { FrameStatus } from '../../../packets/frame.ts';
 import { OpFlag } from '../../../packets/opcode.ts';
 import { IcrcState } from '../../dissection.ts';
 import type { Detector, DetectorContext, Symptom } from '../detector.ts';
+import { nakName } from '../event-text.ts';
 import { Mark, type PacketFacts, Role } from '../facts.ts';
 import { ALL_KINDS, PacketKind } from '../packet-kind.ts';
 import type { ConversationReport } from '../types.ts';
@@ -29,24 +32,24 @@ export const READ_STALL: Symptom = {
   complaint: 'READs or atomics are much slower than WRITEs of the same size; the link is idle between them.',
   about:
     'A responder keeps a place for each READ or atomic that it has yet to answer, and a requester may not have more of them outstanding than there are ' +
-    'places: responder resources (IRD) of one side, initiator depth (ORD) of the other. With few places and a long way the requester stands ' +
+    'places: responder resources (IRD) of one end, initiator depth (ORD) of the other. With few places and a long way the requester stands ' +
     'still until an answer frees one. With a wrong number it overruns the responder, which drops or refuses what it cannot keep.',
   advice: [
-    'Raise responder_resources and initiator_depth in the connection parameters of both sides (up to max_qp_rd_atom of the device), or read more at a time.',
-    'Give max_dest_rd_atomic of one side the value of max_rd_atomic of the other where queue pairs are connected by hand.',
+    'Raise responder_resources and initiator_depth in the connection parameters of both ends (up to max_qp_rd_atom of the device), or read more at a time.',
+    'Give max_dest_rd_atomic of one end the value of max_rd_atomic of the other where queue pairs are connected by hand.',
   ],
   commands: ['ibv_devinfo -v | grep rd_atom', 'rdma resource show qp', 'rdma statistic show link DEV/1'],
   make: () => new ReadStall(),
 };
 
 /** READs and atomics of one end under way. */
-class Reads {
+class OutstandingReads {
   /** PSN behind the last one of each that is under way, oldest first. */
   readonly #ends: number[] = [];
   most = 0;
   /** What the responder can answer at a time; Infinity where the capture does not say. */
   readonly limit: number;
-  /** When the last of them was asked for or answered. */
+  /** Time of the last request or response. */
   #lastNs = 0;
   /** Time with something outstanding, and time of silence at each depth that was the largest so far. */
   busyNs = 0;
@@ -61,20 +64,20 @@ class Reads {
   readonly frames = new FrameList();
   readonly overrunFrames = new FrameList();
   #lastRequestFrame = 0;
-  /** Requests beyond the limit, unless the capture lacks an answer: what comes next tells. */
-  readonly #doubtful: number[] = [];
+  /** Requests beyond the limit, or after a response that the capture lacks: later packets decide. */
+  readonly #unconfirmed: number[] = [];
 
   constructor(limit: number) {
     this.limit = limit;
   }
 
-  asked(endPsn: number, timeNs: number, frame: number): void {
+  onRequest(endPsn: number, timeNs: number, frame: number): void {
     this.#passes(timeNs);
     if (this.#answeredNs >= 0 && timeNs - this.#answeredNs <= this.#stallNs * HURRY) this.hurried++;
     this.#answeredNs = -1;
     if (this.#ends.length < MOST_OUTSTANDING) this.#ends.push(endPsn);
     const depth = this.#ends.length;
-    if (depth > this.limit) this.#doubtful.push(frame);
+    if (depth > this.limit) this.#unconfirmed.push(frame);
     if (depth > this.most) {
       this.most = depth;
       this.#forgetStalls();
@@ -83,9 +86,9 @@ class Reads {
     this.#lastRequestFrame = frame;
   }
 
-  answered(psn: number, timeNs: number, frame: number): void {
+  onResponse(psn: number, timeNs: number, frame: number): void {
     this.#passes(timeNs);
-    if (this.#doubtful.length > 0) this.#settle(psn < (this.#ends[0] ?? 0));
+    if (this.#unconfirmed.length > 0) this.#settle(psn < (this.#ends[0] ?? 0));
     if (this.#stallStartNs >= 0) {
       this.#stallNs = timeNs - this.#stallStartNs;
       this.stalls++;
@@ -99,17 +102,17 @@ class Reads {
     if (this.#ends.length < before && before === this.most) this.#answeredNs = timeNs;
   }
 
-  /** The responder refused something, or the oldest is asked for again: it is outstanding, and all after it are. */
-  unanswered(): void {
+  /** The responder refused a request, or the oldest one is requested again: it and all after it are outstanding. */
+  confirmOverrun(): void {
     this.#settle(true);
   }
 
   #settle(oldestIsOutstanding: boolean): void {
     if (oldestIsOutstanding) {
-      this.overruns += this.#doubtful.length;
-      for (const frame of this.#doubtful) this.overrunFrames.add(frame);
+      this.overruns += this.#unconfirmed.length;
+      for (const frame of this.#unconfirmed) this.overrunFrames.add(frame);
     }
-    this.#doubtful.length = 0;
+    this.#unconfirmed.length = 0;
   }
 
   #passes(timeNs: number): void {
@@ -117,7 +120,7 @@ class Reads {
     this.#lastNs = timeNs;
   }
 
-  /** What was taken for the limit was none. */
+  /** The assumed limit was exceeded: it was none. */
   #forgetStalls(): void {
     this.stalls = 0;
     this.stalledNs = 0;
@@ -130,8 +133,8 @@ class Reads {
 class ReadStall implements Detector {
   readonly interest = ALL_KINDS & ~(PacketKind.Data | PacketKind.Cnp);
   /** By 2 * conversation + requester. */
-  readonly #reads: (Reads | undefined)[] = [];
-  /** READs and atomics that a queue pair answers at a time, as its REQ or REP says: by address and number. */
+  readonly #reads: (OutstandingReads | undefined)[] = [];
+  /** READs and atomics that a queue pair answers at a time, from its REQ or REP: by address and number. */
   readonly #resources = new Map<string, number>();
 
   packet(facts: PacketFacts): void {
@@ -146,19 +149,19 @@ class ReadStall implements Detector {
     if (role === Role.Request && (frame.flags & HELD) !== 0) {
       if ((marks & Mark.Copy) !== 0) return;
       if ((marks & Mark.Retransmission) !== 0) {
-        this.#reads[2 * conversation.id + requester]?.unanswered();
+        this.#reads[2 * conversation.id + requester]?.confirmOverrun();
         return;
       }
-      this.#of(conversation, requester).asked(relativePsn + psnCount, timeNs, packet.number);
+      this.#of(conversation, requester).onRequest(relativePsn + psnCount, timeNs, packet.number);
     } else if (role === Role.Response) {
       const reads = this.#reads[2 * conversation.id + requester];
-      if ((marks & (Mark.Nak | Mark.RnrNak)) !== 0) reads?.unanswered();
-      else reads?.answered(relativePsn, timeNs, packet.number);
+      if ((marks & (Mark.Nak | Mark.RnrNak)) !== 0) reads?.confirmOverrun();
+      else reads?.onResponse(relativePsn, timeNs, packet.number);
     }
   }
 
   finish(context: DetectorContext): void {
-    const found: Found[] = [];
+    const found: ReadStallCandidate[] = [];
     for (const conversation of context.conversations) {
       if (conversation.sameAs !== 0) continue;
       for (const requester of [0, 1] as const) {
@@ -181,7 +184,7 @@ class ReadStall implements Detector {
     remember(this.#resources, `${source} ${message.body.localQpn}`, message.body.responderResources, MOST_AGREEMENTS);
   }
 
-  /** From what it said when the connection was made. */
+  /** From the responder resources that the peer announced. */
   #limitOf(conversation: ConversationReport, requester: 0 | 1): number {
     if (this.#resources.size === 0 || conversation.learnt !== 'cm') return Number.POSITIVE_INFINITY;
     const { address, qpn } = conversation.ends[requester === 0 ? 1 : 0];
@@ -189,30 +192,30 @@ class ReadStall implements Detector {
     return resources === 0 ? Number.POSITIVE_INFINITY : resources;
   }
 
-  #of(conversation: ConversationReport, requester: 0 | 1): Reads {
+  #of(conversation: ConversationReport, requester: 0 | 1): OutstandingReads {
     const index = 2 * conversation.id + requester;
     const known = this.#reads[index];
     if (known !== undefined) return known;
-    const made = new Reads(this.#limitOf(conversation, requester));
+    const made = new OutstandingReads(this.#limitOf(conversation, requester));
     this.#reads[index] = made;
     return made;
   }
 }
 
-interface Found {
-  readonly reads: Reads;
+interface ReadStallCandidate {
+  readonly reads: OutstandingReads;
   readonly conversation: ConversationReport;
   readonly requester: 0 | 1;
   readonly limit: number;
 }
 
-function isStall({ reads, limit }: Found): boolean {
+function isStall({ reads, limit }: ReadStallCandidate): boolean {
   const { stalls, stalledNs, busyNs, hurried, most } = reads;
   if (stalls < ENOUGH_STALLS || (most < 2 && limit !== most)) return false;
   return stalledNs >= STALLED_SHARE * busyNs && hurried >= STALLED_SHARE * stalls;
 }
 
-function reportStall(context: DetectorContext, { reads, conversation, requester, limit }: Found): void {
+function reportStall(context: DetectorContext, { reads, conversation, requester, limit }: ReadStallCandidate): void {
   const end = conversation.ends[requester];
   const { most, stalls, stalledNs, busyNs, frames } = reads;
   const agreed = limit === most;
@@ -232,14 +235,14 @@ function reportStall(context: DetectorContext, { reads, conversation, requester,
   });
 }
 
-function reportOverrun(context: DetectorContext, { reads, conversation, requester, limit }: Found): void {
+function reportOverrun(context: DetectorContext, { reads, conversation, requester, limit }: ReadStallCandidate): void {
   const [end, other] = [conversation.ends[requester], conversation.ends[requester === 0 ? 1 : 0]];
   const { naks, timeouts } = end.requester;
-  const refused = naks['invalid request'] ?? 0;
+  const refused = naks[nakName(Syndrome.NakInvalidRequest)] ?? 0;
   const fails = timeouts > 0 || Object.keys(naks).length > 0;
   context.report({
     severity: fails ? 'error' : 'warning',
-    text: `${end.address} (${qpName(end.qpn)}) had up to ${grouped(reads.most)} READs and atomics outstanding, but ${other.address} had said that it answers ${grouped(limit)} at a time${fails ? '; it refuses or drops what is beyond' : ''}.`,
+    text: `${end.address} (${qpName(end.qpn)}) had up to ${grouped(reads.most)} READs and atomics outstanding, but ${other.address} announced that it answers ${grouped(limit)} at a time${fails ? '; it refuses or drops the others' : ''}.`,
     frames: reads.overrunFrames.frames,
     frameCount: reads.overrunFrames.count,
     conversations: [conversation.id],

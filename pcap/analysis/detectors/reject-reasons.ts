@@ -1,6 +1,6 @@
 /**
- * What the reasons of a CM REJ mean to somebody whose connection does not come up, and what to do. Owns the words, derived from nothing.
- * Reasons: packets/cm/rej.ts. What the kernel means by them: rdma:cm.c#cm_req_handler, rdma:cma.c#cma_rep_recv.
+ * What the reasons of a CM REJ mean for the user, and what to do about them. Owns the texts.
+ * Reasons: packets/cm/rej.ts. Their use in the kernel: rdma:cm.c#cm_req_handler, rdma:cma.c#cma_rep_recv.
  */
 import { CmRejReason } from '../../../packets/cm/index.ts';
 
@@ -17,7 +17,7 @@ export function rejectReason(reason: number): RejectReason | undefined {
 }
 
 const SAME_PATH =
-  'Let both sides use the same kind of path: address family, GID index, traffic class; show_gids lists them.';
+  'Let both ends use the same kind of path: address family, GID index, traffic class; show_gids lists them.';
 
 const REASONS: ReadonlyMap<number, RejectReason> = new Map([
   [
@@ -35,20 +35,20 @@ const REASONS: ReadonlyMap<number, RejectReason> = new Map([
     CmRejReason.Unsupported,
     {
       meaning: 'it cannot serve such a request',
-      advice: 'Compare what both sides support: transport service, XRC, flow control.',
+      advice: 'Compare what both ends support: transport service, XRC, flow control.',
     },
   ],
   [
     CmRejReason.InvalidCommId,
     {
       meaning: 'it does not know the communication id',
-      advice: 'The other side was restarted or gave up meanwhile: connect again.',
+      advice: 'The peer was restarted or gave up meanwhile: connect again.',
     },
   ],
   [
     CmRejReason.InvalidServiceId,
     {
-      meaning: 'nobody listens there',
+      meaning: 'no process listens there',
       advice:
         'Start the server, or use the port and the port space it listens on: rdma resource show cm_id lists listeners.',
     },
@@ -56,8 +56,8 @@ const REASONS: ReadonlyMap<number, RejectReason> = new Map([
   [
     CmRejReason.InvalidTransportType,
     {
-      meaning: 'it wants another transport service',
-      advice: 'Use the same service on both sides: RC with RC, UC with UC.',
+      meaning: 'it requires another transport service',
+      advice: 'Use the same service at both ends: RC with RC, UC with UC.',
     },
   ],
   [
@@ -92,7 +92,7 @@ const REASONS: ReadonlyMap<number, RejectReason> = new Map([
     CmRejReason.InsufficientRespResources,
     {
       meaning: 'it cannot answer so many READs and atomics at a time',
-      advice: 'Ask for less: initiator_depth up to the responder_resources of the other side.',
+      advice: 'Request less: initiator_depth up to the responder_resources of the peer.',
     },
   ],
   [
@@ -102,20 +102,20 @@ const REASONS: ReadonlyMap<number, RejectReason> = new Map([
   [
     CmRejReason.InvalidClassVersion,
     {
-      meaning: 'it speaks another version of connection management',
+      meaning: 'it uses another version of connection management',
       advice: 'Update one of the two: class version 2 is the usual one.',
     },
   ],
-  [CmRejReason.PortRedirect, { meaning: 'another port is to be asked', advice: 'Connect to the port it names.' }],
+  [CmRejReason.PortRedirect, { meaning: 'the service is at another port', advice: 'Connect to the port it names.' }],
   [
     CmRejReason.PortCmRedirect,
-    { meaning: 'another connection manager is to be asked', advice: 'Connect to the one it names.' },
+    { meaning: 'the service is at another connection manager', advice: 'Connect to the one it names.' },
   ],
   [
     CmRejReason.ConsumerDefined,
     {
-      meaning: 'the application said no',
-      advice: 'Ask the application: its log on the refusing host, and the private data of the REJ.',
+      meaning: 'the application refused',
+      advice: 'Look at the application: its log on the refusing host, and the private data of the REJ.',
     },
   ],
 ]);

@@ -1,7 +1,7 @@
 /**
- * Symptom: the responder refuses a key, an address range or a right.
+ * Symptom: the responder refuses a key, an address range or an access right.
  *
- * Owns one finding for each pair of hosts, an error: the connection has ended. The guess at the reason is that of `access-guess.ts`.
+ * Owns one finding for each pair of hosts, an error: the connection has ended. `access-guess.ts` guesses the reason.
  * Rules: ref:analyzer#1 row 5, ref:wire#7 (syndrome 0x62).
  */
 import type { Detector, DetectorContext, Symptom } from '../detector.ts';
@@ -9,7 +9,7 @@ import type { PacketFacts } from '../facts.ts';
 import { type AccessGuess, guessAccess } from './access-guess.ts';
 import { beginningOf, describeRequest, type FatalNak, FatalNakWatch, hex } from './fatal-nak.ts';
 import { mergedFrames } from './frame-list.ts';
-import { askedEnd, askingEnd, type PastRequest } from './request-memory.ts';
+import { type PastRequest, requesterEndOf, responderEndOf } from './request-memory.ts';
 import { counted, qpName } from './words.ts';
 
 export const REMOTE_ACCESS_ERROR: Symptom = {
@@ -21,9 +21,9 @@ export const REMOTE_ACCESS_ERROR: Symptom = {
   about:
     'A WRITE, READ or atomic names memory of the peer by key, address and length. The responder found no region for the key in the protection domain of ' +
     'its queue pair, or the range is not wholly inside, or the region does not grant the right. It answers with NAK 0x62 and ends the ' +
-    'connection; which of these it was, it does not say.',
+    'connection; the NAK does not tell which of these it was.',
   advice: [
-    'Compare key, address and length of the request with what the peer registered and told.',
+    'Compare key, address and length of the request with what the peer registered and announced.',
     'Register with the right that the operation needs, in the protection domain of the queue pair.',
   ],
   commands: ['rdma resource show mr', 'rdma resource show qp', 'rdma statistic show link DEV/1', 'dmesg | tail'],
@@ -63,7 +63,7 @@ function report(context: DetectorContext, group: readonly FatalNak<Diagnosis>[])
   const [first] = group;
   if (first === undefined) return;
   const { request, guess } = first.diagnosis;
-  const [asking, asked] = [askingEnd(first), askedEnd(first)];
+  const [requesterEnd, responderEnd] = [requesterEndOf(first), responderEndOf(first)];
   const what =
     request === undefined
       ? `the request with PSN ${first.psn}, which is not in the capture`
@@ -71,7 +71,7 @@ function report(context: DetectorContext, group: readonly FatalNak<Diagnosis>[])
   context.report({
     severity: 'error',
     text:
-      `${asked.address} refused ${what} of ${asking.address} (${qpName(asked.qpn)}) with a remote access error in frame ${first.frame}` +
+      `${responderEnd.address} refused ${what} of ${requesterEnd.address} (${qpName(responderEnd.qpn)}) with a remote access error in frame ${first.frame}` +
       `${guess === undefined ? '' : `; ${guess.text}`}.` +
       (group.length > 1 ? ` ${counted(group.length - 1, 'more request')} between these hosts ended so.` : ''),
     frames: mergedFrames([[first.frame], ...group.map((nak) => [nak.diagnosis.request?.frame ?? 0, nak.frame])]),

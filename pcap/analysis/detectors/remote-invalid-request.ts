@@ -1,15 +1,16 @@
 /**
- * Symptom: the responder calls a request invalid.
+ * Symptom: the responder answers a request with the NAK "invalid request".
  *
- * Owns one finding for each pair of hosts, an error: the connection has ended. Which rule was broken is said by `invalid-guess.ts`. Silence where
- * the path MTUs of the two ends differ, which `mtu-mismatch` tells better. Rules: ref:analyzer#1 row 6, ref:wire#7 (syndrome 0x61).
+ * Owns one finding for each pair of hosts, an error: the connection has ended. `invalid-guess.ts` finds the rule that
+ * was broken. There is no finding where the path MTUs of the two ends differ: `mtu-mismatch` reports that. Rules:
+ * ref:analyzer#1 row 6, ref:wire#7 (syndrome 0x61).
  */
 import type { Detector, DetectorContext, Symptom } from '../detector.ts';
 import type { PacketFacts } from '../facts.ts';
 import { describeRequest, type FatalNak, FatalNakWatch } from './fatal-nak.ts';
 import { mergedFrames } from './frame-list.ts';
 import { guessInvalid, type InvalidGuess } from './invalid-guess.ts';
-import { askedEnd, askingEnd } from './request-memory.ts';
+import { requesterEndOf, responderEndOf } from './request-memory.ts';
 import { counted, qpName } from './words.ts';
 
 export const REMOTE_INVALID_REQUEST: Symptom = {
@@ -52,15 +53,15 @@ class RemoteInvalidRequest implements Detector {
 
 /** Both ends have shown what they use. */
 function mtusDiffer(nak: FatalNak<unknown>): boolean {
-  const [asking, asked] = [askingEnd(nak).pathMtu, askedEnd(nak).pathMtu];
-  return asking > 0 && asked > 0 && asking !== asked;
+  const [requesterEnd, responderEnd] = [requesterEndOf(nak).pathMtu, responderEndOf(nak).pathMtu];
+  return requesterEnd > 0 && responderEnd > 0 && requesterEnd !== responderEnd;
 }
 
 function report(context: DetectorContext, group: readonly FatalNak<InvalidGuess | undefined>[]): void {
   const [first] = group;
   if (first === undefined) return;
   const { request, diagnosis: guess } = first;
-  const [asking, asked] = [askingEnd(first), askedEnd(first)];
+  const [requesterEnd, responderEnd] = [requesterEndOf(first), responderEndOf(first)];
   const what =
     request === undefined
       ? `the request with PSN ${first.psn}, which is not in the capture,`
@@ -68,7 +69,7 @@ function report(context: DetectorContext, group: readonly FatalNak<InvalidGuess 
   context.report({
     severity: 'error',
     text:
-      `${asked.address} called ${what} of ${asking.address} (${qpName(asked.qpn)}) invalid in frame ${first.frame}` +
+      `${responderEnd.address} called ${what} of ${requesterEnd.address} (${qpName(responderEnd.qpn)}) invalid in frame ${first.frame}` +
       `${guess === undefined ? '' : `: ${guess.text}`}.` +
       (group.length > 1 ? ` ${counted(group.length - 1, 'more request')} between these hosts ended so.` : ''),
     frames: mergedFrames([[first.frame], ...group.map((nak) => [nak.request?.frame ?? 0, nak.frame])]),

@@ -1,8 +1,8 @@
 /**
- * Requests of the recent past, by PSN space and PSN, so that a NAK can be held against what it refuses.
+ * Recent requests, by PSN space and PSN, so that a NAK can be matched with the request that it refuses.
  *
- * Owns a table of fixed size: a newer request takes the place of an older one with the same slot, and what was overwritten is simply not known
- * any more. Nothing is allocated per packet. PSNs are those of the wire.
+ * Owns a table of fixed size: a newer request replaces an older one in the same slot, and a replaced request is unknown
+ * from then on. It allocates nothing per packet. PSNs are those of the wire.
  */
 import type { Frame } from '../../../packets/frame.ts';
 import { AETH_AT, ATOMIC_ETH_AT, IETH_AT, OpFlag, opcodeInfo, RETH_AT } from '../../../packets/opcode.ts';
@@ -43,7 +43,9 @@ export class RequestMemory {
   /** Number of the packet that was remembered last. */
   #newest = -1;
 
-  /** Remembers a request of a conversation; once, however many of those that share the memory tell of it. */
+  /**
+   * Remembers a request of a conversation. Several detectors share the memory and may call this with the same packet.
+   */
   put(facts: PacketFacts, conversation: ConversationReport): void {
     const { number } = facts.packet;
     if (number === this.#newest) return;
@@ -117,12 +119,18 @@ export class RequestMemory {
 }
 
 /** The end that a request went to. */
-export function askedEnd({ conversation, requester }: Pick<PastRequest, 'conversation' | 'requester'>): EndReport {
+export function responderEndOf({
+  conversation,
+  requester,
+}: Pick<PastRequest, 'conversation' | 'requester'>): EndReport {
   return conversation.ends[requester === 0 ? 1 : 0];
 }
 
 /** The end that sent it. */
-export function askingEnd({ conversation, requester }: Pick<PastRequest, 'conversation' | 'requester'>): EndReport {
+export function requesterEndOf({
+  conversation,
+  requester,
+}: Pick<PastRequest, 'conversation' | 'requester'>): EndReport {
   return conversation.ends[requester];
 }
 

@@ -1,9 +1,10 @@
 /**
- * Symptom: a connection that worked gets no answer any more, and its requester gives up.
+ * Symptom: a connection that worked gets no responses any more, and its requester gives up.
  *
- * Owns one finding for each pair of hosts. An error when the requester has given up after two tries or more; a warning when the capture ends after
- * four tries (three timeouts in a row). Timeouts that ended well are a note: they cost time, and why is said by who counts losses. Silence where
- * an earlier failure says why (`first-error`). Rules: ref:analyzer#1 row 2.
+ * Owns one finding for each pair of hosts. It is an error when the requester has given up after two tries or more, and
+ * a warning when the capture ends after four tries (three timeouts in a row). Timeouts after which the connection went
+ * on are a note: they cost time, and the detectors of losses have the cause. There is no finding where an earlier
+ * failure is the cause (`first-error`). Rules: ref:analyzer#1 row 2.
  */
 import type { Detector, DetectorContext, Symptom } from '../detector.ts';
 import type { PacketFacts } from '../facts.ts';
@@ -46,7 +47,7 @@ export const RETRY_EXCEEDED: Symptom = {
 };
 
 /** Timeouts of a PSN space. */
-interface Waits {
+interface RetryWaits {
   readonly frames: FrameList;
   totalNs: number;
   longestNs: number;
@@ -54,7 +55,7 @@ interface Waits {
 
 class RetryExceeded implements Detector {
   readonly #failures = new FailureWatch();
-  readonly #waits = new Map<number, Waits>();
+  readonly #waits = new Map<number, RetryWaits>();
 
   get interest(): number {
     return this.#failures.interest;
@@ -117,8 +118,8 @@ class RetryExceeded implements Detector {
 function report(context: DetectorContext, group: readonly Failure[]): void {
   const [first] = group;
   if (first === undefined) return;
-  const [asking] = endsOf(first);
-  const { lostPackets, packets, retransmittedPackets, timeouts } = asking.requester;
+  const [requesterEnd] = endsOf(first);
+  const { lostPackets, packets, retransmittedPackets, timeouts } = requesterEnd.requester;
   const timeout = ackTimeoutOf(first);
   const span = duration(first.lastNs - first.firstNs);
   const loss = packets === 0 ? 0 : lostPackets / packets;
@@ -130,7 +131,7 @@ function report(context: DetectorContext, group: readonly Failure[]): void {
       `${distances(first.waits)}, ` +
       `${first.gaveUp ? 'and then the requester gave up' : 'and the capture ends while it is still tried'}` +
       `${timeout === undefined ? '' : `; ${describeTimeout(timeout)}`}. ` +
-      `${counted(lostPackets, 'request packet')} of ${packets} never came past here (${percent(loss)}), ` +
+      `${counted(lostPackets, 'request packet')} of ${packets} were never captured here (${percent(loss)}), ` +
       `${retransmittedPackets} were sent again.${andOthers(group)}`,
     ...proofOf(group),
     evidence: {

@@ -1,8 +1,8 @@
 /**
- * Whether a capture could have shown what came to a host: absence says something only then.
+ * Whether a capture could have shown packets to a host: only then does their absence mean anything.
  *
- * Owns the memory of stations that packets went to, bounded. Answers of a conversation count, and so does anything else that was addressed to
- * the host: ARP, TCP, connection management, other conversations.
+ * Owns the bounded memory of stations that were the destination of packets. Responses of a conversation count, and so
+ * does anything else that was addressed to the host: ARP, TCP, connection management, other conversations.
  */
 import { FrameStatus } from '../../../packets/frame.ts';
 import type { PacketFacts } from '../facts.ts';
@@ -11,7 +11,7 @@ import type { ConversationReport, EndReport } from '../types.ts';
 export class ReverseWatch {
   /** Destination addresses of packets that belong to no conversation, as numbers. */
   readonly #stations = new Set<number>();
-  /** Addresses that packets of conversations went to; made when first asked for. */
+  /** Destination addresses of the conversations; made on the first call. */
   #addresses: Set<string> | undefined;
 
   packet(facts: PacketFacts): void {
@@ -25,7 +25,10 @@ export class ReverseWatch {
     this.#stations.add(view.getUint16(start) * 0x1_00_00_00_00 + view.getUint32(start + 2));
   }
 
-  /** Whether anything that went to the host of this end is in the capture. At its end only: `conversations` are those of the first call. */
+  /**
+   * Whether the capture has any packet to the host of this end. Only to be called after the last packet: the first call
+   * fixes `conversations`.
+   */
   sawTraffic(to: EndReport, conversations: readonly ConversationReport[]): boolean {
     if (to.mac !== '' && this.#stations.has(Number.parseInt(to.mac.replaceAll(':', ''), 16))) return true;
     this.#addresses ??= new Set(

@@ -1,12 +1,14 @@
 /**
- * Symptom: the receiver is never ready.
+ * Symptom: the receiver is never ready (RNR NAKs).
  *
- * Owns three findings for each pair of hosts. The requester gives up: an error. It is still refused when the capture ends, for the fourth time in a row
- * or more: a warning. RNR NAKs that ended well: a note, or a warning where the waits they
- * asked for take a tenth of the time of the conversation and there were ten or more: occasional ones are how the protocol works.
+ * Owns three findings for each pair of hosts. The requester gives up: an error. It is still refused when the capture
+ * ends, for the fourth time in a row or more: a warning. RNR NAKs after which the connection went on: a note, or a
+ * warning where there were ten or more and their waits take a tenth of the time of the conversation. Occasional RNR
+ * NAKs are normal.
  * Rules: ref:analyzer#1 row 4, ref:wire#7 (timer codes).
  */
 
+import { defined } from '../../../packets/defined.ts';
 import { AETH_AT } from '../../../packets/opcode.ts';
 import { RNR_TIMER_NS } from '../../../packets/rnr-timer.ts';
 import type { Detector, DetectorContext, Symptom } from '../detector.ts';
@@ -23,29 +25,29 @@ export const RNR_EXCEEDED: Symptom = {
   title: 'Receiver not ready',
   complaint: 'Completion status 13, RNR retry counter exceeded; or a program that hangs for seconds at a SEND.',
   about:
-    'A SEND, or a WRITE with immediate data, found no receive posted. The responder answers with an RNR NAK that says how long to wait, its ' +
-    'min_rnr_timer, and the requester tries again as often as its rnr_retry allows, where 7 means for ever. Timer code 0 is the longest wait, 655 ms, ' +
-    'and the default of programs that leave the field alone: a hang that nobody reports.',
+    'A SEND, or a WRITE with immediate data, found no receive posted. The responder answers with an RNR NAK and the time to wait, its ' +
+    'min_rnr_timer, and the requester tries again as often as its rnr_retry allows, where 7 means infinitely. Timer code 0 is the longest wait, 655 ms, ' +
+    'and the default of programs that leave the field alone: a hang without any error.',
   advice: [
-    'Post receives before the peer can send, and enough of them for all that may be under way; watch shared receive queues too.',
-    'Raise rnr_retry (7 is for ever), or flow-control the sender with messages of your own.',
+    'Post receives before the peer can send, and enough of them for all that may be outstanding; watch shared receive queues too.',
+    'Raise rnr_retry (7 is infinite), or flow-control the sender with messages of your own.',
     'Set min_rnr_timer to what a receive really takes to be posted, code 12 is 0.64 ms; not 0.',
   ],
   commands: ['rdma statistic show link DEV/1 | grep rnr', 'rdma resource show qp', 'ibv_devinfo -v'],
   make: () => new RnrExceeded(),
 };
 
-interface Totals {
+interface RnrTotals {
   readonly conversation: ConversationReport;
   readonly requester: 0 | 1;
-  /** Asked for by timer codes. */
+  /** Requested by timer codes. */
   askedNs: number;
   readonly frames: FrameList;
 }
 
 class RnrExceeded implements Detector {
   readonly #failures = new FailureWatch();
-  readonly #totals = new Map<number, Totals>();
+  readonly #totals = new Map<number, RnrTotals>();
 
   get interest(): number {
     return this.#failures.interest;
@@ -107,14 +109,14 @@ function reportStuck(context: DetectorContext, group: readonly Failure[]): void 
       rnrTimerCode: code,
       rnrTimerNs: timerNs,
       connections: group.length,
-      ...(retries === undefined ? {} : { rnrRetryCount: retries }),
+      ...defined({ rnrRetryCount: retries }),
     },
   });
 }
 
 function reportWaits(
   context: DetectorContext,
-  { frames, askedNs }: Totals,
+  { frames, askedNs }: RnrTotals,
   conversation: ConversationReport,
   pending: boolean,
 ): void {
@@ -125,7 +127,7 @@ function reportWaits(
   context.report({
     severity: costly ? 'warning' : 'note',
     text:
-      `${counted(frames.count, 'RNR NAK')} between ${first.address} and ${second.address} asked for ${duration(askedNs)} of waiting ` +
+      `${counted(frames.count, 'RNR NAK')} between ${first.address} and ${second.address} requested ${duration(askedNs)} of waiting ` +
       `(${percent(share)} of the time of the connection): receives are posted late` +
       `${pending ? ', and the capture ends before the last one is' : ', but they are posted'}.`,
     frames: frames.frames,

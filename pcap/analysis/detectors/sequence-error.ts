@@ -1,12 +1,14 @@
 /**
- * Symptom: packets of requests are missing at the receiver, for they were lost, or come too late, for others overtook them.
+ * Symptom: request packets are missing at the receiver, because they were lost, or late, because others overtook them.
  *
- * Owns one finding for each direction between two hosts. A warning where a share of `COSTLY_SHARE` or more was lost, or where packets that came late
- * drew sequence NAKs: each costs everything that was under way behind it. Less is a note, and so is reordering that nobody complained of, which
- * a capture with several queues shows too. Losses of the capture are not counted, nor is what was damaged (`icrc-invalid`), nor the sequence NAK
- * that an RNR NAK draws behind it (ref:rxe#7), nor UC, where nobody can tell the network from the capture.
- * Losses of READ responses count here only where no implied NAK tells of them (`implied-nak`). Rules: ref:analyzer#1 row 8.
+ * Owns one finding for each direction between two hosts. It is a warning where the lost share is at least
+ * `COSTLY_SHARE`, or where late packets caused sequence NAKs: each costs everything that was outstanding behind it.
+ * Less is a note, and so is reordering without NAKs, which a capture with several queues shows too.
+ * Not counted: losses of the capture, damaged packets (`icrc-invalid`), the sequence NAK that follows an RNR NAK
+ * (ref:rxe#7), and UC, where nothing tells a loss of the network from one of the capture. Losses of READ responses
+ * count only where there is no implied NAK for them (`implied-nak`). Rules: ref:analyzer#1 row 8.
  */
+import { Syndrome } from '../../../packets/aeth.ts';
 import { PSN_MASK } from '../../../packets/psn.ts';
 import type { Detector, DetectorContext, Symptom } from '../detector.ts';
 import type { ConversationReport, EndReport, TransportEvent } from '../types.ts';
@@ -21,9 +23,9 @@ export const SEQUENCE_ERROR: Symptom = {
   complaint:
     'Counters out_of_sequence, packet_seq_err and rnr of the NIC grow, throughput falls short, and nothing else is reported.',
   about:
-    'A receiver takes packets in order only. When one is missing it asks for it with a sequence NAK and drops all that comes behind, and the sender goes ' +
+    'A receiver takes packets in order only. When one is missing it requests it with a sequence NAK and drops all that comes after it, and the sender goes ' +
     'back and sends everything from there on again. If the missing packet itself turns up later, nothing was lost: it took a longer way, as over ' +
-    'ECMP or a LAG that spreads single packets. If only its repetition does, it was dropped on the way or damaged.',
+    'ECMP or a LAG that spreads single packets. If only its retransmission does, it was dropped on the way or damaged.',
   advice: [
     'Loss: look for drops at switch ports and NICs, and make the priority of RoCE lossless or mark with ECN before queues overflow.',
     'Reordering: let ECMP and LAG hash whole flows (source port included), and turn off packet spraying unless both NICs can reorder.',
@@ -37,21 +39,21 @@ export const SEQUENCE_ERROR: Symptom = {
 };
 
 /** What happened to requests of one end. */
-class Troubles {
+class DeliveryProblems {
   readonly losses = new FrameList();
   readonly late = new FrameList();
   readonly naks = new FrameList();
   lostResponses = 0;
   longestLateNs = 0;
-  /** Of the losses, those that had come past here. */
+  /** Of the losses, those that were captured here first. */
   behind = 0;
-  /** Of these, those that only stood behind a late packet: the receiver had thrown them away while it waited. */
+  /** Of these, those that followed a late packet: the receiver dropped them while it waited. */
   discarded = 0;
   /** PSN of the last RNR NAK, and the PSN behind the last packet that came late; -1: none. */
   rnrPsn = -1;
   behindLatePsn = -1;
 
-  addAll(other: Troubles): void {
+  addAll(other: DeliveryProblems): void {
     this.losses.addAll(other.losses);
     this.late.addAll(other.late);
     this.naks.addAll(other.naks);
@@ -63,57 +65,60 @@ class Troubles {
 }
 
 class SequenceError implements Detector {
-  readonly #troubles = new Map<number, Troubles>();
+  readonly #problems = new Map<number, DeliveryProblems>();
 
   event(event: TransportEvent): void {
     const { kind, requester, sender, frame, psn } = event;
     if (kind !== 'loss' && kind !== 'reordering' && kind !== 'nak' && kind !== 'rnr-nak') return;
-    const troubles = this.#troublesOf(event);
-    if (troubles === undefined) return;
-    if (kind === 'rnr-nak') troubles.rnrPsn = psn;
+    const problems = this.#problemsOf(event);
+    if (problems === undefined) return;
+    if (kind === 'rnr-nak') problems.rnrPsn = psn;
     else if (kind === 'nak') {
-      if (event.detail === SEQUENCE_ERROR_NAK && psn !== troubles.rnrPsn) troubles.naks.add(frame);
+      if (event.syndrome === Syndrome.NakSequence && psn !== problems.rnrPsn) problems.naks.add(frame);
     } else if (sender !== requester) {
-      if (kind === 'loss') troubles.lostResponses += event.count;
-    } else if (kind === 'loss') noteLoss(troubles, event);
+      if (kind === 'loss') problems.lostResponses += event.count;
+    } else if (kind === 'loss') noteLoss(problems, event);
     else {
-      troubles.late.add(frame);
-      troubles.behindLatePsn = (psn + event.count) & PSN_MASK;
-      troubles.longestLateNs = Math.max(troubles.longestLateNs, event.durationNs);
+      problems.late.add(frame);
+      problems.behindLatePsn = (psn + event.count) & PSN_MASK;
+      problems.longestLateNs = Math.max(problems.longestLateNs, event.durationNs);
     }
   }
 
   finish(context: DetectorContext): void {
     const views = new Map<string, View>();
-    for (const [key, troubles] of this.#troubles) {
+    for (const [key, problems] of this.#problems) {
       const conversation = context.conversation(Math.floor(key / 2));
       if (conversation === undefined || conversation.service === 'UC' || conversation.service === 'UD') continue;
-      keepBest(views, { conversation, requester: key % 2 === 0 ? 0 : 1, troubles });
+      keepBest(views, { conversation, requester: key % 2 === 0 ? 0 : 1, problems });
     }
-    const directions = new Map<string, Direction>();
+    const directions = new Map<string, HostDirection>();
     for (const view of views.values()) directionOf(directions, view).add(view);
     for (const each of [...directions.values()].slice(0, MOST_FINDINGS)) each.report(context);
   }
 
-  #troublesOf({ conversation, requester }: TransportEvent): Troubles | undefined {
+  #problemsOf({ conversation, requester }: TransportEvent): DeliveryProblems | undefined {
     if (conversation === 0) return undefined;
     const key = conversation * 2 + requester;
-    let troubles = this.#troubles.get(key);
-    if (troubles === undefined && this.#troubles.size < MOST_SPACES) {
-      troubles = new Troubles();
-      this.#troubles.set(key, troubles);
+    let problems = this.#problems.get(key);
+    if (problems === undefined && this.#problems.size < MOST_SPACES) {
+      problems = new DeliveryProblems();
+      this.#problems.set(key, problems);
     }
-    return troubles;
+    return problems;
   }
 }
 
-/** Who waits for a packet throws away what comes behind it, and asks for that too when the packet comes late: nothing was lost then. */
-function noteLoss(troubles: Troubles, { psn, frame, count, detail }: TransportEvent): void {
-  if (detail !== CAME_PAST_HERE) troubles.losses.add(frame);
-  else if (psn === troubles.behindLatePsn) troubles.discarded += count;
+/**
+ * A receiver that waits for a packet drops those behind it and requests them again even when the packet comes late.
+ * Nothing was lost then.
+ */
+function noteLoss(problems: DeliveryProblems, { psn, frame, count, reason }: TransportEvent): void {
+  if (reason !== 'seen-then-nak') problems.losses.add(frame);
+  else if (psn === problems.behindLatePsn) problems.discarded += count;
   else {
-    troubles.losses.add(frame);
-    troubles.behind += count;
+    problems.losses.add(frame);
+    problems.behind += count;
   }
 }
 
@@ -121,42 +126,45 @@ function noteLoss(troubles: Troubles, { psn, frame, count, detail }: TransportEv
 interface View {
   readonly conversation: ConversationReport;
   readonly requester: 0 | 1;
-  readonly troubles: Troubles;
+  readonly problems: DeliveryProblems;
 }
 
-/** Of several vantage points that see the same, the one that sees most of it pass by or stay away tells. */
+/** Of several vantage points with the same packets, the one that captured most of the losses directly counts. */
 function keepBest(views: Map<string, View>, view: View): void {
   const { address, qpn } = view.conversation.ends[view.requester];
   const key = `${groupOf(view.conversation)} ${address} ${qpn}`;
   const before = views.get(key);
   if (before === undefined) views.set(key, view);
-  else if (before.conversation === view.conversation) before.troubles.addAll(view.troubles);
-  else if (seen(view) > seen(before)) views.set(key, view);
+  else if (before.conversation === view.conversation) before.problems.addAll(view.problems);
+  else if (packetsSeen(view) > packetsSeen(before)) views.set(key, view);
 }
 
 /** Packets whose fate the vantage point has seen itself. */
-function seen({ conversation, requester, troubles }: View): number {
+function packetsSeen({ conversation, requester, problems }: View): number {
   const { lostPackets, reorderedPackets } = conversation.ends[requester].requester;
-  return lostPackets + reorderedPackets - troubles.behind - troubles.discarded;
+  return lostPackets + reorderedPackets - problems.behind - problems.discarded;
 }
 
-function directionOf(directions: Map<string, Direction>, { conversation: { ends }, requester }: View): Direction {
+function directionOf(
+  directions: Map<string, HostDirection>,
+  { conversation: { ends }, requester }: View,
+): HostDirection {
   const [from, to] = requester === 0 ? ends : [ends[1], ends[0]];
   const key = `${from.address} ${to.address}`;
   let each = directions.get(key);
   if (each === undefined) {
-    each = new Direction(from, to);
+    each = new HostDirection(from, to);
     directions.set(key, each);
   }
   return each;
 }
 
 /** All connections from one host to another. */
-class Direction {
+class HostDirection {
   readonly #from: EndReport;
   readonly #to: EndReport;
   readonly #conversations: number[] = [];
-  readonly #troubles = new Troubles();
+  readonly #problems = new DeliveryProblems();
   #packets = 0;
   #sawLost = 0;
   #reordered = 0;
@@ -168,12 +176,12 @@ class Direction {
     this.#to = to;
   }
 
-  add({ conversation: { id, ends }, requester, troubles }: View): void {
+  add({ conversation: { id, ends }, requester, problems }: View): void {
     this.#conversations.push(id);
-    this.#troubles.addAll(troubles);
+    this.#problems.addAll(problems);
     const end = ends[requester];
     const { packets, lostPackets, reorderedPackets, retransmittedPackets, impliedNaks, responses } = end.requester;
-    const lostResponses = impliedNaks > 0 ? 0 : troubles.lostResponses;
+    const lostResponses = impliedNaks > 0 ? 0 : problems.lostResponses;
     this.#packets += packets + (lostResponses > 0 ? responses.packets : 0);
     this.#sawLost += lostPackets + lostResponses;
     this.#reordered += reorderedPackets;
@@ -182,11 +190,11 @@ class Direction {
   }
 
   get #lost(): number {
-    return Math.max(0, this.#sawLost - this.#troubles.discarded);
+    return Math.max(0, this.#sawLost - this.#problems.discarded);
   }
 
   report(context: DetectorContext): void {
-    const naks = this.#troubles.naks.count;
+    const naks = this.#problems.naks.count;
     if (this.#lost === 0 && this.#reordered === 0 && naks <= this.#damaged) return;
     const share = this.#packets === 0 ? 0 : this.#lost / this.#packets;
     const costly =
@@ -197,15 +205,15 @@ class Direction {
         `${this.#packets === 0 ? 'Of requests that the capture does not have,' : `Of ${counted(this.#packets, 'packet')}`} ` +
         `from ${this.#from.address} to ${this.#to.address}, ${this.#story(share)}; ` +
         `the receiver sent ${counted(naks, 'sequence NAK')}, and ${counted(this.#repeated, 'packet was', 'packets were')} sent again.`,
-      frames: mergedFrames([this.#troubles.losses.frames, this.#troubles.late.frames, this.#troubles.naks.frames]),
-      frameCount: this.#troubles.losses.count + this.#troubles.late.count + naks,
+      frames: mergedFrames([this.#problems.losses.frames, this.#problems.late.frames, this.#problems.naks.frames]),
+      frameCount: this.#problems.losses.count + this.#problems.late.count + naks,
       conversations: this.#conversations,
       evidence: {
         lostPackets: this.#lost,
         lossPercent: Number((share * 100).toPrecision(3)),
         reorderedPackets: this.#reordered,
-        ...(this.#reordered > 0 ? { longestDelayNs: this.#troubles.longestLateNs } : {}),
-        behindCapture: this.#troubles.behind,
+        ...(this.#reordered > 0 ? { longestDelayNs: this.#problems.longestLateNs } : {}),
+        behindCapture: this.#problems.behind,
         sequenceNaks: naks,
         retransmittedPackets: this.#repeated,
       },
@@ -217,17 +225,16 @@ class Direction {
     const parts: string[] = [];
     if (this.#lost > 0) {
       const how =
-        this.#troubles.behind >= this.#lost
-          ? 'lost, or overtaken, behind the place of this capture'
+        this.#problems.behind >= this.#lost
+          ? 'lost, or overtaken, after this capture point'
           : 'lost and never turned up';
       parts.push(`${this.#lost} (${percent(share)}) ${wereOf(this.#lost)} ${how}`);
     }
     if (this.#reordered > 0) {
-      const by = this.#troubles.longestLateNs > 0 ? ` by up to ${duration(this.#troubles.longestLateNs)}` : '';
+      const by = this.#problems.longestLateNs > 0 ? ` by up to ${duration(this.#problems.longestLateNs)}` : '';
       parts.push(`${this.#reordered} came late${by}, overtaken by others, and ${wereOf(this.#reordered)} not lost`);
     }
-    if (parts.length === 0)
-      parts.push('some did not arrive in order, lost or overtaken behind the place of this capture');
+    if (parts.length === 0) parts.push('some did not arrive in order, lost or overtaken after this capture point');
     return listed(parts);
   }
 }
@@ -236,9 +243,6 @@ function wereOf(count: number): string {
   return count === 1 ? 'was' : 'were';
 }
 
-/** As the tracker says it. */
-const SEQUENCE_ERROR_NAK = 'PSN sequence error';
-const CAME_PAST_HERE = 'asked for by NAK, though it came past here';
 /** One packet in ten thousand: at that rate going back begins to cost goodput that can be measured. */
 const COSTLY_SHARE = 1e-4;
 const MOST_SPACES = 8192;

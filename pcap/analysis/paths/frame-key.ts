@@ -3,8 +3,8 @@
  */
 
 /**
- * A 32-bit hash of what nobody on the way may change: everything from the IP header on but traffic class, flow label, TTL, and the checksums of IP
- * and UDP; of other frames everything behind the MAC addresses.
+ * A 32-bit hash of the bytes that do not change on the way: everything from the IP header on except traffic class, flow
+ * label, TTL and the checksums of IP and UDP. Of other frames, everything after the MAC addresses.
  *
  * @param ipOffset where the IP header is, -1 for none
  */

@@ -1,19 +1,21 @@
 /**
- * What happened between two interfaces of one capture: finds each frame that came in on one again where it left on the other.
+ * What happened between two interfaces of one capture: finds each frame that came in on one of them again where it left
+ * on the other.
  *
- * For captures that say which way frames went: those of a bump in the wire (in on one side, out on the other), and those of both ends of a wire
- * merged (out here, in there). Which of the two it is shows the first frame that is found again: it came before it left. A frame is known by
- * all of it but what routers and switches may change (MAC addresses, TTL, traffic class, checksums); one-way.ts says how one that was changed is
- * known. Nobody's word is taken: comments are not read.
+ * It needs captures that record the direction of frames: those of a bump in the wire (in on one side, out on the
+ * other), and merged captures of both ends of a wire (out here, in there). The first frame that is found twice shows
+ * which of the two it is: it came before it left. A frame is identified by everything that routers and switches leave
+ * unchanged (not MAC addresses, TTL, traffic class, checksums). `path-matcher.ts` matches frames that were changed.
+ * Comments in the capture are not used.
  *
- * Owns the question which interface is which end. Never looks at PSNs.
+ * Owns the choice which interface is which end. Never looks at PSNs.
  */
 import { ECN_MASK } from '../../../packets/traffic-class.ts';
 import { Direction } from '../../types.ts';
 import type { PacketFacts } from '../facts.ts';
 import type { PathReport } from '../types.ts';
 import { frameKey } from './frame-key.ts';
-import { OneWay, type Sighting } from './one-way.ts';
+import { type CapturedFrame, PathMatcher } from './path-matcher.ts';
 
 export interface PathComparerOptions {
   /** Events kept for each path; default 100,000. */
@@ -21,14 +23,14 @@ export interface PathComparerOptions {
 }
 
 /** What it needs to know of a packet. */
-type Seen = Pick<PacketFacts, 'packet' | 'timeNs' | 'dissection' | 'icrc'>;
+type PathFacts = Pick<PacketFacts, 'packet' | 'timeNs' | 'dissection' | 'icrc'>;
 
 /** Compares interfaces of one capture. */
 export class PathComparer {
   readonly #maxEvents: number;
-  readonly #paths = new Map<number, OneWay>();
-  /** Frames that have not been found again, by interface and direction, until it is known which direction comes first. */
-  readonly #early: Sighting[] = [];
+  readonly #paths = new Map<number, PathMatcher>();
+  /** Frames without a match so far, by interface and direction, until it is known which direction comes first. */
+  readonly #early: CapturedFrame[] = [];
   /** The direction in which frames come, to the interface where they come. */
   #coming: Direction = Direction.Unknown;
   /** Nothing was found again for so long that this is no capture of two ends. */
@@ -41,15 +43,15 @@ export class PathComparer {
   }
 
   /** Takes the next packet; those that say no direction are passed over. */
-  packet(facts: Seen): void {
+  packet(facts: PathFacts): void {
     if (this.#gaveUp || facts.dissection.direction === Direction.Unknown) return;
     this.#interfaces.add(facts.packet.interfaceIndex);
     const known = this.#coming !== Direction.Unknown;
-    // Of more than two nobody could say which ends belong together.
+    // With more than two interfaces it is unknown which ends belong together.
     if (known && this.#interfaces.size !== 2) return;
-    const sighting = sightingOf(facts);
-    if (known) this.#take(sighting);
-    else this.#learn(sighting);
+    const captured = capturedFrame(facts);
+    if (known) this.#take(captured);
+    else this.#learn(captured);
   }
 
   /** One report for each way that frames were seen to go. */
@@ -58,10 +60,10 @@ export class PathComparer {
   }
 
   /** Waits for the first frame that is found again. */
-  #learn(sighting: Sighting): void {
+  #learn(captured: CapturedFrame): void {
     const twice = this.#interfaces.size > 1;
-    const earlier = twice ? this.#early.find((other) => isAgain(other, sighting)) : undefined;
-    this.#early.push(sighting);
+    const earlier = twice ? this.#early.find((other) => isAgain(other, captured)) : undefined;
+    this.#early.push(captured);
     if (earlier !== undefined) {
       this.#coming = earlier.direction;
       for (const waiting of this.#early.splice(0)) this.#take(waiting);
@@ -71,37 +73,37 @@ export class PathComparer {
     }
   }
 
-  #take(sighting: Sighting): void {
+  #take(captured: CapturedFrame): void {
     if (this.#interfaces.size < 2) return;
-    if (sighting.direction === this.#coming) {
+    if (captured.direction === this.#coming) {
       for (const to of this.#interfaces) {
-        if (to !== sighting.interfaceIndex && this.#interfaces.size === 2)
-          this.#path(sighting.interfaceIndex, to).came(sighting);
+        if (to !== captured.interfaceIndex && this.#interfaces.size === 2)
+          this.#path(captured.interfaceIndex, to).addIngress(captured);
       }
       return;
     }
     for (const from of this.#interfaces) {
-      if (from !== sighting.interfaceIndex && this.#interfaces.size === 2)
-        this.#path(from, sighting.interfaceIndex).left(sighting);
+      if (from !== captured.interfaceIndex && this.#interfaces.size === 2)
+        this.#path(from, captured.interfaceIndex).addEgress(captured);
     }
   }
 
-  #path(from: number, to: number): OneWay {
+  #path(from: number, to: number): PathMatcher {
     const key = from * 0x1_00_00 + to;
     let path = this.#paths.get(key);
     if (path === undefined) {
-      path = new OneWay(from, to, this.#maxEvents);
+      path = new PathMatcher(from, to, this.#maxEvents);
       this.#paths.set(key, path);
     }
     return path;
   }
 }
 
-function isAgain(one: Sighting, other: Sighting): boolean {
+function isAgain(one: CapturedFrame, other: CapturedFrame): boolean {
   return one.key === other.key && one.direction !== other.direction && one.interfaceIndex !== other.interfaceIndex;
 }
 
-function sightingOf({ packet, timeNs, dissection, icrc }: Seen): Sighting {
+function capturedFrame({ packet, timeNs, dissection, icrc }: PathFacts): CapturedFrame {
   const { frame } = dissection;
   const ipOffset = frame.ipOffset < 0 ? -1 : frame.ipOffset - frame.start;
   return {

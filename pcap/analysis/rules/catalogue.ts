@@ -1,5 +1,6 @@
 /**
- * The rules of the protocol that a capture can be held to, as data. Owns words, sources and severities; rules of ref:conformance#3 where it has one.
+ * The protocol rules that packets of a capture are checked against, as data. Owns texts, sources and severities; rows
+ * of ref:conformance where they exist.
  */
 import type { Severity } from '../types.ts';
 
@@ -50,7 +51,7 @@ export const RULES = {
     'no-payload',
     'ref:conformance#LEN-09, MPE-01, MPE-09',
     'error',
-    'READ requests, atomics, FLUSH and acknowledges carry no payload, and ATOMIC WRITE exactly eight bytes.',
+    'READ requests, atomics, FLUSH and ACKs carry no payload, and ATOMIC WRITE exactly eight bytes.',
   ),
   messageSize: rule('message-size', 'ref:conformance#LEN-06', 'error', 'A message is at most 2^31 bytes long.'),
   atomicAlignment: rule(
@@ -63,7 +64,7 @@ export const RULES = {
     'opcode-sequence',
     'ref:conformance#OPS-01, OPS-02, OPS-04, OPS-05, OPS-12, OPS-13',
     'error',
-    'Between FIRST and LAST of a message stand only MIDDLE packets of the same operation.',
+    'Between FIRST and LAST of a message there are only MIDDLE packets of the same operation.',
   ),
   nothingOpen: rule(
     'nothing-open',
@@ -93,7 +94,7 @@ export const RULES = {
     'changed-repetition',
     'ref:rxe#8',
     'error',
-    'A request that is repeated has the opcode and the length that it had before.',
+    'A retransmitted request has the opcode and the length that it had before.',
   ),
   readResponseOpcode: rule(
     'read-response-opcode',
@@ -105,13 +106,13 @@ export const RULES = {
     'read-response-length',
     'ref:conformance#LEN-16, LEN-17',
     'error',
-    'READ responses carry as many bytes as were asked for, the path MTU in all but the last.',
+    'READ responses carry as many bytes as were requested, the path MTU in all but the last.',
   ),
   readResponseSyndrome: rule(
     'read-response-syndrome',
     'ref:conformance#RD-05',
     'error',
-    'The AETH of a READ response or an atomic answer is that of a positive acknowledge.',
+    'The AETH of a READ response or an atomic response is that of an ACK.',
   ),
   reservedSyndrome: rule(
     'reserved-syndrome',

@@ -1,8 +1,8 @@
 /**
- * What a packet must be by itself, whatever came before it: lengths, reserved values, formats.
+ * What a packet must fulfil by itself, whatever came before it: lengths, reserved values, formats.
  *
- * Owns no state. Called for packets whose ICRC is not known to be wrong: a damaged packet breaks no rule. Payload bytes are looked at only
- * where the capture has them.
+ * Owns no state. It is called for packets whose ICRC is not known to be wrong: a damaged packet breaks no rule. Payload
+ * bytes are read only where the capture has them.
  */
 import { aethSyndrome, SYNDROME_KIND_MASK, SYNDROME_VALUE_MASK, SyndromeKind } from '../../../packets/aeth.ts';
 import { atomicVaLo } from '../../../packets/atomic-eth.ts';
@@ -16,38 +16,38 @@ import { AETH_AT, ATOMIC_ETH_AT, DETH_AT, OpFlag, opcodeInfo, RETH_AT } from '..
 import { rethDmaLength, rethVaLo } from '../../../packets/reth.ts';
 import { ROCE_UDP_PORT, UDP_BYTES, UDP_CHECKSUM_AT } from '../../../packets/udp.ts';
 import type { PacketFacts } from '../facts.ts';
-import type { BrokenRules } from './broken.ts';
 import { RULES } from './catalogue.ts';
+import type { RuleViolations } from './rule-violations.ts';
 
 /** Checks one RoCEv2 packet, whole or not. */
-export function checkHeaders(facts: PacketFacts, broken: BrokenRules): void {
+export function checkHeaders(facts: PacketFacts, violations: RuleViolations): void {
   const { frame, status } = facts.dissection;
   if (status === FrameStatus.Ok) {
-    checkLengths(facts, frame, broken);
-    checkExtended(facts, frame, broken);
-    if (frame.destQpn === GSI_QPN) checkManagement(facts, frame, broken);
+    checkLengths(facts, frame, violations);
+    checkExtended(facts, frame, violations);
+    if (frame.destQpn === GSI_QPN) checkManagement(facts, frame, violations);
     if (frame.view.getUint16(frame.l4Offset + UDP_CHECKSUM_AT) !== 0)
-      broken.add(RULES.udpChecksum, facts, 'its UDP checksum is not 0');
-  } else checkShape(facts, frame, status, broken);
+      violations.add(RULES.udpChecksum, facts, 'its UDP checksum is not 0');
+  } else checkShape(facts, frame, status, violations);
 }
 
 /** A packet that is RoCEv2 by its port and cannot be read to its end. */
-function checkShape(facts: PacketFacts, frame: Frame, status: FrameStatus, broken: BrokenRules): void {
-  // A packet that was damaged on its way says nothing of its sender.
+function checkShape(facts: PacketFacts, frame: Frame, status: FrameStatus, violations: RuleViolations): void {
+  // A packet that was damaged on its way proves nothing about its sender.
   if (facts.dissection.cut || !hasGoodIcrc(frame, status)) return;
   if (status === FrameStatus.BadTransportVersion)
-    broken.add(RULES.transportVersion, facts, `its transport version is ${frame.transportVersion}`);
+    violations.add(RULES.transportVersion, facts, `its transport version is ${frame.transportVersion}`);
   else if (status === FrameStatus.UnknownOpcode) {
     // Classes from 0xC0 on are for manufacturers to use.
     if (frame.opcode < FIRST_MANUFACTURER_OPCODE)
-      broken.add(RULES.reservedOpcode, facts, `opcode 0x${frame.opcode.toString(16).padStart(2, '0')} is reserved`);
+      violations.add(RULES.reservedOpcode, facts, `opcode 0x${frame.opcode.toString(16).padStart(2, '0')} is reserved`);
   } else if (status === FrameStatus.BadPad || status === FrameStatus.BadHeaderLength)
-    broken.add(RULES.headerLength, facts, `${opcodeInfo(frame.opcode).name} is too short for its headers and pad`);
+    violations.add(RULES.headerLength, facts, `${opcodeInfo(frame.opcode).name} is too short for its headers and pad`);
   else if (status === FrameStatus.BadUdpLength)
-    broken.add(RULES.udpLength, facts, 'its UDP length does not fit, or leaves no room for BTH and ICRC');
+    violations.add(RULES.udpLength, facts, 'its UDP length does not fit, or leaves no room for BTH and ICRC');
 }
 
-/** Whether the ICRC stands where the packet ends and is right: that of packets whose shape is not. */
+/** Whether the ICRC is at the end of the packet and right: for packets with a wrong shape. */
 function hasGoodIcrc(frame: Frame, status: FrameStatus): boolean {
   if (frame.bthOffset >= 0) return icrcMatches(frame);
   if (status !== FrameStatus.BadUdpLength || frame.destPort !== ROCE_UDP_PORT) return false;
@@ -56,60 +56,60 @@ function hasGoodIcrc(frame: Frame, status: FrameStatus): boolean {
   return icrcOffset >= bthOffset + BTH_BYTES && icrcMatches({ ...frame, bthOffset, icrcOffset });
 }
 
-function checkLengths(facts: PacketFacts, frame: Frame, broken: BrokenRules): void {
+function checkLengths(facts: PacketFacts, frame: Frame, violations: RuleViolations): void {
   const { flags, payloadLength, padCount } = frame;
   if (((payloadLength + padCount) & 3) !== 0)
-    broken.add(RULES.padMultiple, facts, `it has ${payloadLength} bytes of payload and ${padCount} of pad`);
+    violations.add(RULES.padMultiple, facts, `it has ${payloadLength} bytes of payload and ${padCount} of pad`);
   if ((flags & OpFlag.Payload) === 0 && payloadLength !== 0)
-    broken.add(RULES.noPayload, facts, `${opcodeInfo(frame.opcode).name} carries ${payloadLength} bytes`);
+    violations.add(RULES.noPayload, facts, `${opcodeInfo(frame.opcode).name} carries ${payloadLength} bytes`);
   if ((flags & OpFlag.AtomicWrite) !== 0 && payloadLength !== ATOMIC_BYTES)
-    broken.add(RULES.noPayload, facts, `ATOMIC WRITE carries ${payloadLength} bytes`);
+    violations.add(RULES.noPayload, facts, `ATOMIC WRITE carries ${payloadLength} bytes`);
 }
 
-function checkExtended(facts: PacketFacts, frame: Frame, broken: BrokenRules): void {
+function checkExtended(facts: PacketFacts, frame: Frame, violations: RuleViolations): void {
   const { view, opcode, bthOffset, flags } = frame;
   const rethAt = RETH_AT[opcode] as number;
   if (rethAt >= 0) {
     const length = rethDmaLength(view, bthOffset + rethAt);
-    if (length > MAX_MESSAGE) broken.add(RULES.messageSize, facts, `its RETH has a DMA length of ${length}`);
+    if (length > MAX_MESSAGE) violations.add(RULES.messageSize, facts, `its RETH has a DMA length of ${length}`);
     if ((flags & OpFlag.AtomicWrite) !== 0 && (rethVaLo(view, bthOffset + rethAt) & 7) !== 0)
-      broken.add(RULES.atomicAlignment, facts, 'an ATOMIC WRITE goes to an address that is no multiple of 8');
+      violations.add(RULES.atomicAlignment, facts, 'an ATOMIC WRITE goes to an address that is no multiple of 8');
   }
   const atomicAt = ATOMIC_ETH_AT[opcode] as number;
   if (atomicAt >= 0 && (atomicVaLo(view, bthOffset + atomicAt) & 7) !== 0)
-    broken.add(RULES.atomicAlignment, facts, 'an atomic works at an address that is no multiple of 8');
+    violations.add(RULES.atomicAlignment, facts, 'an atomic works at an address that is no multiple of 8');
   const aethAt = AETH_AT[opcode] as number;
-  if (aethAt >= 0) checkSyndrome(facts, flags, aethSyndrome(view, bthOffset + aethAt), broken);
-  if ((flags & OpFlag.Cnp) !== 0) checkCnp(facts, frame, broken);
+  if (aethAt >= 0) checkSyndrome(facts, flags, aethSyndrome(view, bthOffset + aethAt), violations);
+  if ((flags & OpFlag.Cnp) !== 0) checkCnp(facts, frame, violations);
 }
 
-function checkSyndrome(facts: PacketFacts, flags: number, syndrome: number, broken: BrokenRules): void {
+function checkSyndrome(facts: PacketFacts, flags: number, syndrome: number, violations: RuleViolations): void {
   const kind = syndrome & SYNDROME_KIND_MASK;
   const text = `0x${syndrome.toString(16).padStart(2, '0')}`;
   if ((flags & OpFlag.Ack) === 0 && kind !== SyndromeKind.Ack)
-    broken.add(RULES.readResponseSyndrome, facts, `an answer with data has syndrome ${text}`);
+    violations.add(RULES.readResponseSyndrome, facts, `an answer with data has syndrome ${text}`);
   const unknownNak = kind === SyndromeKind.Nak && (syndrome & SYNDROME_VALUE_MASK) > LAST_NAK_CODE;
   const unknownKind = kind !== SyndromeKind.Ack && kind !== SyndromeKind.RnrNak && kind !== SyndromeKind.Nak;
-  if (unknownNak || unknownKind) broken.add(RULES.reservedSyndrome, facts, `syndrome ${text} is reserved`);
+  if (unknownNak || unknownKind) violations.add(RULES.reservedSyndrome, facts, `syndrome ${text} is reserved`);
 }
 
-function checkCnp(facts: PacketFacts, frame: Frame, broken: BrokenRules): void {
+function checkCnp(facts: PacketFacts, frame: Frame, violations: RuleViolations): void {
   const { view, bthOffset, psn, solicited } = frame;
   if (psn !== 0 || solicited !== 0)
-    broken.add(RULES.cnpFormat, facts, `a CNP has PSN ${psn} and solicited event ${solicited}`);
+    violations.add(RULES.cnpFormat, facts, `a CNP has PSN ${psn} and solicited event ${solicited}`);
   if (facts.dissection.cut) return;
   let bits = 0;
   for (let at = bthOffset + CNP_BYTES - RESERVED_BYTES; at < bthOffset + CNP_BYTES; at += 4) bits |= view.getUint32(at);
-  if (bits !== 0) broken.add(RULES.cnpFormat, facts, 'the reserved bytes of a CNP are not 0');
+  if (bits !== 0) violations.add(RULES.cnpFormat, facts, 'the reserved bytes of a CNP are not 0');
 }
 
-function checkManagement(facts: PacketFacts, frame: Frame, broken: BrokenRules): void {
+function checkManagement(facts: PacketFacts, frame: Frame, violations: RuleViolations): void {
   const at = DETH_AT[frame.opcode] as number;
-  if (at < 0) broken.add(RULES.managementFormat, facts, `${opcodeInfo(frame.opcode).name} goes to queue pair 1`);
+  if (at < 0) violations.add(RULES.managementFormat, facts, `${opcodeInfo(frame.opcode).name} goes to queue pair 1`);
   else if (dethQkey(frame.view, frame.bthOffset + at) !== GSI_QKEY)
-    broken.add(RULES.managementFormat, facts, 'a datagram to queue pair 1 has another Q_Key');
+    violations.add(RULES.managementFormat, facts, 'a datagram to queue pair 1 has another Q_Key');
   else if (frame.payloadLength !== MAD_BYTES)
-    broken.add(RULES.managementFormat, facts, `a datagram to queue pair 1 has ${frame.payloadLength} bytes`);
+    violations.add(RULES.managementFormat, facts, `a datagram to queue pair 1 has ${frame.payloadLength} bytes`);
 }
 
 const FIRST_MANUFACTURER_OPCODE = 0xc0;

@@ -1,44 +1,44 @@
 /**
- * Holds every packet of a capture to the rules of the protocol.
+ * Checks every packet of a capture against the rules of the protocol.
  *
- * Owns the way of a packet past the rules, and their state by conversation and requester. A packet with a wrong ICRC breaks none: its receiver
- * never sees it.
+ * Owns the order of the checks, and their state by conversation and requester. A packet with a wrong ICRC breaks no
+ * rule: its receiver drops it.
  */
 import { FrameStatus } from '../../../packets/frame.ts';
 import { IcrcState } from '../../dissection.ts';
 import type { Detector, DetectorContext } from '../detector.ts';
 import { type PacketFacts, Role } from '../facts.ts';
 import type { ConversationReport } from '../types.ts';
-import { BrokenRules } from './broken.ts';
 import { RULES } from './catalogue.ts';
 import { checkHeaders } from './header-rules.ts';
 import { type RequestBudget, RequestRules } from './request-rules.ts';
 import { ResponseRules } from './response-rules.ts';
+import { RuleViolations } from './rule-violations.ts';
 
 export { RULE_LIST, RULES, type Rule } from './catalogue.ts';
 
-/** Checks packets against the rules; the analyzer asks it before anybody else sees a packet. */
+/** Checks packets against the rules. The analyzer calls it before the detectors. */
 export class RuleChecker implements Detector {
-  readonly #broken = new BrokenRules();
+  readonly #violations = new RuleViolations();
   /** By 2 * conversation + requester, and by 2 * conversation + end. */
-  readonly #spaces: (Space | undefined)[] = [];
+  readonly #spaces: (SpaceRules | undefined)[] = [];
   readonly #ends: (EndTraits | undefined)[] = [];
   readonly #budget: RequestBudget = { entries: REQUEST_ENTRIES };
 
   /** Checks one packet; true when it breaks a rule. */
   check(facts: PacketFacts): boolean {
     if (facts.icrc === IcrcState.Bad) return false;
-    const before = this.#broken.count;
-    checkHeaders(facts, this.#broken);
+    const before = this.#violations.count;
+    checkHeaders(facts, this.#violations);
     const { conversation } = facts;
     if (conversation !== undefined && facts.dissection.status === FrameStatus.Ok)
       this.#checkPlaced(facts, conversation);
-    return this.#broken.count > before;
+    return this.#violations.count > before;
   }
 
   /** Of `Detector`. */
   finish(context: DetectorContext): void {
-    for (const finding of this.#broken.findings()) context.report(finding);
+    for (const finding of this.#violations.findings()) context.report(finding);
   }
 
   #checkPlaced(facts: PacketFacts, { id, service }: ConversationReport): void {
@@ -50,9 +50,9 @@ export class RuleChecker implements Detector {
       this.#spaces[key] = space;
     }
     if (facts.role === Role.Request) {
-      space.requests.check(facts, this.#broken);
+      space.requests.check(facts, this.#violations);
       space.responses.request(facts);
-    } else space.responses.check(facts, this.#broken);
+    } else space.responses.check(facts, this.#violations);
     this.#checkTraits(facts, id, service);
   }
 
@@ -65,19 +65,23 @@ export class RuleChecker implements Detector {
       const peer = this.#ends[2 * id + 1 - facts.sender];
       if (peer === undefined) return;
       if (!pkeysMatch(pkey, peer.pkey))
-        this.#broken.add(RULES.pkey, facts, `its P_Key is 0x${hex4(pkey)}, that of the other end 0x${hex4(peer.pkey)}`);
+        this.#violations.add(
+          RULES.pkey,
+          facts,
+          `its P_Key is 0x${hex4(pkey)}, that of the other end 0x${hex4(peer.pkey)}`,
+        );
       if (migReq !== peer.migReq)
-        this.#broken.add(RULES.migReq, facts, `its MigReq bit is ${migReq}, that of the other end ${peer.migReq}`);
+        this.#violations.add(RULES.migReq, facts, `its MigReq bit is ${migReq}, that of the other end ${peer.migReq}`);
       return;
     }
     if (mine.sourcePort !== sourcePort && service !== 'UD') {
-      this.#broken.add(RULES.sourcePort, facts, `its source port is ${sourcePort} and was ${mine.sourcePort}`);
+      this.#violations.add(RULES.sourcePort, facts, `its source port is ${sourcePort} and was ${mine.sourcePort}`);
       mine.sourcePort = sourcePort;
     }
   }
 }
 
-interface Space {
+interface SpaceRules {
   readonly requests: RequestRules;
   readonly responses: ResponseRules;
 }
@@ -88,7 +92,7 @@ interface EndTraits {
   sourcePort: number;
 }
 
-/** ref:conformance#PKQ-05: two limited members cannot speak to each other. */
+/** ref:conformance#ACK-20; two limited members cannot communicate. */
 function pkeysMatch(one: number, other: number): boolean {
   return (one & 0x7f_ff) === (other & 0x7f_ff) && ((one | other) & 0x80_00) !== 0;
 }

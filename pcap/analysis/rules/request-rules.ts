@@ -1,15 +1,16 @@
 /**
- * What the requests of one end must be in their order: messages of SEND and WRITE, their lengths, and what is repeated.
+ * What the requests of one end must fulfil in their order: messages of SEND and WRITE, their lengths, and
+ * retransmissions.
  *
- * Owns one small state for each PSN space. Only originals in their order move it; where packets are missing, what is open is not known, and
- * nothing is said until the next message begins.
+ * Owns one small state for each PSN space. Only originals in order change it. After missing packets the state of the
+ * message is unknown, and nothing is reported until the next message begins.
  */
 import { FrameStatus } from '../../../packets/frame.ts';
 import { OpFlag, opcodeInfo, RETH_AT } from '../../../packets/opcode.ts';
 import { rethDmaLength } from '../../../packets/reth.ts';
 import { Mark, type PacketFacts } from '../facts.ts';
-import type { BrokenRules } from './broken.ts';
 import { RULES } from './catalogue.ts';
+import type { RuleViolations } from './rule-violations.ts';
 
 const NOT_ORIGINAL = Mark.Retransmission | Mark.Copy | Mark.Late | Mark.BadIcrc | Mark.ImpliedNak;
 
@@ -22,7 +23,7 @@ export interface RequestBudget {
 export class RequestRules {
   /** `OpFlag.Send`, `OpFlag.Write`, 0 for nothing, -1 for not known. */
   #open = -1;
-  /** Where the next original stands. */
+  /** Index of the next original. */
   #next = Number.NaN;
   /** Payload of the FIRST of the open message. */
   #full = 0;
@@ -32,8 +33,8 @@ export class RequestRules {
   /** Largest payload of a FIRST so far. */
   #pathMtu = 0;
   /**
-   * Opcode and length of the newest requests, -1 for none, and the low bits of their PSN, in turn; the low bits of that say where. Grows while
-   * one would push out another.
+   * Opcode and length of the newest requests, -1 for none, and the low bits of their PSN, in turn. The low bits of the
+   * PSN are the index. The table grows while one request would replace another.
    */
   #newest = NOTHING;
   #mask = 0;
@@ -44,39 +45,43 @@ export class RequestRules {
   }
 
   /** Checks a request of RC, UC or XRC that parsed well. */
-  check(facts: PacketFacts, broken: BrokenRules): void {
+  check(facts: PacketFacts, violations: RuleViolations): void {
     const { relativePsn, marks } = facts;
     if (facts.dissection.status !== FrameStatus.Ok || !(relativePsn >= 0)) return;
     if ((marks & NOT_ORIGINAL) !== 0) {
-      this.#checkRepetition(facts, broken);
+      this.#checkRepetition(facts, violations);
       return;
     }
     if (relativePsn !== this.#next) this.#open = -1;
     this.#next = relativePsn + facts.psnCount;
     this.#remember(facts);
-    this.#checkOrder(facts, broken);
+    this.#checkOrder(facts, violations);
   }
 
-  #checkOrder(facts: PacketFacts, broken: BrokenRules): void {
+  #checkOrder(facts: PacketFacts, violations: RuleViolations): void {
     const { flags, opcode } = facts.dissection.frame;
     const operation = flags & (OpFlag.Send | OpFlag.Write);
     if ((flags & (OpFlag.First | OpFlag.Only)) !== 0) {
       if (this.#open > 0)
-        broken.add(RULES.opensInside, facts, `${opcodeInfo(opcode).name} comes inside an open ${wordOf(this.#open)}`);
-      this.#begin(facts, broken);
+        violations.add(
+          RULES.opensInside,
+          facts,
+          `${opcodeInfo(opcode).name} comes inside an open ${wordOf(this.#open)}`,
+        );
+      this.#begin(facts, violations);
       return;
     }
     if (this.#open === 0)
-      broken.add(RULES.nothingOpen, facts, `${opcodeInfo(opcode).name} comes where no message is open`);
+      violations.add(RULES.nothingOpen, facts, `${opcodeInfo(opcode).name} comes where no message is open`);
     else if (this.#open > 0 && this.#open !== operation) {
-      broken.add(RULES.opensInside, facts, `${opcodeInfo(opcode).name} comes inside an open ${wordOf(this.#open)}`);
+      violations.add(RULES.opensInside, facts, `${opcodeInfo(opcode).name} comes inside an open ${wordOf(this.#open)}`);
       this.#announced = -1;
-    } else if (this.#open > 0) this.#go(facts, broken);
+    } else if (this.#open > 0) this.#go(facts, violations);
     if ((flags & OpFlag.Last) !== 0) this.#open = 0;
   }
 
   /** FIRST, or a request of a single packet. */
-  #begin(facts: PacketFacts, broken: BrokenRules): void {
+  #begin(facts: PacketFacts, violations: RuleViolations): void {
     const { frame } = facts.dissection;
     const { flags, payloadLength, view, bthOffset, opcode } = frame;
     const operation = flags & (OpFlag.Send | OpFlag.Write);
@@ -88,31 +93,35 @@ export class RequestRules {
       this.#bytes = payloadLength;
       this.#pathMtu = Math.max(this.#pathMtu, payloadLength);
       if (!isPathMtu(payloadLength))
-        broken.add(RULES.fullPackets, facts, `a FIRST carries ${payloadLength} bytes, which is no path MTU`);
+        violations.add(RULES.fullPackets, facts, `a FIRST carries ${payloadLength} bytes, which is no path MTU`);
       return;
     }
     this.#open = 0;
     if (operation === 0) return;
     const most = this.#pathMtu === 0 ? LARGEST_MTU : this.#pathMtu;
     if (payloadLength > most)
-      broken.add(RULES.lastLength, facts, `an ONLY carries ${payloadLength} bytes where the path MTU is ${most}`);
+      violations.add(RULES.lastLength, facts, `an ONLY carries ${payloadLength} bytes where the path MTU is ${most}`);
     if (this.#announced >= 0 && this.#announced !== payloadLength)
-      broken.add(RULES.writeLength, facts, `a WRITE of ${this.#announced} bytes carries ${payloadLength}`);
+      violations.add(RULES.writeLength, facts, `a WRITE of ${this.#announced} bytes carries ${payloadLength}`);
   }
 
   /** MIDDLE or LAST of the open message. */
-  #go(facts: PacketFacts, broken: BrokenRules): void {
+  #go(facts: PacketFacts, violations: RuleViolations): void {
     const { flags, payloadLength } = facts.dissection.frame;
     this.#bytes += payloadLength;
     if ((flags & OpFlag.Middle) !== 0) {
       if (payloadLength !== this.#full)
-        broken.add(RULES.fullPackets, facts, `a MIDDLE carries ${payloadLength} bytes behind a FIRST of ${this.#full}`);
+        violations.add(
+          RULES.fullPackets,
+          facts,
+          `a MIDDLE carries ${payloadLength} bytes behind a FIRST of ${this.#full}`,
+        );
     } else if (payloadLength === 0 || payloadLength > this.#full)
-      broken.add(RULES.lastLength, facts, `a LAST carries ${payloadLength} bytes behind a FIRST of ${this.#full}`);
+      violations.add(RULES.lastLength, facts, `a LAST carries ${payloadLength} bytes behind a FIRST of ${this.#full}`);
     const over = this.#bytes > this.#announced;
     const short = (flags & OpFlag.Last) !== 0 && this.#bytes < this.#announced;
     if (this.#announced < 0 || !(over || short)) return;
-    broken.add(RULES.writeLength, facts, `a WRITE of ${this.#announced} bytes carries ${this.#bytes}`);
+    violations.add(RULES.writeLength, facts, `a WRITE of ${this.#announced} bytes carries ${this.#bytes}`);
     // Once is enough for one message.
     this.#announced = -1;
   }
@@ -146,15 +155,18 @@ export class RequestRules {
     }
   }
 
-  /** READs are asked for again from where they are missing, and atomics are whole packets: only SEND and WRITE are compared. */
-  #checkRepetition(facts: PacketFacts, broken: BrokenRules): void {
+  /**
+   * Only SEND and WRITE are compared: a READ is retransmitted from the missing response on, and an atomic is one
+   * packet.
+   */
+  #checkRepetition(facts: PacketFacts, violations: RuleViolations): void {
     const { flags, opcode, payloadLength } = facts.dissection.frame;
     if ((facts.marks & Mark.BadIcrc) !== 0 || (flags & (OpFlag.Send | OpFlag.Write)) === 0) return;
     const at = 2 * (facts.relativePsn & this.#mask);
     const was = this.#newest[at] ?? -1;
     if (was === -1 || this.#newest[at + 1] !== (facts.relativePsn | 0) || was === shapeOf(facts)) return;
     const words = `${opcodeInfo(was >>> 16).name} of ${was & 0xff_ff} bytes comes again as`;
-    broken.add(RULES.changedRepetition, facts, `${words} ${opcodeInfo(opcode).name} of ${payloadLength}`);
+    violations.add(RULES.changedRepetition, facts, `${words} ${opcodeInfo(opcode).name} of ${payloadLength}`);
   }
 }
 

@@ -1,29 +1,31 @@
 /**
- * What connection management tells of conversations: who the queue pairs are, where PSNs begin, when a connection ends.
+ * What connection management messages tell about conversations: queue pair numbers, starting PSNs, the end of a
+ * connection.
  *
- * Owns the exchanges under way, a bounded number: the oldest is forgotten. Rules: REQ and REP name the queue pairs, and the starting PSN in each is
- * where the *other* side begins to send (seen of rdma_rxe, see ARCHITECTURE.md); an XRC target names its queue pair in the end-to-end context;
- * ids of connections belong to the addresses that chose them. A MAD with a wrong ICRC teaches nothing.
+ * Owns the exchanges in progress, a bounded number: the oldest is dropped. Rules: REQ and REP carry the queue pair
+ * numbers, and the starting PSN in each is the first one that the *other* end sends (observed with rdma_rxe, see
+ * ARCHITECTURE.md). An XRC target puts its queue pair number into the end-to-end context. Communication ids belong to
+ * the addresses that chose them. A MAD with a wrong ICRC is ignored.
  */
 import { type CmMad, type CmRep, type CmReq, cmRepQpn, cmReqService, parseCmMad } from '../../../packets/cm/index.ts';
 import { type Frame, frameDestination, frameSource } from '../../../packets/frame.ts';
-import type { Cm, Conversation } from './conversation.ts';
-import type { Facts } from './packet-facts.ts';
+import type { Conversation, MutableCmReport } from './conversation.ts';
+import type { MutableFacts } from './mutable-facts.ts';
 
 /** A connection as REQ and REP have agreed on it. */
-export interface Agreement {
+export interface CmAgreement {
   readonly service: 'RC' | 'UC' | 'XRC';
   readonly active: { readonly qpn: number; readonly firstPsn: number };
   readonly passive: { readonly qpn: number; readonly firstPsn: number };
   /** Bytes. */
   readonly pathMtu: number;
-  readonly cm: Cm;
+  readonly cm: MutableCmReport;
 }
 
 /** Makes the conversation of a REP at hand, whose sender is the passive end; undefined when no more are followed. */
-export type Establish = (facts: Facts, agreement: Agreement) => Conversation | undefined;
+export type OpenFromCm = (facts: MutableFacts, agreement: CmAgreement) => Conversation | undefined;
 
-interface Exchange {
+interface CmExchange {
   readonly req: CmReq;
   readonly reqFrame: number;
   rep: CmRep | undefined;
@@ -32,11 +34,11 @@ interface Exchange {
 
 export class CmLearner {
   /** By vantage point, address and id of the active side, and of the passive side once it has one. */
-  readonly #active = new Map<string, Exchange>();
-  readonly #passive = new Map<string, Exchange>();
+  readonly #active = new Map<string, CmExchange>();
+  readonly #passive = new Map<string, CmExchange>();
 
-  /** Learns from a MAD; books it with the conversation that it speaks of. */
-  learn(facts: Facts, vantage: number, establish: Establish): void {
+  /** Reads a MAD, and counts it with the conversation that it is about. */
+  learn(facts: MutableFacts, vantage: number, establish: OpenFromCm): void {
     const { frame } = facts.dissection;
     const mad = parseCmMad(frame.view, frame.payloadOffset, frame.payloadLength);
     if (typeof mad === 'number') return;
@@ -49,7 +51,12 @@ export class CmLearner {
     facts.requester = facts.sender;
   }
 
-  #conversationOf(facts: Facts, vantage: number, { message }: CmMad, establish: Establish): Conversation | undefined {
+  #conversationOf(
+    facts: MutableFacts,
+    vantage: number,
+    { message }: CmMad,
+    establish: OpenFromCm,
+  ): Conversation | undefined {
     const { frame } = facts.dissection;
     const number = facts.packet.number;
     switch (message.kind) {
@@ -78,7 +85,7 @@ export class CmLearner {
     }
   }
 
-  #request(facts: Facts, vantage: number, req: CmReq): Conversation | undefined {
+  #request(facts: MutableFacts, vantage: number, req: CmReq): Conversation | undefined {
     const key = keyOf(facts.dissection.frame, vantage, false, req.localCommId);
     const known = this.#active.get(key);
     // Repeated; the same id with another queue pair or PSN is another connection.
@@ -91,7 +98,7 @@ export class CmLearner {
     return undefined;
   }
 
-  #reply(facts: Facts, vantage: number, rep: CmRep, establish: Establish): Conversation | undefined {
+  #reply(facts: MutableFacts, vantage: number, rep: CmRep, establish: OpenFromCm): Conversation | undefined {
     const { frame } = facts.dissection;
     const exchange = this.#active.get(keyOf(frame, vantage, true, rep.remoteCommId));
     if (exchange === undefined) return undefined;
@@ -105,7 +112,7 @@ export class CmLearner {
   }
 
   /** The exchange that a later message of either side is about. */
-  #find(frame: Frame, vantage: number, ids: { localCommId: number; remoteCommId: number }): Exchange | undefined {
+  #find(frame: Frame, vantage: number, ids: { localCommId: number; remoteCommId: number }): CmExchange | undefined {
     const local = keyOf(frame, vantage, false, ids.localCommId);
     const remote = keyOf(frame, vantage, true, ids.remoteCommId);
     const sent = this.#active.get(local);
@@ -119,11 +126,11 @@ export class CmLearner {
 }
 
 function agreementOf(
-  { req, reqFrame }: Exchange,
+  { req, reqFrame }: CmExchange,
   rep: CmRep,
   service: 'rc' | 'uc' | 'xrc',
   repFrame: number,
-): Agreement {
+): CmAgreement {
   const pathMtu = req.pathMtu >= 1 && req.pathMtu <= 5 ? 128 << req.pathMtu : 0;
   return {
     service: service === 'rc' ? 'RC' : service === 'uc' ? 'UC' : 'XRC',
@@ -154,7 +161,7 @@ function keyOf(frame: Frame, vantage: number, ofDestination: boolean, commId: nu
   return `${vantage} ${one} ${two} ${commId}`;
 }
 
-function evictOldest(map: Map<string, Exchange>): void {
+function evictOldest(map: Map<string, CmExchange>): void {
   if (map.size <= MOST_EXCHANGES) return;
   for (const key of map.keys()) {
     map.delete(key);

@@ -1,20 +1,21 @@
 /**
- * A conversation while the capture is read: a `ConversationReport` whose figures are those of this moment, and its plain copy for the end.
+ * A conversation while the capture is read: a `ConversationReport` with the current figures, and its plain copy for the
+ * end.
  *
- * Owns both ends with their figures, and the PSN space of each. Which packets belong to it is decided in `tracker.ts`.
+ * Owns both ends with their figures, and the PSN space of each. `tracker.ts` decides which packets belong to it.
  */
 import { formatMac, type IpAddress, MAC_BYTES } from '../../../packets/address.ts';
 import { ETHERTYPE_AT } from '../../../packets/ethernet.ts';
 import { type Frame, Medium } from '../../../packets/frame.ts';
 import type { CmReport, ConversationReport, EndReport } from '../types.ts';
-import { Congestion, congestionReport } from './congestion.ts';
-import { IdOrder } from './id-order.ts';
-import type { Facts } from './packet-facts.ts';
-import { Requester, requesterReport } from './requester.ts';
-import type { Space } from './space.ts';
+import { CongestionFigures, congestionReport } from './congestion-figures.ts';
+import { IpIdOrder } from './id-order.ts';
+import type { MutableFacts } from './mutable-facts.ts';
+import type { PsnSpace } from './psn-space.ts';
+import { RequesterFigures, requesterReport } from './requester-figures.ts';
 
 /** One end and all that it sent. */
-export class End implements EndReport {
+export class ConversationEnd implements EndReport {
   readonly ip: IpAddress;
   qpn = -1;
   vlan = -1;
@@ -24,11 +25,11 @@ export class End implements EndReport {
   badIcrc = 0;
   pathMtu = 0;
   readonly sourcePorts: number[] = [];
-  requester = new Requester();
-  readonly congestion = new Congestion();
-  ids = new IdOrder();
+  requester = new RequesterFigures();
+  readonly congestion = new CongestionFigures();
+  ids = new IpIdOrder();
   /** PSNs of the requests that this end sends, once there are any. */
-  space: Space | undefined;
+  space: PsnSpace | undefined;
   /** The source port seen last. */
   port = -1;
   #mac: Uint8Array | undefined;
@@ -48,7 +49,7 @@ export class End implements EndReport {
   }
 
   /** Books a packet that it sent, whatever it is. */
-  count(facts: Facts): void {
+  count(facts: MutableFacts): void {
     const { frame } = facts.dissection;
     this.packets++;
     this.bytes += facts.packet.originalLength;
@@ -57,7 +58,7 @@ export class End implements EndReport {
   }
 
   /** Takes over what was booked for the same end elsewhere; its PSN space only where this one has none. */
-  absorb(other: End): void {
+  absorb(other: ConversationEnd): void {
     if (this.qpn < 0) this.qpn = other.qpn;
     this.packets += other.packets;
     this.bytes += other.bytes;
@@ -92,7 +93,7 @@ export class End implements EndReport {
 }
 
 /** The mutable `CmReport`. */
-export type Cm = { -readonly [K in keyof CmReport]: CmReport[K] };
+export type MutableCmReport = { -readonly [K in keyof CmReport]: CmReport[K] };
 
 export class Conversation implements ConversationReport {
   readonly id: number;
@@ -104,8 +105,8 @@ export class Conversation implements ConversationReport {
   lastFrame: number;
   startNs: number;
   endNs: number;
-  readonly ends: readonly [End, End];
-  cm?: Cm;
+  readonly ends: readonly [ConversationEnd, ConversationEnd];
+  cm?: MutableCmReport;
   /** Number of the vantage point that sees it. */
   readonly vantage: number;
   /** Payload of a full packet: what connection management agreed on, or what was seen; 0: not known. */
@@ -117,7 +118,13 @@ export class Conversation implements ConversationReport {
   /** And end 0 of this half is end 1 of that. */
   mergedCrosswise = false;
 
-  constructor(id: number, learnt: 'cm' | 'traffic', vantage: number, ends: readonly [End, End], facts: Facts) {
+  constructor(
+    id: number,
+    learnt: 'cm' | 'traffic',
+    vantage: number,
+    ends: readonly [ConversationEnd, ConversationEnd],
+    facts: MutableFacts,
+  ) {
     this.id = id;
     this.learnt = learnt;
     this.vantage = vantage;
@@ -130,7 +137,7 @@ export class Conversation implements ConversationReport {
     this.endNs = facts.timeNs;
   }
 
-  end(side: 0 | 1): End {
+  end(side: 0 | 1): ConversationEnd {
     return side === 0 ? this.ends[0] : this.ends[1];
   }
 
@@ -151,7 +158,7 @@ export class Conversation implements ConversationReport {
   }
 
   /** Books a packet of one of the ends. */
-  count(facts: Facts, sender: 0 | 1): void {
+  count(facts: MutableFacts, sender: 0 | 1): void {
     facts.conversation = this;
     facts.sender = sender;
     this.lastFrame = facts.packet.number;

@@ -1,8 +1,8 @@
 /**
- * Which conversation a packet belongs to, by addresses, destination queue pair and vantage point, found without a string.
+ * Finds the conversation of a packet by addresses, destination queue pair and vantage point, without making a string.
  *
- * Owns the table: open addressing by a 32-bit hash, and a comparison of everything, so that equal hashes never mix conversations.
- * Entries are never removed, only pointed elsewhere; their number is bounded by that of the conversations.
+ * Owns the table: open addressing by a 32-bit hash, and a full comparison, so that equal hashes never mix
+ * conversations. Entries are never removed, only redirected. Their number is bounded by that of the conversations.
  */
 import type { Frame } from '../../../packets/frame.ts';
 import { IPV4_SOURCE_AT } from '../../../packets/ipv4.ts';
@@ -121,7 +121,7 @@ export function pairHash(frame: Frame, vantage: number): number {
   for (let word = 0; word < (ipVersion === 4 ? 4 : 16); word += 4) {
     const one = view.getUint32(source + word);
     const other = view.getUint32(destination + word);
-    // Both are symmetric: a sum and a product tell most pairs apart.
+    // Both are symmetric; sum and product together distinguish most pairs.
     hash = mix(hash ^ (one + other), Math.imul(one | 1, other | 1));
   }
   return hash;

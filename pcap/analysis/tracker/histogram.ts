@@ -1,7 +1,9 @@
 /**
- * How long things took, in buckets that are 3 % wide, so that any number of durations takes a few kilobytes at most.
+ * A histogram of durations with buckets that are 3 % wide, so that any number of durations takes a few kilobytes at
+ * most.
  *
- * Owns counting and percentiles. 32 buckets for each power of two; what is below 32 ns is exact. Grows only as far as its largest value needs.
+ * Owns counting and percentiles: 32 buckets for each power of two, exact below 32 ns. It grows only as far as its
+ * largest value needs.
  */
 import type { LatencyReport } from '../types.ts';
 

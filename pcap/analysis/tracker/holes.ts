@@ -1,10 +1,10 @@
 /**
- * What a PSN space lacks: ranges of PSNs that were passed over, in order, until it is known what became of them.
+ * Ranges of PSNs that are missing in a PSN space, in order, until they are filled or reported.
  *
- * Owns the list, which is bounded: the oldest hole makes room. Decides nothing.
+ * Owns the list, which is bounded: the oldest hole is removed. Decides nothing.
  */
 
-/** PSNs from `from` to just before `to` that have not come past though later ones have. */
+/** PSNs from `from` to just before `to` that were not captured, though later ones were. */
 export interface Hole {
   from: number;
   to: number;
@@ -13,10 +13,10 @@ export interface Hole {
   readonly openedFrame: number;
   /** Its IPv4 identification; -1: none. */
   readonly behindId: number;
-  /** A NAK, or a request for what is missing, has named it: the network has lost it. */
-  asked: boolean;
-  /** When the peer was known to have what is missing; -1: not known to have it. */
-  coveredNs: number;
+  /** A NAK or a repeated request has named it: the network has lost it. */
+  requestedAgain: boolean;
+  /** When the peer was first known to have the missing packets; -1: not known to have them. */
+  acknowledgedNs: number;
 }
 
 export class Holes {

@@ -1,11 +1,12 @@
 /**
- * What the IPv4 identifications of one sender tell about the order in which its packets were sent.
+ * The order in which a sender sent its packets, from their IPv4 identifications.
  *
- * Owns the judgement whether they can be trusted: senders that count (rdma_rxe, this project) give each packet a later one, so that an
- * original that comes late has an earlier identification than what overtook it, and a repetition a later one. Senders that always write 0, or random
- * numbers, tell nothing; nor does IPv6. Several flows share one counter, which may therefore jump (ref:rxe#5).
+ * Owns the decision whether the identifications are usable. Senders with a counter (rdma_rxe, this stack) give each
+ * packet a higher one: a late original has a lower identification than the packets that overtook it, and a
+ * retransmission has a higher one. Constant 0 and random numbers are not usable, and IPv6 has none. Several flows share
+ * one counter, which may therefore jump (ref:rxe#5).
  */
-export class IdOrder {
+export class IpIdOrder {
   #last = -1;
   #forward = 0;
   #other = 0;
@@ -23,13 +24,13 @@ export class IdOrder {
     if (step > 0 || step < -LONGEST_STEP) this.#last = id;
   }
 
-  /** Of two halves of one sender: the one that knows more. */
-  better(other: IdOrder): IdOrder {
+  /** Of two halves of one sender: the one with more evidence. */
+  better(other: IpIdOrder): IpIdOrder {
     return other.#forward + other.#other > this.#forward + this.#other ? other : this;
   }
 
-  /** Whether they count. */
-  get tells(): boolean {
+  /** Whether the identifications come from a counter, so that they show the order. */
+  get isUsable(): boolean {
     return this.#forward >= FEWEST_STEPS && this.#forward > MOST_FORWARD * this.#other;
   }
 
@@ -38,9 +39,9 @@ export class IdOrder {
     return this.compare(id, this.#last);
   }
 
-  /** Below 0: `id` was sent before `other`; above: after it; 0: nobody knows. */
+  /** Below 0: `id` was sent before `other`; above: after it; 0: unknown. */
   compare(id: number, other: number): number {
-    if (id < 0 || other < 0 || !this.tells) return 0;
+    if (id < 0 || other < 0 || !this.isUsable) return 0;
     return distance(id, other);
   }
 }
@@ -50,6 +51,9 @@ function distance(id: number, other: number): number {
 }
 
 const FEWEST_STEPS = 2;
-/** Random numbers hardly ever take two steps as short as these; a longer one says nothing, for other flows may have taken it. */
+/**
+ * Random numbers hardly ever make two steps as short as this. Longer steps prove nothing: other flows may use the same
+ * counter.
+ */
 const LONGEST_STEP = 4096;
 const MOST_FORWARD = 4;

@@ -1,8 +1,9 @@
 /**
- * Where the first messages of a PSN space ended: what the MSN of a response can be compared with.
+ * Where the first messages of a PSN space ended, to compare with the MSN of a response.
  *
- * Owns a bounded list. Rule: the MSN counts completed request messages (ref:wire#7); a requester whose first packet seen begins a message may be one
- * that was seen from its beginning, and then the MSN of an answer is the number of messages that ended up to there.
+ * Owns a bounded list. Rule: the MSN counts completed request messages (ref:wire#7). If the first captured packet of a
+ * requester begins a message, the capture may have the requester from its start. Then the MSN of a response is the
+ * number of messages that ended up to there.
  */
 export class MessageEnds {
   readonly #ends: number[] = [];
@@ -12,7 +13,7 @@ export class MessageEnds {
     if (this.#ends.length < MOST_ENDS) this.#ends.push(psn);
   }
 
-  /** Whether this MSN is what an answer with this PSN would carry; undefined when nobody knows. */
+  /** Whether a response with this PSN would carry this MSN; undefined when that is unknown. */
   matches(psn: number, msn: number): boolean | undefined {
     if (this.#ends.length === MOST_ENDS) return undefined;
     let count = 0;

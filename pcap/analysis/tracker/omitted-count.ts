@@ -1,7 +1,9 @@
 /**
- * How many conversations there are beyond those that are followed, told from their first packets' addresses and queue pairs.
+ * The number of conversations beyond those that are followed, counted by addresses and queue pairs of their first
+ * packets.
  *
- * Owns the count: exact until it comes near the number of bits (a million), a lower bound from there on. Memory: 128 KiB once there is one.
+ * Owns the count: exact while it is well below the number of bits (a million), a lower bound from there on. It takes
+ * 128 KiB once there is one.
  */
 import type { Frame } from '../../../packets/frame.ts';
 import { pairHash } from './flow-table.ts';

@@ -1,17 +1,18 @@
 /**
- * What is remembered of the packets that lately took a PSN: when, which frame, and what tells the frame from its repetition.
+ * The recent packets of a PSN space by PSN: time, frame number, and what distinguishes a frame from its retransmission.
  *
- * Owns a table indexed by the low bits of the relative PSN, with the PSN beside it: what lies further back than the table is long is forgotten
- * and found to be unknown. Grows while packets would push out others that are not acknowledged or not old, up to bounds: one for each memory, and one
- * for all of an analysis, so that hostile captures cannot make it grow without end.
+ * Owns a table indexed by the low bits of the relative PSN, with the full PSN beside it, so that an entry that was
+ * replaced is recognized as unknown. The table grows while a packet would replace one that is unacknowledged or recent.
+ * There is a bound for each table, and one for all tables of an analysis, so that a hostile capture cannot exhaust the
+ * memory.
  */
 
-/** What all memories of an analysis may still grow by, in packets. */
+/** The packets by which all tables of an analysis may still grow. */
 export interface MemoryBudget {
   entries: number;
 }
 
-import type { Facts } from './packet-facts.ts';
+import type { MutableFacts } from './mutable-facts.ts';
 
 /** What is known of a packet beside its identity; bits. */
 export const PacketFlag = {
@@ -19,9 +20,9 @@ export const PacketFlag = {
   Repeated: 1 << 0,
   /** It came after packets sent later. */
   Late: 1 << 1,
-  /** It is booked as lost behind this place. */
+  /** It is counted as lost after this capture point. */
   BookedLost: 1 << 2,
-  /** It asked for an acknowledge. */
+  /** Its AckReq bit is set. */
   AckReq: 1 << 3,
 } as const;
 
@@ -38,7 +39,7 @@ export class PacketMemory {
   }
 
   /** @param keepFrom packets from this PSN on are worth more memory */
-  put(psn: number, facts: Facts, flags: number, keepFrom: number): void {
+  put(psn: number, facts: MutableFacts, flags: number, keepFrom: number): void {
     let slot = slotOf(psn, this.#mask);
     const before = this.#doubles[2 * slot] as number;
     if (before !== psn && before !== -Infinity && this.#shouldGrow(slot, before >= keepFrom, facts.timeNs)) {
@@ -85,7 +86,7 @@ export class PacketMemory {
   }
 
   /** Whether the packet at hand is, as far as one can see, the frame that had this PSN last. */
-  isSameFrame(psn: number, facts: Facts): boolean {
+  isSameFrame(psn: number, facts: MutableFacts): boolean {
     if (!this.has(psn)) return false;
     const at = WORDS * slotOf(psn, this.#mask);
     return (
@@ -94,12 +95,12 @@ export class PacketMemory {
   }
 
   /** Whether the packet at hand has the identification of the sending before the last. */
-  isEarlierSending(psn: number, facts: Facts): boolean {
+  isEarlierSending(psn: number, facts: MutableFacts): boolean {
     return this.has(psn) && facts.ipId >= 0 && this.#words[WORDS * slotOf(psn, this.#mask) + 3] === facts.ipId;
   }
 
   /** The packet at hand is that sending, and has come late: another one like it will be its copy. */
-  noteEarlierSending(psn: number, facts: Facts): void {
+  noteEarlierSending(psn: number, facts: MutableFacts): void {
     if (this.has(psn) && facts.ipId >= 0) this.#words[WORDS * slotOf(psn, this.#mask) + 3] = facts.ipId;
   }
 

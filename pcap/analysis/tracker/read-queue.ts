@@ -1,8 +1,10 @@
 /**
- * READs, atomics and other requests whose answer is not a mere acknowledge: which PSNs are theirs, and how far their answers have come.
+ * READs, atomics and other requests with a response of their own instead of an ACK: their PSNs, and how far their
+ * responses have come.
  *
- * Owns a ring of entries in the order of the requests, used again and again: the oldest makes room. What is answered stays for a while, because
- * it may be asked for again. Rules: ref:wire#8 (responses take the PSNs of the request's range; a resumed READ begins in mid-range).
+ * Owns a ring of entries in the order of the requests: the oldest is replaced. Answered requests stay for a while,
+ * because they may be requested again. Rules: ref:wire#8 (responses take the PSNs of the request's range; a resumed
+ * READ begins in the middle of it).
  */
 
 /** One such request. */
@@ -14,16 +16,16 @@ export class ReadEntry {
   openEnded = false;
   /** Answered by READ responses, not by the answer of an atomic. */
   isRead = true;
-  /** Bytes asked for. */
+  /** Requested bytes. */
   length = 0;
   /** The PSN whose response is expected. */
   next = 0;
   askedNs = 0;
   frame = 0;
-  /** When it, or a part of it, was asked for again; -1: never. */
+  /** When it, or a part of it, was requested again; -1: never. */
   askedAgainNs = -1;
   askedAgainFrame = -1;
-  /** A copy of it came past; -1: none. */
+  /** A copy of the request was captured; -1: none. */
   copiedFrame = -1;
 
   get complete(): boolean {
@@ -99,7 +101,7 @@ export class ReadQueue {
     return entry.start < psn ? entry : undefined;
   }
 
-  /** Notes that PSNs from `from` to just before `to` are asked for again. */
+  /** Notes that PSNs from `from` to just before `to` are requested again. */
   askAgain(from: number, to: number, timeNs: number, frame: number): void {
     for (let i = this.#end - 1; i >= this.#first; i--) {
       const entry = this.#at(i);
@@ -110,7 +112,7 @@ export class ReadQueue {
     }
   }
 
-  /** Notes that the request for PSNs from `from` to just before `to` came past twice. */
+  /** Notes that the request for PSNs from `from` to just before `to` was captured twice. */
   copied(from: number, to: number, frame: number): void {
     for (let i = this.#end - 1; i >= this.#first; i--) {
       const entry = this.#at(i);

@@ -1,15 +1,17 @@
 /**
- * Says of every RoCEv2 packet of a capture which conversation it belongs to, and lets the PSN space of its requester place it.
+ * Assigns every RoCEv2 packet of a capture to its conversation, and hands it to the PSN space of its requester.
  *
  * Owns how conversations are found:
- * - A vantage point (interface, or interface of the capturing host in a cooked capture) is a world of its own: what two of them see is two
- *   conversations, the later of which says that it is the same as the earlier.
- * - Connection management tells of both queue pairs. Without it the first request towards a queue pair opens a conversation, and the first
- *   response whose PSN fits shows the other one; two halves found in this way become one, that of the lower number.
- * - Where nothing answers (UC), two halves are one when they are the only ones without a partner between their addresses.
- * - A PSN that cannot be of the same connection any more opens another one: queue pair numbers are used again.
- * - Datagrams: source and destination queue pair of one direction, or of its reverse. Management belongs to the conversation it speaks of.
- * - A packet with a wrong ICRC opens nothing and moves nothing.
+ * - Each vantage point (an interface, or an interface of the capturing host in a cooked capture) is separate: packets
+ *   seen at two of them make two conversations, and the later one refers to the earlier (`sameAs`).
+ * - Connection management gives both queue pair numbers. Without it the first request to a queue pair opens a
+ *   conversation, and the first response with a fitting PSN shows the other queue pair. Two halves that are found in
+ *   this way are merged under the lower id.
+ * - Without responses (UC), two halves are merged when they are the only unpaired ones between their addresses.
+ * - A PSN that cannot belong to the connection opens another conversation: queue pair numbers are reused.
+ * - Datagrams are assigned by source and destination queue pair of either direction. Management datagrams belong to the
+ *   conversation that they are about.
+ * - A packet with a wrong ICRC opens no conversation and changes no PSN state.
  */
 
 import { dethSourceQpn } from '../../../packets/deth.ts';
@@ -20,16 +22,16 @@ import { isMarked } from '../../../packets/traffic-class.ts';
 import { IcrcState } from '../../dissection.ts';
 import { Mark, Role } from '../facts.ts';
 import type { ConversationReport, TransportEvent } from '../types.ts';
-import { type Agreement, CmLearner } from './cm-learner.ts';
-import type { Conversation, End } from './conversation.ts';
-import { Datagrams } from './datagrams.ts';
+import { type CmAgreement, CmLearner } from './cm-learner.ts';
+import type { Conversation, ConversationEnd } from './conversation.ts';
+import { ConversationRegistry } from './conversation-registry.ts';
+import { DatagramFlow } from './datagram-flow.ts';
 import { type Flow, FlowKey, FlowTable } from './flow-table.ts';
-import type { Facts } from './packet-facts.ts';
-import { Registry } from './registry.ts';
-import { Space } from './space.ts';
-import type { EventSink, Surroundings } from './space-state.ts';
-import { type Match, other, Unpaired } from './unpaired.ts';
-import { Vantages } from './vantages.ts';
+import type { MutableFacts } from './mutable-facts.ts';
+import { PsnSpace } from './psn-space.ts';
+import type { EventSink, SharedResources } from './psn-space-state.ts';
+import { other, UnpairedConversations, type UnpairedMatch } from './unpaired-conversations.ts';
+import { VantagePoints } from './vantage-points.ts';
 
 export interface TrackerOptions {
   readonly maxConversations: number;
@@ -38,20 +40,20 @@ export interface TrackerOptions {
 
 export class Tracker {
   readonly #sink: EventSink;
-  readonly #surroundings: Surroundings;
-  readonly #vantages: Vantages;
+  readonly #surroundings: SharedResources;
+  readonly #vantages: VantagePoints;
   readonly #flows = new FlowTable();
-  readonly #unpaired = new Unpaired();
+  readonly #unpaired = new UnpairedConversations();
   readonly #cm = new CmLearner();
-  readonly #datagrams = new Map<Conversation, [Datagrams | undefined, Datagrams | undefined]>();
-  readonly #registry: Registry;
+  readonly #datagrams = new Map<Conversation, [DatagramFlow | undefined, DatagramFlow | undefined]>();
+  readonly #registry: ConversationRegistry;
   readonly #key = new FlowKey();
 
   constructor(sink: EventSink, options: TrackerOptions) {
     this.#sink = sink;
     this.#surroundings = { sink, budget: { entries: MEMORY_ENTRIES } };
-    this.#vantages = new Vantages(options.interfacesTogether);
-    this.#registry = new Registry(options.maxConversations, this.#flows, this.#vantages);
+    this.#vantages = new VantagePoints(options.interfacesTogether);
+    this.#registry = new ConversationRegistry(options.maxConversations, this.#flows, this.#vantages);
   }
 
   /** All that are followed, by number. */
@@ -74,7 +76,7 @@ export class Tracker {
     return this.#registry.isCrosswise(id);
   }
 
-  /** The same event of the whole, when it was told of a half. */
+  /** The same event with the id and the ends of the merged conversation, if it was reported of a half. */
   ofWhole(event: TransportEvent): TransportEvent {
     const { conversation, requester, sender } = event;
     const whole = conversation === 0 ? conversation : (this.byId(conversation)?.id ?? conversation);
@@ -84,7 +86,7 @@ export class Tracker {
   }
 
   /** Places a packet that was dissected well. */
-  observe(facts: Facts): void {
+  observe(facts: MutableFacts): void {
     const { frame } = facts.dissection;
     const { flags, opcode } = frame;
     const vantage = this.#vantages.of(facts);
@@ -100,13 +102,13 @@ export class Tracker {
     if (isMarked(frame.trafficClass)) this.#marked(facts);
   }
 
-  finish(facts: Facts): void {
+  finish(facts: MutableFacts): void {
     for (const conversation of this.conversations) {
       for (const end of conversation.ends) end.space?.finish(facts);
     }
   }
 
-  #request(facts: Facts, vantage: number): void {
+  #request(facts: MutableFacts, vantage: number): void {
     const { frame } = facts.dissection;
     facts.role = Role.Request;
     let flow = this.#flows.find(frame, this.#key.set(vantage, frame.destQpn, -1, false));
@@ -119,13 +121,13 @@ export class Tracker {
     conversation.count(facts, sender);
     end.congestion.countData(frame.trafficClass);
     facts.requester = sender;
-    end.space ??= new Space(conversation, sender, this.#surroundings, frame.psn, false);
+    end.space ??= new PsnSpace(conversation, sender, this.#surroundings, frame.psn, false);
     if ((frame.flags & FULL) !== 0 && end.pathMtu < frame.payloadLength)
       learnMtu(conversation, end, frame.payloadLength);
     end.space.request(facts);
   }
 
-  #response(facts: Facts, vantage: number): void {
+  #response(facts: MutableFacts, vantage: number): void {
     const { frame } = facts.dissection;
     facts.role = Role.Response;
     let flow = this.#flows.find(frame, this.#key.set(vantage, frame.destQpn, -1, false));
@@ -141,14 +143,14 @@ export class Tracker {
     end.congestion.countData(frame.trafficClass);
     facts.requester = requester;
     const asking = conversation.end(requester);
-    asking.space ??= new Space(conversation, requester, this.#surroundings, frame.psn, false);
+    asking.space ??= new PsnSpace(conversation, requester, this.#surroundings, frame.psn, false);
     if ((frame.flags & FULL) !== 0 && end.pathMtu < frame.payloadLength) {
       learnMtu(conversation, end, frame.payloadLength);
     }
     asking.space.response(facts);
   }
 
-  #notification(facts: Facts, vantage: number): void {
+  #notification(facts: MutableFacts, vantage: number): void {
     const { frame } = facts.dissection;
     facts.role = Role.Cnp;
     const flow = this.#flows.find(frame, this.#key.set(vantage, frame.destQpn, -1, false));
@@ -164,7 +166,7 @@ export class Tracker {
     this.#tell('cnp', facts, conversation);
   }
 
-  #datagram(facts: Facts, vantage: number): void {
+  #datagram(facts: MutableFacts, vantage: number): void {
     const { frame } = facts.dissection;
     const sourceQpn = dethSourceQpn(frame.view, frame.bthOffset + (DETH_AT[frame.opcode] ?? 0));
     if (frame.destQpn === GSI_QPN) {
@@ -183,12 +185,12 @@ export class Tracker {
     facts.requester = sender;
     const sides = this.#datagrams.get(conversation);
     if (sides === undefined) return;
-    sides[sender] ??= new Datagrams(this.#sink, frame.psn);
+    sides[sender] ??= new DatagramFlow(this.#sink, frame.psn);
     sides[sender]?.datagram(facts, conversation);
   }
 
-  /** Its receiver drops it in silence. */
-  #damaged(facts: Facts, vantage: number): void {
+  /** The packet has a wrong ICRC: its receiver drops it silently. */
+  #damaged(facts: MutableFacts, vantage: number): void {
     const { frame } = facts.dissection;
     facts.marks |= Mark.BadIcrc;
     const deth = DETH_AT[frame.opcode] ?? -1;
@@ -208,12 +210,12 @@ export class Tracker {
     this.#tell('bad-icrc', facts, flow?.conversation);
   }
 
-  #marked(facts: Facts): void {
+  #marked(facts: MutableFacts): void {
     facts.marks |= Mark.Ce;
     this.#tell('ce-mark', facts, facts.conversation);
   }
 
-  #tell(kind: 'cnp' | 'bad-icrc' | 'ce-mark', facts: Facts, conversation: ConversationReport | undefined): void {
+  #tell(kind: 'cnp' | 'bad-icrc' | 'ce-mark', facts: MutableFacts, conversation: ConversationReport | undefined): void {
     const { timeNs, packet, requester, sender, relativePsn, dissection } = facts;
     this.#sink.emit({
       kind,
@@ -226,12 +228,11 @@ export class Tracker {
       psn: Number.isNaN(relativePsn) ? -1 : dissection.frame.psn,
       count: 1,
       durationNs: -1,
-      detail: '',
     });
   }
 
-  /** @param stale where the packet would belong if its PSN could be of that connection */
-  #openForRequest(facts: Facts, vantage: number, stale: Flow | undefined): Flow | undefined {
+  /** @param stale the conversation that the packet would belong to if its PSN fitted */
+  #openForRequest(facts: MutableFacts, vantage: number, stale: Flow | undefined): Flow | undefined {
     const { frame } = facts.dissection;
     const service = serviceOf(frame);
     const found =
@@ -252,8 +253,11 @@ export class Tracker {
     return this.#flows.point(frame, this.#key.set(vantage, frame.destQpn, -1, false), conversation, 0);
   }
 
-  /** @param known where packets to this queue pair belong, as far as is known: to nobody, or to a conversation this cannot answer */
-  #pairForResponse(facts: Facts, vantage: number, known: Flow | undefined): Flow | undefined {
+  /**
+   * @param known the current owner of packets to this queue pair: none, or a conversation that this response cannot
+   * belong to
+   */
+  #pairForResponse(facts: MutableFacts, vantage: number, known: Flow | undefined): Flow | undefined {
     const { frame } = facts.dissection;
     const space = known?.conversation.end(other(known.sender)).space;
     // Both queue pairs are known, and only the requests were not seen.
@@ -269,7 +273,7 @@ export class Tracker {
   }
 
   /** The response at hand shows the queue pair of the requester. */
-  #pair(frame: Frame, { conversation, sender }: Match, known: Flow | undefined): Flow {
+  #pair(frame: Frame, { conversation, sender }: UnpairedMatch, known: Flow | undefined): Flow {
     conversation.end(other(sender)).qpn = frame.destQpn;
     const half = known?.conversation;
     const isHalf = half !== undefined && known !== undefined && half.end(known.sender).qpn < 0;
@@ -305,7 +309,7 @@ export class Tracker {
     if (a.qpn >= 0 && b.qpn >= 0) this.#unpaired.remove(frame, conversation);
   }
 
-  #openForDatagram(facts: Facts, vantage: number, sourceQpn: number): Flow | undefined {
+  #openForDatagram(facts: MutableFacts, vantage: number, sourceQpn: number): Flow | undefined {
     const { frame } = facts.dissection;
     const { destQpn } = frame;
     const back = this.#flows.find(frame, this.#key.set(vantage, sourceQpn, destQpn, true));
@@ -322,7 +326,7 @@ export class Tracker {
   }
 
   /** The frame at hand is the REP: its sender is the passive end. */
-  readonly #establish = (facts: Facts, agreement: Agreement): Conversation | undefined => {
+  readonly #establish = (facts: MutableFacts, agreement: CmAgreement): Conversation | undefined => {
     const { frame } = facts.dissection;
     const { active, passive, service, pathMtu, cm } = agreement;
     const vantage = this.#vantages.of(facts);
@@ -334,8 +338,8 @@ export class Tracker {
     conversation.pathMtu = pathMtu;
     first.qpn = active.qpn;
     second.qpn = passive.qpn;
-    first.space = new Space(conversation, 0, this.#surroundings, active.firstPsn, true);
-    second.space = new Space(conversation, 1, this.#surroundings, passive.firstPsn, true);
+    first.space = new PsnSpace(conversation, 0, this.#surroundings, active.firstPsn, true);
+    second.space = new PsnSpace(conversation, 1, this.#surroundings, passive.firstPsn, true);
     this.#flows.point(frame, this.#key.set(vantage, active.qpn, -1, false), conversation, 1);
     this.#flows.point(frame, this.#key.set(vantage, passive.qpn, -1, true), conversation, 0);
     return conversation;
@@ -343,7 +347,7 @@ export class Tracker {
 }
 
 /** FIRST and MIDDLE packets are full: their payload is the path MTU (ref:wire#8). */
-function learnMtu(conversation: Conversation, end: End, payloadLength: number): void {
+function learnMtu(conversation: Conversation, end: ConversationEnd, payloadLength: number): void {
   end.pathMtu = payloadLength;
   if (conversation.pathMtu > 0) return;
   conversation.pathMtu = payloadLength;

@@ -1,4 +1,6 @@
-/** All operations, one after the other in a world of their own each, as one capture file; and our own words for a frame. */
+/**
+ * All operations, one after the other in a world of their own each, as one capture file; and our own words for a frame.
+ */
 
 import { aethSyndrome } from '../../../packets/aeth.ts';
 import { parseCmMad } from '../../../packets/cm/index.ts';
@@ -65,7 +67,10 @@ export async function captureAll(version: 4 | 6, operations: readonly Operation[
   return { scenes, frames, pcapng: writer.take() };
 }
 
-/** "> RC SEND Only, pad 3", "< joins" for a report of a group; undefined for a frame that looks for a neighbour, and for no other. */
+/**
+ * "> RC SEND Only, pad 3", "< joins" for a report of a group; undefined for a frame that looks for a neighbour, and for
+ * no other.
+ */
 export function describePacket({ fromA, frame, status }: CapturedFrame): string | undefined {
   const way = fromA ? '>' : '<';
   if (status === FrameStatus.Ok) return `${way} ${describeRoce({ frame, status })}`;

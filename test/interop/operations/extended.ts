@@ -12,7 +12,10 @@ interface Row {
   readonly length: number;
   readonly wr: (ends: XrcEnds) => Request;
   readonly packets: readonly string[];
-  /** For each request packet: opcode, PSN, whether it asks for an acknowledge, and what follows the XRCETH. No length needs a pad. */
+  /**
+   * For each request packet: opcode, PSN, whether it asks for an acknowledge, and what follows the XRCETH. No length
+   * needs a pad.
+   */
   readonly golden: (
     ends: XrcEnds,
   ) => readonly (readonly [opcode: number, psn: number, ackReq: boolean, rest: string])[];

@@ -108,7 +108,8 @@ export const MANAGEMENT: readonly Operation[] = [
       const [ofA, ofB] = [commId(stage, REQ), commId(stage, REP)];
       const lids = 'ffffffff';
       const ways = gid(stage, stage.a) + gid(stage, stage.b);
-      // The peer's queue pair and its time to answer; label and class; hop limit; neither rate nor service level; the ACK timeout.
+      // The peer's queue pair and its time to answer; label and class; hop limit; neither rate nor service level; the
+      // ACK timeout.
       const lap = [ofA, ofB, '00000000', word(b.qp.qpn, 3), word(20 << 3, 1), '00000000', lids, ways, '54321000'];
       return [
         undefined,
@@ -149,7 +150,10 @@ export const MANAGEMENT: readonly Operation[] = [
   ),
 ];
 
-/** Attribute ID and modifier of a MAD, and its 232 bytes; private data of a SIDR REP begins at byte 96 (linux:ibta_vol1_c12.h). */
+/**
+ * Attribute ID and modifier of a MAD, and its 232 bytes; private data of a SIDR REP begins at byte 96
+ * (linux:ibta_vol1_c12.h).
+ */
 function mad(attribute: number, data: string, privateData = ''): string {
   const body = privateData === '' ? data : data.padEnd(2 * 96, '0') + privateData;
   return `${word(attribute, 2)}000000000000${body.padEnd(2 * MAD_DATA_BYTES, '0')}`;
@@ -165,7 +169,10 @@ function commId({ frames }: Stage, attribute: number): string {
   return hexOf(found?.bytes.subarray(at, at + 4) ?? new Uint8Array(0));
 }
 
-/** ID, P_Key, service, and the header that rdma_cm puts before the private data: versions, port, addresses (rdma:cma.c#cma_hdr). */
+/**
+ * ID, P_Key, service, and the header that rdma_cm puts before the private data: versions, port, addresses
+ * (rdma:cma.c#cma_hdr).
+ */
 function sidrQuestion(stage: Stage): string {
   const ports = `00${stage.version}0${word(40_000, 2)}`;
   const [from, to] = [stage.a, stage.b].map((device) => gid(stage, device).replace(/^0{20}f{4}/, '0'.repeat(24)));

@@ -1,14 +1,22 @@
 /** What an operation is to these tests: how it is done, and what it must put on the wire. */
 import type { Stage } from './stage.ts';
 
-/** The last bytes of each packet before the ICRC, as hex, up to its BTH; undefined where a reader's word is proof enough. */
+/**
+ * The last bytes of each packet before the ICRC, as hex, up to its BTH; undefined where a reader's word is proof
+ * enough.
+ */
 export type Golden = readonly (string | undefined)[];
 
 export interface Operation {
   readonly name: string;
-  /** Does it once; resolves when all its packets have passed. What it gives are bytes of its packets, in their order. */
+  /**
+   * Does it once; resolves when all its packets have passed. What it gives are bytes of its packets, in their order.
+   */
   readonly perform: (stage: Stage) => Promise<Golden | undefined>;
-  /** One line a packet: `>` from A to B, `<` back; the words of `describePacket`. Frames that only look for neighbours are left out. */
+  /**
+   * One line a packet: `>` from A to B, `<` back; the words of `describePacket`. Frames that only look for neighbours
+   * are left out.
+   */
   readonly packets: readonly string[];
 }
 

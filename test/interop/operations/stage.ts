@@ -1,7 +1,8 @@
 /**
- * Two devices on a simulated wire, and everything an operation needs: queue pairs of every service, connected by hand so that a packet's
- * fields are known beforehand, and every frame that was sent, in order.
+ * Two devices on a simulated wire, and everything an operation needs: queue pairs of every service, connected by hand
+ * so that a packet's fields are known beforehand, and every frame that was sent, in order.
  */
+import { defined } from '../../../packets/defined.ts';
 import {
   Access,
   attachDevice,
@@ -144,7 +145,7 @@ export class Stage {
     await qp.modify({ state: QpState.Init, access: qp.type === QpType.XrcSend ? 0 : ALL });
     const responding = {
       ...(RESPONDERS.includes(qp.type) ? { maxDestRdAtomic: 4, minRnrTimer } : {}),
-      ...(flowControl === undefined ? {} : { flowControl }),
+      ...defined({ flowControl }),
       ...(alternate ? { altAv: { ...av, sourcePort: SECOND_PORT } } : {}),
     };
     const way = { av, destQpn: peer.qpn, rqPsn, mtu: MTU };

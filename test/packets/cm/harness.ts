@@ -123,7 +123,10 @@ export function arbitraryMessage(kind: CmKind): fc.Arbitrary<CmMessage> {
   return BODIES[kind].map((body) => ({ kind, body }) as CmMessage);
 }
 
-/** Writes a message at an odd offset of a buffer full of 0xa5; gives the 256 bytes and checks that nothing else was touched. */
+/**
+ * Writes a message at an odd offset of a buffer full of 0xa5; gives the 256 bytes and checks that nothing else was
+ * touched.
+ */
 export function encode(message: CmMessage): Uint8Array {
   const buffer = new Uint8Array(MAD_BYTES + 14).fill(0xa5);
   writeCmMad(new DataView(buffer.buffer), 7, 0x0102_0304_0506_0708n, message);

@@ -1,6 +1,7 @@
 /**
- * Goal: the analyzer says of any capture what is in it, as plain data, and never throws, whatever the packets. Method: scripts of known content, and
- * the packets of real captures with bytes changed, cut, shuffled, repeated, and with clocks that jump.
+ * Goal: the analyzer says of any capture what is in it, as plain data, and never throws, whatever the packets. Method:
+ * scripts of known content, and the packets of real captures with bytes changed, cut, shuffled, repeated, and with
+ * clocks that jump.
  */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

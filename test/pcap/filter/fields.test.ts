@@ -1,6 +1,7 @@
 /**
- * Goal: the fields that can be asked for are those that printers give, and each is of the kind that it is listed with. Method: the record of
- * packets of every kind is held against the list, and the list against the names in the sources of the printers.
+ * Goal: the fields that can be asked for are those that printers give, and each is of the kind that it is listed with.
+ * Method: the record of packets of every kind is held against the list, and the list against the names in the sources
+ * of the printers.
  */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

@@ -1,4 +1,7 @@
-/** Goal: numbers, ranges, lists and comparisons match exactly what they say, ends included. Method: each is held against the set it means. */
+/**
+ * Goal: numbers, ranges, lists and comparisons match exactly what they say, ends included. Method: each is held against
+ * the set it means.
+ */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseNumbers } from '../../../pcap/filter/numbers.ts';

@@ -1,26 +1,25 @@
 /**
- * Goal: a filter's text and its tree are the same thing in two forms; logic is logic; and what makes no sense is refused with the place and
- * what may have been meant. Method: random trees, printed and parsed again, and judged by an evaluator that knows nothing of closures;
- * random texts and packets; a table of mistakes.
+ * Goal: a filter's text and its tree are the same thing in two forms; logic is logic; and what makes no sense is
+ * refused with the place and what may have been meant. Method: random trees, printed and parsed again, and judged by an
+ * evaluator that knows nothing of closures; random texts and packets; a table of mistakes.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { RoceError } from '../../../packets/errors.ts';
+import { compileTree } from '../../../pcap/filter/compile.ts';
 import {
   compileFilter,
-  compileTree,
   completeFilter,
   FilterError,
-  type FilterNode,
   type FilterSubject,
   fieldKind,
   fieldNames,
   filterHelp,
-  parseFilter,
-  printFilter,
   subjectFields,
   WORD_GROUPS,
 } from '../../../pcap/filter/index.ts';
+import { parseFilter, printFilter } from '../../../pcap/filter/parse.ts';
+import type { FilterNode } from '../../../pcap/filter/types.ts';
 import { packetOf, samples, subjectOf } from './samples.ts';
 
 const WORDS = WORD_GROUPS.flatMap(({ words }) => words);

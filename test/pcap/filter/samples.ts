@@ -1,4 +1,7 @@
-/** Packets of every kind for the tests of the filter: real ones, one of each opcode, and damaged ones; with facts for some. */
+/**
+ * Packets of every kind for the tests of the filter: real ones, one of each opcode, and damaged ones; with facts for
+ * some.
+ */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { IpAddress } from '../../../packets/address.ts';

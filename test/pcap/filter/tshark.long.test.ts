@@ -1,5 +1,6 @@
 /**
- * Goal: as in tshark.test.ts, over all packets of the captures of rdma_rxe. Method: each pair of filters is run by both.
+ * Goal: as in tshark.test.ts, over all packets of the captures of rdma_rxe. Method: each pair of filters is run by
+ * both.
  */
 import { expect, it } from 'vitest';
 import { tsharkRows } from '../../../tools/tshark.ts';

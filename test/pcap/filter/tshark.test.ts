@@ -1,6 +1,6 @@
 /**
- * Goal: what a filter of ours and a display filter of tshark have in common, they find in the same packets. Method: the committed sample, and
- * in the long tests the captures of rdma_rxe, filtered by both.
+ * Goal: what a filter of ours and a display filter of tshark have in common, they find in the same packets. Method: the
+ * committed sample, and in the long tests the captures of rdma_rxe, filtered by both.
  */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

@@ -1,6 +1,7 @@
 /**
- * Goal: every word of the filter language matches exactly the packets that its meaning says. Method: each word has a second definition here,
- * over the record of all fields that printers are fed with, which the filter's fast words do not use; both judge packets of every kind.
+ * Goal: every word of the filter language matches exactly the packets that its meaning says. Method: each word has a
+ * second definition here, over the record of all fields that printers are fed with, which the filter's fast words do
+ * not use; both judge packets of every kind.
  */
 import { describe, expect, it } from 'vitest';
 import { IpPrefix } from '../../../packets/address.ts';

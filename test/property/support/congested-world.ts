@@ -1,15 +1,16 @@
 /**
- * Devices on a simulated network that marks packets, with connections of every service between them: posts a scenario's work, lets it run,
- * and keeps what an onlooker on the wire sees: departures of data by flow, notifications by flow, and a hash over all of it.
+ * Devices on a simulated network that marks packets, with connections of every service between them: posts a scenario's
+ * work, lets it run, and keeps what an onlooker on the wire sees: departures of data by flow, notifications by flow,
+ * and a hash over all of it.
  */
+
 import { crc32 } from '../../../packets/crc32.ts';
+import { defined } from '../../../packets/defined.ts';
 import { Frame, FrameStatus, Medium, parseFrame } from '../../../packets/frame.ts';
 import { icrcMatches } from '../../../packets/icrc.ts';
 import { Op } from '../../../packets/opcode.ts';
-import type { FaultSpec } from '../../../src/fabric/index.ts';
 import {
   Access,
-  type Ah,
   attachDevice,
   type Cq,
   type Device,
@@ -19,10 +20,12 @@ import {
   type Qp,
   QpState,
   QpType,
+  type RdmaAh,
   WorkCompletion,
   World,
   WrOpcode,
 } from '../../../src/index.ts';
+import type { FaultSpec } from '../../../src/sim/index.ts';
 import type { CongestionOptions } from '../../../transport/congestion/index.ts';
 
 export const KINDS = ['send', 'write', 'read', 'add'] as const;
@@ -71,14 +74,17 @@ const QKEY = 0x1111_1111;
 export const MAX_WORK = 12;
 const MAX_TIME_NS = 60e9;
 
-/** One end of a connection. Its memory has a third for what it sends, one for receives, and one for what READs, atomics and the peer bring. */
+/**
+ * One end of a connection. Its memory has a third for what it sends, one for receives, and one for what READs, atomics
+ * and the peer bring.
+ */
 class End {
   readonly qp: Qp;
   readonly mr: MemoryRegion;
   readonly grh: MemoryRegion;
   readonly sendCq: Cq;
   readonly recvCq: Cq;
-  ah: Ah | undefined;
+  ah: RdmaAh | undefined;
   /** Completions, in order. */
   readonly sends: string[] = [];
   readonly recvs: string[] = [];
@@ -156,7 +162,10 @@ export class CongestedWorld {
     });
   }
 
-  /** Until all work has completed and nothing moves any more. Throws when that takes longer than a minute of its own time. */
+  /**
+   * Until all work has completed and nothing moves any more. Throws when that takes longer than a minute of its own
+   * time.
+   */
   async run(): Promise<this> {
     await this.#makeAddressHandles();
     const posts = this.#scenario.connections.flatMap(({ work }, c) => work.map((each, k) => ({ c, k, each })));
@@ -194,7 +203,7 @@ export class CongestedWorld {
       mtu: mtu + 200,
       neighbours,
       ...(vlan ? { vlan: { id: 5, priority: 3 } } : {}),
-      ...(congestion === undefined ? {} : { congestion }),
+      ...defined({ congestion }),
     });
   }
 

@@ -1,6 +1,7 @@
 /**
- * What a responder must say to one request after another, written from ref:conformance#3 alone and as plainly as possible:
- * one region, one key, every reply given at once. It knows nothing of queues, offsets into frames or extended PSNs.
+ * What a responder must say to one request after another, written from ref:conformance#3 alone and as plainly as
+ * possible: one region, one key, every reply given at once. It knows nothing of queues, offsets into frames or extended
+ * PSNs.
  */
 import { OPCODE_FLAGS, Op, OpFlag } from '../../../packets/opcode.ts';
 import {

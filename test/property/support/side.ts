@@ -1,6 +1,6 @@
 /**
- * One end of a connection in the property tests: a queue pair with its keys, queues and counters, and what an onlooker on
- * the wire knows of it. Nothing here decides what happens; `world.ts` does.
+ * One end of a connection in the property tests: a queue pair with its keys, queues and counters, and what an onlooker
+ * on the wire knows of it. Nothing here decides what happens; `world.ts` does.
  */
 import { IpAddress } from '../../../packets/address.ts';
 import { CompletionQueue } from '../../../transport/completion-queue.ts';

@@ -1,6 +1,7 @@
 /**
- * A sender and a receiver of an unreliable service, and between them a wire that does to each packet what the scenario says:
- * nothing is acknowledged, so the order of arrival is all the time there is. Holds no opinion on what should come of it.
+ * A sender and a receiver of an unreliable service, and between them a wire that does to each packet what the scenario
+ * says: nothing is acknowledged, so the order of arrival is all the time there is. Holds no opinion on what should come
+ * of it.
  */
 import fc from 'fast-check';
 import { Frame, FrameStatus, Medium, parseFrame } from '../../../packets/frame.ts';
@@ -9,7 +10,9 @@ import { icrcMatches } from '../../../packets/icrc.ts';
 import type { QueuePair } from '../../../transport/queue-pair.ts';
 import { SLOT_BYTES } from '../../transport/support/wire.ts';
 
-/** What becomes of one packet: how often it arrives, how many packets later, and whether one copy is damaged, and where. */
+/**
+ * What becomes of one packet: how often it arrives, how many packets later, and whether one copy is damaged, and where.
+ */
 export interface Fate {
   readonly copies: number;
   readonly delay: number;

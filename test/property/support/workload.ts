@@ -1,8 +1,8 @@
 /**
- * What one side of a connection asks of the other, and what must come of it: random work requests, and a flat model that
- * executes them one after the other on plain arrays. READs and the WRITEs and atomics after them are kept well-defined: a
- * request that changes bytes which an unfenced READ may still be reading gets a fence. What a FLUSH for persistence finds in memory
- * is kept, and compared with the model as it was when that FLUSH came.
+ * What one side of a connection asks of the other, and what must come of it: random work requests, and a flat model
+ * that executes them one after the other on plain arrays. READs and the WRITEs and atomics after them are kept
+ * well-defined: a request that changes bytes which an unfenced READ may still be reading gets a fence. What a FLUSH for
+ * persistence finds in memory is kept, and compared with the model as it was when that FLUSH came.
  */
 import fc from 'fast-check';
 import type { MemoryRegion } from '../../../transport/memory.ts';
@@ -48,7 +48,7 @@ export interface ExpectedSend {
   /** PSNs counted from the side's first. */
   readonly firstPsn: number;
   readonly lastPsn: number;
-  readonly wantsAnswer: boolean;
+  readonly expectsResponse: boolean;
 }
 
 export interface ExpectedReceive {
@@ -189,14 +189,14 @@ export class Workload {
     const byteLen = brings ? size : 0;
     const firstPsn = this.#psn;
     this.#psn += this.#packetsOf(opcode, size);
-    const wantsAnswer = brings || opcode === WrOpcode.Flush || opcode === WrOpcode.AtomicWrite;
+    const expectsResponse = brings || opcode === WrOpcode.Flush || opcode === WrOpcode.AtomicWrite;
     this.sends.push({
       opcode: COMPLETES_AS[opcode] ?? -1,
       byteLen,
       signaled,
       firstPsn,
       lastPsn: this.#psn - 1,
-      wantsAnswer,
+      expectsResponse,
     });
   }
 

@@ -332,7 +332,7 @@ export class World {
     must(!failing && expected.signaled, 'nothing succeeds after a failure');
     must(wc.byteLen === expected.byteLen, 'a completion tells the bytes that came');
     must(from.vouched >= expected.lastPsn, 'nothing completes without evidence');
-    for (let at = expected.firstPsn; expected.wantsAnswer && at <= expected.lastPsn; at++) {
+    for (let at = expected.firstPsn; expected.expectsResponse && at <= expected.lastPsn; at++) {
       must(from.answered.has(at), 'a READ or atomic completes with all of its answer');
     }
   }
@@ -392,7 +392,9 @@ export class World {
 
 const NOTHING = new Uint8Array(0);
 
-/** TOS, TTL, UDP checksum and BTH byte 4: what the ICRC leaves out and no other check covers once it is damaged alone. */
+/**
+ * TOS, TTL, UDP checksum and BTH byte 4: what the ICRC leaves out and no other check covers once it is damaged alone.
+ */
 function isMasked(at: number): boolean {
   return [1, 8, 10, 11, 26, 27, 32].includes(at);
 }

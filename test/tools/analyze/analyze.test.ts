@@ -1,7 +1,7 @@
 /**
- * Goal: `roce analyze` says first what is wrong, ends with the code that its severity calls for, and shows what is whole of a damaged file.
- * Method: the command's action in this process, with streams in memory, on captures that are made here: a WRITE that is refused, one that
- * waits for a receive, one that is fine.
+ * Goal: `roce analyze` says first what is wrong, ends with the code that its severity calls for, and shows what is
+ * whole of a damaged file. Method: the command's action in this process, with streams in memory, on captures that are
+ * made here: a WRITE that is refused, one that waits for a receive, one that is fine.
  */
 import { linkSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -89,7 +89,7 @@ describe('roce analyze', () => {
   it('tells of what connection management agreed on, and counts other traffic', async () => {
     const { text } = await analyze(SAMPLE);
     const { text: first } = await analyze(SAMPLE, { conversation: [1] });
-    expect(first).toMatch(/learnt from connection management \(frames REQ 6, REP 7, RTU 8/);
+    expect(first).toMatch(/known from connection management \(frames REQ 6, REP 7, RTU 8/);
     expect(text).toMatch(/^others +.*\d+ ARP/m);
   });
 
@@ -168,7 +168,7 @@ describe('roce analyze', () => {
     const { text } = await analyze(file, { json: true });
     expect(JSON.parse(text)).toMatchObject({ capture: { packets: 1, captureDrops: 1034 } });
     const { lines } = await analyze(file);
-    expect(lines).toContain('dropped    1,034 packets that the capturing side dropped');
+    expect(lines).toContain('dropped    1,034 packets that the capturing host dropped');
   });
 
   it('reads standard input', async () => {

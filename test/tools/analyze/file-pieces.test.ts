@@ -1,6 +1,7 @@
 /**
- * Goal: a file comes whole and in order, in pieces that stay what they are as long as promised, and an analysis over such pieces is that of the whole.
- * Method: files of bytes that count up; a capture whose records are larger than the pieces.
+ * Goal: a file comes whole and in order, in pieces that stay what they are as long as promised, and an analysis over
+ * such pieces is that of the whole. Method: files of bytes that count up; a capture whose records are larger than the
+ * pieces.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,6 +1,7 @@
 /**
- * Goal: the report says what an analysis holds, in bounds, whatever it holds. Method: the analysis of a capture with CNPs, changed by hand into
- * what captures rarely have: several interfaces, VLANs, thousands of conversations, things omitted.
+ * Goal: the report says what an analysis holds, in bounds, whatever it holds. Method: the analysis of a capture with
+ * CNPs, changed by hand into what captures rarely have: several interfaces, VLANs, thousands of conversations, things
+ * omitted.
  */
 import { describe, expect, it } from 'vitest';
 import type { Analysis, ConversationReport, EndReport, Finding } from '../../../pcap/analysis/types.ts';
@@ -106,10 +107,10 @@ describe('a report', () => {
   });
 
   it('tells what happened between interfaces', () => {
-    const deeds = { dropped: 3, duplicated: 0, held: 1, marked: 0, corrupted: 0, rewritten: 0, inserted: 0 };
+    const effects = { dropped: 3, duplicated: 0, held: 1, marked: 0, corrupted: 0, rewritten: 0, inserted: 0 };
     const paths = [
-      { from: 0, to: 1, frames: 1200, deeds, events: [], eventsOmitted: 0 },
-      { from: 1, to: 0, frames: 5, deeds: { ...deeds, dropped: 0, held: 0 }, events: [], eventsOmitted: 0 },
+      { from: 0, to: 1, frames: 1200, effects, events: [], eventsOmitted: 0 },
+      { from: 1, to: 0, frames: 5, effects: { ...effects, dropped: 0, held: 0 }, events: [], eventsOmitted: 0 },
     ];
     const text = report({ paths }, { interfaces: ['left', ''] });
     expect(text).toMatch(/^ {2}left to 1 +1,200 {2}3 dropped, 1 held$/m);

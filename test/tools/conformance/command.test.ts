@@ -1,6 +1,6 @@
 /**
- * Goal: a command line that makes no sense, and a device that is not there, are told and never a pass. Method: the program itself, in this
- * process; what it prints and its exit code.
+ * Goal: a command line that makes no sense, and a device that is not there, are told and never a pass. Method: the
+ * program itself, in this process; what it prints and its exit code.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

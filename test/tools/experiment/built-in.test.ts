@@ -1,4 +1,7 @@
-/** Goal: what ships is sound, and the documentation is true of it. Method: read every file that is built in, and the page about them. */
+/**
+ * Goal: what ships is sound, and the documentation is true of it. Method: read every file that is built in, and the
+ * page about them.
+ */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';

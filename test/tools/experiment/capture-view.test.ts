@@ -1,4 +1,7 @@
-/** Goal: a capture's view calls broken what should be a RoCE packet and is none, and nothing else. Method: captures of one frame each. */
+/**
+ * Goal: a capture's view calls broken what should be a RoCE packet and is none, and nothing else. Method: captures of
+ * one frame each.
+ */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

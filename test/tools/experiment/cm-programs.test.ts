@@ -1,11 +1,12 @@
 /**
- * Goal: the partners of rdmacm-utils' smaller programs understand each other, tell what the stock ones tell, and end well.
- * Method: two devices in a simulated world, a program on each, by its command line. Against the stock ones: the interop matrix.
+ * Goal: the partners of rdmacm-utils' smaller programs understand each other, tell what the stock ones tell, and end
+ * well. Method: two devices in a simulated world, a program on each, by its command line. Against the stock ones: the
+ * interop matrix.
  */
 import { describe, expect, it } from 'vitest';
 import type { Device } from '../../../src/index.ts';
 import { findProgram } from '../../../tools/experiment/programs/index.ts';
-import { makePair, type Pair } from '../../src/support.ts';
+import { makePair, type Pair } from '../../device/support.ts';
 
 interface Played {
   readonly code: number;

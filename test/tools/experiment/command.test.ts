@@ -1,4 +1,6 @@
-/** Goal: `roce experiment` is a command as any other: words, files, exit codes. Method: the command as a user runs it. */
+/**
+ * Goal: `roce experiment` is a command as any other: words, files, exit codes. Method: the command as a user runs it.
+ */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,6 +1,7 @@
 /**
- * Goal: an experiment can say how its hosts react to congestion and what its wires do about it, and leaves rates that can be read and
- * judged. Method: two stacks in this process, a wire that marks and notifies; the watcher alone with hosts whose rates are made up.
+ * Goal: an experiment can say how its hosts react to congestion and what its wires do about it, and leaves rates that
+ * can be read and judged. Method: two stacks in this process, a wire that marks and notifies; the watcher alone with
+ * hosts whose rates are made up.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +10,7 @@ import { Frame, Medium, OpFlag, parseFrame } from '../../../packets/index.ts';
 import { CaptureReader, Direction } from '../../../pcap/index.ts';
 import { type RateRecord, RateWatch, rateOf } from '../../../tools/experiment/rates.ts';
 import { failuresOf } from '../../../tools/experiment/run.ts';
-import type { CaseSpec, Expectation } from '../../../tools/experiment/types.ts';
+import type { CaseExpectation, CaseSpec } from '../../../tools/experiment/types.ts';
 import { experimentOf, run } from './support.ts';
 
 /** Nothing recovers: each notification is seen for ever. */
@@ -47,7 +48,9 @@ const MARKED: CaseSpec = {
 
 const RATE = 4e6;
 const BURST_BYTES = 65_536;
-/** By as much may a packet be seen later than it left, in seconds; data that no rate holds back would be over in less. */
+/**
+ * By as much may a packet be seen later than it left, in seconds; data that no rate holds back would be over in less.
+ */
 const LATENESS = 0.25;
 
 /** Bytes of WRITEs and READ responses as they came in on the wire, and the time from the first of them to the last. */
@@ -69,7 +72,7 @@ function dataOf(path: string): { bytes: number; seconds: number } {
   return { bytes: data, seconds: last - first };
 }
 
-const marked = (...expectations: readonly Expectation[]) =>
+const marked = (...expectations: readonly CaseExpectation[]) =>
   experimentOf({ hosts: { alice: ALICE, bob: BOB }, cases: [{ ...MARKED, expect: expectations }] });
 
 describe('a host that reacts to congestion', () => {

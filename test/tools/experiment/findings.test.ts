@@ -1,6 +1,7 @@
 /**
- * Goal: a capture with an alarm that nobody expects fails a run, and one without the alarm that is expected too; a slow host excuses
- * only what the capture bears out. Method: two stacks and a wire that loses one packet, analyzed; then the analysis altered.
+ * Goal: a capture with an alarm that nobody expects fails a run, and one without the alarm that is expected too; a slow
+ * host excuses only what the capture bears out. Method: two stacks and a wire that loses one packet, analyzed; then the
+ * analysis altered.
  */
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -12,7 +13,7 @@ import {
   SLOW_HOST_WARNINGS,
 } from '../../../tools/experiment/findings.ts';
 import { failuresOf } from '../../../tools/experiment/run.ts';
-import type { Expectation } from '../../../tools/experiment/types.ts';
+import type { CaseExpectation } from '../../../tools/experiment/types.ts';
 import { verifyCapture } from '../../../tools/interop/verify.ts';
 import { useWhereThere } from '../../support/need.ts';
 import { experimentOf, PING, run } from './support.ts';
@@ -20,11 +21,11 @@ import { experimentOf, PING, run } from './support.ts';
 useWhereThere('tshark');
 
 const LOST = [{ name: 'lost', on: { opcode: 'RC RDMA READ response Middle', psn: 1, iteration: 1 }, do: 'drop' }];
-const wanted = (findings: readonly string[], tolerated?: readonly string[]): Expectation & FindingsWanted =>
+const wanted = (findings: readonly string[], tolerated?: readonly string[]): CaseExpectation & FindingsWanted =>
   tolerated === undefined ? { wire: 'wire', findings } : { wire: 'wire', findings, tolerated };
 
 /** What an experiment makes of each expectation, and the capture. */
-async function pingWith(rules: readonly unknown[], expectations: readonly Expectation[]) {
+async function pingWith(rules: readonly unknown[], expectations: readonly CaseExpectation[]) {
   const wires = [{ name: 'wire', between: ['alice', 'bob'], rules }];
   const { result, directory } = await run(experimentOf({ wires, cases: [{ ...PING, expect: expectations }] }));
   return { failures: result.cases.flatMap(failuresOf), capture: join(directory, 'ping', 'wire.pcapng') };

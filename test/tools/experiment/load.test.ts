@@ -1,4 +1,7 @@
-/** Goal: what is wrong with a file is said with its place, and parameters mean what they say. Method: small files, each with one fault. */
+/**
+ * Goal: what is wrong with a file is said with its place, and parameters mean what they say. Method: small files, each
+ * with one fault.
+ */
 import { describe, expect, it } from 'vitest';
 import { parseText } from '../../../tools/experiment/load.ts';
 import { fileOf, PING } from './support.ts';

@@ -1,19 +1,19 @@
 /**
- * Goal: the programs of stacks talk to each other as to the stock tools they stand for, and those that misbehave do so as they say.
- * Method: experiments between two stacks; the same programs meet real guests in test/interop.
+ * Goal: the programs of stacks talk to each other as to the stock tools they stand for, and those that misbehave do so
+ * as they say. Method: experiments between two stacks; the same programs meet real guests in test/interop.
  */
 import { expect, it } from 'vitest';
 import { PROGRAMS } from '../../../tools/experiment/programs/index.ts';
 import { splitWords } from '../../../tools/experiment/programs/words.ts';
 import { failuresOf } from '../../../tools/experiment/run.ts';
-import type { Expectation, Step } from '../../../tools/experiment/types.ts';
+import type { CaseExpectation, CaseStep } from '../../../tools/experiment/types.ts';
 import { experimentOf, run } from './support.ts';
 
-const prints = (name: string, text: string, count = 1): Expectation => ({ run: name, prints: text, count });
+const prints = (name: string, text: string, count = 1): CaseExpectation => ({ run: name, prints: text, count });
 const RPING = 7174;
 const RDMA = 7471;
 
-it.each<[string, number, Partial<Step>, string, Partial<Step>, readonly Expectation[]]>([
+it.each<[string, number, Partial<CaseStep>, string, Partial<CaseStep>, readonly CaseExpectation[]]>([
   [
     'ucmatose -c 3 -C 2 -S 900',
     RDMA,

@@ -1,12 +1,13 @@
 /**
- * Goal: an experiment runs as its file says, and says what it found, good or bad. Method: two stacks in this process on a real wire
- * (Unix sockets and a bump), what every kind of step and expectation does, and a folder that can be read back.
+ * Goal: an experiment runs as its file says, and says what it found, good or bad. Method: two stacks in this process on
+ * a real wire (Unix sockets and a bump), what every kind of step and expectation does, and a folder that can be read
+ * back.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { failuresOf } from '../../../tools/experiment/run.ts';
-import type { CaseSpec, Expectation, Step } from '../../../tools/experiment/types.ts';
+import type { CaseExpectation, CaseSpec, CaseStep } from '../../../tools/experiment/types.ts';
 import { experimentOf, PING, run } from './support.ts';
 
 /** The failures of one case. */
@@ -15,12 +16,12 @@ async function failures(spec: CaseSpec): Promise<string[]> {
   return result.cases.flatMap(failuresOf);
 }
 
-const caseOf = (steps: readonly Step[], ...expectations: readonly Expectation[]): CaseSpec => ({
+const caseOf = (steps: readonly CaseStep[], ...expectations: readonly CaseExpectation[]): CaseSpec => ({
   name: 'one',
   run: steps,
   expect: expectations,
 });
-const server = (command: string, port = 7174): Step => ({
+const server = (command: string, port = 7174): CaseStep => ({
   host: 'bob',
   command,
   background: true,
@@ -71,7 +72,7 @@ describe('a run', () => {
   it('does to a wire what the case says, and else what the wire says', async () => {
     const drop = { on: { opcode: 'write', psn: 4, iteration: 1 }, do: 'drop' };
     const wires = [{ name: 'wire', between: ['alice', 'bob'], rules: [{ name: 'always', ...drop }] }];
-    const events = (event: string): Expectation => ({ wire: 'wire', event, count: 1 });
+    const events = (event: string): CaseExpectation => ({ wire: 'wire', event, count: 1 });
     const own = {
       ...PING,
       name: 'own',
@@ -91,9 +92,14 @@ describe('a run', () => {
   });
 
   it('waits for a command, and ends one in good order', async () => {
-    const endless: Step = { name: 'endless', host: 'alice', command: 'rping -c -a 10.0.0.2 -v', background: true };
-    const counted: Step = { name: 'counted', host: 'alice', command: 'rping -c -a 10.0.0.2 -C 1 -v', background: true };
-    const steps: Step[] = [
+    const endless: CaseStep = { name: 'endless', host: 'alice', command: 'rping -c -a 10.0.0.2 -v', background: true };
+    const counted: CaseStep = {
+      name: 'counted',
+      host: 'alice',
+      command: 'rping -c -a 10.0.0.2 -C 1 -v',
+      background: true,
+    };
+    const steps: CaseStep[] = [
       server('rping -s -P'),
       endless,
       counted,
@@ -105,8 +111,8 @@ describe('a run', () => {
   });
 
   it('ends what must not end by itself when all else has', async () => {
-    const steps: Step[] = [
-      { ...server('rping -s -P'), exit: 'any' } as Step,
+    const steps: CaseStep[] = [
+      { ...server('rping -s -P'), exit: 'any' } as CaseStep,
       { host: 'alice', command: 'rping -c -a 10.0.0.2 -C 1' },
     ];
     const { result } = await run(experimentOf({ cases: [caseOf(steps)] }));
@@ -116,7 +122,7 @@ describe('a run', () => {
 });
 
 describe('a case fails', () => {
-  it.each<[string, readonly Step[], readonly Expectation[], RegExp]>([
+  it.each<[string, readonly CaseStep[], readonly CaseExpectation[], RegExp]>([
     [
       'when a command ends otherwise',
       [{ host: 'bob', command: 'rping -c -a 10.0.0.1', exit: 7 }],
@@ -178,7 +184,7 @@ describe('a case fails', () => {
   });
 
   it('at once when a command in the background fails, and says which', async () => {
-    const steps: Step[] = [
+    const steps: CaseStep[] = [
       { name: 'broken', host: 'bob', command: 'rping -s -c', background: true },
       { host: 'alice', command: 'rping -s' },
     ];
@@ -197,7 +203,7 @@ describe('a case fails', () => {
   });
 
   it('not when what must fail does', async () => {
-    const expectation: Expectation = { run: 'alice', prints: 'rdma-ping-7', mustFail: 'there are two pings' };
+    const expectation: CaseExpectation = { run: 'alice', prints: 'rdma-ping-7', mustFail: 'there are two pings' };
     expect(await failures(caseOf(PING.run, expectation))).toEqual([]);
   });
 

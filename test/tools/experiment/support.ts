@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { parseText } from '../../../tools/experiment/load.ts';
 import { type ExperimentResult, runExperiment } from '../../../tools/experiment/run.ts';
-import { Stages } from '../../../tools/experiment/stage.ts';
+import { HostPool } from '../../../tools/experiment/stage.ts';
 import type { CaseSpec, Experiment } from '../../../tools/experiment/types.ts';
 
 /** Two stacks and one case, as a file has them. */
@@ -40,7 +40,7 @@ export function experimentOf(changes: Partial<Record<keyof Experiment, unknown>>
 /** Runs an experiment in a folder that goes with the test. */
 export async function run(experiment: Experiment): Promise<{ result: ExperimentResult; directory: string }> {
   const directory = mkdtempSync(join(tmpdir(), 'roce-experiment-'));
-  const stages = new Stages(() => {});
+  const stages = new HostPool(() => {});
   onTestFinished(async () => {
     await stages.close();
     rmSync(directory, { recursive: true, force: true });

@@ -1,5 +1,6 @@
 /**
- * A real Chromium, without a window, for tests of the page: one browser and one server for a test file, a fresh page for each test.
+ * A real Chromium, without a window, for tests of the page: one browser and one server for a test file, a fresh page
+ * for each test.
  *
  * What a page asks of the network, writes to its console or throws is kept, so that a test can say there was nothing.
  */
@@ -8,7 +9,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { explorerPage } from '../../../tools/explorer/page-file.ts';
-import { type ExplorerServer, serveExplorer } from '../../../tools/explorer/serve.ts';
+import { type ExplorerHttpServer, serveExplorer } from '../../../tools/explorer/serve.ts';
 import { chromiumPath } from '../../support/need.ts';
 
 /** How a page is opened. */
@@ -29,9 +30,9 @@ export class ExplorerBrowser {
   /** Addresses that pages asked for, other than the page itself and its file. */
   readonly strangers: string[] = [];
   readonly #browser: Browser;
-  readonly #server: ExplorerServer;
+  readonly #server: ExplorerHttpServer;
 
-  private constructor(browser: Browser, server: ExplorerServer) {
+  private constructor(browser: Browser, server: ExplorerHttpServer) {
     this.#browser = browser;
     this.#server = server;
   }

@@ -1,7 +1,7 @@
 /**
- * Goal: the worker's side of the explorer keeps every packet, filters and places them right, answers every question once, and says of any
- * bytes what is wrong with them. Method: a capture with losses made by the stack, the same one damaged anywhere, and any bytes; the analysis
- * itself is the oracle.
+ * Goal: the worker's side of the explorer keeps every packet, filters and places them right, answers every question
+ * once, and says of any bytes what is wrong with them. Method: a capture with losses made by the stack, the same one
+ * damaged anywhere, and any bytes; the analysis itself is the oracle.
  */
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
@@ -12,15 +12,15 @@ import { PcapWriter } from '../../../pcap/pcap-writer.ts';
 import { readCapture } from '../../../pcap/reader.ts';
 import { LinkType } from '../../../pcap/types.ts';
 import { WcStatus } from '../../../src/index.ts';
-import { Follower } from '../../../tools/explorer/engine/follow.ts';
+import { CaptureAnalysis } from '../../../tools/explorer/engine/follow.ts';
 import { LadderIndex } from '../../../tools/explorer/engine/ladder-index.ts';
 import { NumberList } from '../../../tools/explorer/engine/packet-table.ts';
-import type { News, Reply, Request } from '../../../tools/explorer/engine/protocol.ts';
+import type { News, WorkerReply, WorkerRequest } from '../../../tools/explorer/engine/protocol.ts';
 import { ratePicture } from '../../../tools/explorer/engine/rates.ts';
 import { packetDetail, rowWindow } from '../../../tools/explorer/engine/rows.ts';
 import { PointKind, sequencePicture } from '../../../tools/explorer/engine/sequence.ts';
-import { ExplorerServer } from '../../../tools/explorer/engine/server.ts';
-import { Session } from '../../../tools/explorer/engine/session.ts';
+import { RequestServer } from '../../../tools/explorer/engine/server.ts';
+import { CaptureSession } from '../../../tools/explorer/engine/session.ts';
 import { play } from '../../../tools/symptoms/scene.ts';
 import { demandStatus } from '../../../tools/symptoms/stage.ts';
 import { lossyCapture } from './lossy-capture.ts';
@@ -33,8 +33,8 @@ beforeAll(async () => {
   lossy = new Uint8Array(await lossyCapture());
 });
 
-function opened(bytes: Uint8Array, filter = ''): Session {
-  const session = new Session('test', bytes.slice());
+function opened(bytes: Uint8Array, filter = ''): CaptureSession {
+  const session = new CaptureSession('test', bytes.slice());
   session.setFilter(filter);
   while (session.work(7));
   return session;
@@ -85,7 +85,7 @@ describe('Session', () => {
       const all = [a.send(3000), b.send(3000), a.write(b, 5000), b.write(a, 5000)];
       for (const one of all) demandStatus(await one, WcStatus.Success);
     });
-    const follower = new Follower();
+    const follower = new CaptureAnalysis();
     for (const packet of readCapture(bytes.slice())) follower.push(packet);
     follower.finish();
     expect(follower.settled()).toEqual([{ from: 2, to: 1, crosswise: true }]);
@@ -299,14 +299,15 @@ describe('a trace in the place of a capture', () => {
 
 describe('ExplorerServer', () => {
   function server() {
-    const replies: Reply[] = [];
+    const replies: WorkerReply[] = [];
     const later: (() => void)[] = [];
-    const made = new ExplorerServer({
+    const made = new RequestServer({
       post: (reply) => replies.push(reply),
       later: (callback) => later.push(callback),
     });
     let id = 0;
-    const ask = (name: Request['name'], params: unknown) => made.handle({ id: ++id, name, params } as Request);
+    const ask = (name: WorkerRequest['name'], params: unknown) =>
+      made.handle({ id: ++id, name, params } as WorkerRequest);
     const run = () => {
       for (let callback = later.shift(); callback !== undefined; callback = later.shift()) callback();
     };

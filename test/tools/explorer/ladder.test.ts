@@ -1,12 +1,12 @@
 /**
- * Goal: a ladder shows every packet, what was lost before it and long silences, in the right direction and with what makes it remarkable.
- * Method: packets made by hand, rows and shapes compared; any packets, for what must hold always.
+ * Goal: a ladder shows every packet, what was lost before it and long silences, in the right direction and with what
+ * makes it remarkable. Method: packets made by hand, rows and shapes compared; any packets, for what must hold always.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Op } from '../../../packets/opcode.ts';
 import { Mark } from '../../../pcap/analysis/facts.ts';
-import { layoutLadder, ROW_HEIGHT, railsOf, type Shape } from '../../../tools/explorer/ladder/layout.ts';
+import { type LadderShape, layoutLadder, ROW_HEIGHT, railsOf } from '../../../tools/explorer/ladder/layout.ts';
 import { type LadderPacket, ladderRows, lettersOf, toneOf, wordsOf } from '../../../tools/explorer/ladder/rows.ts';
 import { ladderSvg } from '../../../tools/explorer/ladder/svg.ts';
 
@@ -29,7 +29,7 @@ function packet(number: number, more: Partial<LadderPacket> = {}): LadderPacket 
 const NAK = packet(3, { sender: 1, opcode: Op.Acknowledge, syndrome: 0x60, payload: 0, marks: Mark.Nak });
 const ROOM = { width: 800, originNs: 0 };
 
-function shapesOf(one: LadderPacket): readonly Shape[] {
+function shapesOf(one: LadderPacket): readonly LadderShape[] {
   return layoutLadder([{ kind: 'packet', packet: one }], ROOM)[0]?.shapes ?? [];
 }
 

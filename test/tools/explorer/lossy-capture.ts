@@ -1,7 +1,9 @@
 /**
- * A capture with something of everything, for tests of the explorer: made with the real stack, the same bytes each time.
+ * A capture with something of everything, for tests of the explorer: made with the real stack, the same bytes each
+ * time.
  *
- * At the receiver B: WRITEs of which packets are lost, one that arrives damaged, a READ, a SEND that B is not ready for, marks and CNPs.
+ * At the receiver B: WRITEs of which packets are lost, one that arrives damaged, a READ, a SEND that B is not ready
+ * for, marks and CNPs.
  */
 import { Op } from '../../../packets/opcode.ts';
 import { WcStatus } from '../../../src/index.ts';

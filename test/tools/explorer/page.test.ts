@@ -1,7 +1,8 @@
 /**
- * Goal: the page does in a real browser what it is for: it opens a capture, says what is wrong, filters, shows bytes and fields, ladders and
- * graphs, by mouse and by keyboard, light and dark, wide and narrow, and comes back from its address; it asks nobody for anything.
- * Method: headless Chromium drives the built page over a capture with losses; every test waits for what it expects to see. Pictures are kept.
+ * Goal: the page does in a real browser what it is for: it opens a capture, says what is wrong, filters, shows bytes
+ * and fields, ladders and graphs, by mouse and by keyboard, light and dark, wide and narrow, and comes back from its
+ * address; it asks nobody for anything. Method: headless Chromium drives the built page over a capture with losses;
+ * every test waits for what it expects to see. Pictures are kept.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,7 +1,10 @@
-/** The trace of a device that writes over a wire which loses and marks packets, for tests of the explorer; the same text each time. */
+/**
+ * The trace of a device that writes over a wire which loses and marks packets, for tests of the explorer; the same text
+ * each time.
+ */
 import { attachDevice, World, WrOpcode } from '../../../src/index.ts';
 import { TraceRecorder } from '../../../src/trace/index.ts';
-import { makeSide, PORT } from '../../src/support.ts';
+import { makeSide, PORT } from '../../device/support.ts';
 
 /** The file. */
 export async function tracedRun(): Promise<Uint8Array> {

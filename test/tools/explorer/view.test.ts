@@ -1,7 +1,7 @@
 /**
- * Goal: `roce view` serves the page and one file to whoever opens the printed address on this machine, and nothing to anybody else; one HTML
- * file can hold both; what is built is one file that needs neither Node nor the network. Method: the server over HTTP, the command in a
- * process of its own, the built page as text.
+ * Goal: `roce view` serves the page and one file to whoever opens the printed address on this machine, and nothing to
+ * anybody else; one HTML file can hold both; what is built is one file that needs neither Node nor the network. Method:
+ * the server over HTTP, the command in a process of its own, the built page as text.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,19 +12,19 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { explorerPage, pageWithCapture } from '../../../tools/explorer/page-file.ts';
-import { type ExplorerServer, serveExplorer } from '../../../tools/explorer/serve.ts';
+import { type ExplorerHttpServer, serveExplorer } from '../../../tools/explorer/serve.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const SAMPLE = fileURLToPath(new URL('../../vectors/rxe-sample.pcap', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'rocev2-view-'));
-const servers: ExplorerServer[] = [];
+const servers: ExplorerHttpServer[] = [];
 
 afterEach(async () => {
   for (const server of servers.splice(0)) await server.close();
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-async function serve(file?: string): Promise<ExplorerServer> {
+async function serve(file?: string): Promise<ExplorerHttpServer> {
   const server = await serveExplorer('<p>page</p>', file);
   servers.push(server);
   return server;

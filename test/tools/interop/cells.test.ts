@@ -1,12 +1,12 @@
 /**
- * Goal: the table of cells makes sound experiments, and covers what the matrix is to cover. Method: make all of them, with
- * guests in one role and in both, and look at names, tools and filters.
+ * Goal: the table of cells makes sound experiments, and covers what the matrix is to cover. Method: make all of them,
+ * with guests in one role and in both, and look at names, tools and filters.
  */
 import { describe, expect, it } from 'vitest';
 import { filterProblems } from '../../../tools/experiment/filters.ts';
 import { SLOW_HOST_WARNINGS } from '../../../tools/experiment/findings.ts';
 import { findProgram } from '../../../tools/experiment/programs/index.ts';
-import { type Cell, PATH_MTUS } from '../../../tools/interop/cell.ts';
+import { type InteropCell, PATH_MTUS } from '../../../tools/interop/cell.ts';
 import { CELLS } from '../../../tools/interop/cells/index.ts';
 import { caseName, matrixExperiment, pairExperiment } from '../../../tools/interop/experiments.ts';
 import { entriesOf } from '../../../tools/interop/matrix-run.ts';
@@ -15,7 +15,7 @@ import { itWith } from '../../support/need.ts';
 const entries = entriesOf(CELLS);
 const ofMtu =
   (mtu: number) =>
-  ({ interfaceMtu }: Cell) =>
+  ({ interfaceMtu }: InteropCell) =>
     interfaceMtu === mtu;
 const experiments = PATH_MTUS.map((mtu) =>
   matrixExperiment(
@@ -24,7 +24,7 @@ const experiments = PATH_MTUS.map((mtu) =>
     entries.filter(({ cell }) => ofMtu(mtu)(cell)),
   ),
 );
-const toolsOf = (cells: readonly Cell[]): string[] => [...new Set(cells.map(({ tool }) => tool))];
+const toolsOf = (cells: readonly InteropCell[]): string[] => [...new Set(cells.map(({ tool }) => tool))];
 
 describe('the cells', () => {
   it('are each run with the guest in both roles, and have names of their own', () => {

@@ -1,6 +1,9 @@
-/** Goal: INTEROP.md can be read back, and says what is true of one set of versions. Method: write, read, merge small files. */
+/**
+ * Goal: docs/interop.md can be read back, and says what is true of one set of versions. Method: write, read, merge
+ * small files.
+ */
 import { describe, expect, it } from 'vitest';
-import type { Cell } from '../../../tools/interop/cell.ts';
+import type { InteropCell } from '../../../tools/interop/cell.ts';
 import {
   type FileRow,
   formatInterop,
@@ -9,7 +12,7 @@ import {
   parseInterop,
 } from '../../../tools/interop/interop-file.ts';
 
-const cell = (name: string, tool: string, options: string): Cell => ({
+const cell = (name: string, tool: string, options: string): InteropCell => ({
   name,
   tool,
   options,
@@ -29,7 +32,7 @@ const file = (release: string, rows: Readonly<Record<string, FileRow>>, perftest
   kernels: new Map([['6.12', { release, rows: new Map(Object.entries(rows)) }]]),
 });
 
-describe('INTEROP.md', () => {
+describe('docs/interop.md', () => {
   const text = formatInterop(file('6.12.1', { 'one-server': pass, 'two-client': limit, 'three-server': none }), CELLS);
 
   it('has a row for all that is known, and a table of counts', () => {

@@ -1,13 +1,13 @@
 /**
- * Goal: a verdict says whose fault a failure is, and only what is racy runs twice. Method: cells whose stock programs are ours as
- * well, between stacks in this process; `fails` is a command line that makes no sense.
+ * Goal: a verdict says whose fault a failure is, and only what is racy runs twice. Method: cells whose stock programs
+ * are ours as well, between stacks in this process; `fails` is a command line that makes no sense.
  */
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import type { Experiment, HostSpec } from '../../../tools/experiment/types.ts';
-import type { Cell, Side } from '../../../tools/interop/cell.ts';
+import type { CellSide, InteropCell } from '../../../tools/interop/cell.ts';
 import { matrixExperiment, pairExperiment } from '../../../tools/interop/experiments.ts';
 import { MatrixRun } from '../../../tools/interop/matrix-run.ts';
 import { useWhereThere } from '../../support/need.ts';
@@ -59,7 +59,7 @@ it('runs evidence twice where two of them fail by chance, and says why', async (
 });
 
 /** A ping; where `fails` says so its client has a command line that makes no sense. */
-function cell(fails: (side: Side) => boolean): Cell {
+function cell(fails: (side: CellSide) => boolean): InteropCell {
   return {
     name: 'ping',
     tool: 'rping',
@@ -73,7 +73,7 @@ function cell(fails: (side: Side) => boolean): Cell {
   };
 }
 
-async function run(one: Cell): Promise<{ rows: MatrixRun['rows']; logs: string[]; directory: string }> {
+async function run(one: InteropCell): Promise<{ rows: MatrixRun['rows']; logs: string[]; directory: string }> {
   const directory = mkdtempSync(join(tmpdir(), 'roce-matrix-'));
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
   const logs: string[] = [];

@@ -1,6 +1,6 @@
 /**
- * Goal: the commands work where users run them: `roce perf` over a real wire, the stock names in experiments, and one line with
- * exit code 2 for what makes no sense. Method: processes, on a Unix socket and on the kernel's addresses.
+ * Goal: the commands work where users run them: `roce perf` over a real wire, the stock names in experiments, and one
+ * line with exit code 2 for what makes no sense. Method: processes, on a Unix socket and on the kernel's addresses.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -8,7 +8,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { findProgram } from '../../../tools/experiment/programs/index.ts';
 import { runProgram } from '../../../tools/program.ts';
-import { settledPair, turn, V6 } from '../../links/netns-link.ts';
+import { settledPair, turn, V6 } from '../../node/links/netns-link.ts';
+
 import { describeWith } from '../../support/need.ts';
 import { startProgram } from '../../support/running.ts';
 import { startRoce } from '../roce/run-roce.ts';

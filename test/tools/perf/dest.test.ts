@@ -1,6 +1,7 @@
 /**
  * Goal: what two sides tell of a queue pair is what perftest tells, byte for byte.
- * Method: a line of the stock program, as it was seen on the wire, is read and written again; others by chance both ways.
+ * Method: a line of the stock program, as it was seen on the wire, is read and written again; others by chance both
+ * ways.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

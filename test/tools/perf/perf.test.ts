@@ -1,7 +1,7 @@
 /**
- * Goal: every program of perf runs against itself, either way of introduction, with the options that change what happens.
- * Method: two devices in a simulated world in virtual time; what was printed is read, and what travelled is counted.
- * Against the stock programs: the interop matrix.
+ * Goal: every program of perf runs against itself, either way of introduction, with the options that change what
+ * happens. Method: two devices in a simulated world in virtual time; what was printed is read, and what travelled is
+ * counted. Against the stock programs: the interop matrix.
  */
 import { describe, expect, it } from 'vitest';
 import { IpAddress } from '../../../src/index.ts';

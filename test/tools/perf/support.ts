@@ -1,5 +1,5 @@
 /** Two devices in a simulated world, and perftest between them in virtual time. */
-import type { FaultSpec } from '../../../src/fabric/faults.ts';
+import type { FaultSpec } from '../../../src/faults/fault-spec.ts';
 import { attachDevice, type Device, IpAddress, RoceError, World } from '../../../src/index.ts';
 import { decide, type PerfChoices } from '../../../tools/perf/options.ts';
 import { runPerf } from '../../../tools/perf/run.ts';

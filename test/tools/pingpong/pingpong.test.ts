@@ -1,6 +1,6 @@
 /**
- * Goal: every kind of pingpong ends well between two devices of ours, tells what the stock programs tell, and leaves nothing.
- * Method: two devices in a simulated world in virtual time. Against the stock programs: the interop matrix.
+ * Goal: every kind of pingpong ends well between two devices of ours, tells what the stock programs tell, and leaves
+ * nothing. Method: two devices in a simulated world in virtual time. Against the stock programs: the interop matrix.
  */
 import { describe, expect, it } from 'vitest';
 import { IpAddress } from '../../../src/index.ts';
@@ -9,7 +9,7 @@ import { type PingpongStart, runPingpong } from '../../../tools/pingpong/run.ts'
 import type { PingpongOptions, PingpongService } from '../../../tools/pingpong/session.ts';
 import { runXsrqPingpong } from '../../../tools/pingpong/xsrq.ts';
 import { tcpOf } from '../../../tools/tcp.ts';
-import { makePair, type Pair } from '../../src/support.ts';
+import { makePair, type Pair } from '../../device/support.ts';
 
 class Transcript implements ToolOutput {
   readonly lines: string[] = [];

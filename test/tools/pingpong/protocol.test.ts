@@ -1,6 +1,7 @@
 /**
  * Goal: the words before a pingpong are those of the published programs, byte for byte.
- * Method: lines as ibv_rc_pingpong and ibv_xsrq_pingpong print them with `-g`, written and read; then lines that are none.
+ * Method: lines as ibv_rc_pingpong and ibv_xsrq_pingpong print them with `-g`, written and read; then lines that are
+ * none.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

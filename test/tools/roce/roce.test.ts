@@ -1,6 +1,6 @@
 /**
- * Goal: the command line is told apart from the world: one line and exit code 2 for what makes no sense, one line and exit
- * code 1 for what cannot be had, and help for everything.
+ * Goal: the command line is told apart from the world: one line and exit code 2 for what makes no sense, one line and
+ * exit code 1 for what cannot be had, and help for everything.
  */
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';

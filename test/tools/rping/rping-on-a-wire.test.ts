@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readCapture } from '../../../pcap/index.ts';
 import { IpAddress } from '../../../src/index.ts';
-import { type OpenDevice, openDevice } from '../../../src/open.ts';
+import { type OpenDevice, openDevice } from '../../../src/node/open.ts';
 import { runRpingClient } from '../../../tools/rping/client.ts';
 import { runRpingServer } from '../../../tools/rping/server.ts';
 import { startRoce } from '../roce/run-roce.ts';

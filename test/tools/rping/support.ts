@@ -1,6 +1,7 @@
 /** Devices in a simulated world, and rping between them. */
-import type { WorldOptions } from '../../../src/fabric/world.ts';
+
 import { Device, type DeviceOptions, IpAddress, IpPrefix, Medium, parseMac, World } from '../../../src/index.ts';
+import type { WorldOptions } from '../../../src/sim/world.ts';
 import type { ToolOutput } from '../../../tools/output.ts';
 
 /** What was printed, in order. */

@@ -1,13 +1,13 @@
 /**
- * Goal: rcopy copies files as that of rdmacm-utils does, and a server's files stay where they belong; streams work over a real
- * wire and from a worker thread. Method: two devices in this process, or two commands, joined by a Unix socket.
+ * Goal: rcopy copies files as that of rdmacm-utils does, and a server's files stay where they belong; streams work over
+ * a real wire and from a worker thread. Method: two devices in this process, or two commands, joined by a Unix socket.
  */
 import { mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { IpAddress, openDevice, type RdmaDevice } from '../../../src/index.ts';
-import { RSocket } from '../../../src/rsockets/index.ts';
+import { RSocket } from '../../../src/ulp/rsockets/index.ts';
 import { runRcopyClient } from '../../../tools/rsockets/rcopy-client.ts';
 import {
   RCOPY_PORT,

@@ -1,4 +1,7 @@
-/** Goal: tables are those of rdmacm-utils. Method: lines that stock rstream and riostream printed in a guest, and their ladder. */
+/**
+ * Goal: tables are those of rdmacm-utils. Method: lines that stock rstream and riostream printed in a guest, and their
+ * ladder.
+ */
 import { describe, expect, it } from 'vitest';
 import {
   bandwidthTest,

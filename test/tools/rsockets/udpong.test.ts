@@ -9,7 +9,7 @@ import { openUdpPort } from '../../../tools/rsockets/udp-port.ts';
 import { runUdpong, UDPONG_HEADING, type UdpongOptions, udpongRow } from '../../../tools/rsockets/udpong.ts';
 import { type UdpongFlags, udpongCommandOptions, udpongOptions } from '../../../tools/rsockets/udpong-command.ts';
 import { PongOp, readPong, UDPONG_PORT, writePong } from '../../../tools/rsockets/udpong-protocol.ts';
-import { UdpNetwork } from '../../rsockets/udp-network.ts';
+import { UdpNetwork } from '../../ulp/rsockets/udp-network.ts';
 import { addDevice, makeWorld, Transcript } from '../rping/support.ts';
 
 function parsed(line: string): UdpongOptions {

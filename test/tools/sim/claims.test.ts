@@ -1,9 +1,9 @@
 /**
- * Goal: the two claims hold in the variants they are about. Method: the scenarios that are built in, judged by what they expect. All
- * scenarios with all variants: scenarios.long.test.ts.
+ * Goal: the two claims hold in the variants they are about. Method: the scenarios that are built in, judged by what
+ * they expect. All scenarios with all variants: scenarios.long.test.ts.
  */
 import { describe, expect, it } from 'vitest';
-import { installBulkCrc32 } from '../../../src/bulk-crc32.ts';
+import { installBulkCrc32 } from '../../../src/node/bulk-crc32.ts';
 import { execute } from '../../../tools/sim/run/execute.ts';
 import { planRuns } from '../../../tools/sim/run/plan.ts';
 import { readScenario } from '../../../tools/sim/scenario/load.ts';

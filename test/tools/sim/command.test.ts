@@ -1,6 +1,7 @@
 /**
- * Goal: the command does what its options say, and ends as they say. Method: the command in this process, and in one of its own for ctrl-C, on a scenario of milliseconds;
- * what shards write is put together again and compared with the run that was not divided.
+ * Goal: the command does what its options say, and ends as they say. Method: the command in this process, and in one of
+ * its own for ctrl-C, on a scenario of milliseconds; what shards write is put together again and compared with the run
+ * that was not divided.
  */
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -158,11 +159,11 @@ describe('the exit code', () => {
 
   it.each([
     ['an unknown field', [written('red.json', small({ colour: 'red' }))], /^roce sim: .+: colour: unknown field\n$/],
-    ['no scenario', [], /^roce sim: a scenario is missing; --list tells of those built in\n$/],
+    ['no scenario', [], /^roce sim: a scenario is missing; --list prints the built-in ones\n$/],
     [
       'a strange name',
       ['no-such-thing'],
-      /^roce sim: no-such-thing: no such file or scenario; --list tells of those built in\n$/,
+      /^roce sim: no-such-thing: no such file or scenario; --list prints the built-in ones\n$/,
     ],
     [
       'a value that is none',

@@ -1,7 +1,8 @@
 /**
  * Goal: docs/congestion.md leaves no scenario out and names nothing that is not there.
- * Method: its text against the folders: every scenario that is built in is run by a command of the page, and every command, file and link of
- * the page exists. What a command sets is checked as `roce sim` would check it; nothing is run.
+ * Method: its text against the folders: every scenario that is built in is run by a command of the page, and every
+ * command, file and link of the page exists. What a command sets is checked as `roce sim` would check it; nothing is
+ * run.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

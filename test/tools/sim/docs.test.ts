@@ -1,6 +1,6 @@
 /**
- * Goal: docs/simulation.md says what the program does. Method: its reference is what `roce sim fields` prints; every field has words; every
- * scenario that is built in is listed; its example is one; what it says to type is understood.
+ * Goal: docs/simulation.md says what the program does. Method: its reference is what `roce sim fields` prints; every
+ * field has words; every scenario that is built in is listed; its example is one; what it says to type is understood.
  */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';

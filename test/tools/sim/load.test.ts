@@ -1,6 +1,6 @@
 /**
- * Goal: a scenario that makes no sense is refused in one line with file, place and reason, and one that does is complete.
- * Method: a good file, one thing changed at a time.
+ * Goal: a scenario that makes no sense is refused in one line with file, place and reason, and one that does is
+ * complete. Method: a good file, one thing changed at a time.
  */
 import { describe, expect, it } from 'vitest';
 import { parseSetting } from '../../../tools/sim/run/plan.ts';

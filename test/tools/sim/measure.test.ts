@@ -1,8 +1,11 @@
-/** Goal: figures are what their names say, and verdicts follow from them. Method: outcomes made by hand, figures computed by hand. */
+/**
+ * Goal: figures are what their names say, and verdicts follow from them. Method: outcomes made by hand, figures
+ * computed by hand.
+ */
 import { describe, expect, it } from 'vitest';
 import { judge } from '../../../tools/sim/run/judge.ts';
 import { measure, slowdownBySize, summary } from '../../../tools/sim/run/measure.ts';
-import type { Expectation, Selection } from '../../../tools/sim/scenario/expect.ts';
+import type { FigureExpectation, Selection } from '../../../tools/sim/scenario/expect.ts';
 import { parseFigure } from '../../../tools/sim/scenario/figures.ts';
 import { loadScenario } from '../../../tools/sim/scenario/load.ts';
 import { flow, outcome, SMALL } from './support.ts';
@@ -111,21 +114,22 @@ describe('a verdict', () => {
     variant,
     outcome: outcome({ counts: { dropped: at * 10 }, flows: [flow({ fctNs: 1000 * (at + 1) })] }),
   }));
-  const expectation = (changes: Partial<Expectation>): Expectation => ({
+  const expectation = (changes: Partial<FigureExpectation>): FigureExpectation => ({
     figure: 'fctNs.mean',
     operator: '<',
     value: 1500,
     tolerance: 0.1,
     ...changes,
   });
-  const passed = (changes: Partial<Expectation>) => judge([expectation(changes)], run).map((verdict) => verdict.passed);
+  const passed = (changes: Partial<FigureExpectation>) =>
+    judge([expectation(changes)], run).map((verdict) => verdict.passed);
 
   it('is one for each variant unless one is named', () => {
     expect(passed({})).toEqual([true, false]);
     expect(passed({ variant: 'b' })).toEqual([false]);
   });
 
-  it.each<[Expectation['operator'], number, boolean]>([
+  it.each<[FigureExpectation['operator'], number, boolean]>([
     ['<', 2000, false],
     ['<=', 2000, true],
     ['>', 2000, false],
@@ -147,7 +151,7 @@ describe('a verdict', () => {
       flow({ group: 'y', fctNs: 1000 * times }),
     ];
     const grouped = run.map((one, at) => ({ ...one, outcome: outcome({ flows: flows(at + 1) }) }));
-    const wanted = (value: Expectation['value']) =>
+    const wanted = (value: FigureExpectation['value']) =>
       judge([expectation({ variant: 'b', group: 'x', value })], grouped).map((verdict) => verdict.wanted);
     expect(wanted({ variant: 'a', times: 1 })).toEqual([10]);
     expect(wanted({ variant: 'a', group: 'y', times: 1 })).toEqual([1000]);

@@ -1,4 +1,7 @@
-/** Goal: progress is one line of a terminal, and nothing where nobody looks. Method: a terminal and a clock that are lists and numbers. */
+/**
+ * Goal: progress is one line of a terminal, and nothing where nobody looks. Method: a terminal and a clock that are
+ * lists and numbers.
+ */
 import { describe, expect, it } from 'vitest';
 import { ProgressLine } from '../../../tools/sim/output/progress.ts';
 

@@ -1,6 +1,7 @@
 /**
- * Goal: a report is one file that shows what the result has, fetches nothing, and lets nothing in the data become a part of the page.
- * Method: reports of small runs, taken apart; the page's script run against stand-ins for a browser and for uPlot.
+ * Goal: a report is one file that shows what the result has, fetches nothing, and lets nothing in the data become a
+ * part of the page. Method: reports of small runs, taken apart; the page's script run against stand-ins for a browser
+ * and for uPlot.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';

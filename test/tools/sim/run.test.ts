@@ -1,5 +1,6 @@
 /**
- * Goal: a run is a record that depends on file, settings and seed alone, and what fails is in it. Method: small scenarios in this process.
+ * Goal: a run is a record that depends on file, settings and seed alone, and what fails is in it. Method: small
+ * scenarios in this process.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

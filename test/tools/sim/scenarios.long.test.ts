@@ -1,9 +1,9 @@
 /**
- * Goal: every scenario that is built in shows what it says. Method: each is run with its own seed, and every verdict has to pass. Most of the
- * time goes to the three with endless flows over a tenth of a second and more.
+ * Goal: every scenario that is built in shows what it says. Method: each is run with its own seed, and every verdict
+ * has to pass. Most of the time goes to the three with endless flows over a tenth of a second and more.
  */
 import { describe, expect, it } from 'vitest';
-import { installBulkCrc32 } from '../../../src/bulk-crc32.ts';
+import { installBulkCrc32 } from '../../../src/node/bulk-crc32.ts';
 import { execute } from '../../../tools/sim/run/execute.ts';
 import { planRuns } from '../../../tools/sim/run/plan.ts';
 import { builtInNames, readScenario } from '../../../tools/sim/scenario/load.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { Job } from '../../../tools/sim/run/execute.ts';
-import type { FlowOutcome, Outcome } from '../../../tools/sim/run/outcome.ts';
+import type { FlowOutcome, RunOutcome } from '../../../tools/sim/run/outcome.ts';
 import { type PlannedRun, planRuns, type Setting } from '../../../tools/sim/run/plan.ts';
 import type { Json, JsonObject } from '../../../tools/sim/scenario/json.ts';
 
@@ -70,6 +70,6 @@ export function flow(changes: Partial<FlowOutcome> = {}): FlowOutcome {
   };
 }
 
-export function outcome(changes: Partial<Outcome> = {}): Outcome {
+export function outcome(changes: Partial<RunOutcome> = {}): RunOutcome {
   return { endNs: 10_000, events: 1, flows: [flow()], series: [], queues: [], counts: {}, ...changes };
 }

@@ -1,6 +1,6 @@
 /**
- * Goal: `roce verify` says what it found, as text and as JSON, and ends with 0, 1 or 2. Method: the command in a process of its own, with tshark,
- * with a tshark that says one thing otherwise, and without.
+ * Goal: `roce verify` says what it found, as text and as JSON, and ends with 0, 1 or 2. Method: the command in a
+ * process of its own, with tshark, with a tshark that says one thing otherwise, and without.
  */
 import { execFileSync } from 'node:child_process';
 import { chmodSync } from 'node:fs';

@@ -1,7 +1,7 @@
 /**
- * One frame at least of every kind that this project writes, by its own encoders and with values drawn from a seed: every opcode with every
- * header, over IPv4 and IPv6, with and without a VLAN tag and an Ethernet header, all messages of connection management, and what is
- * around RoCE: `other-frames.ts`.
+ * One frame at least of every kind that this project writes, by its own encoders and with values drawn from a seed:
+ * every opcode with every header, over IPv4 and IPv6, with and without a VLAN tag and an Ethernet header, all messages
+ * of connection management, and what is around RoCE: `other-frames.ts`.
  */
 import type { IpAddress } from '../../../packets/address.ts';
 import { IpAddress as Address, parseMac } from '../../../packets/address.ts';
@@ -31,7 +31,7 @@ import { writeRdeth } from '../../../packets/rdeth.ts';
 import { writeReth } from '../../../packets/reth.ts';
 import { rxeFlushIcrc } from '../../../packets/rxe-flush-icrc.ts';
 import { writeXrceth } from '../../../packets/xrceth.ts';
-import { Prng } from '../../../src/fabric/prng.ts';
+import { Prng } from '../../../src/ground/prng.ts';
 import { otherFrames } from './other-frames.ts';
 
 export interface MadeFrame {
@@ -134,7 +134,8 @@ function writePacket(view: DataView, bth: number, { code, headers }: OpcodeInfo,
 
 function writeRandomBth(view: DataView, at: number, opcode: number, pad: number, prng: Prng): void {
   const bit = (): Bit => (prng.chance(0.5) ? 1 : 0);
-  // Queue pair 1 would make a MAD of a datagram, and a tenth of the packets have the QPN and PSN that break sign handling.
+  // Queue pair 1 would make a MAD of a datagram, and a tenth of the packets have the QPN and PSN that break sign
+  // handling.
   const qpn = prng.chance(0.1) ? 0xff_ff_ff : 2 + prng.below(0xff_ff_00);
   const psn = prng.chance(0.1) ? 0xff_ff_ff : prng.below(1 << 24);
   writeBth(view, at, opcode, bit(), bit(), pad, prng.below(1 << 16), qpn, bit(), psn);
@@ -158,7 +159,10 @@ const WRITERS: Readonly<Record<HeaderName, (view: DataView, at: number, prng: Pr
   CNP: (view, at) => new Uint8Array(view.buffer, at, HEADER_BYTES.CNP).fill(0),
 };
 
-/** Each message, its fields being what random bytes mean, so that no bit is left out; a REQ also with the header of RDMA IP CM. */
+/**
+ * Each message, its fields being what random bytes mean, so that no bit is left out; a REQ also with the header of RDMA
+ * IP CM.
+ */
 function cmMessages(prng: Prng): CmMessage[] {
   const bytes = new Uint8Array(MAD_BYTES);
   const view = new DataView(bytes.buffer);

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type CapturedPacket, LinkType, PcapngWriter } from '../../../pcap/index.ts';
 import { readCapture } from '../../../pcap/reader.ts';
-import type { Prng } from '../../../src/fabric/prng.ts';
+import type { Prng } from '../../../src/ground/prng.ts';
 import type { MadeFrame } from './every-frame.ts';
 
 /** Frame n is packet n of the file, on an interface of its medium. */

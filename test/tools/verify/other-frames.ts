@@ -1,4 +1,7 @@
-/** What this project sends beside RoCE: neighbours, groups, pings, TCP, pause frames. By its own encoders, with values of a seed. */
+/**
+ * What this project sends beside RoCE: neighbours, groups, pings, TCP, pause frames. By its own encoders, with values
+ * of a seed.
+ */
 import { IpAddress, type MacAddress, parseMac } from '../../../packets/address.ts';
 import { ARP_BYTES, ArpOperation, writeArp } from '../../../packets/arp.ts';
 import { finishChecksum, onesComplementSum } from '../../../packets/checksum.ts';
@@ -40,8 +43,8 @@ import {
   writeRouterAlert,
 } from '../../../packets/mld.ts';
 import { PFC_FRAME_BYTES, writePfc } from '../../../packets/pfc.ts';
-import type { Prng } from '../../../src/fabric/prng.ts';
-import { segmentFrame, TcpFlag } from '../../../src/tcp/segment.ts';
+import { segmentFrame, TcpFlag } from '../../../src/device/host/tcp/segment.ts';
+import type { Prng } from '../../../src/ground/prng.ts';
 import type { MadeFrame } from './every-frame.ts';
 
 const A: MacAddress = parseMac('02:00:00:00:00:0a');

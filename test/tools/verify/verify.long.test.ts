@@ -1,14 +1,15 @@
 /**
- * Goal: verify agrees on everything this project writes, at length: frames of every kind for many seeds, sound and damaged; the demo's
- * capture with its bad wire; a simulation's with CNPs and pauses; and a file of 100,000 frames in little memory. Method: as the quick
- * test, in processes of their own where the command is what is looked at; rates are printed, nothing is timed.
+ * Goal: verify agrees on everything this project writes, at length: frames of every kind for many seeds, sound and
+ * damaged; the demo's capture with its bad wire; a simulation's with CNPs and pauses; and a file of 100,000 frames in
+ * little memory. Method: as the quick test, in processes of their own where the command is what is looked at; rates are
+ * printed, nothing is timed.
  */
 
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import { afterAll, expect, it } from 'vitest';
 import { LinkType, PcapngWriter } from '../../../pcap/index.ts';
-import { Prng } from '../../../src/fabric/prng.ts';
+import { Prng } from '../../../src/ground/prng.ts';
 import { tsharkAvailable } from '../../../tools/tshark.ts';
 import { type FrameDifference, type VerifySummary, verifyFile } from '../../../tools/verify/index.ts';
 import { describeWith } from '../../support/need.ts';

@@ -1,13 +1,14 @@
 /**
- * Goal: verify says of every kind of frame that this project writes what tshark says of it, and cannot be fooled: whatever one side reads
- * otherwise is told. Method: frames of every kind with values of a seed; the same frames with one bit flipped for both sides, and for one
- * side only, which must be noticed exactly where the field values say so; captures that are cut.
+ * Goal: verify says of every kind of frame that this project writes what tshark says of it, and cannot be fooled:
+ * whatever one side reads otherwise is told. Method: frames of every kind with values of a seed; the same frames with
+ * one bit flipped for both sides, and for one side only, which must be noticed exactly where the field values say so;
+ * captures that are cut.
  */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Medium } from '../../../packets/frame.ts';
 import { OPCODES } from '../../../packets/opcode.ts';
 import type { CapturedPacket } from '../../../pcap/types.ts';
-import { Prng } from '../../../src/fabric/prng.ts';
+import { Prng } from '../../../src/ground/prng.ts';
 import { roceFrame, station } from '../../../tools/symptoms/forge.ts';
 import { aeth } from '../../../tools/symptoms/headers.ts';
 import { tsharkAvailable } from '../../../tools/tshark.ts';
@@ -15,10 +16,10 @@ import {
   allTsharkFrames,
   compareFrame,
   EXPECTATIONS,
-  type Expectation,
   expectationsFor,
   FrameDescriber,
   type FrameDifference,
+  type KnownDifference,
   type TsharkFrame,
   type VerifySummary,
   verifyFrames,
@@ -45,7 +46,7 @@ async function verify(packets: readonly CapturedPacket[], theirs: readonly Tshar
 }
 
 describeWith('tshark', 'verify', () => {
-  let table: readonly Expectation[];
+  let table: readonly KnownDifference[];
   const scratch = new Scratch();
   /** All of IPv4 and a quarter of the rest; all of them, with other seeds, are in verify.long.test.ts. */
   let frames: MadeFrame[];

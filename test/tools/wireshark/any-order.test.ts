@@ -1,6 +1,7 @@
 /**
- * Goal: frames that are shown in any order, as in the graphical program, get no false marks. Method: sharkd, which is that program without
- * a window, with the script as a personal plug-in, asked for frames of a conversation with losses one by one.
+ * Goal: frames that are shown in any order, as in the graphical program, get no false marks. Method: sharkd, which is
+ * that program without a window, with the script as a personal plug-in, asked for frames of a conversation with losses
+ * one by one.
  */
 import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,7 +1,8 @@
 /**
- * Goal: marks are right for conversations that go wrong by chance, and the price of the script is known. Method: for many seeds a wire
- * that loses, doubles, delays and damages; what every packet is, is known from both ends: the IPv4 identification,
- * which our sender never uses twice in a run so short, tells whether what arrives is what was sent first. The price is printed, not judged.
+ * Goal: marks are right for conversations that go wrong by chance, and the price of the script is known. Method: for
+ * many seeds a wire that loses, doubles, delays and damages; what every packet is, is known from both ends: the IPv4
+ * identification, which our sender never uses twice in a run so short, tells whether what arrives is what was sent
+ * first. The price is printed, not judged.
  */
 import { spawnSync } from 'node:child_process';
 import { afterAll, expect, it } from 'vitest';

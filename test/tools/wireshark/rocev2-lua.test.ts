@@ -1,7 +1,8 @@
 /**
- * Goal: the post-dissector says of every packet what this project says, and marks exactly what was done to a conversation. Method: tshark
- * with the script, on frames of every kind, on damaged ones, on captures of rdma_rxe, and on conversations of the real stack on a wire
- * that loses, delays, doubles and damages the frames that a rule names, seen from both ends.
+ * Goal: the post-dissector says of every packet what this project says, and marks exactly what was done to a
+ * conversation. Method: tshark with the script, on frames of every kind, on damaged ones, on captures of rdma_rxe, and
+ * on conversations of the real stack on a wire that loses, delays, doubles and damages the frames that a rule names,
+ * seen from both ends.
  */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -10,7 +11,7 @@ import { computeIcrc } from '../../../packets/icrc.ts';
 import { OpFlag } from '../../../packets/opcode.ts';
 import { IcrcState } from '../../../pcap/dissection.ts';
 import { LinkType, PcapngWriter } from '../../../pcap/index.ts';
-import { Prng } from '../../../src/fabric/prng.ts';
+import { Prng } from '../../../src/ground/prng.ts';
 import { play } from '../../../tools/symptoms/scene.ts';
 import type { ConnectOptions, Stage } from '../../../tools/symptoms/stage.ts';
 import { FrameDescriber } from '../../../tools/verify/index.ts';

@@ -1,6 +1,6 @@
 /**
- * Goal: LAP and APR change nothing but what the two sides agree on. Method: the scripted peer, in both roles; a Linux peer
- * never answers (it drops both messages on RoCE), so silence is one of the cases.
+ * Goal: LAP and APR change nothing but what the two sides agree on. Method: the scripted peer, in both roles; a Linux
+ * peer never answers (it drops both messages on RoCE), so silence is one of the cases.
  */
 import { describe, expect, it } from 'vitest';
 import { type CmMessage, type CmPath, NO_PATH } from '../../../packets/cm/index.ts';

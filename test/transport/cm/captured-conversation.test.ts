@@ -1,6 +1,6 @@
 /**
- * The connection of a real rping run, from REQ to DREP, and the lookups of a real udaddy run, with our manager in the place of
- * either host.
+ * The connection of a real rping run, from REQ to DREP, and the lookups of a real udaddy run, with our manager in the
+ * place of either host.
  * Goal: what we send is what Linux sends, byte for byte, given the same ids and parameters.
  */
 import { describe, expect, it } from 'vitest';

@@ -1,8 +1,8 @@
 /**
  * A scripted peer for the connection manager.
  *
- * Goal: tests read as a sequence of messages. Method: `receive` hands the manager a message as if the peer had sent it; `sent` takes
- * everything it wants to send, so that comparing with a list also says "and nothing else".
+ * Goal: tests read as a sequence of messages. Method: `receive` hands the manager a message as if the peer had sent it;
+ * `sent` takes everything it wants to send, so that comparing with a list also says "and nothing else".
  */
 import { xoroshiro128plus } from 'pure-rand/generator/xoroshiro128plus';
 import { expect } from 'vitest';

@@ -1,9 +1,11 @@
 /**
- * Goal: connections of every service are asked for and granted as ib_cm does it. Method: the fields of REQ and REP, with a
- * scripted peer; then two managers that call each other at the same moment.
+ * Goal: connections of every service are asked for and granted as ib_cm does it. Method: the fields of REQ and REP,
+ * with a scripted peer; then two managers that call each other at the same moment.
  */
+
 import { describe, expect, it } from 'vitest';
 import { cmReqService, RdmaPortSpace, rdmaServiceId } from '../../../packets/cm/index.ts';
+import { defined } from '../../../packets/defined.ts';
 import { ACCEPT, CONNECT, NONE, PEER_ID, PEER_QPN, reqBody, Script, SERVICE } from './harness.ts';
 
 const CONNECT_UC = { ...CONNECT, service: 'uc' } as const;
@@ -107,7 +109,7 @@ describe('a listener', () => {
     ] as const) {
       const s = new Script();
       const id = s.requested(changes);
-      s.cm.accept(s.now, id, { ...ACCEPT, ...(given === undefined ? {} : { failoverAccepted: given }) });
+      s.cm.accept(s.now, id, { ...ACCEPT, ...defined({ failoverAccepted: given }) });
       expect(s.sentOne('REP').body.failoverAccepted).toBe(answer);
     }
   });

@@ -1,6 +1,6 @@
 /**
- * Goal: a datagram service is found, or the asking side learns why not. Method: the scripted peer in both roles, then two
- * managers on a wire that loses what fast-check draws. ref:conformance#CM-24.
+ * Goal: a datagram service is found, or the asking side learns why not. Method: the scripted peer in both roles, then
+ * two managers on a wire that loses what fast-check draws. ref:conformance#CM-24.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { CM_ACTIONS, type CmConnectionMessage, type CmState, cmAction } from '../../../transport/cm/index.ts';
+import { CM_ACTIONS, type CmConnectionMessage, type CmState, cmAction } from '../../../transport/cm/states.ts';
 
 const STATES: readonly CmState[] = [
   'req-sent',

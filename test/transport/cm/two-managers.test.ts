@@ -1,10 +1,10 @@
 /**
  * Two connection managers on a channel that loses, repeats and reorders.
  *
- * Goal: whatever the channel does, both sides end in the same place, in bounded virtual time. Method: a world of two endpoints and
- * messages in flight; each message takes its fate from a list that fast-check draws and shrinks; virtual time jumps to the next arrival
- * or deadline. No side can know whether its last message arrived, so agreement is promised while losses stay within the retries;
- * beyond that, that everything ends.
+ * Goal: whatever the channel does, both sides end in the same place, in bounded virtual time. Method: a world of two
+ * endpoints and messages in flight; each message takes its fate from a list that fast-check draws and shrinks; virtual
+ * time jumps to the next arrival or deadline. No side can know whether its last message arrived, so agreement is
+ * promised while losses stay within the retries; beyond that, that everything ends.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

@@ -1,6 +1,7 @@
 /**
- * Goal: profile `mlx` does what the Mellanox column of ref:dcqcn#3 says, in the order of events of the HPCC simulator, to the digit where
- * ref:dcqcn#5.6 has closed forms. Method: one flow, told when what happens; each difference from the paper is a test.
+ * Goal: profile `mlx` does what the Mellanox column of ref:dcqcn#3 says, in the order of events of the HPCC simulator,
+ * to the digit where ref:dcqcn#5.6 has closed forms. Method: one flow, told when what happens; each difference from the
+ * paper is a test.
  */
 import { describe, expect, it } from 'vitest';
 import { MlxReactionPoint } from '../../../transport/congestion/dcqcn-mlx.ts';
@@ -123,7 +124,8 @@ describe('a cut', () => {
     controller.notified(hour + 4_000);
     const until = hour + 4_001;
     expect(controller.rateBps(until - 1)).toBe(Infinity);
-    // Alpha is next to nothing, raised by g four ns before: one period ended since, at hour + 4,000, with the flag of hour + 3,999.
+    // Alpha is next to nothing, raised by g four ns before: one period ended since, at hour + 4,000, with the flag of
+    // hour + 3,999.
     expect(controller.rateBps(until)).toBe(LINE * (1 - 1 / 512));
   });
 

@@ -1,7 +1,7 @@
 /**
- * Goal: computing on demand is the same as running every timer, and no history leaves the bounds. Method: properties over random
- * parameters and histories, whose periods are a few nanoseconds so that clocks meet often, against an event-driven model
- * (support/eager.ts).
+ * Goal: computing on demand is the same as running every timer, and no history leaves the bounds. Method: properties
+ * over random parameters and histories, whose periods are a few nanoseconds so that clocks meet often, against an
+ * event-driven model (support/eager.ts).
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -179,5 +179,8 @@ function snapshot(controller: RateController, now: number): readonly number[] {
   return [controller.rateBps(now), controller.currentRateBps, controller.targetRateBps, controller.alpha];
 }
 
-/** Rounding differs between one closed form and many steps, and the moment of release by one halving of less than two bits a second. */
+/**
+ * Rounding differs between one closed form and many steps, and the moment of release by one halving of less than two
+ * bits a second.
+ */
 const TOLERANCE_BPS = 4;

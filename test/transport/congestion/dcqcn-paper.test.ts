@@ -1,6 +1,7 @@
 /**
- * Goal: profile `paper` does what ref:dcqcn#1 says, to the digit where ref:dcqcn#5.5 and ref:dcqcn#5.6 have closed forms, and differs from
- * the known implementations where ref:dcqcn#3 says so. Method: one flow, told when what happens.
+ * Goal: profile `paper` does what ref:dcqcn#1 says, to the digit where ref:dcqcn#5.5 and ref:dcqcn#5.6 have closed
+ * forms, and differs from the known implementations where ref:dcqcn#3 says so. Method: one flow, told when what
+ * happens.
  */
 import { describe, expect, it } from 'vitest';
 import { InvariantError } from '../../../packets/errors.ts';

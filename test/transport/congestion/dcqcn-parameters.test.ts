@@ -1,6 +1,6 @@
 /**
- * Goal: both profiles are the tables of ref:dcqcn#2, the runs of HPCC those of ref:dcqcn#4, and what is out of range is named. Method: the
- * tables once more, in the units of their sources; every parameter at and beyond its ends.
+ * Goal: both profiles are the tables of ref:dcqcn#2, the runs of HPCC those of ref:dcqcn#4, and what is out of range is
+ * named. Method: the tables once more, in the units of their sources; every parameter at and beyond its ends.
  */
 import { describe, expect, it } from 'vitest';
 import { RoceError } from '../../../packets/errors.ts';

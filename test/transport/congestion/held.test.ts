@@ -1,7 +1,7 @@
 /**
- * Goal: what a queue pair does while its data waits for its rate: it is called again, once, whatever happens meanwhile; what is no data does
- * not wait; nobody starves, and no timer runs for what has not left. Method: the scripted peer in virtual time at 240 Mb/s, where a packet of
- * 300 bytes takes 10 us.
+ * Goal: what a queue pair does while its data waits for its rate: it is called again, once, whatever happens meanwhile;
+ * what is no data does not wait; nobody starves, and no timer runs for what has not left. Method: the scripted peer in
+ * virtual time at 240 Mb/s, where a packet of 300 bytes takes 10 us.
  */
 import { describe, expect, it } from 'vitest';
 import { Op } from '../../../packets/opcode.ts';

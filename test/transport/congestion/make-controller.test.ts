@@ -1,4 +1,7 @@
-/** Goal: plain data becomes the controller it names, or is refused. Method: every kind, and what types keep out but files do not. */
+/**
+ * Goal: plain data becomes the controller it names, or is refused. Method: every kind, and what types keep out but
+ * files do not.
+ */
 import { describe, expect, it } from 'vitest';
 import { RoceError } from '../../../packets/errors.ts';
 import type { ControllerSpec } from '../../../transport/congestion/congestion-options.ts';

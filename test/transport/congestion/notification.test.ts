@@ -1,6 +1,7 @@
 /**
- * Goal: marked packets draw the notifications that the annex and NICs agree on, and nothing else does (ref:dcqcn#7, ref:wire#9).
- * Method: the scripted peer sends packets with CE; every byte of what comes back is compared, and time is a number.
+ * Goal: marked packets draw the notifications that the annex and NICs agree on, and nothing else does (ref:dcqcn#7,
+ * ref:wire#9). Method: the scripted peer sends packets with CE; every byte of what comes back is compared, and time is
+ * a number.
  */
 import { describe, expect, it } from 'vitest';
 import { Op } from '../../../packets/opcode.ts';
@@ -71,7 +72,8 @@ describe('the notification point', () => {
       peer.rx(marked(write(times.length)));
       for (const _ of peer.notifications()) times.push(at);
     }
-    // Periods of 50 us from the first mark on: two CNPs may be closer than that, and there is one in each that has a mark.
+    // Periods of 50 us from the first mark on: two CNPs may be closer than that, and there is one in each that has a
+    // mark.
     expect(times).toEqual([0, 60, 100, 420, 455]);
   });
 

@@ -1,7 +1,8 @@
 /**
- * Goal: a queue pair keeps to the rate of its controller, slows down when the network asks, and only then; data waits and acknowledges
- * do not. Method: the scripted peer in virtual time, first with a fixed rate, where every departure can be calculated by hand, then with
- * DCQCN. A packet of 256 bytes of a WRITE in the middle is 300 bytes from the IP header to the ICRC.
+ * Goal: a queue pair keeps to the rate of its controller, slows down when the network asks, and only then; data waits
+ * and acknowledges do not. Method: the scripted peer in virtual time, first with a fixed rate, where every departure
+ * can be calculated by hand, then with DCQCN. A packet of 256 bytes of a WRITE in the middle is 300 bytes from the IP
+ * header to the ICRC.
  */
 import { describe, expect, it } from 'vitest';
 import { RoceError } from '../../../packets/errors.ts';

@@ -1,2 +1,2 @@
 /** The words of scripts: those of the conformance tester, which is the same peer on a real wire. */
-export * from '../../../tools/conformance/packet/packet.ts';
+export * from '../../../packets/kit/packet.ts';

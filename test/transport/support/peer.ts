@@ -1,7 +1,7 @@
 /**
- * The scripted peer: one queue pair under test, and the test itself as the other end of its connection, packet by packet.
- * `rx` sends the subject real frames through the parser and the ICRC check, `expectTx` compares everything that left the
- * subject with a list, and nothing more may have left. Time is a number that `advance` moves.
+ * The scripted peer: one queue pair under test, and the test itself as the other end of its connection, packet by
+ * packet. `rx` sends the subject real frames through the parser and the ICRC check, `expectTx` compares everything that
+ * left the subject with a list, and nothing more may have left. Time is a number that `advance` moves.
  */
 import { expect } from 'vitest';
 import { FrameStatus } from '../../../packets/frame.ts';
@@ -15,10 +15,11 @@ import { KeyTable } from '../../../transport/key-table.ts';
 import { Access, type MemoryRegion, ProtectionDomain } from '../../../transport/memory.ts';
 import type { QpAttributes } from '../../../transport/qp-attributes.ts';
 import type { QpCapabilities } from '../../../transport/qp-capabilities.ts';
-import type { QpIdentity } from '../../../transport/qp-config.ts';
+import type { QpEvent } from '../../../transport/qp-event.ts';
+import type { QpIdentity } from '../../../transport/qp-identity.ts';
 import { QpState } from '../../../transport/qp-state.ts';
 import { QpType } from '../../../transport/qp-type.ts';
-import type { QpEvent, QueuePair } from '../../../transport/queue-pair.ts';
+import type { QueuePair } from '../../../transport/queue-pair.ts';
 import type { Random } from '../../../transport/random.ts';
 import { RcQueuePair } from '../../../transport/rc-queue-pair.ts';
 import type { SharedReceiveQueue } from '../../../transport/srq.ts';

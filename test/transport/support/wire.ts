@@ -10,12 +10,12 @@ import { FrameWriter } from '../../../packets/frame-writer.ts';
 import { HeaderTemplate } from '../../../packets/header-template.ts';
 import { computeIcrc, ICRC_BYTES, icrcMatches } from '../../../packets/icrc.ts';
 import { IPV4_BYTES } from '../../../packets/ipv4.ts';
+import { writeHeaders } from '../../../packets/kit/build.ts';
+import { packetOf } from '../../../packets/kit/sighting.ts';
 import { OPCODE_HEADER_BYTES, Op } from '../../../packets/opcode.ts';
 import { PSN_MASK, psnDiff } from '../../../packets/psn.ts';
 import { isRxeFlush } from '../../../packets/rxe-flush-icrc.ts';
 import { UDP_BYTES } from '../../../packets/udp.ts';
-import { writeHeaders } from '../../../tools/conformance/packet/build.ts';
-import { packetOf } from '../../../tools/conformance/packet/sighting.ts';
 import type { QpConfig } from '../../../transport/qp-config.ts';
 import type { Packet } from './packets.ts';
 
@@ -24,7 +24,9 @@ export const PEER_IP = IpAddress.parse('192.0.2.2');
 export const SUBJECT_QPN = 0x11;
 export const PEER_QPN = 0x22;
 
-/** Largest frame: IPv4, UDP, BTH, the longest headers, 4096 bytes and a little to spare for frames that are too long. */
+/**
+ * Largest frame: IPv4, UDP, BTH, the longest headers, 4096 bytes and a little to spare for frames that are too long.
+ */
 export const SLOT_BYTES = 4608;
 
 export function pathTemplate(source: IpAddress, destination: IpAddress, sourcePort = 0xc0_01): HeaderTemplate {
@@ -45,7 +47,9 @@ export function pathTemplate(source: IpAddress, destination: IpAddress, sourcePo
 const toSubject = pathTemplate(PEER_IP, SUBJECT_IP);
 const stimulusWriter = new FrameWriter(1, 3 * SLOT_BYTES);
 
-/** The bytes of `packet` as the peer sends it, from the IP header to the ICRC. `firstPsn` is what its PSN counts from. */
+/**
+ * The bytes of `packet` as the peer sends it, from the IP header to the ICRC. `firstPsn` is what its PSN counts from.
+ */
 export function buildFrame(packet: Packet, firstPsn: number, destQpn = SUBJECT_QPN): Uint8Array {
   const { payload = new Uint8Array(0), source, sourcePort } = packet;
   const foreign = source !== undefined || sourcePort !== undefined;

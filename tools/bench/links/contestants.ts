@@ -1,20 +1,20 @@
 /**
- * Who takes part: every link, each on a medium it is made for, and Node's own sockets on the same media. What a goal compares stands
- * on the same medium. Owns the list and how the ends of each are made; measures nothing.
+ * Who takes part: every link, each on a medium it is made for, and Node's own sockets on the same media. What a goal
+ * compares stands on the same medium. Owns the list and how the ends of each are made; measures nothing.
  */
 
-import type { Medium, Place } from './places.ts';
-import type { PeerConfig, Task } from './protocol.ts';
+import type { BenchMedium, BenchPlace } from './places.ts';
+import type { MeasuredTask, PeerConfig } from './protocol.ts';
 
 export interface Contestant {
   /** A kind of link, `in-process`, or `dgram`, `dgram-connected` and `tcp` for what is not ours. */
   readonly name: string;
-  readonly medium: Medium;
+  readonly medium: BenchMedium;
   /** Whether it is a stack of ours: those lose no frames, and are soaked. */
   readonly ours: boolean;
-  readonly tasks: readonly Task[];
+  readonly tasks: readonly MeasuredTask[];
   /** Server and client, or both in one. */
-  configs(place: Place): readonly [PeerConfig] | readonly [PeerConfig, PeerConfig];
+  configs(place: BenchPlace): readonly [PeerConfig] | readonly [PeerConfig, PeerConfig];
 }
 
 const LOOPBACK = ['fd98::1', 'fd98::2'] as const;
@@ -22,7 +22,7 @@ const VETH = ['fd99::1', 'fd99::2'] as const;
 /** Beside the kernel's, on links that bring their own. */
 const OWN = ['10.99.0.11/24', '10.99.0.12/24'] as const;
 const WIRE_MTU = 9000;
-const OUR_TASKS: readonly Task[] = ['goodput', 'rate', 'roundTrip'];
+const OUR_TASKS: readonly MeasuredTask[] = ['goodput', 'rate', 'roundTrip'];
 
 /** Compared ones stand side by side: they are measured one after the other. */
 export const CONTESTANTS: readonly Contestant[] = [
@@ -49,7 +49,10 @@ export const CONTESTANTS: readonly Contestant[] = [
   },
 ];
 
-/** Those that `names` choose: names, or `name@medium`; all when there are none. The first name that is nobody's is `unknown`. */
+/**
+ * Those that `names` choose: names, or `name@medium`; all when there are none. The first name that is nobody's is
+ * `unknown`.
+ */
 export function chosen(names: readonly string[]): { readonly those: readonly Contestant[]; readonly unknown?: string } {
   const matches = (name: string, one: Contestant): boolean => name === one.name || name === `${one.name}@${one.medium}`;
   const unknown = names.find((name) => !CONTESTANTS.some((one) => matches(name, one)));
@@ -59,7 +62,7 @@ export function chosen(names: readonly string[]): { readonly those: readonly Con
 
 function dgram(
   name: 'dgram' | 'dgram-connected',
-  medium: Medium,
+  medium: BenchMedium,
   [server, client]: readonly [string, string],
 ): Contestant {
   const connected = name === 'dgram-connected';
@@ -75,7 +78,7 @@ function dgram(
   };
 }
 
-function tcp(medium: Medium, [server, client]: readonly [string, string]): Contestant {
+function tcp(medium: BenchMedium, [server, client]: readonly [string, string]): Contestant {
   return {
     name: 'tcp',
     medium,
@@ -89,7 +92,7 @@ function tcp(medium: Medium, [server, client]: readonly [string, string]): Conte
 }
 
 /** A link that is typed with the address it speaks from. */
-function udp(name: string, medium: Medium, [server, client]: readonly [string, string]): Contestant {
+function udp(name: string, medium: BenchMedium, [server, client]: readonly [string, string]): Contestant {
   return {
     name,
     medium,
@@ -117,7 +120,11 @@ function rawSocket(): Contestant {
 }
 
 /** A link of whole Ethernet frames, on which we have an address of our own. */
-function ethernet(name: string, medium: Medium, links: (place: Place) => readonly [string, string]): Contestant {
+function ethernet(
+  name: string,
+  medium: BenchMedium,
+  links: (place: BenchPlace) => readonly [string, string],
+): Contestant {
   const [server, client] = OWN;
   return {
     name,

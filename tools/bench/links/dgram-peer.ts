@@ -1,25 +1,26 @@
 /**
  * Bare `node:dgram` between two processes: what our links are measured against. Datagrams are as long as our packets.
  *
- * goodput and rate: one way, at most `WINDOW` datagrams unacknowledged, the receiver acknowledges every `ACK_EVERY`th with a few bytes;
- * every byte of a datagram counts as payload. flood: as fast as the sender can, and what arrives is counted. roundTrip: a datagram is
- * sent back as it came. As on the link `udp6`, one socket serves any peer and names it with each datagram, and no name is looked up;
- * `connected` sockets know one peer only and are cheaper, by a sixth or so.
+ * goodput and rate: one way, at most `WINDOW` datagrams unacknowledged, the receiver acknowledges every `ACK_EVERY`th
+ * with a few bytes; every byte of a datagram counts as payload. flood: as fast as the sender can, and what arrives is
+ * counted. roundTrip: a datagram is sent back as it came. As on the link `udp6`, one socket serves any peer and names
+ * it with each datagram, and no name is looked up; `connected` sockets know one peer only and are cheaper, by a sixth
+ * or so.
  */
 import { createSocket, type Socket } from 'node:dgram';
 import { setImmediate as eventLoop, setTimeout as sleep } from 'node:timers/promises';
 import { kernelDrops } from './kernel-drops.ts';
 import {
   type Amount,
-  type Counters,
+  type BenchPeer,
   type DgramConfig,
   type Figures,
+  type MeasuredTask,
   MIDDLE_HEADER_BYTES,
   PATH_MTU,
-  type Peer,
+  type PeerCounters,
   SEND_ONLY_HEADER_BYTES,
   SMALL_BYTES,
-  type Task,
   WRITE_ONLY_HEADER_BYTES,
 } from './protocol.ts';
 import { Interval, Samples } from './samples.ts';
@@ -38,7 +39,7 @@ const STALLED_MS = 50;
 /** A count and a duration in milliseconds. */
 const REPORT_BYTES = 16;
 
-export class DgramPeer implements Peer {
+export class DgramPeer implements BenchPeer {
   readonly #socket: Socket;
   readonly #send: Send;
   readonly #receiver: Receiver | undefined;
@@ -69,7 +70,7 @@ export class DgramPeer implements Peer {
     await this.#ask(Kind.Begin);
   }
 
-  async measure(task: Task, amount: Amount): Promise<Figures> {
+  async measure(task: MeasuredTask, amount: Amount): Promise<Figures> {
     await this.#ask(Kind.Begin);
     const packets = { ...amount, least: amount.least * ACK_EVERY };
     switch (task) {
@@ -90,7 +91,7 @@ export class DgramPeer implements Peer {
     throw new Error('bare datagrams are not soaked');
   }
 
-  counters(): Counters {
+  counters(): PeerCounters {
     return { ...kernelDrops(), lostPkts: this.#lost };
   }
 
@@ -98,7 +99,7 @@ export class DgramPeer implements Peer {
     return new Promise((resolve) => this.#socket.close(resolve));
   }
 
-  /** Datagrams a second that arrived, as the acknowledges tell. */
+  /** Datagrams a second that arrived, as the ACKs tell. */
   #stream(length: number, { seconds, least }: Amount): Promise<number> {
     const data = new Uint8Array(length).fill(Kind.Data);
     const clock = new Interval(seconds);
@@ -234,7 +235,7 @@ class Receiver {
 
 interface Report {
   readonly count: number;
-  /** Asked for, and not just an acknowledge. */
+  /** Asked for, and not just an ACK. */
   readonly answer: boolean;
   readonly elapsedMs: number;
 }

@@ -14,9 +14,9 @@ export interface Flatness {
 }
 
 /**
- * The last four fifths of the samples count: what grows at first are caches and compiled code. Flat is what rises by no more than
- * `MAX_RISE_MIB` in all, which is 1 MiB a minute in a run of ten minutes, and stays within `MAX_SPREAD_MIB`. The longer the run, the
- * smaller the leak that shows.
+ * The last four fifths of the samples count: what grows at first are caches and compiled code. Flat is what rises by no
+ * more than `MAX_RISE_MIB` in all, which is 1 MiB a minute in a run of ten minutes, and stays within `MAX_SPREAD_MIB`.
+ * The longer the run, the smaller the leak that shows.
  */
 export function flatness(samples: readonly Sample[]): Flatness {
   const counted = samples.slice(Math.floor(samples.length / 5));

@@ -1,6 +1,10 @@
-/** What the links are to reach, as rows of the bench: a figure of one contestant beside that of another in the same round. */
+/**
+ * What the links are to reach, as rows of the bench: a figure of one contestant beside that of another in the same
+ * round.
+ */
+import { defined } from 'rocev2/packets';
 import { type BenchRow, type Goal, rowFrom } from '../bench.ts';
-import type { Result } from './rounds.ts';
+import type { ContestantResult } from './rounds.ts';
 
 interface Comparison {
   readonly name: string;
@@ -74,28 +78,32 @@ const COMPARISONS: readonly Comparison[] = [
 const MIB = 0x10_00_00;
 
 /** The comparisons of which both sides were measured, and a row of losses for every stack of ours. */
-export function goalRows(results: readonly Result[]): readonly BenchRow[] {
+export function goalRows(results: readonly ContestantResult[]): readonly BenchRow[] {
   return [...COMPARISONS.flatMap((one) => compare(one, results)), ...results.flatMap(lossRow)];
 }
 
-function compare(one: Comparison, results: readonly Result[]): readonly BenchRow[] {
+function compare(one: Comparison, results: readonly ContestantResult[]): readonly BenchRow[] {
   const { name, ours, theirs, figure, theirFigure, peer, goal } = one;
   const ourRounds = roundsOf(results, ours, figure);
   const theirRounds = roundsOf(results, theirs, theirFigure ?? figure);
   if (ourRounds.length === 0 || theirRounds.length === 0) return [];
   const unit = { goodput: 'MiB/s', rate: 'messages/s', p50: 'us' }[figure];
-  const sides = { unit, peer, ...(goal === undefined ? {} : { goal }) };
+  const sides = { unit, peer, ...defined({ goal }) };
   const divisor = figure === 'goodput' ? MIB : 1;
   const scale = (values: readonly number[]): number[] => values.map((value) => value / divisor);
   return [rowFrom(name, sides, scale(ourRounds), scale(theirRounds))];
 }
 
-function roundsOf(results: readonly Result[], [name, medium]: readonly [string, string], figure: string): number[] {
+function roundsOf(
+  results: readonly ContestantResult[],
+  [name, medium]: readonly [string, string],
+  figure: string,
+): number[] {
   const result = results.find(({ contestant }) => contestant.name === name && contestant.medium === medium);
   return result?.rounds.map((figures) => figures[figure] ?? Number.NaN) ?? [];
 }
 
-function lossRow({ contestant, losses }: Result): readonly BenchRow[] {
+function lossRow({ contestant, losses }: ContestantResult): readonly BenchRow[] {
   if (!contestant.ours) return [];
   const name = `${contestant.name} lost, ${contestant.medium}`;
   const sides = { unit: 'frames', peer: 'frames sent', goal: { sense: '<=', ratio: 0 } } as const;

@@ -1,12 +1,15 @@
-/** `npm run bench -- --links` and `--soak`: runs the contestants and prints what came of it. Owns the table and the JSON rows. */
+/**
+ * `npm run bench -- --links` and `--soak`: runs the contestants and prints what came of it. Owns the table and the JSON
+ * rows.
+ */
 import { formatTable } from '../../table.ts';
 import { type BenchSettings, median } from '../bench.ts';
 import { report, short } from '../report.ts';
 import type { Contestant } from './contestants.ts';
 import { goalRows } from './goals.ts';
-import { type Absence, type Result, runRounds } from './rounds.ts';
+import { type ContestantResult, type MissingResult, runRounds } from './rounds.ts';
 import { type SoakVerdict, soak } from './soak.ts';
-import type { StandOptions } from './stand.ts';
+import type { RunningContestantOptions } from './stand.ts';
 
 export { chosen } from './contestants.ts';
 
@@ -41,12 +44,12 @@ export interface LinkRow {
 export async function benchLinks(
   contestants: readonly Contestant[],
   settings: BenchSettings,
-  options: StandOptions,
+  options: RunningContestantOptions,
   output: BenchOutput,
 ): Promise<boolean> {
   const all = await runRounds(contestants, settings, options, output.say);
-  const results = all.filter((one): one is Result => 'rounds' in one);
-  const absences = all.filter((one): one is Absence => 'reason' in one);
+  const results = all.filter((one): one is ContestantResult => 'rounds' in one);
+  const absences = all.filter((one): one is MissingResult => 'reason' in one);
   const rows = results.map(linkRow);
   const goals = goalRows(results);
   const skipped = absences.map(({ contestant: { name, medium }, reason, failed }) => {
@@ -77,7 +80,7 @@ export async function soakLinks(
   return good;
 }
 
-function linkRow({ contestant: { name, medium }, rounds, loads, losses }: Result): LinkRow {
+function linkRow({ contestant: { name, medium }, rounds, loads, losses }: ContestantResult): LinkRow {
   const of = (figure: string, divisor = 1): number | undefined => {
     const values = rounds.map((figures) => figures[figure]).filter((value) => value !== undefined);
     return values.length === 0 ? undefined : median(values) / divisor;

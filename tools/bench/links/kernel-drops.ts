@@ -1,9 +1,12 @@
-/** What the kernel of this namespace has thrown away on the way to a socket or from an interface. Owns the reading of /proc. */
+/**
+ * What the kernel of this namespace has thrown away on the way to a socket or from an interface. Owns the reading of
+ * /proc.
+ */
 import { readFileSync } from 'node:fs';
-import type { Counters } from './protocol.ts';
+import type { PeerCounters } from './protocol.ts';
 
 /** `kernel.` counters; none where there is no /proc. */
-export function kernelDrops(): Counters {
+export function kernelDrops(): PeerCounters {
   const drops: Record<string, number> = {};
   const ipv6 = /^Udp6RcvbufErrors\s+(\d+)$/m.exec(read('/proc/self/net/snmp6'));
   if (ipv6 !== null) drops['kernel.udp6RcvbufErrors'] = Number(ipv6[1]);

@@ -2,8 +2,17 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { RoceError } from '../../../src/index.ts';
-import type { Amount, Command, Counters, Figures, Memory, PeerConfig, Reply, Task } from './protocol.ts';
+import { RoceError } from 'rocev2/packets';
+import type {
+  Amount,
+  Figures,
+  MeasuredTask,
+  PeerCommand,
+  PeerConfig,
+  PeerCounters,
+  PeerMemory,
+  PeerReply,
+} from './protocol.ts';
 
 /** What a command may take beyond the time it was asked to take: processes start, and other programs run. */
 const PATIENCE_MS = 30_000;
@@ -35,7 +44,7 @@ export class PeerProcess {
     const [program = '', ...words] = [...prefix, ...node];
     const child = spawn(program, words, { stdio: ['pipe', 'pipe', 'pipe'] });
     this.#child = child;
-    createInterface({ input: child.stdout }).on('line', (line) => this.#receive(JSON.parse(line) as Reply));
+    createInterface({ input: child.stdout }).on('line', (line) => this.#receive(JSON.parse(line) as PeerReply));
     child.stderr.on('data', (chunk) => {
       this.#complaint = (this.#complaint + String(chunk)).slice(-MAX_COMPLAINT);
     });
@@ -58,7 +67,7 @@ export class PeerProcess {
     await this.#ask({ do: 'connect' });
   }
 
-  async measure(task: Task, amount: Amount): Promise<Figures> {
+  async measure(task: MeasuredTask, amount: Amount): Promise<Figures> {
     return (await this.#ask({ do: 'measure', task, amount }, amount.seconds)) as Figures;
   }
 
@@ -66,12 +75,12 @@ export class PeerProcess {
     await this.#ask({ do: 'soak', seconds }, seconds);
   }
 
-  async counters(): Promise<Counters> {
-    return (await this.#ask({ do: 'counters' })) as Counters;
+  async counters(): Promise<PeerCounters> {
+    return (await this.#ask({ do: 'counters' })) as PeerCounters;
   }
 
-  async memory(): Promise<Memory> {
-    return (await this.#ask({ do: 'memory' })) as Memory;
+  async memory(): Promise<PeerMemory> {
+    return (await this.#ask({ do: 'memory' })) as PeerMemory;
   }
 
   /** In good order if it can be; ends the process in any case. */
@@ -85,7 +94,7 @@ export class PeerProcess {
     }
   }
 
-  #ask(command: Command, seconds = 0, patienceMs = PATIENCE_MS): Promise<unknown> {
+  #ask(command: PeerCommand, seconds = 0, patienceMs = PATIENCE_MS): Promise<unknown> {
     if (this.#gone !== undefined) return Promise.reject(this.#gone);
     const id = this.#nextId++;
     return new Promise((resolve, reject) => {
@@ -114,7 +123,7 @@ export class PeerProcess {
     });
   }
 
-  #receive(reply: Reply): void {
+  #receive(reply: PeerReply): void {
     const waiting = this.#waiting.get(reply.id);
     if (waiting === undefined) return;
     if ('result' in reply) waiting.resolve(reply.result);

@@ -1,23 +1,23 @@
 /**
- * One end of a contestant, in a process of its own: reads commands from standard input, answers on standard output, ends when the
- * input does. Owns the conversation; what a peer does is in the file of its kind.
+ * One end of a contestant, in a process of its own: reads commands from standard input, answers on standard output,
+ * ends when the input does. Owns the conversation; what a peer does is in the file of its kind.
  */
 import { createInterface } from 'node:readline';
-import { RoceError } from '../../../src/index.ts';
+import { RoceError } from 'rocev2/packets';
 import { DgramPeer } from './dgram-peer.ts';
-import type { Command, Memory, Peer, PeerConfig, Reply, Request } from './protocol.ts';
+import type { BenchPeer, PeerCommand, PeerConfig, PeerMemory, PeerReply, PeerRequest } from './protocol.ts';
 import { RocePeer } from './roce-peer.ts';
 import { TcpPeer } from './tcp-peer.ts';
 import { WorldPeer } from './world-peer.ts';
 
-let peer: Peer | undefined;
+let peer: BenchPeer | undefined;
 const lines = createInterface({ input: process.stdin });
-lines.on('line', (line) => void serve(JSON.parse(line) as Request));
+lines.on('line', (line) => void serve(JSON.parse(line) as PeerRequest));
 // The bench is gone: nobody will ask for anything again.
 lines.on('close', () => process.exit());
 
-async function serve(request: Request): Promise<void> {
-  let reply: Reply;
+async function serve(request: PeerRequest): Promise<void> {
+  let reply: PeerReply;
   try {
     reply = { id: request.id, result: (await obey(request)) ?? null };
   } catch (error) {
@@ -27,7 +27,7 @@ async function serve(request: Request): Promise<void> {
   process.stdout.write(`${JSON.stringify(reply)}\n`);
 }
 
-async function obey(command: Command): Promise<unknown> {
+async function obey(command: PeerCommand): Promise<unknown> {
   if (command.do === 'open') {
     peer = await openPeer(command.config);
     return undefined;
@@ -48,7 +48,7 @@ async function obey(command: Command): Promise<unknown> {
   }
 }
 
-function openPeer(config: PeerConfig): Promise<Peer> {
+function openPeer(config: PeerConfig): Promise<BenchPeer> {
   switch (config.kind) {
     case 'roce':
       return RocePeer.open(config);
@@ -66,7 +66,7 @@ function processTimes(): { cpuMs: number; wallMs: number } {
   return { cpuMs: (user + system) / 1000, wallMs: performance.now() };
 }
 
-function memory(): Memory {
+function memory(): PeerMemory {
   // Buffers go one round after the objects that hold them.
   globalThis.gc?.();
   globalThis.gc?.();

@@ -1,6 +1,6 @@
 /**
- * Where two peers stand: media that are made for them and removed after. Owns namespaces, interfaces and directories; knows no link.
- * Every contestant has a place of its own, made like that of any other on the same medium.
+ * Where two peers stand: media that are made for them and removed after. Owns namespaces, interfaces and directories;
+ * knows no link. Every contestant has a place of its own, made like that of any other on the same medium.
  */
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -9,9 +9,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { addQuietNetns, ip, makeNetnsPair } from '../../netns.ts';
 
-export type Medium = 'loopback' | 'veth' | 'TAPs on a bridge' | 'unix socket' | 'one process';
+export type BenchMedium = 'loopback' | 'veth' | 'TAPs on a bridge' | 'unix socket' | 'one process';
 
-export interface Place {
+export interface BenchPlace {
   /** Words before the command of a peer, server's first. */
   readonly prefixes: readonly [readonly string[], readonly string[]];
   /** What stands for `%` in a link's specification and for the addresses of a contestant: see `contestants.ts`. */
@@ -23,7 +23,7 @@ export interface Place {
 const WIRE_MTU = 9000;
 
 /** @throws Error in iproute2's words where no namespace can be made */
-export function makePlace(medium: Medium): Place {
+export function makePlace(medium: BenchMedium): BenchPlace {
   switch (medium) {
     case 'loopback':
       return loopback();
@@ -43,14 +43,14 @@ export function makePlace(medium: Medium): Place {
 }
 
 /** One namespace whose loopback interface has two addresses, fd98::1 and fd98::2. */
-function loopback(): Place {
+function loopback(): BenchPlace {
   return inNetns((name) => {
     for (const address of ['fd98::1/128', 'fd98::2/128']) ip('-n', name, 'address', 'add', address, 'dev', 'lo');
   });
 }
 
 /** One namespace with a bridge between tap0 and tap1, which nobody but their peers speaks on. */
-function taps(): Place {
+function taps(): BenchPlace {
   return inNetns((name) => {
     ip('-n', name, 'link', 'add', 'br0', 'type', 'bridge');
     ip('-n', name, 'link', 'set', 'br0', 'mtu', String(WIRE_MTU), 'up');
@@ -61,7 +61,7 @@ function taps(): Place {
   });
 }
 
-function inNetns(furnish: (name: string) => void): Place {
+function inNetns(furnish: (name: string) => void): BenchPlace {
   const name = `rocev2-${randomBytes(4).toString('hex')}`;
   const remove = (): void => {
     spawnSync('ip', ['netns', 'del', name], { stdio: 'ignore' });

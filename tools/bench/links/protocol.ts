@@ -11,13 +11,16 @@ export const MESSAGE_SLOTS = 16;
 export const PATH_MTU = 4096;
 /** Payload of the smallest messages: the round trip's SENDs and the message rate's WRITEs. */
 export const SMALL_BYTES = 64;
-/** What we put between UDP and payload, so that bare datagrams can be as long as ours: BTH and ICRC, for WRITE ONLY a RETH too. */
+/**
+ * What we put between UDP and payload, so that bare datagrams can be as long as ours: BTH and ICRC, for WRITE ONLY a
+ * RETH too.
+ */
 export const MIDDLE_HEADER_BYTES = 12 + 4;
 export const WRITE_ONLY_HEADER_BYTES = 12 + 16 + 4;
 export const SEND_ONLY_HEADER_BYTES = 12 + 4;
 
 /** One kind of measurement. `flood` is of bare datagrams only: one way, sent as fast as the sender can. */
-export type Task = 'goodput' | 'rate' | 'roundTrip' | 'flood';
+export type MeasuredTask = 'goodput' | 'rate' | 'roundTrip' | 'flood';
 
 /** How long to measure and how much to do at least. */
 export interface Amount {
@@ -27,8 +30,8 @@ export interface Amount {
 }
 
 /**
- * What a task has measured. goodput and flood: `goodput` in bytes/s that arrived; flood: `sent` and `received` datagrams;
- * rate: `rate` in messages/s; roundTrip: `p50` and `p99` in microseconds.
+ * What a task has measured. goodput and flood: `goodput` in bytes/s that arrived; flood: `sent` and `received`
+ * datagrams; rate: `rate` in messages/s; roundTrip: `p50` and `p99` in microseconds.
  */
 export type Figures = Readonly<Record<string, number>>;
 
@@ -67,39 +70,39 @@ export interface DgramConfig extends BareConfig {
 /** What a peer process becomes; `world` is both ends in one. */
 export type PeerConfig = RoceConfig | DgramConfig | TcpConfig | { readonly kind: 'world' };
 
-export type Command =
+export type PeerCommand =
   | { readonly do: 'open'; readonly config: PeerConfig }
   | { readonly do: 'connect' }
-  | { readonly do: 'measure'; readonly task: Task; readonly amount: Amount }
+  | { readonly do: 'measure'; readonly task: MeasuredTask; readonly amount: Amount }
   | { readonly do: 'soak'; readonly seconds: number }
   | { readonly do: 'counters' }
   | { readonly do: 'memory' }
   | { readonly do: 'close' };
 
-export type Request = Command & { readonly id: number };
+export type PeerRequest = PeerCommand & { readonly id: number };
 
-export type Reply =
+export type PeerReply =
   | { readonly id: number; readonly result: unknown }
   /** `code` is that of a `RoceError`, empty for any other error, whose stack is in `message`. */
   | { readonly id: number; readonly error: { readonly code: string; readonly message: string } };
 
 /** In bytes, after a collection of garbage. */
-export interface Memory {
+export interface PeerMemory {
   readonly rss: number;
   /** What the program holds: heap, external memory and array buffers. */
   readonly held: number;
 }
 
 /** Numbers of everything that is counted; `cpuMs` and `wallMs` among them. */
-export type Counters = Readonly<Record<string, number>>;
+export type PeerCounters = Readonly<Record<string, number>>;
 
 /** What lives in a peer process. A server answers whatever a client does and measures nothing. */
-export interface Peer {
+export interface BenchPeer {
   /** Client: connects to the server. */
   connect(): Promise<void>;
-  measure(task: Task, amount: Amount): Promise<Figures>;
+  measure(task: MeasuredTask, amount: Amount): Promise<Figures>;
   /** Client: full load with verified data. @throws Error when data differs */
   soak(seconds: number): Promise<void>;
-  counters(): Counters;
+  counters(): PeerCounters;
   close(): Promise<void>;
 }

@@ -1,12 +1,13 @@
 /** A peer on a link of ours, either role. Owns the device. */
-import { type Device, Medium, type OpenDevice, openDevice } from '../../../src/index.ts';
+import { type Device, type OpenDevice, openDevice } from 'rocev2';
+import { defined, Medium } from 'rocev2/packets';
 import { kernelDrops } from './kernel-drops.ts';
-import type { Amount, Counters, Figures, Peer, RoceConfig, Task } from './protocol.ts';
+import type { Amount, BenchPeer, Figures, MeasuredTask, PeerCounters, RoceConfig } from './protocol.ts';
 import { RoceSession } from './roce-session.ts';
 import { Soak } from './roce-soak.ts';
 import { runTask } from './roce-tasks.ts';
 
-export class RocePeer implements Peer {
+export class RocePeer implements BenchPeer {
   readonly #config: RoceConfig;
   readonly #opened: OpenDevice;
   readonly #session: RoceSession;
@@ -25,7 +26,7 @@ export class RocePeer implements Peer {
     const opened = await openDevice({
       link,
       ...(address === undefined ? {} : { addresses: [address] }),
-      ...(mtu === undefined ? {} : { mtu }),
+      ...defined({ mtu }),
     });
     const peer = new RocePeer(config, opened);
     if (role === 'server') peer.#serve();
@@ -36,7 +37,7 @@ export class RocePeer implements Peer {
     return this.#session.connect(this.#config.peer);
   }
 
-  measure(task: Task, amount: Amount): Promise<Figures> {
+  measure(task: MeasuredTask, amount: Amount): Promise<Figures> {
     return runTask(this.#session, task, amount);
   }
 
@@ -44,7 +45,7 @@ export class RocePeer implements Peer {
     return this.#soak.run(seconds);
   }
 
-  counters(): Counters {
+  counters(): PeerCounters {
     const { link, device } = this.#opened;
     return { ...deviceCounters(device), ...linkCounters(link), ...kernelDrops(), ...this.#soak.counters() };
   }
@@ -64,7 +65,7 @@ export class RocePeer implements Peer {
 }
 
 /** What went over the wire and what had to be said twice. */
-export function deviceCounters({ portCounters, counters, activeMtu, medium }: Device): Counters {
+export function deviceCounters({ portCounters, counters, activeMtu, medium }: Device): PeerCounters {
   return {
     ...portCounters,
     badIcrc: counters.badIcrc,
@@ -75,7 +76,7 @@ export function deviceCounters({ portCounters, counters, activeMtu, medium }: De
 }
 
 /** A link's own numbers, whatever they are, as `link.name`. */
-function linkCounters(link: object): Counters {
+function linkCounters(link: object): PeerCounters {
   const numbers: Record<string, number> = {};
   const counters: unknown = 'counters' in link ? link.counters : {};
   if (typeof counters !== 'object' || counters === null) return numbers;

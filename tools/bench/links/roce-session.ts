@@ -1,21 +1,19 @@
 /**
- * One connected queue pair and its memory, either role. The server lends a region and sends every SEND back; the client works.
- * Owns queue pair, regions and the exchange of the region's address in the connection manager's private data.
+ * One connected queue pair and its memory, either role. The server lends a region and sends every SEND back; the client
+ * works. Owns queue pair, regions and the exchange of the region's address in the connection manager's private data.
  */
+
+import type { Connection, Cq, Device, Qp } from 'rocev2';
 import {
   Access,
-  type Connection,
-  type Cq,
-  type Device,
   type MemoryRegion,
-  type Qp,
   QpState,
   WcOpcode,
   WcStatus,
   WorkCompletion,
   WrOpcode,
   wcStatusName,
-} from '../../../src/index.ts';
+} from 'rocev2/transport';
 import { MESSAGE_BYTES, MESSAGE_SLOTS } from './protocol.ts';
 
 /** Longest SEND; it goes inline, and so does its echo. */

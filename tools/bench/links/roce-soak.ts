@@ -1,10 +1,11 @@
 /**
- * Full load for long: every piece of the region is written with data that was never there before, read back and compared, again and
- * again, while SENDs go to and fro beside it. Owns the load and what it has counted; whoever asks meanwhile gets the counts.
+ * Full load for long: every piece of the region is written with data that was never there before, read back and
+ * compared, again and again, while SENDs go to and fro beside it. Owns the load and what it has counted; whoever asks
+ * meanwhile gets the counts.
  */
 import { randomFillSync } from 'node:crypto';
-import { Access, type MemoryRegion, WcOpcode, type WorkCompletion, WrOpcode } from '../../../src/index.ts';
-import { type Counters, MESSAGE_BYTES } from './protocol.ts';
+import { Access, type MemoryRegion, WcOpcode, type WorkCompletion, WrOpcode } from 'rocev2/transport';
+import { MESSAGE_BYTES, type PeerCounters } from './protocol.ts';
 import { MAX_SEND_BYTES, type RoceSession } from './roce-session.ts';
 
 /** Pieces under way at a time. */
@@ -46,7 +47,7 @@ export class Soak {
     }
   }
 
-  counters(): Counters {
+  counters(): PeerCounters {
     return {
       'soak.writtenBytes': this.#written,
       'soak.readBytes': this.#read,

@@ -1,6 +1,9 @@
-/** What a connected client measures: goodput and message rate of RC WRITEs, round trips of SENDs. Owns the loops, not the connection. */
-import { WcOpcode, WrOpcode } from '../../../src/index.ts';
-import { type Amount, type Figures, MESSAGE_BYTES, MESSAGE_SLOTS, SMALL_BYTES, type Task } from './protocol.ts';
+/**
+ * What a connected client measures: goodput and message rate of RC WRITEs, round trips of SENDs. Owns the loops, not
+ * the connection.
+ */
+import { WcOpcode, WrOpcode } from 'rocev2/transport';
+import { type Amount, type Figures, MESSAGE_BYTES, MESSAGE_SLOTS, type MeasuredTask, SMALL_BYTES } from './protocol.ts';
 import type { RoceSession } from './roce-session.ts';
 import { Interval, Samples } from './samples.ts';
 
@@ -10,7 +13,7 @@ const OUTSTANDING = 4;
 const RATE_BATCH = 16;
 const RATE_BATCHES = 8;
 
-export function runTask(session: RoceSession, task: Task, amount: Amount): Promise<Figures> {
+export function runTask(session: RoceSession, task: MeasuredTask, amount: Amount): Promise<Figures> {
   switch (task) {
     case 'goodput':
       return goodput(session, amount);
@@ -23,7 +26,9 @@ export function runTask(session: RoceSession, task: Task, amount: Amount): Promi
   }
 }
 
-/** Acknowledged bytes between the first completion and the last: neither the first round trip nor an idle end counts. */
+/**
+ * Acknowledged bytes between the first completion and the last: neither the first round trip nor an idle end counts.
+ */
 async function goodput(session: RoceSession, { seconds, least }: Amount): Promise<Figures> {
   const clock = new Interval(seconds);
   let posted = 0;

@@ -1,22 +1,28 @@
 /**
- * Measures every contestant in turn, round after round: in each round each figure of all of them, one after the other, so that what
- * else the machine does hurts all. Owns the order; the first round, which warms up, does not count.
+ * Measures every contestant in turn, round after round: in each round each figure of all of them, one after the other,
+ * so that what else the machine does hurts all. Owns the order; the first round, which warms up, does not count.
  */
 import type { BenchSettings } from '../bench.ts';
 import type { Contestant } from './contestants.ts';
-import type { Amount, Figures, Task } from './protocol.ts';
-import { type Load, type Losses, Stand, type StandOptions, Unavailable } from './stand.ts';
+import type { Amount, Figures, MeasuredTask } from './protocol.ts';
+import {
+  ContestantUnavailable,
+  type PacketLosses,
+  type ProcessorLoad,
+  RunningContestant,
+  type RunningContestantOptions,
+} from './stand.ts';
 
-export interface Result {
+export interface ContestantResult {
   readonly contestant: Contestant;
   /** The figures of each round, of all tasks together; `flood` is prefixed, `flood.goodput`. */
   readonly rounds: readonly Figures[];
-  readonly loads: readonly Load[];
-  readonly losses: Losses;
+  readonly loads: readonly ProcessorLoad[];
+  readonly losses: PacketLosses;
 }
 
 /** A contestant without a result. */
-export interface Absence {
+export interface MissingResult {
   readonly contestant: Contestant;
   /** A sentence. */
   readonly reason: string;
@@ -24,7 +30,7 @@ export interface Absence {
   readonly failed: boolean;
 }
 
-const AMOUNTS: Readonly<Record<Task, Amount>> = {
+const AMOUNTS: Readonly<Record<MeasuredTask, Amount>> = {
   goodput: { seconds: 0.8, least: 8 },
   rate: { seconds: 0.5, least: 256 },
   roundTrip: { seconds: 0.5, least: 20 },
@@ -35,18 +41,18 @@ const AMOUNTS: Readonly<Record<Task, Amount>> = {
 const WARM_UP = 2;
 
 interface Standing {
-  readonly stand: Stand;
+  readonly stand: RunningContestant;
   readonly rounds: Record<string, number>[];
-  readonly loads: Load[];
+  readonly loads: ProcessorLoad[];
 }
 
 export async function runRounds(
   contestants: readonly Contestant[],
   { rounds, scale }: BenchSettings,
-  options: StandOptions,
+  options: RunningContestantOptions,
   say: (line: string) => void,
-): Promise<readonly (Result | Absence)[]> {
-  const absences: Absence[] = [];
+): Promise<readonly (ContestantResult | MissingResult)[]> {
+  const absences: MissingResult[] = [];
   const standings: Standing[] = [];
   const drop = async ({ stand }: Standing, error: unknown): Promise<void> => {
     absences.push(absence(stand.contestant, error));
@@ -56,7 +62,7 @@ export async function runRounds(
     for (const contestant of contestants) {
       say(`setting up ${contestant.name} (${contestant.medium}) ...`);
       try {
-        standings.push({ stand: await Stand.setUp(contestant, options), rounds: [], loads: [] });
+        standings.push({ stand: await RunningContestant.setUp(contestant, options), rounds: [], loads: [] });
       } catch (error) {
         absences.push(absence(contestant, error));
       }
@@ -92,7 +98,12 @@ async function runRound(
   if (round === 0) for (const { stand } of standings) await stand.begin();
 }
 
-async function measure({ stand, rounds, loads }: Standing, task: Task, round: number, scale: number): Promise<void> {
+async function measure(
+  { stand, rounds, loads }: Standing,
+  task: MeasuredTask,
+  round: number,
+  scale: number,
+): Promise<void> {
   const { seconds, least } = AMOUNTS[task];
   const amount = { seconds: scale < 1 ? 0 : round === 0 ? seconds * WARM_UP : seconds, least };
   const { figures, load } = await stand.measureWithLoad(task, amount);
@@ -103,11 +114,11 @@ async function measure({ stand, rounds, loads }: Standing, task: Task, round: nu
   if (task === 'goodput') loads.push(load);
 }
 
-async function resultOf({ stand, rounds, loads }: Standing): Promise<Result> {
+async function resultOf({ stand, rounds, loads }: Standing): Promise<ContestantResult> {
   return { contestant: stand.contestant, rounds, loads, losses: await stand.losses() };
 }
 
-function absence(contestant: Contestant, error: unknown): Absence {
+function absence(contestant: Contestant, error: unknown): MissingResult {
   const reason = error instanceof Error ? error.message : String(error);
-  return { contestant, reason, failed: !(error instanceof Unavailable) };
+  return { contestant, reason, failed: !(error instanceof ContestantUnavailable) };
 }

@@ -1,4 +1,7 @@
-/** The two ways to measure: how long each round trip takes, and how many things happen a second. Owns the arithmetic; knows no peer. */
+/**
+ * The two ways to measure: how long each round trip takes, and how many things happen a second. Owns the arithmetic;
+ * knows no peer.
+ */
 import type { Figures } from './protocol.ts';
 
 /** Durations, collected without making garbage on the way. */
@@ -48,7 +51,9 @@ export class Interval {
     return this.#last < this.#until;
   }
 
-  /** `count` things have happened since the tick before. Those of the first tick happened before anything was measured. */
+  /**
+   * `count` things have happened since the tick before. Those of the first tick happened before anything was measured.
+   */
   tick(count: number): void {
     this.#last = performance.now();
     if (this.#first < 0) this.#first = this.#last;

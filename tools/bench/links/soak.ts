@@ -1,16 +1,18 @@
 /**
- * Full load on one link for a long time: data verified by the client, memory of both processes sampled after a collection, losses counted.
- * Owns the watch and the verdict; the load is roce-soak.ts.
+ * Full load on one link for a long time: data verified by the client, memory of both processes sampled after a
+ * collection, losses counted. Owns the watch and the verdict; the load is roce-soak.ts.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Contestant } from './contestants.ts';
 import { flatness, MAX_RISE_MIB, MAX_SPREAD_MIB, type Sample } from './flatness.ts';
-import { type Losses, Stand, Unavailable } from './stand.ts';
+import { ContestantUnavailable, type PacketLosses, RunningContestant } from './stand.ts';
 
 export interface SoakVerdict {
   readonly name: string;
   readonly medium: string;
-  /** Data right, nothing lost by a receiver, memory flat in a run of a minute or more. What cannot run here is not bad. */
+  /**
+   * Data right, nothing lost by a receiver, memory flat in a run of a minute or more. What cannot run here is not bad.
+   */
   readonly good: boolean;
   /** What there is to say, most important first. */
   readonly words: readonly string[];
@@ -32,11 +34,11 @@ interface Watch {
 
 export async function soak(contestant: Contestant, seconds: number, say: (line: string) => void): Promise<SoakVerdict> {
   const { name, medium } = contestant;
-  let stand: Stand;
+  let stand: RunningContestant;
   try {
-    stand = await Stand.setUp(contestant);
+    stand = await RunningContestant.setUp(contestant);
   } catch (error) {
-    const [good, word] = error instanceof Unavailable ? [true, 'skipped'] : [false, 'failed'];
+    const [good, word] = error instanceof ContestantUnavailable ? [true, 'skipped'] : [false, 'failed'];
     return { name, medium, good, words: [`${word}, ${error instanceof Error ? error.message : String(error)}`] };
   }
   try {
@@ -57,7 +59,7 @@ export async function soak(contestant: Contestant, seconds: number, say: (line: 
 }
 
 async function watch(
-  stand: Stand,
+  stand: RunningContestant,
   watches: readonly Watch[],
   seconds: number,
   ended: AbortSignal,
@@ -86,7 +88,7 @@ function verdict(
   { name, medium }: Contestant,
   seconds: number,
   watches: readonly Watch[],
-  { sent, lost, sentAgain }: Losses,
+  { sent, lost, sentAgain }: PacketLosses,
   counters: Readonly<Record<string, number>>,
 ): SoakVerdict {
   const ends = watches.map(({ rss, held }) => ({ rss: flatness(rss), held: flatness(held) }));

@@ -1,22 +1,22 @@
 /**
- * A contestant that is set up: its place, its processes and their connection. Owns all three until it is closed, and the difference
- * of counters before and after.
+ * A contestant that is set up: its place, its processes and their connection. Owns all three until it is closed, and
+ * the difference of counters before and after.
  */
 import { join } from 'node:path';
-import { RoceError } from '../../../src/index.ts';
-import { LINK_KINDS } from '../../../src/links/index.ts';
+import { LINK_KINDS } from 'rocev2/node';
+import { RoceError } from 'rocev2/packets';
 import type { Contestant } from './contestants.ts';
 import { PeerProcess } from './peer-process.ts';
-import { makePlace, type Place } from './places.ts';
-import type { Amount, Counters, Figures, Memory, Task } from './protocol.ts';
+import { type BenchPlace, makePlace } from './places.ts';
+import type { Amount, Figures, MeasuredTask, PeerCounters, PeerMemory } from './protocol.ts';
 
-export interface StandOptions {
+export interface RunningContestantOptions {
   /** Where each peer leaves a CPU profile, in a directory of its own. */
   readonly profile?: string;
 }
 
 /** What the peers did beside moving data; sums of both ends. */
-export interface Losses {
+export interface PacketLosses {
   readonly sent: number;
   /** Sent by one end and not taken by the other, for whatever reason. */
   readonly lost: number;
@@ -24,26 +24,26 @@ export interface Losses {
 }
 
 /** Of one core, during a task. */
-export interface Load {
+export interface ProcessorLoad {
   readonly server: number;
   readonly client: number;
 }
 
-export class Stand {
+export class RunningContestant {
   readonly contestant: Contestant;
-  readonly #place: Place;
+  readonly #place: BenchPlace;
   /** Server first; one that is both alone. */
   readonly #peers: readonly PeerProcess[];
-  #baseline: Counters = {};
+  #baseline: PeerCounters = {};
 
-  private constructor(contestant: Contestant, place: Place, peers: readonly PeerProcess[]) {
+  private constructor(contestant: Contestant, place: BenchPlace, peers: readonly PeerProcess[]) {
     this.contestant = contestant;
     this.#place = place;
     this.#peers = peers;
   }
 
   /** @throws Unavailable where it cannot run here */
-  static async setUp(contestant: Contestant, options: StandOptions = {}): Promise<Stand> {
+  static async setUp(contestant: Contestant, options: RunningContestantOptions = {}): Promise<RunningContestant> {
     await demandLink(contestant);
     const place = available(() => makePlace(contestant.medium));
     const configs = contestant.configs(place);
@@ -53,23 +53,26 @@ export class Stand {
       const flags = options.profile === undefined ? [] : profileFlags(options.profile, `${name}-${role}`);
       return new PeerProcess(`the ${role} of ${contestant.name}`, place.prefixes[index] ?? [], flags);
     });
-    const stand = new Stand(contestant, place, peers);
+    const stand = new RunningContestant(contestant, place, peers);
     try {
       for (const [index, config] of configs.entries()) await stand.#peer(index).open(config);
       await stand.#client.connect();
       return stand;
     } catch (error) {
       await stand.close();
-      throw error instanceof RoceError ? new Unavailable(error.message) : error;
+      throw error instanceof RoceError ? new ContestantUnavailable(error.message) : error;
     }
   }
 
-  measure(task: Task, amount: Amount): Promise<Figures> {
+  measure(task: MeasuredTask, amount: Amount): Promise<Figures> {
     return this.#client.measure(task, amount);
   }
 
   /** Measures, and tells what the processors of both ends did meanwhile. */
-  async measureWithLoad(task: Task, amount: Amount): Promise<{ readonly figures: Figures; readonly load: Load }> {
+  async measureWithLoad(
+    task: MeasuredTask,
+    amount: Amount,
+  ): Promise<{ readonly figures: Figures; readonly load: ProcessorLoad }> {
     const before = await this.#each((peer) => peer.counters());
     const figures = await this.measure(task, amount);
     const after = await this.#each((peer) => peer.counters());
@@ -85,17 +88,17 @@ export class Stand {
     this.#baseline = await this.counters();
   }
 
-  async losses(): Promise<Losses> {
+  async losses(): Promise<PacketLosses> {
     const now = await this.counters();
     const since = (name: string): number => (now[name] ?? 0) - (this.#baseline[name] ?? 0);
     const bare = since('lostPkts');
-    // An acknowledge may have been under way when the baseline was taken.
+    // An ACK may have been under way when the baseline was taken.
     const lost = Math.max(0, since('sentPkts') - since('rcvdPkts'));
     return { sent: since('sentPkts'), lost: this.contestant.ours ? lost : bare, sentAgain: since('retransmittedPkts') };
   }
 
   /** Sums of both ends. */
-  async counters(): Promise<Counters> {
+  async counters(): Promise<PeerCounters> {
     const sums: Record<string, number> = {};
     for (const counters of await this.#each((peer) => peer.counters())) {
       for (const [name, value] of Object.entries(counters)) sums[name] = (sums[name] ?? 0) + value;
@@ -108,7 +111,7 @@ export class Stand {
   }
 
   /** Of each process, server first. */
-  memory(): Promise<readonly Memory[]> {
+  memory(): Promise<readonly PeerMemory[]> {
     return this.#each((peer) => peer.memory());
   }
 
@@ -136,25 +139,28 @@ export class Stand {
 }
 
 /** A contestant cannot run on this machine; the message is a sentence that says why. */
-export class Unavailable extends Error {}
+export class ContestantUnavailable extends Error {}
 
 async function demandLink({ name, ours }: Contestant): Promise<void> {
   if (!ours || name === 'in-process') return;
   const kind = LINK_KINDS.find((one) => one.name === name);
-  if (kind === undefined) throw new Unavailable(`there is no link of the kind ${name}`);
+  if (kind === undefined) throw new ContestantUnavailable(`there is no link of the kind ${name}`);
   const missing = (await kind.requirements()).find(({ met }) => !met);
-  if (missing !== undefined) throw new Unavailable(`${missing.what} is missing; ${missing.remedy}`);
+  if (missing !== undefined) throw new ContestantUnavailable(`${missing.what} is missing; ${missing.remedy}`);
 }
 
 function available<T>(make: () => T): T {
   try {
     return make();
   } catch (error) {
-    throw new Unavailable(error instanceof Error ? error.message.trim().replace(/\s*\n\s*/g, ' ') : String(error));
+    throw new ContestantUnavailable(
+      error instanceof Error ? error.message.trim().replace(/\s*\n\s*/g, ' ') : String(error),
+    );
   }
 }
 
 function profileFlags(directory: string, name: string): readonly string[] {
-  // A directory each: the threads of a process leave a profile each, and would take a name given to them for theirs alone.
+  // A directory each: the threads of a process leave a profile each, and would take a name given to them for theirs
+  // alone.
   return ['--cpu-prof', `--cpu-prof-dir=${join(directory, name)}`];
 }

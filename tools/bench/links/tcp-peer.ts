@@ -1,15 +1,16 @@
 /**
- * A bare TCP stream of Node between two processes. goodput: writes of 64 KiB, counted where they arrive; roundTrip: 64 bytes and their echo,
- * without Nagle's delay. Each measurement has a connection of its own, whose first byte says what it is for.
+ * A bare TCP stream of Node between two processes. goodput: writes of 64 KiB, counted where they arrive; roundTrip: 64
+ * bytes and their echo, without Nagle's delay. Each measurement has a connection of its own, whose first byte says what
+ * it is for.
  */
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import {
   type Amount,
-  type Counters,
+  type BenchPeer,
   type Figures,
-  type Peer,
+  type MeasuredTask,
+  type PeerCounters,
   SMALL_BYTES,
-  type Task,
   type TcpConfig,
 } from './protocol.ts';
 import { Samples } from './samples.ts';
@@ -19,7 +20,7 @@ const Kind = { Stream: 1, Echo: 2 } as const;
 const PORT = 7473;
 const WRITE_BYTES = 0x1_00_00;
 
-export class TcpPeer implements Peer {
+export class TcpPeer implements BenchPeer {
   readonly #config: TcpConfig;
   readonly #server: Server | undefined;
 
@@ -39,7 +40,7 @@ export class TcpPeer implements Peer {
     (await this.#dial()).destroy();
   }
 
-  async measure(task: Task, amount: Amount): Promise<Figures> {
+  async measure(task: MeasuredTask, amount: Amount): Promise<Figures> {
     if (task === 'goodput') return stream(await this.#dial(), amount);
     if (task === 'roundTrip') return roundTrip(await this.#dial(), amount);
     throw new Error(`a TCP stream has no ${task}`);
@@ -49,7 +50,7 @@ export class TcpPeer implements Peer {
     throw new Error('a TCP stream is not soaked');
   }
 
-  counters(): Counters {
+  counters(): PeerCounters {
     return {};
   }
 

@@ -1,12 +1,19 @@
 /**
- * Both ends in one process, on the simulated network: what the stack costs without any wire. Owns the world and gives the event loop
- * its turn while it runs.
+ * Both ends in one process, on the simulated network: what the stack costs without any wire. Owns the world and gives
+ * the event loop its turn while it runs.
  */
 import { setImmediate as eventLoop } from 'node:timers/promises';
 import * as zlib from 'node:zlib';
-import { useBulkCrc32 } from '../../../packets/index.ts';
-import { attachDevice, Medium, World } from '../../../src/index.ts';
-import { type Amount, type Counters, type Figures, PATH_MTU, type Peer, type Task } from './protocol.ts';
+import { attachDevice, World } from 'rocev2';
+import { Medium, useBulkCrc32 } from 'rocev2/packets';
+import {
+  type Amount,
+  type BenchPeer,
+  type Figures,
+  type MeasuredTask,
+  PATH_MTU,
+  type PeerCounters,
+} from './protocol.ts';
 import { deviceCounters } from './roce-peer.ts';
 import { RoceSession } from './roce-session.ts';
 import { Soak } from './roce-soak.ts';
@@ -19,7 +26,7 @@ const STEPS_A_TURN = 256;
 /** Promises between a completion and the application's answer to it, amply. */
 const PROMISES_A_STEP = 4;
 
-export class WorldPeer implements Peer {
+export class WorldPeer implements BenchPeer {
   readonly #world = new World({ seed: 1, medium: Medium.Ip });
   readonly #client = this.#session('client', '10.0.0.1/24');
   readonly #server = this.#session('server', `${SERVER}/24`);
@@ -35,7 +42,7 @@ export class WorldPeer implements Peer {
     return this.#during(this.#client.connect(SERVER));
   }
 
-  measure(task: Task, amount: Amount): Promise<Figures> {
+  measure(task: MeasuredTask, amount: Amount): Promise<Figures> {
     return this.#during(runTask(this.#client, task, amount));
   }
 
@@ -43,7 +50,7 @@ export class WorldPeer implements Peer {
     return this.#during(this.#soak.run(seconds));
   }
 
-  counters(): Counters {
+  counters(): PeerCounters {
     const [ours, theirs] = [deviceCounters(this.#client.device), deviceCounters(this.#server.device)];
     const sums = Object.entries(ours).map(([name, count]) => [name, count + (theirs[name] ?? 0)] as const);
     return { ...Object.fromEntries(sums), ...this.#soak.counters() };

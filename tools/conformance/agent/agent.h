@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the parts of the agent share: the device, the objects that the client made, and a call under way.
- * The protocol is docs/conformance-agent.md; names and units are those of tools/conformance/hands/hands.ts.
+ * The protocol is docs/conformance-agent.md; names and units are those of tools/conformance/host-control/host-control.ts.
  */
 #ifndef ROCEV2_AGENT_H
 #define ROCEV2_AGENT_H

@@ -1,16 +1,17 @@
 /**
- * The agent as one program for guests of the lab: compiled with the host's C compiler, linked with nothing left to find at run time.
- * Headers and libraries are those of Debian packages, unpacked into the lab's cache, never those of this machine: nothing has to be
- * installed but a compiler, and a guest has its own, older libraries without being asked. Beside a real device the Makefile is used.
+ * The agent as one program for guests of the lab: compiled with the host's C compiler, linked with nothing left to find
+ * at run time. Headers and libraries are those of Debian packages, unpacked into the lab's cache, never those of this
+ * machine: nothing has to be installed but a compiler, and a guest has its own, older libraries without being asked.
+ * Beside a real device the Makefile is used.
  *
  *   CACHE/parts/agent-sysroot-RECIPE-VERSIONS/...    CACHE/parts/agent-RECIPE-VERSIONS/rocev2-agent
  */
 import { copyFile, readdir, readFile, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { RoceError } from '../../../packets/errors.ts';
+import { RoceError } from 'rocev2/packets';
 import { resolvePackages } from '../../lab/packages.ts';
-import { type BuildOptions, type Built, buildPart, defaultCacheDirectory, hash } from '../../lab/parts.ts';
+import { type BuildOptions, type BuiltPart, buildPart, defaultCacheDirectory, hash } from '../../lab/parts.ts';
 import { AptRoot, type Suite } from '../../lab/sources.ts';
 import { findTool, runTool } from '../../lab/tool.ts';
 
@@ -18,8 +19,9 @@ import { findTool, runTool } from '../../lab/tool.ts';
 export const AGENT_DIRECTORY = fileURLToPath(new URL('.', import.meta.url));
 
 /**
- * The path of the agent's program, from the cache or built: an amd64 program without dependencies, for devices of rdma_rxe. Rejects
- * with `RoceError` `ERR_ROCE_LINK_UNAVAILABLE` when there is no compiler, no mirror, or the sources are not here.
+ * The path of the agent's program, from the cache or built: an amd64 program without dependencies, for devices of
+ * rdma_rxe. Rejects with `RoceError` `ERR_ROCE_LINK_UNAVAILABLE` when there is no compiler, no mirror, or the sources
+ * are not here.
  */
 export async function buildAgent(options: BuildOptions = {}): Promise<string> {
   const compiler = findCompiler();
@@ -53,7 +55,7 @@ async function readSources(): Promise<Record<string, string>> {
   return Object.fromEntries(names.map((name, index) => [name, texts[index] ?? '']));
 }
 
-async function unpack(scratch: string, options: BuildOptions): Promise<Built> {
+async function unpack(scratch: string, options: BuildOptions): Promise<BuiltPart> {
   options.log?.(`agent: packages of ${SUITE}`);
   const apt = await AptRoot.create(join(scratch, 'apt'), SUITE, options.signal);
   // What these depend on beyond one another serves programs that are linked with them otherwise.

@@ -6,8 +6,8 @@ import type { AttachedProgram } from '../../lab/port.ts';
 import { buildAgent } from './build.ts';
 
 /**
- * Starts the agent for rxe0 in a guest that was booted with `hands`; its first line comes through the socket. One that was started
- * before is ended, and with it all that it had made. Rejects as `buildAgent` and `Guest.attach` do.
+ * Starts the agent for rxe0 in a guest that was booted with `hostControl`; its first line comes through the socket. One
+ * that was started before is ended, and with it all that it had made. Rejects as `buildAgent` and `Guest.attach` do.
  */
 export async function startAgent(guest: Guest, options: BuildOptions = {}): Promise<AttachedProgram> {
   const program = await readFile(await buildAgent(options));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rocev2-agent: hands for the conformance tester on the host of a device under test. Opens one device and does what a client says,
+ * rocev2-agent: control for the conformance tester on the host of a device under test. Opens one device and does what a client says,
  * one line of JSON after the other. The protocol and how to run it: docs/conformance-agent.md.
  */
 #include "serve.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The target: for testers that have no hands here. It accepts who connects, tells of a region in the private data of its REP, and leaves
+ * The target: for testers that have no agent here. It accepts who connects, tells of a region in the private data of its REP, and leaves
  * the rest to the adapter. At the port behind it there is one that posts no receives.
  */
 #include "cm.h"

@@ -1,5 +1,5 @@
 /** Cases of area ACK on what a responder's answers say: opcode, MSN, credits, and the headers around them. */
-import { Op } from '../../../packets/opcode.ts';
+import { Op } from 'rocev2/packets';
 import {
   describePacket,
   fetchAdd,
@@ -12,10 +12,10 @@ import {
   sendOnly,
   sendPackets,
   writeOnly,
-} from '../packet/packet.ts';
+} from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import { demand } from '../tester/outcome.ts';
-import type { Peer, Received } from '../tester/peer.ts';
+import type { ReceivedPacket, TesterPeer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
 import { target, word } from './answers.ts';
 import { badKeys, paint } from './memory.ts';
@@ -27,7 +27,7 @@ export const ACK_FIELD_CASES: readonly Case[] = [
       for (const [syndrome, make] of refusals) {
         const peer = await t.connect({ receives: 0 });
         peer.tx(make(peer));
-        const { packet, sighting } = await peer.naked(syndrome, 0);
+        const { packet, sighting } = await peer.expectNak(syndrome, 0);
         const bytes = sighting.at.icrc - sighting.at.bth;
         demand(
           bytes === 16,
@@ -43,7 +43,7 @@ export const ACK_FIELD_CASES: readonly Case[] = [
       const peer = await t.connect();
       for (const message of [0, 1]) {
         peer.tx(...sendPackets({ psn: 3 * message, data: pattern(3 * peer.mtu) }));
-        await peer.acked(3 * message + 2, message + 1);
+        await peer.expectAck(3 * message + 2, message + 1);
       }
     },
   },
@@ -53,9 +53,9 @@ export const ACK_FIELD_CASES: readonly Case[] = [
       const peer = await t.connect();
       const payload = pattern(peer.mtu);
       peer.tx(sendFirst({ psn: 0, payload }), sendMiddle({ psn: 1, ackReq: true, payload }));
-      await peer.acked(1, 0);
+      await peer.expectAck(1, 0);
       peer.tx(sendLast({ psn: 2, ackReq: true, payload }));
-      await peer.acked(2, 1);
+      await peer.expectAck(2, 1);
     },
   },
   {
@@ -64,35 +64,35 @@ export const ACK_FIELD_CASES: readonly Case[] = [
       for (const [syndrome, make] of refusals) {
         const peer = await t.connect({ receives: 2 });
         peer.tx(sendOnly({ psn: 0, payload: pattern(8) }), sendOnly({ psn: 1, ackReq: true, payload: pattern(8) }));
-        await peer.acked(1, 2);
+        await peer.expectAck(1, 2);
         const request = make(peer);
         peer.tx({ ...request, psn: request.psn + 2 });
-        const { packet } = await peer.naked(syndrome, 2);
+        const { packet } = await peer.expectNak(syndrome, 2);
         demand(packet.msn === 2, () => `two messages were executed, and ${describePacket(packet)} came`);
       }
     },
   },
   {
     rules: ['ACK-09'],
-    needs: ['hands', 'preset-msn'],
+    needs: ['host-control', 'preset-msn'],
     async run(t) {
       // The next message has the number before the last.
       const peer = await t.connect({ msn: 0xff_ff_fe });
       for (const [psn, msn] of [0xff_ff_fe, 0xff_ff_ff, 0, 1].entries()) {
         peer.tx(sendOnly({ psn, ackReq: true, payload: pattern(8) }));
-        await peer.acked(psn, msn);
+        await peer.expectAck(psn, msn);
       }
       peer.tx(readRequest({ psn: 4, reth: target(peer, 0, 8) }));
       await peer.rx({ opcode: Op.ReadResponseOnly, psn: 4, msn: 2 });
     },
   },
-  { rules: ['ACK-10'], needs: ['hands', 'srq'], run: noCreditsOfShared },
-  { rules: ['ACK-11'], needs: ['hands'], run: creditsFollowReceives },
+  { rules: ['ACK-10'], needs: ['host-control', 'srq'], run: noCreditsOfShared },
+  { rules: ['ACK-11'], needs: ['host-control'], run: creditsFollowReceives },
   { rules: ['ACK-20'], run: headersOfAnswers },
 ];
 
 /** One request for every NAK there is, at PSN 0 of a connection without receives; the first one skips a PSN. */
-const refusals: readonly (readonly [syndrome: number, request: (peer: Peer) => Packet])[] = [
+const refusals: readonly (readonly [syndrome: number, request: (peer: TesterPeer) => Packet])[] = [
   [0x60, () => sendOnly({ psn: 1, ackReq: true, payload: pattern(8) })],
   [0x61, (peer) => sendMiddle({ psn: 0, ackReq: true, payload: pattern(peer.mtu) })],
   [0x61, ({ region }) => fetchAdd({ psn: 0, va: region.va + 1n, rkey: region.rkey, add: 1n })],
@@ -106,11 +106,11 @@ const refusals: readonly (readonly [syndrome: number, request: (peer: Peer) => P
 const foreign = ({ va, rkey }: { va: bigint; rkey: number }) => ({ va, rkey: badKeys(rkey)[0] ?? 0 });
 
 /** Answers of every kind of a connection that has room for `receives` SENDs. */
-async function everyAnswer(peer: Peer): Promise<Received[]> {
+async function everyAnswer(peer: TesterPeer): Promise<ReceivedPacket[]> {
   await paint(peer, pattern(2048));
-  const all: Received[] = [];
+  const all: ReceivedPacket[] = [];
   peer.tx(sendOnly({ psn: 0, ackReq: true, payload: pattern(8) }));
-  all.push(await peer.acked(0));
+  all.push(await peer.expectAck(0));
   peer.tx(readRequest({ psn: 1, reth: target(peer, 0, 3 * peer.mtu) }));
   for (const psn of [1, 2, 3]) all.push(await peer.rx({ psn }));
   peer.tx(readRequest({ psn: 4, reth: target(peer, 0, 8) }));
@@ -123,17 +123,17 @@ async function everyAnswer(peer: Peer): Promise<Received[]> {
 async function noCreditsOfShared(t: Tester): Promise<void> {
   const pd = t.handle();
   const srq = t.handle();
-  await t.hands.call('pd.alloc', { pd });
-  await t.hands.call('srq.create', { srq, pd, maxWr: 16 });
+  await t.hostControl.call('pd.alloc', { pd });
+  await t.hostControl.call('srq.create', { srq, pd, maxWr: 16 });
   const peer = await t.connect({ pd, srq });
   const mr = t.need(peer.buffers?.mr);
   for (let i = 0; i < 8; i++) {
-    await t.hands.call('srq.recv', { srq, wrId: i + 1, pieces: [{ mr, offset: 256 * i, length: 256 }] });
+    await t.hostControl.call('srq.recv', { srq, wrId: i + 1, pieces: [{ mr, offset: 256 * i, length: 256 }] });
   }
   const all = await everyAnswer(peer);
   for (let psn = 6; psn < 10; psn++) {
     peer.tx(sendOnly({ psn, ackReq: true, payload: pattern(8) }));
-    all.push(await peer.acked(psn));
+    all.push(await peer.expectAck(psn));
   }
   for (const { packet } of all) {
     const { syndrome = NO_CREDITS } = packet;
@@ -151,7 +151,7 @@ async function creditsFollowReceives(t: Tester): Promise<void> {
   for (const [psn, receives] of [0, 1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 15, 16, 24, 31, 32, 48, 100].entries()) {
     for (; posted < receives; posted++) await peer.postReceive(posted + 1, 0, 64);
     peer.tx(writeOnly({ psn, ackReq: true, reth: target(peer, 0, 0) }));
-    const { packet } = await peer.acked(psn);
+    const { packet } = await peer.expectAck(psn);
     const code = packet.syndrome ?? 0;
     if (code === NO_CREDITS) {
       t.note('credits are not used');
@@ -164,15 +164,15 @@ async function creditsFollowReceives(t: Tester): Promise<void> {
 
 /** Everything a responder says goes to our queue pair, in its partition, and is no congestion notification. */
 async function headersOfAnswers(t: Tester): Promise<void> {
-  const pkey = t.dut.hands === undefined ? 0xff_ff : (await t.hands.call('port.query', {})).pkeys[0];
+  const pkey = t.dut.hostControl === undefined ? 0xff_ff : (await t.hostControl.call('port.query', {})).pkeys[0];
   const peer = await t.connect({ receives: 1 });
   const all = await everyAnswer(peer);
   peer.tx(sendOnly({ psn: 6, ackReq: true, payload: pattern(8) }));
-  all.push(await peer.naked(0x20 | 12, 6));
+  all.push(await peer.expectNak(0x20 | 12, 6));
   // What was refused has changed nothing, so that this one is too early.
   const ahead = await t.connect();
   ahead.tx(writeOnly({ psn: 3, ackReq: true, reth: target(ahead, 0, 0) }));
-  const early = await ahead.naked(0x60, 0);
+  const early = await ahead.expectNak(0x60, 0);
   demand(early.sighting.destQpn === ahead.qpn, 'a NAK goes to another queue pair than that of the request');
   for (const { packet, sighting } of all) {
     const { destQpn, fecn, becn } = sighting;

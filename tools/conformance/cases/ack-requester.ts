@@ -1,6 +1,6 @@
-/** Cases of area ACK whose device is the requester: credits, acknowledges that are repeated, and syndromes that mean nothing. */
-import { Syndrome } from '../../../packets/aeth.ts';
-import { ack, nak } from '../packet/packet.ts';
+/** Cases of area ACK whose device is the requester: credits, repeated ACKs, and syndromes that mean nothing. */
+import { Syndrome } from 'rocev2/packets';
+import { ack, nak } from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import { demand, Inconclusive, Violation } from '../tester/outcome.ts';
 import type { Tester } from '../tester/tester.ts';
@@ -40,7 +40,7 @@ async function heedsCredits(t: Tester): Promise<void> {
   demand(sent > 0, 'with two credits nothing was sent');
   demand(sent <= 3, `with two credits ${sent} SENDs were sent`);
   if (sent === 3) t.variation('one SEND more than there are credits');
-  // Whoever waits for credits goes on when there are some.
+  // A requester that waits for credits goes on when it gets some.
   r.peer.ack(sent, sent + 1);
   await r.sees(sent + 1, ...works.slice(sent));
   r.peer.ack(5, 6);
@@ -63,7 +63,10 @@ async function repeatsAfterSends(t: Tester): Promise<void> {
   }
 }
 
-/** The last acknowledge was a READ response: it may be repeated as ACKNOWLEDGE. `after`: behind which of the responses that is done. */
+/**
+ * The last acknowledge was a READ response: it may be repeated as ACKNOWLEDGE. `after`: behind which of the responses
+ * that is done.
+ */
 async function repeatsAfterReads(t: Tester, after: 'all' | 'last', more: boolean): Promise<void> {
   const r = await responder(t);
   const works = [read(1, 700), ...(more ? [write(2)] : [])];
@@ -114,7 +117,7 @@ async function ignoresReserved(t: Tester, syndromes: readonly number[]): Promise
       await r.undisturbed();
     } catch (error) {
       if (!(error instanceof Violation)) throw error;
-      const { completions } = await t.hands.call('cq.poll', { cq: r.peer.sendCq, max: 100 });
+      const { completions } = await t.hostControl.call('cq.poll', { cq: r.peer.sendCq, max: 100 });
       const list = completions.map(({ wrId, status }) => `${wrId} with status ${status}`).join(', ');
       throw new Violation(`syndrome 0x${syndrome.toString(16)}: ${list === '' ? error.message : `completed ${list}`}`);
     }

@@ -1,5 +1,8 @@
-/** Cases of area ACK where the device is the responder: when acknowledges leave, and in which order. What they say is in ack-fields.ts. */
-import { Op } from '../../../packets/opcode.ts';
+/**
+ * Cases of area ACK where the device is the responder: when ACKs are sent, and in which order. Their fields are in
+ * ack-fields.ts.
+ */
+import { Op } from 'rocev2/packets';
 import {
   ack,
   cnp,
@@ -20,10 +23,10 @@ import {
   writeMiddle,
   writeOnly,
   writeOnlyImm,
-} from '../packet/packet.ts';
+} from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import { demand, Violation } from '../tester/outcome.ts';
-import type { Peer } from '../tester/peer.ts';
+import type { TesterPeer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
 import { ACK_FIELD_CASES } from './ack-fields.ts';
 import { isAck, nothingBut, target, word } from './answers.ts';
@@ -47,7 +50,7 @@ const ACK_RESPONSE_CASES: readonly Case[] = [
         writeOnly({ psn: 5, payload: pattern(8), reth: target(peer, 0, 8) }),
       );
       const came = await nothingBut(peer, 6, 5, (packet) => isAck(packet) && packet.psn <= 5);
-      t.note(`six packets that do not ask draw ${came.length} acknowledges`);
+      t.note(`six packets without AckReq draw ${came.length} ACKs`);
     },
   },
   { rules: ['ACK-03'], psnSweep: true, run: burst },
@@ -59,9 +62,9 @@ const ACK_RESPONSE_CASES: readonly Case[] = [
       let next = 0;
       for (const ahead of [1, 5, 100]) {
         for (let i = 0; i < 20; i++) peer.tx(sendOnly({ psn: next + ahead + i, ackReq: true, payload: pattern(8) }));
-        await peer.naked(0x60, next);
+        await peer.expectNak(0x60, next);
         // One NAK for the whole gap: the next thing to come is the ACK of the packet that ends it.
-        await peer.stillExpects(next, next + 1);
+        await peer.expectNextPsn(next, next + 1);
         next += 1;
       }
     },
@@ -79,7 +82,7 @@ const ACK_RESPONSE_CASES: readonly Case[] = [
           peer.tx(writeOnly({ psn, ackReq, payload, reth: target(peer, at, payload.length) }));
           psn += 1;
         }
-        await peer.acked(psn - 1);
+        await peer.expectAck(psn - 1);
         peer.tx(readRequest({ psn, reth: target(peer, 0, length) }));
         for (let at = 0; at < length; at += peer.mtu) {
           await peer.rx({ psn, payload: data.slice(at, at + peer.mtu) });
@@ -89,7 +92,7 @@ const ACK_RESPONSE_CASES: readonly Case[] = [
     },
   },
   { rules: ['ACK-18'], run: silentAfterFatal },
-  { rules: ['ACK-19'], needs: ['hands'], run: receivesInOrder },
+  { rules: ['ACK-19'], needs: ['host-control'], run: receivesInOrder },
   { rules: ['ACK-21'], run: answersAreNotAnswered },
 ];
 
@@ -111,16 +114,16 @@ async function askedAcknowledges(t: Tester): Promise<void> {
   ];
   for (const [psn, packet] of asking.entries()) {
     peer.tx(packet(psn));
-    await peer.acked(psn);
+    await peer.expectAck(psn);
   }
   // Only the one in the middle asks.
   peer.tx(sendFirst({ psn: 8, payload: full }), sendMiddle({ psn: 9, ackReq: true, payload: full }));
-  await peer.acked(9);
+  await peer.expectAck(9);
   peer.tx(sendLast({ psn: 10, ackReq: true, payload: full }));
-  await peer.acked(10);
+  await peer.expectAck(10);
 }
 
-/** 64 packets that all ask: acknowledges rise, and the last one names the last packet. */
+/** 64 packets that all request an ACK: PSNs of ACKs rise, and the last one names the last packet. */
 async function burst(t: Tester): Promise<void> {
   const peer = await t.connect();
   const reth = target(peer, 0, 8);
@@ -138,8 +141,8 @@ async function burst(t: Tester): Promise<void> {
     newest = packet.psn;
     count += 1;
   }
-  t.note(`64 packets that ask draw ${count} acknowledges`);
-  await peer.stillExpects(64, 65);
+  t.note(`64 packets with AckReq draw ${count} ACKs`);
+  await peer.expectNextPsn(64, 65);
 }
 
 /** A pipeline of everything: what comes back never goes back. */
@@ -171,11 +174,11 @@ async function orderOfAcknowledges(t: Tester): Promise<void> {
       newest = packet.psn;
     }
   }
-  await peer.stillExpects(psn, 25);
+  await peer.expectNextPsn(psn, 25);
 }
 
 async function silentAfterFatal(t: Tester): Promise<void> {
-  const faults: readonly (readonly [number, (peer: Peer) => Packet])[] = [
+  const faults: readonly (readonly [number, (peer: TesterPeer) => Packet])[] = [
     [0x61, (peer) => sendMiddle({ psn: 2, ackReq: true, payload: pattern(peer.mtu) })],
     [
       0x62,
@@ -189,11 +192,11 @@ async function silentAfterFatal(t: Tester): Promise<void> {
   ];
   for (const [syndrome, fault] of faults) {
     const peer = await t.connect();
-    await peer.stillExpects(0, 1);
+    await peer.expectNextPsn(0, 1);
     peer.tx(readRequest({ psn: 1, reth: target(peer, 0, 8) }));
     await peer.rx({ opcode: Op.ReadResponseOnly, psn: 1 });
     peer.tx(fault(peer));
-    await peer.naked(syndrome, 2);
+    await peer.expectNak(syndrome, 2);
     peer.tx(
       fault(peer),
       sendOnly({ psn: 2, ackReq: true, payload: pattern(8) }),
@@ -204,7 +207,7 @@ async function silentAfterFatal(t: Tester): Promise<void> {
       readRequest({ psn: 2, reth: target(peer, 0, 8) }),
       fetchAdd({ psn: 2, ...word(peer, 0), add: 1n }),
     );
-    await peer.silence();
+    await peer.expectSilence();
   }
 }
 
@@ -227,7 +230,7 @@ async function receivesInOrder(t: Tester): Promise<void> {
     }
     psn += 1;
   }
-  await peer.acked(psn - 1, kinds.length);
+  await peer.expectAck(psn - 1, kinds.length);
   const all = await peer.recvCompletions(kinds.length);
   for (const [i, wc] of all.entries()) {
     const kind = kinds[i] ?? 0;
@@ -262,7 +265,7 @@ async function answersAreNotAnswered(t: Tester): Promise<void> {
     for (let sent = 0; sent < 10_000; sent += EVERY) {
       // Of packets that were never sent, on both sides of what the device would send next.
       for (let i = 0; i < EVERY; i++) peer.txFrame(peer.frame(make((i % 16) - 8)), name);
-      await peer.stillExpects(next, next + 1);
+      await peer.expectNextPsn(next, next + 1);
       next += 1;
     }
   }

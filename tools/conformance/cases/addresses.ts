@@ -1,4 +1,6 @@
-/** Addresses that are not a connection's: of others, and of nobody. For stimuli whose sender or receiver is wrong. */
+/**
+ * Addresses that are not a connection's: of others, and unassigned ones. For stimuli whose sender or receiver is wrong.
+ */
 
 /** The address next to one, of the same network as far as that can be told. */
 export function neighbourOf(address: string): string {

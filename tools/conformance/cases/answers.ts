@@ -1,8 +1,9 @@
 /**
- * What scripts about the responder share: requests to the region of a connection, answers that come in several packets or may be
- * left out, and sentinels where some answers are allowed. Owns no verdict of its own beyond what is said at each function.
+ * What scripts about the responder share: requests to the region of a connection, answers that come in several packets
+ * or may be left out, and sentinels where some answers are allowed. Owns no verdict of its own beyond what is said at
+ * each function.
  */
-import { Op } from '../../../packets/opcode.ts';
+import { Op } from 'rocev2/packets';
 import {
   describePacket,
   fetchAdd,
@@ -12,31 +13,33 @@ import {
   readRequest,
   readResponses,
   writeOnly,
-} from '../packet/packet.ts';
+} from 'rocev2/packets/kit';
 import { demand, Violation } from '../tester/outcome.ts';
-import type { Peer, Received } from '../tester/peer.ts';
+import type { ReceivedPacket, TesterPeer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
-import { describeWant, type Fields, matches } from '../tester/want.ts';
+import { describeWant, matches, type WantedFields } from '../tester/want.ts';
 
 /** What a RETH says of `length` bytes at `offset` of the connection's region. */
-export function target(peer: Peer, offset: number, length: number): RethFields {
+export function target(peer: TesterPeer, offset: number, length: number): RethFields {
   return { va: peer.region.va + BigInt(offset), rkey: peer.region.rkey, length };
 }
 
 /** What an AtomicETH says of the eight bytes at `offset`. */
-export const word = (peer: Peer, offset: number): { readonly va: bigint; readonly rkey: number } => ({
+export const word = (peer: TesterPeer, offset: number): { readonly va: bigint; readonly rkey: number } => ({
   va: peer.region.va + BigInt(offset),
   rkey: peer.region.rkey,
 });
 
-/** READs `length` bytes at `offset`; the answer has to come whole, in order and with nothing but earlier acknowledges before it. */
-export async function read(peer: Peer, psn: number, offset: number, length: number): Promise<Uint8Array> {
+/**
+ * READs `length` bytes at `offset`; the answer has to come whole, in order and with nothing but earlier ACKs before it.
+ */
+export async function read(peer: TesterPeer, psn: number, offset: number, length: number): Promise<Uint8Array> {
   peer.tx(readRequest({ psn, reth: target(peer, offset, length), ackReq: true }));
   return readAnswer(peer, psn, length);
 }
 
 /** The answer to a READ of `length` bytes at `psn`, all of it. */
-export async function readAnswer(peer: Peer, psn: number, length: number): Promise<Uint8Array> {
+export async function readAnswer(peer: TesterPeer, psn: number, length: number): Promise<Uint8Array> {
   const data = new Uint8Array(length);
   const shapes = readResponses({ psn, msn: 0, data, mtu: peer.mtu });
   let at = 0;
@@ -54,14 +57,14 @@ export async function readAnswer(peer: Peer, psn: number, length: number): Promi
 }
 
 /** FETCH ADD at `offset`, answered at once: what was there before. */
-export async function add(peer: Peer, psn: number, offset: number, by: bigint): Promise<bigint> {
+export async function add(peer: TesterPeer, psn: number, offset: number, by: bigint): Promise<bigint> {
   peer.tx(fetchAdd({ psn, ...word(peer, offset), add: by, ackReq: true }));
   const { packet } = await afterAcks(peer, { opcode: Op.AtomicAcknowledge, psn });
   return packet.original ?? 0n;
 }
 
 /** The next packet that is no acknowledge of an earlier PSN has to be this. */
-export async function afterAcks(peer: Peer, want: Fields): Promise<Received> {
+export async function afterAcks(peer: TesterPeer, want: WantedFields): Promise<ReceivedPacket> {
   for (;;) {
     const received = await peer.take();
     demand(received !== undefined, () => `${describeWant(want)} was expected, and nothing came`);
@@ -76,11 +79,11 @@ export const isAck = ({ opcode, syndrome = 0xff }: Packet): boolean => opcode ==
 export const isNak = ({ opcode, syndrome = 0 }: Packet): boolean => opcode === Op.Acknowledge && syndrome >= 0x20;
 
 /**
- * The sentinel where something may come before it: a WRITE of no bytes at `psn` must be acknowledged as the next new request, and
- * whatever comes before that acknowledge must be allowed. Returns what came.
+ * The sentinel where something may come before it: a WRITE of no bytes at `psn` must be acknowledged as the next new
+ * request, and whatever comes before that acknowledge must be allowed. Returns what came.
  */
 export async function nothingBut(
-  peer: Peer,
+  peer: TesterPeer,
   psn: number,
   msn: number,
   allowed: (packet: Packet) => boolean,
@@ -101,8 +104,12 @@ export async function nothingBut(
   }
 }
 
-/** A NAK of one of these PSNs has to come; plain acknowledges of earlier PSNs may come before it. */
-export async function nakedIn(peer: Peer, syndrome: number, psns: readonly number[]): Promise<Received> {
+/** A NAK of one of these PSNs has to come; plain ACKs of earlier PSNs may come before it. */
+export async function expectOneNak(
+  peer: TesterPeer,
+  syndrome: number,
+  psns: readonly number[],
+): Promise<ReceivedPacket> {
   const wants = psns.map((psn) => ({ opcode: Op.Acknowledge, psn, syndrome }));
   for (;;) {
     const received = await peer.take();
@@ -116,8 +123,10 @@ export async function nakedIn(peer: Peer, syndrome: number, psns: readonly numbe
   }
 }
 
-/** What was sent was refused with NAK 0x61, or dropped: a READ of nothing at the same PSN is then the next new request. */
-export async function refusedOrDropped(peer: Peer, psn: number, msn: number): Promise<'refused' | 'dropped'> {
+/**
+ * What was sent was refused with NAK 0x61, or dropped: a READ of nothing at the same PSN is then the next new request.
+ */
+export async function refusedOrDropped(peer: TesterPeer, psn: number, msn: number): Promise<'refused' | 'dropped'> {
   peer.tx(readRequest({ psn, ackReq: true, reth: target(peer, 0, 0), note: 'sentinel' }));
   const received = await peer.take();
   demand(received !== undefined, 'NAK 0x61 was expected, or a queue pair that goes on, and nothing came');
@@ -129,7 +138,11 @@ export async function refusedOrDropped(peer: Peer, psn: number, msn: number): Pr
 }
 
 /** None of these queue pairs answers any more: a good request to each at `psn`, and one silence for all. */
-export async function allDead(t: Tester, peers: readonly Peer[], psn: (peer: Peer) => number): Promise<void> {
+export async function allDead(
+  t: Tester,
+  peers: readonly TesterPeer[],
+  psn: (peer: TesterPeer) => number,
+): Promise<void> {
   for (const peer of peers)
     peer.tx(writeOnly({ psn: psn(peer), ackReq: true, reth: target(peer, 0, 0), note: 'to a dead queue pair' }));
   await t.sleep(t.dut.quietNs);
@@ -153,7 +166,7 @@ export async function during<T>(what: string, probe: Promise<T>): Promise<T> {
 }
 
 /** These bytes of the region have to be there now. */
-export async function holds(peer: Peer, offset: number, bytes: Uint8Array, what: string): Promise<void> {
+export async function holds(peer: TesterPeer, offset: number, bytes: Uint8Array, what: string): Promise<void> {
   const found = await peer.memory(offset, bytes.length);
   const wrong = found.findIndex((byte, i) => byte !== bytes[i]);
   demand(
@@ -162,15 +175,15 @@ export async function holds(peer: Peer, offset: number, bytes: Uint8Array, what:
   );
 }
 
-/** The receives that have completed are exactly these, in this order; with hands only. */
+/** The receives that have completed are exactly these, in this order; with host control only. */
 export async function received(
   t: Tester,
-  peer: Peer,
+  peer: TesterPeer,
   wanted: readonly { readonly wrId: number; readonly data: Uint8Array }[],
 ): Promise<void> {
-  if (t.dut.hands === undefined) return;
+  if (t.dut.hostControl === undefined) return;
   const found = wanted.length === 0 ? [] : await peer.recvCompletions(wanted.length);
-  const more = (await t.hands.call('cq.poll', { cq: peer.recvCq, max: 100 })).completions;
+  const more = (await t.hostControl.call('cq.poll', { cq: peer.recvCq, max: 100 })).completions;
   demand(more.length === 0, `${wanted.length} receives were to complete, and ${found.length + more.length} did`);
   for (const [i, { wrId, data }] of wanted.entries()) {
     const done = found[i];

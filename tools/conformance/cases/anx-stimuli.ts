@@ -1,17 +1,16 @@
 /**
  * Area ANX, what arrives: headers below the BTH that a RoCEv2 packet does not have, and fields that mean nothing to it.
- * Sources: ref:conformance#ANX, ref:wire#1. What the annex does not foresee has no recipe for its ICRC: stimuli then carry it in
- * each way that an implementation could compute it.
+ * Sources: ref:conformance#ANX, ref:wire#1. What the annex does not foresee has no recipe for its ICRC: stimuli then
+ * carry it in each way that an implementation could compute it.
  */
-import { ETHERTYPE_AT } from '../../../packets/ethernet.ts';
-import { OPCODES, Op } from '../../../packets/opcode.ts';
-import { type Draft, type Edit, type Packet, pattern, readRequest, request, sendOnly } from '../packet/packet.ts';
+import { ETHERTYPE_AT, OPCODES, Op } from 'rocev2/packets';
+import { type Draft, type Edit, type Packet, pattern, readRequest, request, sendOnly } from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import { DUT_QKEY } from '../tester/connect.ts';
 import { demand, Inconclusive } from '../tester/outcome.ts';
 import type { Tester } from '../tester/tester.ts';
-import { edit, fixIpChecksum, icrcOver, insertBehindIp, type Part, setIpLength, versionOf } from './edits.ts';
-import { Line, type Make, type Raw, versionsOf } from './line.ts';
+import { type ByteRange, edit, fixIpChecksum, icrcOver, insertBehindIp, setIpLength, versionOf } from './edits.ts';
+import { type MakePacket, type RawFrame, RequestSequence, versionsOf } from './line.ts';
 import { roceV1 } from './roce-v1.ts';
 
 export const ANX_STIMULI_CASES: readonly Case[] = [
@@ -35,7 +34,7 @@ async function bothVersions(t: Tester): Promise<void> {
   for (const version of [4, 6] as const) {
     if (t.dut.addresses.every(({ address }) => address.version !== version))
       throw new Inconclusive(`no IPv${version} address of the device is known`);
-    const line = await Line.open(t, { version });
+    const line = await RequestSequence.open(t, { version });
     const payload = pattern(100);
     await line.accepts((psn) => sendOnly({ psn, payload, ackReq: true }), line.write(payload));
     line.peer.tx(readRequest({ psn: line.psn, reth: line.reth(100) }));
@@ -44,12 +43,12 @@ async function bothVersions(t: Tester): Promise<void> {
 }
 
 async function ipv4Options(t: Tester): Promise<void> {
-  const line = await Line.open(t, { version: 4 });
+  const line = await RequestSequence.open(t, { version: 4 });
   const whole = line.write(pattern(8));
   const recipes = ['over all', 'without the options', 'over the first 28 bytes'] as const;
   await line.ignores(
     recipes.map(
-      (recipe, i): Make =>
+      (recipe, i): MakePacket =>
         (psn) => ({ ...whole(psn), spoil: withOptions(i), note: `IHL 6, ICRC ${recipe}` }),
     ),
     1,
@@ -57,7 +56,10 @@ async function ipv4Options(t: Tester): Promise<void> {
   await line.accepts(whole);
 }
 
-/** Four bytes of no operation. The last recipe is that of who copies a header of 20 bytes and a UDP header from where the IP header begins. */
+/**
+ * Four bytes of no operation. The last recipe is that of who copies a header of 20 bytes and a UDP header from where
+ * the IP header begins.
+ */
 const withOptions =
   (recipe: number): Edit =>
   (draft) => {
@@ -72,8 +74,11 @@ const withOptions =
     return bytes;
   };
 
-/** What an ICRC covers: all; the IP header of `header` bytes without what was put behind it; or the first bytes as if UDP came next. */
-function covered(recipe: number, header: number, at: Pick<Draft, 'ip' | 'udp' | 'bth' | 'icrc'>): readonly Part[] {
+/**
+ * What an ICRC covers: all; the IP header of `header` bytes without what was put behind it; or the first bytes as if
+ * UDP came next.
+ */
+function covered(recipe: number, header: number, at: Pick<Draft, 'ip' | 'udp' | 'bth' | 'icrc'>): readonly ByteRange[] {
   const { ip, udp, bth, icrc } = at;
   if (recipe === 0) return [[ip, icrc]];
   return recipe === 1
@@ -95,12 +100,12 @@ function checksumOf(view: DataView, at: number, length: number): number {
 }
 
 async function extensionHeader(t: Tester): Promise<void> {
-  const line = await Line.open(t, { version: 6 });
+  const line = await RequestSequence.open(t, { version: 6 });
   const whole = line.write(pattern(8));
   const recipes = ['over all', 'without the options', 'over the first 48 bytes'] as const;
   await line.ignores(
     recipes.map(
-      (recipe, i): Make =>
+      (recipe, i): MakePacket =>
         (psn) => ({ ...whole(psn), spoil: withExtension(i), note: `destination options, ICRC ${recipe}` }),
     ),
     1,
@@ -117,7 +122,8 @@ const withExtension =
     bytes[ip + 6] = 60;
     view.setUint16(ip + 4, bytes.length - ip - 40);
     const checksum = recipe === 2 ? ip + 46 : udp + 6;
-    // The first byte has the version in its upper half, which is 6: with ones below 0x6f, and that is what is put there meanwhile.
+    // The first byte has the version in its upper half, which is 6: with ones below 0x6f, and that is what is put there
+    // meanwhile.
     const first = bytes[ip] ?? 0;
     bytes[ip] = first | 0x0f;
     const masked = [ip + 1, ip + 2, ip + 3, ip + 7, checksum, checksum + 1, bth + 4];
@@ -129,11 +135,11 @@ const withExtension =
 const withFlags = (flags: number): Edit => edit(({ view, ip }) => view.setUint16(ip + 6, flags));
 
 async function moreFragments(t: Tester): Promise<void> {
-  const line = await Line.open(t, { version: 4 });
+  const line = await RequestSequence.open(t, { version: 4 });
   const whole = line.write(pattern(8));
   await line.ignores(
     [0x20_00, 0x60_00].map(
-      (flags): Make =>
+      (flags): MakePacket =>
         (psn) => ({ ...whole(psn), edit: withFlags(flags), note: 'MF' }),
     ),
   );
@@ -142,7 +148,7 @@ async function moreFragments(t: Tester): Promise<void> {
 
 /** Nobody is harmed by a packet that routers might have fragmented and did not: who takes it is generous. */
 async function withoutDf(t: Tester): Promise<void> {
-  const line = await Line.open(t, { version: 4 });
+  const line = await RequestSequence.open(t, { version: 4 });
   const { peer } = line;
   const packet = { ...line.write(pattern(8))(0), edit: withFlags(0), note: 'DF clear' };
   peer.tx(packet);
@@ -156,21 +162,24 @@ async function withoutDf(t: Tester): Promise<void> {
 }
 
 async function loneFragment(t: Tester): Promise<void> {
-  const line = await Line.open(t, { version: 4 });
+  const line = await RequestSequence.open(t, { version: 4 });
   const whole = line.write(pattern(8));
   const offsets = [1, 3, 0x1f_ff].flatMap((offset) => [offset, offset | 0x20_00]);
   await line.ignores(
     offsets.map(
-      (flags): Make =>
+      (flags): MakePacket =>
         (psn) => ({ ...whole(psn), edit: withFlags(flags), note: 'fragment offset not 0' }),
     ),
   );
   await line.accepts(whole);
 }
 
-/** A packet in two fragments that a host could put together again; the ICRC is right for what it was, or for what that would be. */
+/**
+ * A packet in two fragments that a host could put together again; the ICRC is right for what it was, or for what that
+ * would be.
+ */
 async function allFragments(t: Tester): Promise<void> {
-  const line = await Line.open(t, { version: 4 });
+  const line = await RequestSequence.open(t, { version: 4 });
   for (const flags of [0x40_00, 0]) {
     const packet = { ...line.write(pattern(40))(line.psn), edit: withFlags(flags) };
     let draft: Draft | undefined;
@@ -180,7 +189,7 @@ async function allFragments(t: Tester): Promise<void> {
     const rest = Uint8Array.from([...frame.subarray(0, draft.udp), ...frame.subarray(cut)]);
     const first = fragment(draft, frame.slice(0, cut), flags | 0x20_00);
     const second = fragment(draft, rest, flags | (FIRST_FRAGMENT / 8));
-    const raw = (bytes: Uint8Array, which: string): Raw => ({
+    const raw = (bytes: Uint8Array, which: string): RawFrame => ({
       frame: bytes,
       note: `${which} fragment of a WRITE Only`,
     });
@@ -199,10 +208,10 @@ function fragment(whole: Draft, bytes: Uint8Array, flags: number): Uint8Array {
 
 async function otherPorts(t: Tester): Promise<void> {
   for (const version of versionsOf(t)) {
-    const line = await Line.open(t, { version });
+    const line = await RequestSequence.open(t, { version });
     const whole = line.write(pattern(8));
     await line.ignores(
-      [4790, 4792, 4789, 1, 0xff_ff].map((port): Make => {
+      [4790, 4792, 4789, 1, 0xff_ff].map((port): MakePacket => {
         const change = edit(({ view, udp }) => view.setUint16(udp + 2, port));
         return (psn) => ({ ...whole(psn), edit: change, note: `UDP port ${port}` });
       }),
@@ -213,7 +222,7 @@ async function otherPorts(t: Tester): Promise<void> {
 
 async function etherTypes(t: Tester): Promise<void> {
   for (const version of versionsOf(t)) {
-    const line = await Line.open(t, { version });
+    const line = await RequestSequence.open(t, { version });
     const whole = line.write(pattern(8));
     const type = version === 4 ? 0x86_dd : 0x08_00;
     const change = edit(({ view }) => view.setUint16(ETHERTYPE_AT, type));
@@ -230,7 +239,7 @@ async function etherTypes(t: Tester): Promise<void> {
 }
 
 async function congestionBits(t: Tester): Promise<void> {
-  const line = await Line.open(t);
+  const line = await RequestSequence.open(t);
   const all = ([0, 1] as const).flatMap((becn) => ([0, 1] as const).map((fecn) => ({ becn, fecn })));
   for (const bits of all) {
     await line.accepts(line.write(pattern(8), bits), (psn) => ({ ...sendOnly({ psn, ackReq: true }), ...bits }));
@@ -242,7 +251,7 @@ async function congestionBits(t: Tester): Promise<void> {
 }
 
 async function toQp0(t: Tester, known: boolean): Promise<void> {
-  const line = await Line.open(t);
+  const line = await RequestSequence.open(t);
   const { va, rkey } = line.peer.region;
   const { strays } = t.dut.station;
   const before = strays.length;
@@ -261,7 +270,7 @@ async function toQp0(t: Tester, known: boolean): Promise<void> {
     });
   await line.ignores(
     codes.map(
-      (code): Make =>
+      (code): MakePacket =>
         (psn) =>
           make(code, psn),
     ),
@@ -273,8 +282,8 @@ async function toQp0(t: Tester, known: boolean): Promise<void> {
 
 async function otherProtocol(t: Tester): Promise<void> {
   for (const version of versionsOf(t)) {
-    const line = await Line.open(t, { version });
-    const makes: Make[] = [line.write(pattern(8)), (psn) => sendOnly({ psn, payload: pattern(8), ackReq: true })];
+    const line = await RequestSequence.open(t, { version });
+    const makes: MakePacket[] = [line.write(pattern(8)), (psn) => sendOnly({ psn, payload: pattern(8), ackReq: true })];
     await line.ignored(
       makes.map((make) => ({ frame: roceV1(line.peer, make(0)), note: 'the same in RoCE, EtherType 0x8915' })),
     );

@@ -1,38 +1,37 @@
 /**
- * Area ANX, interfaces and congestion management: what the verbs of a RoCEv2 port say, and that notifications are made and obeyed.
- * Sources: ref:conformance#ANX.
+ * Area ANX, interfaces and congestion management: what the verbs of a RoCEv2 port say, and that notifications are made
+ * and obeyed. Sources: ref:conformance#ANX.
  */
 
-import { IpAddress } from '../../../packets/address.ts';
-import { Op } from '../../../packets/opcode.ts';
-import { HandsError } from '../hands/hands.ts';
-import { cnp, marked, pattern, writeOnly } from '../packet/packet.ts';
+import { IpAddress, Op } from 'rocev2/packets';
+import { cnp, marked, pattern, writeOnly } from 'rocev2/packets/kit';
+import { HostControlError } from '../host-control/host-control.ts';
 import type { Case } from '../tester/case.ts';
 import { demand, Inconclusive, NotApplicable } from '../tester/outcome.ts';
 import type { Tester } from '../tester/tester.ts';
 import { rates } from './cnp-reaction.ts';
-import { Datagrams } from './datagrams.ts';
+import { DatagramPeer } from './datagrams.ts';
 import { flip } from './edits.ts';
-import { Line, versionsOf } from './line.ts';
+import { RequestSequence, versionsOf } from './line.ts';
 import { responder, write } from './responder.ts';
 import { roceV1 } from './roce-v1.ts';
 
 export const ANX_VERBS_CASES: readonly Case[] = [
-  { rules: ['ANX-26'], needs: ['hands'], run: gidTypes },
-  { rules: ['ANX-30'], needs: ['hands'], run: port },
-  { rules: ['ANX-31'], needs: ['hands'], run: (t) => noEvent(t, ['client-reregister']) },
-  { rules: ['ANX-32'], needs: ['hands'], run: (t) => noEvent(t, ['port-change', 'lid-change', 'sm-change']) },
-  { rules: ['ANX-40'], needs: ['hands'], run: protocolOfConnection },
-  { rules: ['ANX-42'], needs: ['hands', 'ud'], run: protocolOfDatagram },
-  { rules: ['ANX-43'], needs: ['hands', 'ud', 'ethernet'], run: bothProtocols },
+  { rules: ['ANX-26'], needs: ['host-control'], run: gidTypes },
+  { rules: ['ANX-30'], needs: ['host-control'], run: port },
+  { rules: ['ANX-31'], needs: ['host-control'], run: (t) => noEvent(t, ['client-reregister']) },
+  { rules: ['ANX-32'], needs: ['host-control'], run: (t) => noEvent(t, ['port-change', 'lid-change', 'sm-change']) },
+  { rules: ['ANX-40'], needs: ['host-control'], run: protocolOfConnection },
+  { rules: ['ANX-42'], needs: ['host-control', 'ud'], run: protocolOfDatagram },
+  { rules: ['ANX-43'], needs: ['host-control', 'ud', 'ethernet'], run: bothProtocols },
   { rules: ['ANX-44'], needs: ['cnp'], run: notifications },
   { rules: ['ANX-45'], needs: ['cnp', 'virtual'], run: slowsDown },
   { rules: ['ANX-46'], needs: ['cnp', 'virtual'], run: recovers },
-  { rules: ['ANX-48'], needs: ['hands', 'ud'], run: reservedLevels },
+  { rules: ['ANX-48'], needs: ['host-control', 'ud'], run: reservedLevels },
 ];
 
 async function gidTypes(t: Tester): Promise<void> {
-  const { gids } = t.hands.description;
+  const { gids } = t.hostControl.description;
   demand(gids.length > 0, 'the table of GIDs is empty');
   for (const { index, address, type } of gids) {
     demand(type === 'v1' || type === 'v2', `GID ${index} has the type ${type}`);
@@ -54,7 +53,7 @@ function isAddress(text: string): boolean {
 }
 
 async function port(t: Tester): Promise<void> {
-  const { linkLayer, lid, smLid, state, pkeys } = await t.hands.call('port.query', {});
+  const { linkLayer, lid, smLid, state, pkeys } = await t.hostControl.call('port.query', {});
   demand(/ethernet/i.test(linkLayer), `the link layer is ${linkLayer}`);
   demand(lid === 0 && smLid === 0, `LID ${lid} and subnet manager ${smLid}, which an Ethernet port has none of`);
   demand(/active/i.test(state), `the state of the port is ${state}`);
@@ -63,20 +62,23 @@ async function port(t: Tester): Promise<void> {
 
 /** Connections that end well and badly: none of these events may come of it. */
 async function noEvent(t: Tester, names: readonly string[]): Promise<void> {
-  const line = await Line.open(t);
+  const line = await RequestSequence.open(t);
   await line.accepts(line.write(pattern(8)));
   const { va, rkey } = line.peer.region;
   line.peer.tx(
     writeOnly({ psn: 1, ackReq: true, payload: pattern(8), reth: { va, rkey: rkey ^ 0x5a_5a_00, length: 8 } }),
   );
-  await line.peer.fatal(0x62, 1);
-  const { events } = await t.hands.call('events', {});
+  await line.peer.expectFatalNak(0x62, 1);
+  const { events } = await t.hostControl.call('events', {});
   const wrong = events.find(({ event }) => names.includes(event));
   demand(wrong === undefined, `the event ${wrong?.event} came`);
   t.note(`events: ${events.map(({ event }) => event).join(', ') || 'none'}`);
 }
 
-/** Packets of a queue pair on a GID of RoCEv2 are RoCEv2: whatever else they were, the station would not have taken them for an answer. */
+/**
+ * Packets of a queue pair on a GID of RoCEv2 are RoCEv2: whatever else they were, the station would not have taken them
+ * for an answer.
+ */
 async function protocolOfConnection(t: Tester): Promise<void> {
   for (const version of versionsOf(t)) {
     const ours = await responder(t, { version });
@@ -94,7 +96,7 @@ async function protocolOfConnection(t: Tester): Promise<void> {
 
 async function protocolOfDatagram(t: Tester): Promise<void> {
   for (const version of versionsOf(t)) {
-    const end = await Datagrams.open(t, { version });
+    const end = await DatagramPeer.open(t, { version });
     const { sighting, packet } = await end.sends(20);
     demand(
       packet.opcode === Op.UdSendOnly && sighting.ip.version === version,
@@ -104,7 +106,7 @@ async function protocolOfDatagram(t: Tester): Promise<void> {
   onlyRoceV2(t);
 }
 
-const roceGids = (t: Tester): boolean => t.hands.description.gids.some(({ type }) => type === 'v1');
+const roceGids = (t: Tester): boolean => t.hostControl.description.gids.some(({ type }) => type === 'v1');
 
 function onlyRoceV2(t: Tester): void {
   if (roceGids(t))
@@ -113,17 +115,19 @@ function onlyRoceV2(t: Tester): void {
 
 async function bothProtocols(t: Tester): Promise<void> {
   if (!roceGids(t)) throw new NotApplicable('the port has no GID of the older RoCE');
-  const end = await Datagrams.open(t);
+  const end = await DatagramPeer.open(t);
   await end.delivers(end.message(20));
   const packet = end.message(24);
   end.peer.txFrame(roceV1(end.peer, packet), 'a datagram in RoCE, EtherType 0x8915');
   await end.delivered(packet);
 }
 
-/** Marks on one packet, on ten, on a thousand: at least one notification for each row, and no more than there are marks. */
+/**
+ * Marks on one packet, on ten, on a thousand: at least one notification for each row, and no more than there are marks.
+ */
 async function notifications(t: Tester): Promise<void> {
   for (const count of [1, 10, 1000]) {
-    const line = await Line.open(t);
+    const line = await RequestSequence.open(t);
     const { peer } = line;
     const reth = line.reth(0);
     for (let psn = 0; psn < count; psn++) peer.tx(marked(writeOnly({ psn, reth, ackReq: psn === count - 1 })));
@@ -162,7 +166,7 @@ async function recovers(t: Tester): Promise<void> {
 
 /** Refused, or of no consequence. */
 async function reservedLevels(t: Tester): Promise<void> {
-  const end = await Datagrams.open(t);
+  const end = await DatagramPeer.open(t);
   for (const sl of [8, 15]) {
     try {
       const { packet } = await end.sends(16, { sl });
@@ -172,7 +176,7 @@ async function reservedLevels(t: Tester): Promise<void> {
       );
       t.note(`service level ${sl} is taken`);
     } catch (error) {
-      if (!(error instanceof HandsError && error.kind === 'refused')) throw error;
+      if (!(error instanceof HostControlError && error.kind === 'refused')) throw error;
       t.note(`service level ${sl} is refused (${error.errno})`);
     }
   }

@@ -1,9 +1,9 @@
 /** Cases of area ATM on atomics that come again: the saved result, and no second execution. */
-import { Op } from '../../../packets/opcode.ts';
-import { compareSwap, describePacket, fetchAdd, type Packet } from '../packet/packet.ts';
+import { Op } from 'rocev2/packets';
+import { compareSwap, describePacket, fetchAdd, type Packet } from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import { demand } from '../tester/outcome.ts';
-import type { Peer } from '../tester/peer.ts';
+import type { TesterPeer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
 import { nothingBut, word } from './answers.ts';
 import { badKeys, readWord, setWord } from './memory.ts';
@@ -25,7 +25,7 @@ export const ATM_REPLAY_CASES: readonly Case[] = [
       // The older one is still held.
       await twice(peer, add, 41n);
       await demandWord(peer, 7n, 'an older FETCH ADD that came again');
-      await peer.stillExpects(2, 3);
+      await peer.expectNextPsn(2, 3);
     },
   },
   { rules: ['ATM-06'], needs: ['atomics'], run: otherOperands },
@@ -56,14 +56,14 @@ const saved =
   (packet: Packet): boolean =>
     packet.opcode === Op.AtomicAcknowledge && packet.psn === psn && packet.original === original;
 
-async function twice(peer: Peer, request: Packet, original: bigint): Promise<void> {
+async function twice(peer: TesterPeer, request: Packet, original: bigint): Promise<void> {
   for (let i = 0; i < 3; i++) {
     peer.tx(request);
     await peer.rx(reply(request.psn, original));
   }
 }
 
-async function demandWord(peer: Peer, expected: bigint, what: string): Promise<void> {
+async function demandWord(peer: TesterPeer, expected: bigint, what: string): Promise<void> {
   const found = await readWord(peer, 0);
   demand(found === expected, `${what}: the word is ${found} and had to be ${expected}`);
 }

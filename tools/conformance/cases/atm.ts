@@ -1,5 +1,5 @@
 /** Cases of area ATM: what an atomic does to memory, and in which order. Repeated atomics are in atm-replay.ts. */
-import { Op } from '../../../packets/opcode.ts';
+import { Op } from 'rocev2/packets';
 import {
   compareSwap,
   describePacket,
@@ -9,10 +9,10 @@ import {
   readRequest,
   sendOnly,
   writeOnly,
-} from '../packet/packet.ts';
+} from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import { demand, Inconclusive } from '../tester/outcome.ts';
-import type { Peer } from '../tester/peer.ts';
+import type { TesterPeer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
 import { afterAcks, target, word } from './answers.ts';
 import { ATM_REPLAY_CASES } from './atm-replay.ts';
@@ -72,8 +72,8 @@ const ATM_EXECUTION_CASES: readonly Case[] = [
           const { va, rkey } = peer.region;
           peer.tx(kind({ psn: 0, va: va + off, rkey }));
           // One dead queue pair is as good as all: waiting for silence takes long.
-          if (off === 7n) await peer.fatal(0x61, 0);
-          else await peer.naked(0x61, 0);
+          if (off === 7n) await peer.expectFatalNak(0x61, 0);
+          else await peer.expectNak(0x61, 0);
           await demandWord(peer, 0, 5n, `an ATOMIC at VA + ${off}`);
           await demandWord(peer, 8, 6n, `an ATOMIC at VA + ${off}`);
         }
@@ -119,7 +119,7 @@ const ATM_EXECUTION_CASES: readonly Case[] = [
       );
       await replied(peer, 1, 5n);
       await replied(peer, 3, 6n);
-      await peer.acked(4);
+      await peer.expectAck(4);
       await demandWord(peer, 0, 20n, 'a WRITE behind the ATOMICs');
     },
   },
@@ -139,7 +139,7 @@ const ATM_EXECUTION_CASES: readonly Case[] = [
       await demandWord(peer, 0, 4n, 'the ATOMIC behind the READ');
     },
   },
-  { rules: ['ATM-13'], needs: ['hands', 'atomics'], run: localBuffers },
+  { rules: ['ATM-13'], needs: ['host-control', 'atomics'], run: localBuffers },
   { rules: ['ATM-14'], needs: ['atomics'], run: byteOrder },
 ];
 
@@ -150,7 +150,7 @@ const fetchOne = (at: At): Packet => fetchAdd({ ...at, add: 1n });
 const swapOne = (at: At): Packet => compareSwap({ ...at, compare: 5n, swap: 1n });
 
 /** The reply to an atomic: what was there before. ACKs of what went before may come first. */
-async function replied(peer: Peer, psn: number, original: bigint): Promise<void> {
+async function replied(peer: TesterPeer, psn: number, original: bigint): Promise<void> {
   const { packet } = await afterAcks(peer, { opcode: Op.AtomicAcknowledge, psn });
   demand(
     packet.original === original,
@@ -158,7 +158,7 @@ async function replied(peer: Peer, psn: number, original: bigint): Promise<void>
   );
 }
 
-async function demandWord(peer: Peer, offset: number, expected: bigint, what: string): Promise<void> {
+async function demandWord(peer: TesterPeer, offset: number, expected: bigint, what: string): Promise<void> {
   const found = await readWord(peer, offset);
   demand(found === expected, `${what}: the word is ${found} and had to be ${expected}`);
 }
@@ -219,7 +219,7 @@ async function localBuffers(t: Tester): Promise<void> {
       try {
         await peer.post({ wrId: 1, opcode, pieces: [{ mr, offset: 0, length }], ...operands });
       } catch (error) {
-        if (error instanceof Error && error.name === 'HandsError') continue;
+        if (error instanceof Error && error.name === 'HostControlError') continue;
         throw error;
       }
       const sent = await peer.take(t.dut.quietNs);
@@ -254,7 +254,7 @@ async function byteOrder(t: Tester): Promise<void> {
   await replied(peer, 5, value + 1n);
 }
 
-async function orderOf(peer: Peer, psn: number, value: bigint): Promise<'little' | 'big'> {
+async function orderOf(peer: TesterPeer, psn: number, value: bigint): Promise<'little' | 'big'> {
   peer.tx(readRequest({ psn, reth: target(peer, 0, 8) }));
   const { packet } = await peer.rx({ opcode: Op.ReadResponseOnly, psn });
   const bytes = packet.payload ?? new Uint8Array(0);

@@ -1,6 +1,6 @@
 /** Connections that the device begins, and what its messages say (ref:conformance#CM). */
-import { type CmRep, IP_CM_HEADER_BYTES, readIpCmHeader } from '../../../packets/cm/index.ts';
-import { pattern } from '../packet/packet.ts';
+import { type CmRep, IP_CM_HEADER_BYTES, readIpCmHeader } from 'rocev2/packets';
+import { pattern } from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import { sendDreq } from '../tester/cm-connect.ts';
 import { describeArrival } from '../tester/cm-port.ts';
@@ -29,9 +29,9 @@ export const CM_ACTIVE_CASES: readonly Case[] = [
     async run(t) {
       const cm = await t.cm();
       const { peer } = await established(t, cm, await listen(t));
-      await peer.stillExpects(0, 1);
+      await peer.expectNextPsn(0, 1);
       await unknownRep(t);
-      await peer.stillExpects(1, 2);
+      await peer.expectNextPsn(1, 2);
     },
   },
   {
@@ -54,7 +54,7 @@ export const CM_ACTIVE_CASES: readonly Case[] = [
   { rules: ['CM-23'], needs: ['cm'], run: ipCmHeader },
 ];
 
-/** A REP for a connection that nobody has. */
+/** A REP for an unknown connection. */
 async function unknownRep(t: Tester): Promise<void> {
   const cm = await t.cm();
   const localCommId = cm.id();
@@ -97,7 +97,7 @@ async function ownBelong(t: Tester): Promise<void> {
   demand(rtu.body.localCommId === req.body.localCommId, 'the RTU has another id than the REQ had');
 }
 
-/** Nobody answers: the same REQ again after the time that it says, as often as it says. */
+/** Without an answer the same REQ is sent again after the time that it says, as often as it says. */
 async function repetitions(t: Tester, most: number): Promise<void> {
   const cm = await t.cm();
   const { req, port } = await dialed(t, cm);

@@ -1,7 +1,7 @@
 /** How connections end: DREQ, DREP, TIMEWAIT, and those who have no right to end one (ref:conformance#CM). */
-import { CmRejReason } from '../../../packets/cm/index.ts';
+import { CmRejReason } from 'rocev2/packets';
 import type { Case } from '../tester/case.ts';
-import { type Conversation, idsOf, sendDreq } from '../tester/cm-connect.ts';
+import { type CmConversation, idsOf, sendDreq } from '../tester/cm-connect.ts';
 import { type CmArrival, type CmPort, describeArrival } from '../tester/cm-port.ts';
 import { pathOf } from '../tester/cm-request.ts';
 import { demand } from '../tester/outcome.ts';
@@ -28,9 +28,9 @@ export const CM_END_CASES: readonly Case[] = [
     async run(t) {
       const cm = await t.cm();
       const { one, peer } = await lasting(t, cm);
-      await peer.stillExpects(0, 1);
+      await peer.expectNextPsn(0, 1);
       const transactionId = await end(cm, one);
-      if (t.dut.hands !== undefined) await cmEvent(t, 'disconnected');
+      if (t.dut.hostControl !== undefined) await cmEvent(t, 'disconnected');
       await end(cm, one, transactionId);
     },
   },
@@ -55,13 +55,13 @@ export const CM_END_CASES: readonly Case[] = [
     async run(t) {
       const cm = await t.cm();
       const { one, peer } = await established(t, cm, await listen(t));
-      await peer.stillExpects(0, 1);
+      await peer.expectNextPsn(0, 1);
       const right = one.rep.body.localQpn;
       for (const remoteQpn of [right ^ 1, 0, 0xff_ff_ff, one.req.localQpn]) {
         cm.send({ kind: 'DREQ', body: { ...idsOf(one), remoteQpn, privateData: NOTHING } });
-        await cm.silence(one.ours, `a DREQ for queue pair 0x${remoteQpn.toString(16)}`);
+        await cm.expectSilence(one.ours, `a DREQ for queue pair 0x${remoteQpn.toString(16)}`);
       }
-      await peer.stillExpects(1, 2);
+      await peer.expectNextPsn(1, 2);
       await end(cm, one);
     },
   },
@@ -79,11 +79,11 @@ export const CM_END_CASES: readonly Case[] = [
     async run(t) {
       const cm = await t.cm();
       const { one, peer } = await established(t, cm, await listen(t));
-      await peer.stillExpects(0, 1);
+      await peer.expectNextPsn(0, 1);
       cm.send({ kind: 'DREP', body: { ...idsOf(one), privateData: NOTHING } });
       cm.send({ kind: 'DREP', body: { ...idsOf(one), privateData: NOTHING } }, { transactionId: one.transactionId });
-      await cm.silence(one.ours, 'a DREP that nobody asked for');
-      await peer.stillExpects(1, 2);
+      await cm.expectSilence(one.ours, 'an unsolicited DREP');
+      await peer.expectNextPsn(1, 2);
       await end(cm, one);
     },
   },
@@ -96,7 +96,7 @@ async function lasting(t: Tester, cm: CmPort): Promise<Accepted> {
 }
 
 /** DREQ and the DREP that belongs to it; gives the transaction. */
-async function end(cm: CmPort, one: Conversation, again?: bigint): Promise<bigint> {
+async function end(cm: CmPort, one: CmConversation, again?: bigint): Promise<bigint> {
   const transactionId = sendDreq(cm, one, again === undefined ? {} : { transactionId: again });
   const drep = await cm.rx('DREP', one.ours);
   sameTransaction(drep, transactionId);
@@ -108,7 +108,7 @@ async function end(cm: CmPort, one: Conversation, again?: bigint): Promise<bigin
 async function endedByDevice(t: Tester, began: boolean): Promise<void> {
   const cm = await t.cm();
   const made = began ? await begunByDevice(t, cm) : await begunByUs(t, cm);
-  await t.hands.call('cm.disconnect', made.which);
+  await t.hostControl.call('cm.disconnect', made.which);
   const dreq = await cm.rx('DREQ', made.ours);
   const { localCommId, remoteQpn } = dreq.body;
   demand(localCommId === made.theirs, 'the DREQ has another id than the connection');
@@ -134,7 +134,7 @@ interface Made {
 async function begunByUs(t: Tester, cm: CmPort): Promise<Made> {
   const listener = t.handle();
   const port = 19_000 + t.random.below(1000);
-  await t.hands.call('cm.listen', { listener, port });
+  await t.hostControl.call('cm.listen', { listener, port });
   const { one, peer } = await established(t, cm, port, { localCmResponseTimeout: SHORT });
   await cmEvent(t, 'established');
   const { ours, theirs } = one;
@@ -152,7 +152,7 @@ async function begunByDevice(t: Tester, cm: CmPort): Promise<Made> {
 }
 
 const NOTHING = new Uint8Array(0);
-/** 67 ms: how soon the device is to repeat what nobody answers. */
+/** 67 ms: how soon the device has to repeat an unanswered message. */
 const SHORT = 14;
 /** 4.3 s. */
 const LONG_TIMEWAIT = 20;

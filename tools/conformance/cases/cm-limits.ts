@@ -7,8 +7,8 @@ import {
   CM_RTU_PRIVATE_DATA_BYTES,
   CmMessageRef,
   IP_CM_REQ_PRIVATE_DATA_BYTES,
-} from '../../../packets/cm/index.ts';
-import { pattern } from '../packet/packet.ts';
+} from 'rocev2/packets';
+import { pattern } from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import { sendDreq, sendRtu } from '../tester/cm-connect.ts';
 import { rejOf } from '../tester/cm-port.ts';
@@ -39,12 +39,12 @@ export const CM_LIMIT_CASES: readonly Case[] = [
       const cm = await t.cm();
       const port = await listen(t, { udp: true });
       const rep = await lookUp(t, port);
-      demand(rep.status === 0, `a service that somebody offers draws status ${rep.status}`);
+      demand(rep.status === 0, `an offered service draws status ${rep.status}`);
       demand(rep.qpn > 1, `the service is said to be at queue pair ${rep.qpn}`);
       demand(rep.serviceId === udpService(port), 'the SIDR REP is about another service');
       t.note(`Q_Key 0x${rep.qkey.toString(16)}`);
       const none = await lookUp(t, port ^ 1);
-      demand(none.status !== 0, 'a service that nobody offers draws status 0');
+      demand(none.status !== 0, 'a service that is not offered draws status 0');
       await cm.sentinel();
     },
   },
@@ -57,9 +57,9 @@ export const CM_LIMIT_CASES: readonly Case[] = [
       const port = await listen(t);
       const mine = pattern(IP_CM_REQ_PRIVATE_DATA_BYTES, 1);
       const { one, peer } = await accepted(t, cm, port, { privateData: privateDataOf(cm.route(), mine) });
-      if (t.dut.hands !== undefined) await told(t, 'connect-request', mine);
+      if (t.dut.hostControl !== undefined) await told(t, 'connect-request', mine);
       sendRtu(cm, one, pattern(CM_RTU_PRIVATE_DATA_BYTES, 2));
-      await peer.stillExpects(0, 1);
+      await peer.expectNextPsn(0, 1);
       const transactionId = sendDreq(cm, one, {}, pattern(CM_DREQ_PRIVATE_DATA_BYTES, 3));
       sameTransaction(await cm.rx('DREP', one.ours), transactionId);
     },
@@ -116,7 +116,7 @@ async function longAnswers(t: Tester): Promise<void> {
   cm.send({ kind: 'REP', body: rep }, { transactionId: req.transactionId });
   await cm.rx('RTU', rep.localCommId);
   await told(t, 'established', privateData);
-  await t.hands.call('cm.disconnect', { connection });
+  await t.hostControl.call('cm.disconnect', { connection });
   const dreq = await cm.rx('DREQ', rep.localCommId);
   const ids = { localCommId: rep.localCommId, remoteCommId: req.body.localCommId };
   const body = { ...ids, privateData: pattern(CM_DREP_PRIVATE_DATA_BYTES, 8) };
@@ -142,7 +142,7 @@ async function lookUp(
   return rep.body;
 }
 
-/** REQs that nobody ever completes. The device answers others all the while, and takes new connections in the end. */
+/** REQs that are never completed. The device answers others all the while, and takes new connections in the end. */
 async function flood(t: Tester): Promise<void> {
   const cm = await t.cm();
   const silent = await listen(t, { mute: true });
@@ -155,10 +155,11 @@ async function flood(t: Tester): Promise<void> {
     if (i % FLOOD_STEP === FLOOD_STEP - 1) await cm.sentinel();
   }
   await cm.sentinel();
-  // In virtual time those who wait for an answer of their consumer are given up; a live device is not waited for so long.
+  // In virtual time those who wait for an answer of their consumer are given up; a live device is not waited for so
+  // long.
   if (t.dut.virtual) await t.sleep(LIFETIME_NS);
   const { peer } = await established(t, cm, port);
-  await peer.stillExpects(0, 1);
+  await peer.expectNextPsn(0, 1);
   t.note(`${count} REQs`);
 }
 

@@ -1,36 +1,36 @@
 /**
- * What cases about connection management share: somebody on the device who listens, connections that a script makes message by message,
- * connections that the device begins, and what the hands are told of both.
+ * What cases about connection management share: a listener on the device, connections that a script makes message by
+ * message, connections that the device begins, and what the host control are told of both.
  */
-import type { CmRep, CmReq } from '../../../packets/cm/index.ts';
-import type { HandsCalls } from '../hands/hands.ts';
-import { type Conversation, endLater, openConversation, peerOf, sendRtu } from '../tester/cm-connect.ts';
+import type { CmRep, CmReq } from 'rocev2/packets';
+import type { HostCalls } from '../host-control/host-control.ts';
+import { type CmConversation, endLater, openConversation, peerOf, sendRtu } from '../tester/cm-connect.ts';
 import type { CmArrival, CmPort, CmSendOptions } from '../tester/cm-port.ts';
 import { OUR_GUID, requestOf, tcpService } from '../tester/cm-request.ts';
 import { demand, NotApplicable } from '../tester/outcome.ts';
-import { Peer } from '../tester/peer.ts';
+import { TesterPeer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
 
-type Listen = Pick<HandsCalls['cm.listen']['takes'], 'reject' | 'mute' | 'udp' | 'receives' | 'regionBytes'>;
-export type CmEventOf = HandsCalls['cm.events']['gives']['events'][number];
+type Listen = Pick<HostCalls['cm.listen']['takes'], 'reject' | 'mute' | 'udp' | 'receives' | 'regionBytes'>;
+export type CmEventOf = HostCalls['cm.events']['gives']['events'][number];
 
-/** Somebody listens on the device; gives the port. Without hands that is the target, and it accepts everybody. */
+/** A listener on the device; gives the port. Without host control that is the target, and it accepts everybody. */
 export async function listen(t: Tester, how: Listen = {}): Promise<number> {
-  const { hands } = t.dut;
-  if (hands === undefined) {
+  const { hostControl } = t.dut;
+  if (hostControl === undefined) {
     if (how.reject !== undefined || how.mute === true || how.udp === true)
       throw new NotApplicable('a target accepts everybody: another listener takes an agent');
     return t.dut.targetPort;
   }
-  if (!hands.description.features.includes('cm')) throw new NotApplicable('the device has no cm');
+  if (!hostControl.description.features.includes('cm')) throw new NotApplicable('the device has no cm');
   const port = FIRST_PORT + t.random.below(PORTS);
-  await hands.call('cm.listen', { listener: t.handle(), port, receives: 16, receiveBytes: 1024, ...how });
+  await hostControl.call('cm.listen', { listener: t.handle(), port, receives: 16, receiveBytes: 1024, ...how });
   return port;
 }
 
 export interface Accepted {
-  readonly one: Conversation;
-  readonly peer: Peer;
+  readonly one: CmConversation;
+  readonly peer: TesterPeer;
 }
 
 /** REQ and REP; the RTU is left out. */
@@ -43,7 +43,7 @@ export async function accepted(
 ): Promise<Accepted> {
   const req = requestOf(t, cm.route(options.version), cm.id(), port, more);
   const one = await openConversation(cm, req, options);
-  if (t.dut.hands === undefined) endLater(t, one);
+  if (t.dut.hostControl === undefined) endLater(t, one);
   return { one, peer: t.adopt(peerOf(t, cm, one)) };
 }
 
@@ -60,16 +60,16 @@ export async function established(
   return made;
 }
 
-/** The device begins to connect to us; gives what the hands call it, and its REQ. */
+/** The device begins to connect to us; gives what the host control call it, and its REQ. */
 export async function dialed(
   t: Tester,
   cm: CmPort,
-  more: Partial<Omit<HandsCalls['cm.connect']['takes'], 'connection' | 'address' | 'port'>> = {},
+  more: Partial<Omit<HostCalls['cm.connect']['takes'], 'connection' | 'address' | 'port'>> = {},
   version?: 4 | 6,
 ): Promise<{ readonly connection: number; readonly port: number; readonly req: CmArrival<'REQ'> }> {
   const port = FIRST_PORT + t.random.below(PORTS);
   const connection = t.handle();
-  await t.hands.call('cm.connect', { connection, address: t.address(version).ours.toString(), port, ...more });
+  await t.hostControl.call('cm.connect', { connection, address: t.address(version).ours.toString(), port, ...more });
   return { connection, port, req: await cm.request(tcpService(port)) };
 }
 
@@ -97,9 +97,9 @@ export function repFor(t: Tester, cm: CmPort, { body }: CmArrival<'REQ'>, more: 
 }
 
 /** Our end of a connection that the device began. It has no region that we know of. */
-export function peerOfDialed(t: Tester, cm: CmPort, { body, sighting }: CmArrival<'REQ'>, rep: CmRep): Peer {
+export function peerOfDialed(t: Tester, cm: CmPort, { body, sighting }: CmArrival<'REQ'>, rep: CmRep): TesterPeer {
   return t.adopt(
-    new Peer(t, {
+    new TesterPeer(t, {
       ...{ type: 'rc', qpn: rep.localQpn, dutQpn: body.localQpn, firstPsn: body.startingPsn },
       ...{ dutFirstPsn: rep.startingPsn, mtu: 128 << body.pathMtu, buffers: undefined, qp: undefined, pd: undefined },
       ...{ sendCq: undefined, recvCq: undefined },
@@ -118,7 +118,7 @@ export async function cmEvent(
   const deadline = t.now() + t.dut.patienceNs;
   const seen: string[] = [];
   for (;;) {
-    const { events } = await t.hands.call('cm.events', {});
+    const { events } = await t.hostControl.call('cm.events', {});
     const found = events.find((event) => event.event === name && fits(event));
     if (found !== undefined) return found;
     seen.push(...events.map(({ event }) => event));

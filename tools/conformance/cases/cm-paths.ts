@@ -1,10 +1,11 @@
 /**
- * What RoCEv2 changes in connection management: LIDs mean nothing, in whatever message (ref:conformance#ANX-34 to ANX-38).
- * The suggested path message has no layout that anybody has published: its number follows that of APR, and its bytes are taken for LAP's.
+ * What RoCEv2 changes in connection management: LIDs mean nothing, in whatever message (ref:conformance#ANX-34 to
+ * ANX-38). The suggested path message has no layout that anybody has published: its number follows that of APR, and its
+ * bytes are taken for LAP's.
  */
-import { CmMessageRef, type CmPath, type CmReq, CmTransport } from '../../../packets/cm/index.ts';
+import { CmMessageRef, type CmPath, type CmReq, CmTransport } from 'rocev2/packets';
 import type { Case } from '../tester/case.ts';
-import { type Conversation, idsOf, sendRtu } from '../tester/cm-connect.ts';
+import { type CmConversation, idsOf, sendRtu } from '../tester/cm-connect.ts';
 import { type CmArrival, type CmPort, describeArrival, isKind, rejOf } from '../tester/cm-port.ts';
 import { pathOf, requestOf, unknownServiceRequest } from '../tester/cm-request.ts';
 import { demand, Inconclusive, NotApplicable } from '../tester/outcome.ts';
@@ -21,7 +22,7 @@ export const ANX_CM_CASES: readonly Case[] = [
         const primaryPath = pathOf(cm.route(), { localLid, remoteLid });
         const { one, peer } = await accepted(t, cm, port, { primaryPath });
         sendRtu(cm, one);
-        await peer.stillExpects(0, 1);
+        await peer.expectNextPsn(0, 1);
       }
     },
   },
@@ -41,7 +42,7 @@ export const ANX_CM_CASES: readonly Case[] = [
     async run(t) {
       const cm = await t.cm();
       const { one, peer } = await established(t, cm, await listen(t));
-      await peer.stillExpects(0, 1);
+      await peer.expectNextPsn(0, 1);
       const answers: number[] = [];
       for (const { what, path, remoteQpn } of LAPS) {
         sendLap(cm, one, pathOf(cm.route(), path), remoteQpn);
@@ -51,7 +52,7 @@ export const ANX_CM_CASES: readonly Case[] = [
         demand(apr.body.status !== 7, `${what} drew an APR with status 7, which speaks of a LID`);
         answers.push(apr.body.status);
       }
-      await peer.stillExpects(1, 2);
+      await peer.expectNextPsn(1, 2);
       if (answers.length === 0) throw new NotApplicable('the device answers no LAP');
       t.note(`status seen: ${answers.join(', ')}`);
     },
@@ -61,7 +62,7 @@ export const ANX_CM_CASES: readonly Case[] = [
     async run(t) {
       const cm = await t.cm();
       const { one, peer } = await established(t, cm, await listen(t));
-      await peer.stillExpects(0, 1);
+      await peer.expectNextPsn(0, 1);
       const path = pathOf(cm.route());
       for (const [i, [localLid, remoteLid]] of LIDS.entries()) {
         const body = lapOf(one, { ...path, localLid, remoteLid });
@@ -73,7 +74,7 @@ export const ANX_CM_CASES: readonly Case[] = [
           arrival === undefined,
           () => `a suggested path drew ${arrival === undefined ? '' : describeArrival(arrival)}`,
         );
-        await peer.stillExpects(1 + i, 2 + i);
+        await peer.expectNextPsn(1 + i, 2 + i);
       }
     },
   },
@@ -86,12 +87,12 @@ async function alternatePathLids(t: Tester): Promise<void> {
   const treatments: string[] = [];
   for (const [localLid, remoteLid] of LIDS) {
     const { one, peer } = await established(t, cm, port);
-    await peer.stillExpects(0, 1);
+    await peer.expectNextPsn(0, 1);
     sendLap(cm, one, pathOf(cm.route(), { localLid, remoteLid }));
     const answer = await answerOf(t, cm, one);
     const apr = answer !== undefined && isKind(answer, 'APR') ? ` with status ${answer.body.status}` : '';
     treatments.push(answer === undefined ? 'nothing' : `${describeArrival(answer)}${apr}`);
-    await peer.stillExpects(1, 2);
+    await peer.expectNextPsn(1, 2);
   }
   const [first = ''] = treatments;
   for (const [i, [localLid, remoteLid]] of LIDS.entries())
@@ -102,7 +103,9 @@ async function alternatePathLids(t: Tester): Promise<void> {
   t.note(`a LAP draws ${first}`);
 }
 
-/** REQs that are wrong in many ways; which reasons came, and for what. Connections that come about are refused by us. */
+/**
+ * REQs that are wrong in many ways; which reasons came, and for what. Connections that come about are refused by us.
+ */
 async function provokeRejections(t: Tester): Promise<Map<number, string>> {
   const cm = await t.cm();
   const port = await listen(t);
@@ -146,16 +149,16 @@ async function provokeRejections(t: Tester): Promise<Map<number, string>> {
   return seen;
 }
 
-function lapOf(one: Conversation, alternatePath: CmPath, remoteQpn = one.rep.body.localQpn) {
+function lapOf(one: CmConversation, alternatePath: CmPath, remoteQpn = one.rep.body.localQpn) {
   return { ...idsOf(one), remoteQpn, remoteCmResponseTimeout: 20, alternatePath, privateData: new Uint8Array(0) };
 }
 
-function sendLap(cm: CmPort, one: Conversation, path: CmPath, remoteQpn?: number): void {
+function sendLap(cm: CmPort, one: CmConversation, path: CmPath, remoteQpn?: number): void {
   cm.send({ kind: 'LAP', body: lapOf(one, path, remoteQpn) });
 }
 
 /** What a message drew; MRAs are passed over. */
-async function answerOf(t: Tester, cm: CmPort, one: Conversation): Promise<CmArrival | undefined> {
+async function answerOf(t: Tester, cm: CmPort, one: CmConversation): Promise<CmArrival | undefined> {
   await cm.sentinel();
   for (;;) {
     const arrival = await cm.next(one.ours, t.dut.quietNs);

@@ -1,8 +1,6 @@
 /** Connections that begin with us: what a REQ draws, and what of it a device takes over (ref:conformance#CM). */
-import { IpAddress } from '../../../packets/address.ts';
-import { CmMessageRef, CmRejReason } from '../../../packets/cm/index.ts';
-import { MAD_BYTES } from '../../../packets/mad.ts';
-import { ack, sendOnly } from '../packet/packet.ts';
+import { CmMessageRef, CmRejReason, IpAddress, MAD_BYTES } from 'rocev2/packets';
+import { ack, sendOnly } from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import { sendRtu } from '../tester/cm-connect.ts';
 import { type CmPort, describeArrival, isKind, rejOf } from '../tester/cm-port.ts';
@@ -60,16 +58,16 @@ export const CM_REQUEST_CASES: readonly Case[] = [
     async run(t) {
       const cm = await t.cm();
       const { one, peer } = await established(t, cm, await listen(t));
-      await peer.stillExpects(0, 1);
+      await peer.expectNextPsn(0, 1);
       sendRtu(cm, one);
       sendRtu(cm, one);
-      await cm.silence(one.ours, 'a second RTU');
-      await peer.stillExpects(1, 2);
+      await cm.expectSilence(one.ours, 'a second RTU');
+      await peer.expectNextPsn(1, 2);
       // Who had forgotten the connection would take its REQ for a new one.
       cm.send({ kind: 'REQ', body: one.req }, { transactionId: one.transactionId });
-      await cm.silence(one.ours, 'the REQ of a connection that lives');
-      if (t.dut.hands === undefined) return;
-      const { events } = await t.hands.call('cm.events', {});
+      await cm.expectSilence(one.ours, 'the REQ of a connection that lives');
+      if (t.dut.hostControl === undefined) return;
+      const { events } = await t.hostControl.call('cm.events', {});
       const told = events.filter(({ event }) => event === 'established').length;
       demand(told === 1, `the connection was told as established ${told} times`);
     },
@@ -80,7 +78,7 @@ export const CM_REQUEST_CASES: readonly Case[] = [
     async run(t) {
       const cm = await t.cm();
       const { peer } = await accepted(t, cm, await listen(t));
-      await peer.stillExpects(0, 1);
+      await peer.expectNextPsn(0, 1);
       await cmEvent(t, 'established');
     },
   },
@@ -155,7 +153,7 @@ export const CM_REQUEST_CASES: readonly Case[] = [
         demand(ip.version === version, `a REQ over IPv${version} was answered over IPv${ip.version}`);
         const address = t.address(version).address.toString();
         demand(ip.source === address, `a REQ to ${address} was answered by ${ip.source}`);
-        await peer.stillExpects(0, 1);
+        await peer.expectNextPsn(0, 1);
       }
     },
   },
@@ -220,7 +218,7 @@ async function repeatedWhileNobodyDecides(t: Tester): Promise<number> {
     demand(arrival.body.messageMraed === 0, `the MRA is for message ${arrival.body.messageMraed}, and not for the REQ`);
     mras++;
   }
-  const { events } = await t.hands.call('cm.events', {});
+  const { events } = await t.hostControl.call('cm.events', {});
   demand(events.length === 0, `a repeated REQ was told as ${events[0]?.event}`);
   return mras;
 }
@@ -230,7 +228,7 @@ async function staleByReq(t: Tester): Promise<void> {
   const cm = await t.cm();
   const port = await listen(t);
   const { one: old, peer } = await established(t, cm, port, { localCmResponseTimeout: SHORT });
-  await peer.stillExpects(0, 1);
+  await peer.expectNextPsn(0, 1);
   const { localQpn } = old.req;
   const body = requestOf(t, cm.route(), cm.id(), port, { localQpn });
   const transactionId = cm.send({ kind: 'REQ', body });
@@ -241,14 +239,14 @@ async function staleByReq(t: Tester): Promise<void> {
     () => `REJ 10 was expected, and ${describeArrival(rej)} came`,
   );
   await expectDreq(t, cm, old.ours, { theirs: old.theirs, localQpn });
-  if (t.dut.hands !== undefined) await cmEvent(t, 'disconnected');
+  if (t.dut.hostControl !== undefined) await cmEvent(t, 'disconnected');
 }
 
 async function staleByRep(t: Tester): Promise<void> {
   const cm = await t.cm();
   const short = { localCmResponseTimeout: SHORT };
   const { one: old, peer } = await established(t, cm, await listen(t), short);
-  await peer.stillExpects(0, 1);
+  await peer.expectNextPsn(0, 1);
   const { localQpn } = old.req;
   const { req } = await dialed(t, cm);
   const rep = repFor(t, cm, req, { localQpn });
@@ -289,8 +287,8 @@ async function firstPsnOfAccepted(t: Tester): Promise<void> {
   for (const startingPsn of [0, 0xff_ff_ff, t.psn]) {
     const { peer } = await established(t, cm, port, { startingPsn });
     peer.tx(sendOnly({ psn: 1, ackReq: true }));
-    await peer.naked(0x60, 0);
-    await peer.stillExpects(0, 1);
+    await peer.expectNak(0x60, 0);
+    await peer.expectNextPsn(0, 1);
   }
   t.note('what listens sends nothing: where it would begin was not seen');
 }
@@ -303,7 +301,7 @@ async function firstPsnOfDialed(t: Tester): Promise<void> {
   await cm.rx('RTU', rep.localCommId);
   const peer = peerOfDialed(t, cm, req, rep);
   peer.tx(sendOnly({ psn: 1, ackReq: true }));
-  await peer.naked(0x60, 0);
+  await peer.expectNak(0x60, 0);
   peer.tx(sendOnly({ psn: 0, ackReq: true }));
   await peer.rx(ack({ psn: 0, msn: 1 }));
 }
@@ -338,5 +336,5 @@ const versionsOf = (t: Tester): readonly (4 | 6)[] => [
 /** An address that no device has: it is for documentation. */
 const STRANGERS = { 4: IpAddress.parse('203.0.113.77'), 6: IpAddress.parse('2001:db8:ffff::77') } as const;
 const NOTHING = new Uint8Array(0);
-/** 67 ms: how soon the device is to repeat what nobody answers. */
+/** 67 ms: how soon the device has to repeat an unanswered message. */
 const SHORT = 14;

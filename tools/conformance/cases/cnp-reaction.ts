@@ -1,8 +1,8 @@
 /**
- * Cases of area CNP whose device gets a notification: what it does, and what it must leave alone (CNP-03, -09 to -11). A rate is measured by
- * the gaps between packets of a long WRITE; in virtual time only, where nothing else makes gaps.
+ * Cases of area CNP whose device gets a notification: what it does, and what it must leave alone (CNP-03, -09 to -11).
+ * A rate is measured by the gaps between packets of a long WRITE; in virtual time only, where nothing else makes gaps.
  */
-import { cnp, marked, type Packet, pattern, writeFirst, writeLast, writeMiddle } from '../packet/packet.ts';
+import { cnp, marked, type Packet, pattern, writeFirst, writeLast, writeMiddle } from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import { register } from '../tester/connect.ts';
 import { demand, Inconclusive } from '../tester/outcome.ts';
@@ -12,7 +12,7 @@ import { read, responder, send } from './responder.ts';
 export const CNP_REACTION_CASES: readonly Case[] = [
   { rules: ['CNP-03'], needs: ['cnp', 'virtual'], run: ignoresReservedBytes },
   { rules: ['CNP-09'], hazardous: true, run: answersNothing },
-  { rules: ['CNP-10'], needs: ['hands'], hazardous: true, psnSweep: true, run: leavesTransportAlone },
+  { rules: ['CNP-10'], needs: ['host-control'], hazardous: true, psnSweep: true, run: leavesTransportAlone },
   { rules: ['CNP-11'], needs: ['cnp', 'virtual'], run: ignoresForgeries },
 ];
 
@@ -27,8 +27,8 @@ const junk = (): Packet =>
   });
 
 /**
- * Median of the gaps between the packets of a long WRITE, in nanoseconds: while nothing is said, then after each of the notifications.
- * A sender that was idle may begin with a burst, so the first packets do not count.
+ * Median of the gaps between the packets of a long WRITE, in nanoseconds: while nothing is said, then after each of the
+ * notifications. A sender that was idle may begin with a burst, so the first packets do not count.
  */
 export async function rates(t: Tester, notifications: readonly Packet[]): Promise<readonly number[]> {
   const { peer } = await responder(t, { mtu: 1024 });
@@ -100,10 +100,10 @@ async function answersNothing(t: Tester): Promise<void> {
     let psn = 0;
     for (const packet of [cnp(), cnp({ becn: 0 }), marked(cnp()), marked(junk()), cnp({ ackReq: true, psn: 5 })]) {
       peer.tx(packet);
-      await peer.stillExpects(psn, psn + 1);
+      await peer.expectNextPsn(psn, psn + 1);
       psn++;
     }
-    await peer.silence();
+    await peer.expectSilence();
   }
 }
 
@@ -121,8 +121,8 @@ async function leavesTransportAlone(t: Tester): Promise<void> {
     cnp(),
     writeLast({ psn: 2, payload: data.slice(512), ackReq: true }),
   );
-  await peer.acked(2, 1);
-  await peer.stillExpects(3, 2);
+  await peer.expectAck(2, 1);
+  await peer.expectNextPsn(3, 2);
   const memory = await peer.memory(0, 700);
   demand(
     memory.every((byte, i) => byte === data[i]),

@@ -1,10 +1,12 @@
-/** Cases of area CNP whose device is told of congestion by marks: when it sends a notification, and what that looks like (CNP-01, -02, -04 to -08). */
-import { Op } from '../../../packets/opcode.ts';
-import { marked, type Packet, pattern, sendOnly, writeOnly } from '../packet/packet.ts';
-import type { Sighting } from '../packet/sighting.ts';
+/**
+ * Cases of area CNP whose device is told of congestion by marks: when it sends a notification, and what that looks like
+ * (CNP-01, -02, -04 to -08).
+ */
+import { Op } from 'rocev2/packets';
+import { marked, type Packet, pattern, type Sighting, sendOnly, writeOnly } from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import { demand, Inconclusive } from '../tester/outcome.ts';
-import type { Peer, Received } from '../tester/peer.ts';
+import type { ReceivedPacket, TesterPeer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
 import { CNP_REACTION_CASES } from './cnp-reaction.ts';
 import { read, responder, send } from './responder.ts';
@@ -25,13 +27,13 @@ const BTH_BYTES = 12;
 const RESERVED_BYTES = 16;
 
 /** A request that changes nothing. */
-const probe = (peer: Peer, psn: number, more: Partial<Packet> = {}): Packet => ({
+const probe = (peer: TesterPeer, psn: number, more: Partial<Packet> = {}): Packet => ({
   ...writeOnly({ psn, ackReq: true, reth: { va: peer.region.va, rkey: peer.region.rkey, length: 0 } }),
   ...more,
 });
 
 /** The acknowledge of `psn` and a notification come, in any order. */
-async function notifiedAndAcked(peer: Peer, psn: number): Promise<Received> {
+async function notifiedAndAcked(peer: TesterPeer, psn: number): Promise<ReceivedPacket> {
   const both = [await peer.take(), await peer.take()];
   const notification = both.find((one) => one?.packet.opcode === Op.Cnp);
   const acknowledge = both.find((one) => one?.packet.opcode === Op.Acknowledge && one.packet.psn === psn);
@@ -49,7 +51,7 @@ async function looksRight(t: Tester): Promise<void> {
   }
 }
 
-function isNotification(sighting: Sighting, peer: Peer): void {
+function isNotification(sighting: Sighting, peer: TesterPeer): void {
   const { bytes, at } = sighting;
   const bth = bytes.slice(at.bth, at.bth + BTH_BYTES);
   const byte = (i: number): number => bth[i] ?? -1;
@@ -82,7 +84,7 @@ async function namesTheFlow(t: Tester): Promise<void> {
       () => `the marked packet had P_Key 0x${pkey.toString(16)}, the CNP has 0x${sighting.pkey.toString(16)}`,
     );
   }
-  for (const peer of peers) await peer.stillExpects(1, 2);
+  for (const peer of peers) await peer.expectNextPsn(1, 2);
 }
 
 async function answersValidPacketsOnly(t: Tester): Promise<void> {
@@ -96,10 +98,10 @@ async function answersValidPacketsOnly(t: Tester): Promise<void> {
   ];
   for (const [i, how] of wrong.entries()) {
     peer.tx(marked(probe(peer, i, how)));
-    await peer.stillExpects(i, i + 1);
+    await peer.expectNextPsn(i, i + 1);
   }
-  await peer.silence();
-  demand(t.dut.station.strays.length === strays, 'a packet for nobody drew an answer');
+  await peer.expectSilence();
+  demand(t.dut.station.strays.length === strays, 'a packet for an unknown queue pair drew an answer');
   peer.tx(marked(probe(peer, wrong.length)));
   await notifiedAndAcked(peer, wrong.length);
 }
@@ -114,12 +116,12 @@ async function isSilentWithoutMarks(t: Tester): Promise<void> {
     let psn = 0;
     for (const trafficClass of [0b00, 0b01, 0b10, (26 << 2) | 0b10, (48 << 2) | 0b01, 63 << 2]) {
       peer.tx(sendOnly({ psn, ackReq: true, payload: pattern(64), trafficClass }));
-      await peer.acked(psn, psn + 1);
+      await peer.expectAck(psn, psn + 1);
       psn++;
-      await peer.stillExpects(psn, psn + 1);
+      await peer.expectNextPsn(psn, psn + 1);
       psn++;
     }
-    await peer.silence();
+    await peer.expectSilence();
   }
 }
 
@@ -130,7 +132,7 @@ async function countsResponses(t: Tester): Promise<void> {
   if (request === undefined) throw new Inconclusive('there is no READ');
   r.peer.tx(...r.responsesTo(request.packet, 1).map(marked));
   const { sighting } = await r.peer.rx({ opcode: Op.Cnp });
-  demand(sighting.destQpn === r.peer.qpn, 'the CNP is for somebody else');
+  demand(sighting.destQpn === r.peer.qpn, 'the CNP is for another queue pair');
   await r.completes([1]);
   await r.readIsRight(read(1, 700));
   const other = await responder(t);
@@ -143,7 +145,7 @@ async function countsResponses(t: Tester): Promise<void> {
 
 async function hasAPace(t: Tester): Promise<void> {
   const versions = t.dut.addresses.map(({ address }) => address.version);
-  const all: Peer[] = [];
+  const all: TesterPeer[] = [];
   // One after the other: there is one port for the connection manager.
   for (let i = 0; i < 4; i++) all.push(await t.connect({ version: versions[i % versions.length] ?? 4 }));
   const times: { at: number; flow: number; version: 4 | 6 }[] = [];
@@ -185,5 +187,5 @@ async function tellsOfGaps(t: Tester): Promise<void> {
     demand(seen.includes(Op.Acknowledge), 'a gap drew no NAK');
     if (seen.includes(Op.Cnp)) t.variation('a sequence NAK is accompanied by a CNP');
   });
-  await peer.stillExpects(0, 1);
+  await peer.expectNextPsn(0, 1);
 }

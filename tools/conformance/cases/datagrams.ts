@@ -1,32 +1,33 @@
 /**
- * A datagram queue pair of the device and our end of it: messages that must be delivered, each into the next receive, and packets that must
- * be as if they had never been. Owns the count of receives.
+ * A datagram queue pair of the device and our end of it: messages that must be delivered, each into the next receive,
+ * and packets that must be as if they had never been. Owns the count of receives.
  */
-import type { Completion, PathAttributes } from '../hands/hands.ts';
-import { datagram, type Packet, pattern } from '../packet/packet.ts';
-import { type ConnectOptions, DUT_QKEY } from '../tester/connect.ts';
+
+import { datagram, type Packet, pattern } from 'rocev2/packets/kit';
+import type { HostCompletion, PathAttributes } from '../host-control/host-control.ts';
+import { DUT_QKEY, type TesterConnectOptions } from '../tester/connect.ts';
 import { demand } from '../tester/outcome.ts';
-import type { Peer, Received } from '../tester/peer.ts';
+import type { ReceivedPacket, TesterPeer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
 
 /** What a receive of a datagram has before the message: a GRH, or an IP header in its place. */
 export const HEADER_AREA = 40;
 
-export class Datagrams {
-  readonly peer: Peer;
+export class DatagramPeer {
+  readonly peer: TesterPeer;
   readonly qkey: number;
   readonly #t: Tester;
   #delivered = 0;
 
-  private constructor(t: Tester, peer: Peer, qkey: number) {
+  private constructor(t: Tester, peer: TesterPeer, qkey: number) {
     this.#t = t;
     this.peer = peer;
     this.qkey = qkey;
   }
 
-  static async open(t: Tester, options: ConnectOptions = {}): Promise<Datagrams> {
+  static async open(t: Tester, options: TesterConnectOptions = {}): Promise<DatagramPeer> {
     const qkey = options.qkey ?? DUT_QKEY;
-    return new Datagrams(t, await t.connect({ ...options, type: 'ud', qkey }), qkey);
+    return new DatagramPeer(t, await t.connect({ ...options, type: 'ud', qkey }), qkey);
   }
 
   /** A message of `length` bytes, and what is odd about it. */
@@ -35,14 +36,17 @@ export class Datagrams {
     return { ...datagram({ psn: 0, qkey: this.qkey, srcQpn: this.peer.qpn, payload }), ...more };
   }
 
-  /** The message must be delivered into the receive that is next, whole and with nothing lost before it; gives its completion. */
-  async delivers(packet: Packet, receiveBytes = 1024): Promise<Completion> {
+  /**
+   * The message must be delivered into the receive that is next, whole and with nothing lost before it; gives its
+   * completion.
+   */
+  async delivers(packet: Packet, receiveBytes = 1024): Promise<HostCompletion> {
     this.peer.tx(packet);
     return this.delivered(packet, receiveBytes);
   }
 
   /** As `delivers`, for what was sent already. */
-  async delivered(packet: Packet, receiveBytes = 1024): Promise<Completion> {
+  async delivered(packet: Packet, receiveBytes = 1024): Promise<HostCompletion> {
     const { payload = NOTHING } = packet;
     const [completion] = await this.peer.recvCompletions(1);
     const wrId = ++this.#delivered;
@@ -78,12 +82,12 @@ export class Datagrams {
   }
 
   /** Lets the device send a message of `length` bytes to us; gives the packet. */
-  async sends(length: number, path: Partial<PathAttributes> = {}, remoteQkey = OUR_QKEY): Promise<Received> {
+  async sends(length: number, path: Partial<PathAttributes> = {}, remoteQkey = OUR_QKEY): Promise<ReceivedPacket> {
     const t = this.#t;
     const { peer } = this;
     const ah = t.handle();
     const { gidIndex, ours } = t.address(peer.route.source.version);
-    await t.hands.call('ah.create', { ah, pd: peer.pd, destination: `${ours}`, sgidIndex: gidIndex, ...path });
+    await t.hostControl.call('ah.create', { ah, pd: peer.pd, destination: `${ours}`, sgidIndex: gidIndex, ...path });
     const pieces = [{ mr: t.need(peer.buffers?.mr), offset: 0, length }];
     await peer.post({ wrId: 1, opcode: 'send', pieces, ah, remoteQpn: peer.qpn, remoteQkey });
     const received = await peer.take();

@@ -1,13 +1,19 @@
 /**
- * What stimuli change in a frame: single bits, lengths, IP options and extension headers, trailers, checksums, and where an ICRC goes.
- * Owns the arithmetic of frames that are wrong on purpose; says nothing of what a device must make of them.
+ * What stimuli change in a frame: single bits, lengths, IP options and extension headers, trailers, checksums, and
+ * where an ICRC goes. Owns the arithmetic of frames that are wrong on purpose; says nothing of what a device must make
+ * of them.
  */
-import { finishChecksum, onesComplementSum, pseudoHeaderSum } from '../../../packets/checksum.ts';
-import { crc32Update } from '../../../packets/crc32.ts';
-import { ICRC_BYTES, ICRC_SEED } from '../../../packets/icrc.ts';
-import { IP_PROTOCOL_UDP, IPV4_BYTES } from '../../../packets/ipv4.ts';
-import { seal } from '../packet/build.ts';
-import type { Draft, Edit } from '../packet/packet.ts';
+import {
+  crc32Update,
+  finishChecksum,
+  ICRC_BYTES,
+  ICRC_SEED,
+  IP_PROTOCOL_UDP,
+  IPV4_BYTES,
+  onesComplementSum,
+  pseudoHeaderSum,
+} from 'rocev2/packets';
+import { type Draft, type Edit, seal } from 'rocev2/packets/kit';
 
 /** An edit in place. */
 export const edit =
@@ -86,13 +92,18 @@ export function insertBehindIp(draft: Draft, inserted: Uint8Array): Draft {
 }
 
 /** Bytes from `start` to before `end`. */
-export type Part = readonly [start: number, end: number];
+export type ByteRange = readonly [start: number, end: number];
 
 /**
- * An ICRC that begins at `icrc`, over parts of the frame, with ones where `masked` says. For headers that the recipe of the annex does not
- * foresee, of which implementations make different things.
+ * An ICRC that begins at `icrc`, over parts of the frame, with ones where `masked` says. For headers that the recipe of
+ * the annex does not foresee, of which implementations make different things.
  */
-export function icrcOver(bytes: Uint8Array, parts: readonly Part[], masked: readonly number[], icrc: number): void {
+export function icrcOver(
+  bytes: Uint8Array,
+  parts: readonly ByteRange[],
+  masked: readonly number[],
+  icrc: number,
+): void {
   const copy = bytes.slice();
   for (const at of masked) copy[at] = 0xff;
   const state = parts.reduce((crc, [start, end]) => crc32Update(crc, copy, start, end), ICRC_SEED);

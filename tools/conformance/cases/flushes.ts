@@ -1,15 +1,14 @@
 /**
- * FLUSHes of a script. rdma_rxe judges a FLUSH only with an ICRC of its own (packets/rxe-flush-icrc.ts) and drops a right one in silence: so
- * that its other rules can be looked at all the same, a case finds out once which form the device takes, and says so when it is the wrong one.
+ * FLUSHes of a script. rdma_rxe judges a FLUSH only with an ICRC of its own (packets/rxe-flush-icrc.ts) and drops a
+ * right one in silence: so that its other rules can be looked at all the same, a case finds out once which form the
+ * device takes, and says so when it is the wrong one.
  */
-import { computeIcrc } from '../../../packets/icrc.ts';
-import { FETH_AT, OPCODE_HEADER_BYTES, Op } from '../../../packets/opcode.ts';
-import { rxeFlushIcrc } from '../../../packets/rxe-flush-icrc.ts';
-import type { AccessFlag } from '../hands/hands.ts';
-import { type Draft, describePacket, flush, type Packet, writeOnly } from '../packet/packet.ts';
-import { ALL_ACCESS, type ConnectOptions } from '../tester/connect.ts';
+import { computeIcrc, FETH_AT, OPCODE_HEADER_BYTES, Op, rxeFlushIcrc } from 'rocev2/packets';
+import { type Draft, describePacket, flush, type Packet, writeOnly } from 'rocev2/packets/kit';
+import type { AccessFlag } from '../host-control/host-control.ts';
+import { ALL_ACCESS, type TesterConnectOptions } from '../tester/connect.ts';
 import { demand, Inconclusive } from '../tester/outcome.ts';
-import type { Peer } from '../tester/peer.ts';
+import type { TesterPeer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
 import { matches } from '../tester/want.ts';
 import { target } from './answers.ts';
@@ -21,16 +20,19 @@ export const FLUSH_ACCESS: readonly AccessFlag[] = [...ALL_ACCESS, 'flush-global
 export type FlushForm = (packet: Packet) => Packet;
 
 /** A connection whose queue pair and region may be flushed. */
-export const connectFlushable = (t: Tester, options: ConnectOptions = {}): Promise<Peer> =>
+export const connectFlushable = (t: Tester, options: TesterConnectOptions = {}): Promise<TesterPeer> =>
   t.connect({ access: FLUSH_ACCESS, regionAccess: FLUSH_ACCESS, ...options });
 
 /** FETH and RETH of a FLUSH of `length` bytes at `offset`: global visibility, a range. */
-export const flushAt = (peer: Peer, psn: number, offset: number, length: number): Packet =>
+export const flushAt = (peer: TesterPeer, psn: number, offset: number, length: number): Packet =>
   flush({ psn, reth: target(peer, offset, length) });
 
 export const answered = (psn: number) => ({ opcode: Op.ReadResponseOnly, psn });
 
-/** Tries a FLUSH as it has to be, and where that is dropped in silence the one of rdma_rxe, which is an allowed variation at best. */
+/**
+ * Tries a FLUSH as it has to be, and where that is dropped in silence the one of rdma_rxe, which is an allowed
+ * variation at best.
+ */
 export async function flushForm(t: Tester): Promise<FlushForm> {
   const peer = await connectFlushable(t);
   if (await isTaken(peer, asItIs)) return asItIs;
@@ -55,7 +57,7 @@ const asRxeHasIt: FlushForm = (packet) => ({
 });
 
 /** Whether a FLUSH at PSN 0 is answered; else a WRITE of no bytes at the same PSN has to be the next new request. */
-async function isTaken(peer: Peer, form: FlushForm): Promise<boolean> {
+async function isTaken(peer: TesterPeer, form: FlushForm): Promise<boolean> {
   const psn = form === asItIs ? 0 : 1;
   peer.tx(form(flushAt(peer, psn, 0, 64)), writeOnly({ psn, ackReq: true, reth: target(peer, 0, 0) }));
   const received = await peer.take();

@@ -1,16 +1,14 @@
 /**
- * Our end of queue pair 1: one message of connection management and what answers it, enough to see whether a device takes MADs at all.
- * Owns the datagram around the MAD. Connections are others' affair.
+ * Our end of queue pair 1: one message of connection management and what answers it, enough to see whether a device
+ * takes MADs at all. Owns the datagram around the MAD. Connections are others' affair.
  */
-import { writeCmMad } from '../../../packets/cm/index.ts';
-import { GSI_QKEY, GSI_QPN, MAD_BYTES, readMadHeader } from '../../../packets/mad.ts';
-import { buildFrame, type Route } from '../packet/build.ts';
-import { datagram, describePacket, type Packet } from '../packet/packet.ts';
+import { GSI_QKEY, GSI_QPN, MAD_BYTES, readMadHeader, writeCmMad } from 'rocev2/packets';
+import { buildFrame, datagram, describePacket, type Packet, type Route } from 'rocev2/packets/kit';
 import type { Inbox } from '../tester/inbox.ts';
 import { demand } from '../tester/outcome.ts';
 import type { Tester } from '../tester/tester.ts';
 
-export class Gsi {
+export class GsiPeer {
   readonly #t: Tester;
   readonly #route: Route;
   readonly #inbox: Inbox;
@@ -23,7 +21,7 @@ export class Gsi {
   }
 
   /** Lets `script` speak with queue pair 1 of the device. */
-  static async with(t: Tester, script: (gsi: Gsi) => Promise<void>, version?: 4 | 6): Promise<void> {
+  static async with(t: Tester, script: (gsi: GsiPeer) => Promise<void>, version?: 4 | 6): Promise<void> {
     const { station } = t.dut;
     const { address, ours } = t.address(version);
     const route: Route = {
@@ -32,13 +30,16 @@ export class Gsi {
     };
     const inbox = station.open(GSI_QPN);
     try {
-      await script(new Gsi(t, route, inbox));
+      await script(new GsiPeer(t, route, inbox));
     } finally {
       station.close(GSI_QPN);
     }
   }
 
-  /** Sends a DREQ for a connection that does not exist, which draws a DREP; `more` is what is odd about it. Gives its transaction. */
+  /**
+   * Sends a DREQ for a connection that does not exist, which draws a DREP; `more` is what is odd about it. Gives its
+   * transaction.
+   */
   ask(more: Partial<Packet> = {}): bigint {
     const payload = new Uint8Array(MAD_BYTES);
     const transaction = (BigInt(this.#t.random.u32()) << 32n) | BigInt(++this.#asked);

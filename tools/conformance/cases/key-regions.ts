@@ -1,6 +1,8 @@
-/** Cases of area KEY on regions, decided with hands: rights, domains, keys that die, receives in bad memory, events. */
-import { Op } from '../../../packets/opcode.ts';
-import type { AccessFlag } from '../hands/hands.ts';
+/**
+ * Cases of area KEY on regions, decided with host control: rights, domains, keys that die, receives in bad memory,
+ * events.
+ */
+import { Op } from 'rocev2/packets';
 import {
   describePacket,
   fetchAdd,
@@ -10,24 +12,25 @@ import {
   sendOnly,
   writeOnly,
   writeOnlyImm,
-} from '../packet/packet.ts';
+} from 'rocev2/packets/kit';
+import type { AccessFlag } from '../host-control/host-control.ts';
 import type { Case } from '../tester/case.ts';
 import { demand, Inconclusive } from '../tester/outcome.ts';
-import type { Peer } from '../tester/peer.ts';
+import type { TesterPeer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
 import { badKeys, demandMemory, paint, regionBeside } from './memory.ts';
 
 export const KEY_REGION_CASES: readonly Case[] = [
-  { rules: ['KEY-02'], title: 'without a receive', needs: ['hands'], run: faultIsAnEvent },
-  { rules: ['KEY-02'], title: 'with a receive', needs: ['hands'], run: faultIsACompletion },
+  { rules: ['KEY-02'], title: 'without a receive', needs: ['host-control'], run: faultIsAnEvent },
+  { rules: ['KEY-02'], title: 'with a receive', needs: ['host-control'], run: faultIsACompletion },
   {
     rules: ['KEY-03'],
-    needs: ['hands'],
+    needs: ['host-control'],
     async run(t) {
       for (const request of [writeOnly, (f: Parameters<typeof writeOnly>[0]) => writeOnlyImm({ ...f, imm: 1 })]) {
         const peer = await t.connect({ receives: 4 });
         peer.tx(request({ psn: 0, ackReq: true, payload: pattern(16), reth: badReth(peer, 16) }));
-        await peer.naked(0x62, 0);
+        await peer.expectNak(0x62, 0);
         const statuses = (await peer.recvCompletions(4)).map(({ status }) => status);
         demand(
           statuses.every((status) => status === FLUSHED),
@@ -36,40 +39,40 @@ export const KEY_REGION_CASES: readonly Case[] = [
       }
     },
   },
-  { rules: ['KEY-07'], needs: ['hands'], run: rightsOfRegions },
+  { rules: ['KEY-07'], needs: ['host-control'], run: rightsOfRegions },
   {
     rules: ['KEY-08'],
-    needs: ['hands'],
+    needs: ['host-control'],
     async run(t) {
       const owner = await t.connect();
       owner.tx(use(owner.region, 0, 'WRITE'));
-      await owner.acked(0);
+      await owner.expectAck(0);
       for (const kind of ['WRITE', 'READ', 'FETCH ADD'] as const) {
         const peer = await t.connect();
         const before = await paint(owner, pattern(64, 3));
         peer.tx(use(owner.region, 0, kind));
-        await peer.naked(0x62, 0);
+        await peer.expectNak(0x62, 0);
         await demandMemory(owner, 0, before, `${kind} with a key of another protection domain`);
       }
     },
   },
   {
     rules: ['KEY-09'],
-    needs: ['hands'],
+    needs: ['host-control'],
     async run(t) {
       for (const kind of ['READ', 'WRITE', 'FETCH ADD'] as const) {
         const peer = await t.connect();
         const region = await regionBeside(t, peer, 4096, ALL);
         peer.tx(use(region, 0, 'WRITE'));
-        await peer.acked(0);
-        await t.hands.call('mr.dereg', { mr: region.mr });
+        await peer.expectAck(0);
+        await t.hostControl.call('mr.dereg', { mr: region.mr });
         peer.tx(use(region, 1, kind));
-        await peer.naked(0x62, 1);
+        await peer.expectNak(0x62, 1);
       }
     },
   },
-  { rules: ['KEY-13', 'RD-14'], needs: ['hands'], run: keyDiesInRead },
-  { rules: ['KEY-16'], needs: ['hands'], run: badReceives },
+  { rules: ['KEY-13', 'RD-14'], needs: ['host-control'], run: keyDiesInRead },
+  { rules: ['KEY-16'], needs: ['host-control'], run: badReceives },
 ];
 
 const FLUSHED = 5;
@@ -86,7 +89,7 @@ function use({ va, rkey }: { va: bigint; rkey: number }, psn: number, kind: Kind
     : fetchAdd({ psn, va, rkey, add: 1n });
 }
 
-const badReth = ({ region }: Peer, length: number) => ({
+const badReth = ({ region }: TesterPeer, length: number) => ({
   va: region.va,
   rkey: badKeys(region.rkey)[0] ?? 0,
   length,
@@ -95,16 +98,16 @@ const badReth = ({ region }: Peer, length: number) => ({
 async function faultIsAnEvent(t: Tester): Promise<void> {
   const plain = await t.connect();
   plain.tx(writeOnly({ psn: 0, ackReq: true, payload: pattern(16), reth: badReth(plain, 16) }));
-  await plain.naked(0x62, 0);
-  await plain.reaches('ERR');
+  await plain.expectNak(0x62, 0);
+  await plain.expectState('ERR');
   await t.event('qp-access-err');
 }
 
 async function faultIsACompletion(t: Tester): Promise<void> {
   const withImm = await t.connect({ receives: 2 });
   withImm.tx(writeOnlyImm({ psn: 0, ackReq: true, payload: pattern(16), imm: 1, reth: badReth(withImm, 16) }));
-  await withImm.naked(0x62, 0);
-  await withImm.reaches('ERR');
+  await withImm.expectNak(0x62, 0);
+  await withImm.expectState('ERR');
   const [first] = await withImm.recvCompletions(1);
   demand(first?.status !== 0, 'the receive of a WRITE that was refused completed with success');
   // Flushed: the fault had no receive, and is an event then.
@@ -123,13 +126,13 @@ async function rightsOfRegions(t: Tester): Promise<void> {
     const peer = await t.connect({ regionAccess });
     const before = await paint(peer, pattern(64, 3));
     peer.tx(use(peer.region, 0, kind));
-    await peer.fatal(0x62, 0);
+    await peer.expectFatalNak(0x62, 0);
     await demandMemory(peer, 0, before, `${kind} on a region without ${rights[kind]}`);
     // The rights that it has are enough for the others.
     const other = await t.connect({ regionAccess });
     for (const [psn, allowed] of kinds.filter((one) => one !== kind).entries()) {
       other.tx(use(other.region, psn, allowed));
-      if (allowed === 'WRITE') await other.acked(psn);
+      if (allowed === 'WRITE') await other.expectAck(psn);
       else
         await other.rx([
           { opcode: Op.ReadResponseOnly, psn },
@@ -146,21 +149,21 @@ async function keyDiesInRead(t: Tester): Promise<void> {
     const region = await regionBeside(t, peer, length, ALL);
     peer.tx(readRequest({ psn: 0, reth: { va: region.va, rkey: region.rkey, length } }));
     await peer.rx({ opcode: Op.ReadResponseFirst, psn: 0 });
-    await t.hands.call('mr.dereg', { mr: region.mr });
+    await t.hostControl.call('mr.dereg', { mr: region.mr });
     const psn = await endOfStream(t, peer, length / peer.mtu - 1);
     if (psn === undefined) continue;
-    await peer.silence();
-    await peer.isDead(psn);
+    await peer.expectSilence();
+    await peer.expectDead(psn);
     return;
   }
   throw new Inconclusive('every READ was over before its key died');
 }
 
 /**
- * The PSN at which a NAK has ended a READ whose last response is `last`; undefined when it came to its end, or that cannot be told: a network
- * may lose responses, which is no fault of the device.
+ * The PSN at which a NAK has ended a READ whose last response is `last`; undefined when it came to its end, or that
+ * cannot be told: a network may lose responses, which is no fault of the device.
  */
-async function endOfStream(t: Tester, peer: Peer, last: number): Promise<number | undefined> {
+async function endOfStream(t: Tester, peer: TesterPeer, last: number): Promise<number | undefined> {
   for (let newest = 0; ; ) {
     const received = await peer.take();
     demand(received !== undefined, `behind response ${newest} of ${last} neither another came nor a NAK`);
@@ -182,16 +185,16 @@ async function endOfStream(t: Tester, peer: Peer, last: number): Promise<number 
 
 async function badReceives(t: Tester): Promise<void> {
   const wrong = [
-    ['a key that opens nothing', (peer: Peer) => ({ lkey: badKeys(peer.buffers?.lkey ?? 0)[0] ?? 0 })],
-    ['an address outside', (peer: Peer) => ({ address: (peer.buffers?.va ?? 0n) + (1n << 40n) })],
+    ['a key that opens nothing', (peer: TesterPeer) => ({ lkey: badKeys(peer.buffers?.lkey ?? 0)[0] ?? 0 })],
+    ['an address outside', (peer: TesterPeer) => ({ address: (peer.buffers?.va ?? 0n) + (1n << 40n) })],
   ] as const;
   for (const [what, part] of wrong) {
     const peer = await t.connect({ receives: 0 });
     const mr = t.need(peer.buffers?.mr);
     const pieces = [{ mr, offset: 0, length: 256, ...part(peer) }];
-    await t.hands.call('qp.recv', { qp: peer.qp, wrId: 1, pieces });
+    await t.hostControl.call('qp.recv', { qp: peer.qp, wrId: 1, pieces });
     peer.tx(sendOnly({ psn: 0, ackReq: true, payload: pattern(64) }));
-    await peer.fatal(0x63, 0);
+    await peer.expectFatalNak(0x63, 0);
     const [wc] = await peer.recvCompletions(1);
     demand(wc?.wrId === 1 && wc.status !== 0, `a receive with ${what} completed with status ${wc?.status}`);
   }

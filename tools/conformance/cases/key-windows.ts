@@ -1,19 +1,19 @@
-/** Cases of area KEY on memory windows of type 2 and on keys that a peer invalidates. All take hands. */
-import { Op } from '../../../packets/opcode.ts';
-import type { Completion, Handle } from '../hands/hands.ts';
-import { HandsError } from '../hands/hands.ts';
-import { type Packet, pattern, readRequest, sendFirst, sendLastInv, sendOnlyInv, writeOnly } from '../packet/packet.ts';
+/** Cases of area KEY on memory windows of type 2 and on keys that a peer invalidates. All take host control. */
+import { Op } from 'rocev2/packets';
+import { type Packet, pattern, readRequest, sendFirst, sendLastInv, sendOnlyInv, writeOnly } from 'rocev2/packets/kit';
+import type { HostCompletion, HostHandle } from '../host-control/host-control.ts';
+import { HostControlError } from '../host-control/host-control.ts';
 import type { Case } from '../tester/case.ts';
 import { register } from '../tester/connect.ts';
 import { demand } from '../tester/outcome.ts';
-import type { Peer } from '../tester/peer.ts';
+import type { TesterPeer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
 import { badKeys, bindWindow, demandMemory, LENDING, nextKey, paint, regionBeside, sameBytes } from './memory.ts';
 
 export const KEY_WINDOW_CASES: readonly Case[] = [
   {
     rules: ['KEY-10'],
-    needs: ['hands', 'mw2'],
+    needs: ['host-control', 'mw2'],
     async run(t) {
       for (const kind of ['READ', 'WRITE'] as const) {
         const owner = await t.connect({ regionAccess: LENDING });
@@ -22,7 +22,7 @@ export const KEY_WINDOW_CASES: readonly Case[] = [
         await works(owner, window, 0);
         const other = await t.connect({ pd: owner.pd, region: owner.region });
         other.tx(use(window, 0, kind));
-        await other.fatal(0x62, 0);
+        await other.expectFatalNak(0x62, 0);
         await demandMemory(owner, 0, before, `${kind} through a window of another queue pair`);
         await works(owner, window, 1);
       }
@@ -30,7 +30,7 @@ export const KEY_WINDOW_CASES: readonly Case[] = [
   },
   {
     rules: ['KEY-11'],
-    needs: ['hands', 'mw2'],
+    needs: ['host-control', 'mw2'],
     async run(t) {
       for (const kind of ['READ', 'WRITE'] as const) {
         for (const outside of [-1n, 1n]) {
@@ -40,46 +40,46 @@ export const KEY_WINDOW_CASES: readonly Case[] = [
           await works(peer, window, 0);
           const va = outside < 0n ? window.va - 1n : window.va + BigInt(window.length - LENGTH + 1);
           peer.tx(use({ va, rkey: window.rkey }, 1, kind));
-          await peer.naked(0x62, 1);
+          await peer.expectNak(0x62, 1);
           await demandMemory(peer, 0, before, `${kind} one byte outside a window`);
         }
       }
     },
   },
-  { rules: ['KEY-14'], needs: ['hands', 'mw2'], run: sendInvalidates },
-  { rules: ['KEY-15'], needs: ['hands', 'mw2'], hazardous: true, run: invalidatesInVain },
+  { rules: ['KEY-14'], needs: ['host-control', 'mw2'], run: sendInvalidates },
+  { rules: ['KEY-15'], needs: ['host-control', 'mw2'], hazardous: true, run: invalidatesInVain },
   {
     rules: ['KEY-15'],
     title: 'in another state',
-    needs: ['hands', 'mw2'],
+    needs: ['host-control', 'mw2'],
     hazardous: true,
     run: invalidatesNeverBound,
   },
   {
     rules: ['KEY-15'],
     title: 'a second time',
-    needs: ['hands', 'mw2'],
+    needs: ['host-control', 'mw2'],
     hazardous: true,
     run: invalidatesTwice,
   },
   {
     rules: ['KEY-19'],
-    needs: ['hands', 'mw2'],
+    needs: ['host-control', 'mw2'],
     hazardous: true,
     async run(t) {
       const owner = await t.connect({ regionAccess: LENDING });
       const window = await bindWindow(t, owner, 512, 256);
       await works(owner, window, 0);
       const other = await t.connect({ pd: owner.pd, region: owner.region });
-      await allowed('a queue pair with a bound window', () => t.hands.call('qp.destroy', { qp: owner.qp }));
+      await allowed('a queue pair with a bound window', () => t.hostControl.call('qp.destroy', { qp: owner.qp }));
       other.tx(use(window, 0, 'READ'));
-      await other.naked(0x62, 0);
+      await other.expectNak(0x62, 0);
       // The region lends nothing any more, so that it may go before the window.
-      await allowed('the region', () => t.hands.call('mr.dereg', { mr: t.need(owner.region.mr) }));
-      await allowed('the window', () => t.hands.call('mw.dealloc', { mw: window.mw }));
+      await allowed('the region', () => t.hostControl.call('mr.dereg', { mr: t.need(owner.region.mr) }));
+      await allowed('the window', () => t.hostControl.call('mw.dealloc', { mw: window.mw }));
     },
   },
-  { rules: ['KEY-20'], needs: ['hands', 'mw2'], run: domainsOfBinding },
+  { rules: ['KEY-20'], needs: ['host-control', 'mw2'], run: domainsOfBinding },
 ];
 
 const LENGTH = 16;
@@ -93,7 +93,7 @@ function use({ va, rkey }: { va: bigint; rkey: number }, psn: number, kind: 'REA
 }
 
 /** The window opens its memory to whom it was bound for. */
-const works = (peer: Peer, window: { va: bigint; rkey: number }, psn: number): Promise<unknown> =>
+const works = (peer: TesterPeer, window: { va: bigint; rkey: number }, psn: number): Promise<unknown> =>
   peer.orInconclusive('a bound window', () => {
     peer.tx(use(window, psn, 'READ'));
     return peer.rx({ opcode: Op.ReadResponseOnly, psn });
@@ -104,7 +104,7 @@ async function allowed(what: string, call: () => Promise<unknown>): Promise<void
   try {
     await call();
   } catch (error) {
-    if (!(error instanceof HandsError) || error.kind === 'unsupported') throw error;
+    if (!(error instanceof HostControlError) || error.kind === 'unsupported') throw error;
     demand(false, `${what} could not be destroyed: ${error.message}`);
   }
 }
@@ -123,7 +123,7 @@ async function sendInvalidates(t: Tester): Promise<void> {
         sendFirst({ psn: 1, payload }),
         sendLastInv({ psn: 2, ackReq: true, inv, payload: data.slice(peer.mtu) }),
       );
-    await peer.acked(packets);
+    await peer.expectAck(packets);
     const [wc] = await peer.recvCompletions(1);
     demand(wc?.status === 0, `the receive completed with status ${wc?.status}`);
     if (wc.invalidatedRkey !== inv)
@@ -133,12 +133,12 @@ async function sendInvalidates(t: Tester): Promise<void> {
     const placed = await t.memory(t.need(peer.buffers), 0, length);
     demand(sameBytes(placed, data.slice(0, length)), 'the data of the SEND is not in the buffer');
     peer.tx(use(window, packets + 1, 'READ'));
-    await peer.fatal(0x62, packets + 1);
+    await peer.expectFatalNak(0x62, packets + 1);
   }
 }
 
 /** Makes a key that must not be invalidated through `peer`. */
-type KeyMaker = (t: Tester, peer: Peer) => number | Promise<number>;
+type KeyMaker = (t: Tester, peer: TesterPeer) => number | Promise<number>;
 
 const NOT_TO_INVALIDATE: readonly (readonly [string, KeyMaker])[] = [
   ['a key of nobody', (_, peer) => badKeys(peer.region.rkey)[0] ?? 0],
@@ -164,7 +164,7 @@ async function invalidatesInVain(t: Tester): Promise<void> {
 async function invalidatesNeverBound(t: Tester): Promise<void> {
   const peer = await t.connect();
   const mw = t.handle();
-  const { rkey } = await t.hands.call('mw.alloc', { mw, pd: peer.pd });
+  const { rkey } = await t.hostControl.call('mw.alloc', { mw, pd: peer.pd });
   await fails(peer, 0, rkey, 'the key of a window that was never bound');
 }
 
@@ -172,18 +172,18 @@ async function invalidatesTwice(t: Tester): Promise<void> {
   const peer = await t.connect({ regionAccess: LENDING });
   const window = await bindWindow(t, peer, 0, 256);
   peer.tx(sendOnlyInv({ psn: 0, ackReq: true, inv: window.rkey }));
-  await peer.acked(0);
+  await peer.expectAck(0);
   await peer.recvCompletions(1);
   await fails(peer, 1, window.rkey, 'the key of a window that was invalidated already');
 }
 
 /** SEND with invalidate at `psn`: nothing on the wire, a receive that fails, and a queue pair in ERROR. */
-async function fails(peer: Peer, psn: number, inv: number, what: string): Promise<void> {
+async function fails(peer: TesterPeer, psn: number, inv: number, what: string): Promise<void> {
   peer.tx(sendOnlyInv({ psn, ackReq: true, inv, payload: pattern(16), note: what }));
   const [wc] = await peer.recvCompletions(1);
   demand(wc?.status !== 0, `SEND with invalidate of ${what}: the receive completed with success`);
-  await peer.reaches('ERR');
-  await peer.silence();
+  await peer.expectState('ERR');
+  await peer.expectSilence();
 }
 
 /** Binds with every combination of domains; `true` stands for that of the queue pair. */
@@ -192,9 +192,9 @@ async function domainsOfBinding(t: Tester): Promise<void> {
     for (const sameRegion of [true, false]) {
       const peer = await t.connect({ regionAccess: LENDING });
       const pd = t.handle();
-      await t.hands.call('pd.alloc', { pd });
+      await t.hostControl.call('pd.alloc', { pd });
       const mw = t.handle();
-      const { rkey } = await t.hands.call('mw.alloc', { mw, pd: sameWindow ? peer.pd : pd });
+      const { rkey } = await t.hostControl.call('mw.alloc', { mw, pd: sameWindow ? peer.pd : pd });
       const mr = sameRegion ? (await regionBeside(t, peer, 4096, LENDING)).mr : await registered(t, pd);
       const wc = await bound(peer, { mw, mr, rkey: nextKey(rkey) });
       const says = `window of ${whose(sameWindow)} and region of ${whose(sameRegion)} protection domain`;
@@ -206,7 +206,7 @@ async function domainsOfBinding(t: Tester): Promise<void> {
 
 const whose = (same: boolean): string => (same ? "the queue pair's" : 'another');
 
-async function registered(t: Tester, pd: Handle): Promise<Handle> {
+async function registered(t: Tester, pd: HostHandle): Promise<HostHandle> {
   const { mr, region } = register(t, pd, 4096, LENDING);
   await region;
   return mr;
@@ -214,14 +214,14 @@ async function registered(t: Tester, pd: Handle): Promise<Handle> {
 
 /** The completion of a binding; undefined when verbs refused to post it. */
 async function bound(
-  peer: Peer,
-  { mw, mr, rkey }: { mw: Handle; mr: Handle; rkey: number },
-): Promise<Completion | undefined> {
+  peer: TesterPeer,
+  { mw, mr, rkey }: { mw: HostHandle; mr: HostHandle; rkey: number },
+): Promise<HostCompletion | undefined> {
   const bind = { mw, mr, offset: 0, length: 256, access: ['remote-read'], rkey } as const;
   try {
     await peer.post({ wrId: 1, opcode: 'bind-mw', bind });
   } catch (error) {
-    if (error instanceof HandsError && error.kind === 'refused') return undefined;
+    if (error instanceof HostControlError && error.kind === 'refused') return undefined;
     throw error;
   }
   const [wc] = await peer.sendCompletions(1);

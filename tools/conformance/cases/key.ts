@@ -1,5 +1,5 @@
 /** Cases of area KEY that the wire alone decides: keys that open nothing, bounds, and what a NAK of them says. */
-import { Op } from '../../../packets/opcode.ts';
+import { Op } from 'rocev2/packets';
 import {
   fetchAdd,
   type Packet,
@@ -15,9 +15,9 @@ import {
   writeOnly,
   writeOnlyImm,
   writePackets,
-} from '../packet/packet.ts';
+} from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
-import type { Peer } from '../tester/peer.ts';
+import type { TesterPeer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
 import { KEY_REGION_CASES } from './key-regions.ts';
 import { KEY_WINDOW_CASES } from './key-windows.ts';
@@ -33,9 +33,9 @@ const KEY_WIRE_CASES: readonly Case[] = [
           const before = await paint(peer, pattern(512));
           const rkey = badKeys(peer.region.rkey)[which] ?? 0;
           peer.tx(requestWith(kind, peer, { rkey, va: peer.region.va, psn: 0 }));
-          await peer.fatal(0x62, 0);
+          await peer.expectFatalNak(0x62, 0);
           await demandMemory(peer, 0, before, `${kind} with a key that opens nothing`);
-          if (t.dut.hands !== undefined) await peer.reaches('ERR');
+          if (t.dut.hostControl !== undefined) await peer.expectState('ERR');
         }
       }
     },
@@ -49,16 +49,16 @@ const KEY_WIRE_CASES: readonly Case[] = [
       for (const rkey of [0, 0xff_ff_ff_ff]) {
         const reth = { va: 0x1235n, rkey, length: 0 };
         peer.tx(writeOnly({ psn, ackReq: true, reth }));
-        await peer.acked(psn, psn + 1);
+        await peer.expectAck(psn, psn + 1);
         psn += 1;
         peer.tx(writeOnlyImm({ psn, ackReq: true, reth, imm: 7 }));
-        await peer.acked(psn, psn + 1);
+        await peer.expectAck(psn, psn + 1);
         psn += 1;
         peer.tx(readRequest({ psn, ackReq: true, reth }));
         await peer.rx(readOnly({ psn, msn: psn + 1, payload: new Uint8Array(0) }));
         psn += 1;
       }
-      await peer.stillExpects(psn, psn + 1);
+      await peer.expectNextPsn(psn, psn + 1);
     },
   },
   {
@@ -77,7 +77,7 @@ const KEY_WIRE_CASES: readonly Case[] = [
           const place = places(peer.region.va, BigInt(peer.region.length))[i] ?? 0n;
           const va = place < peer.region.va ? place : place - BigInt(length - n);
           peer.tx(requestWith(kind, peer, { rkey: peer.region.rkey, va, psn: 0, length }));
-          await peer.naked(0x62, 0);
+          await peer.expectNak(0x62, 0);
           await demandMemory(peer, 0, before, `${kind} outside the region`);
         }
       }
@@ -85,7 +85,7 @@ const KEY_WIRE_CASES: readonly Case[] = [
         const peer = await t.connect();
         const { va, rkey, length } = peer.region;
         peer.tx(fetchAdd({ psn: 0, va: at < 0n ? va + at : va + BigInt(length), rkey, add: 1n }));
-        await peer.fatal(0x62, 0);
+        await peer.expectFatalNak(0x62, 0);
       }
     },
   },
@@ -98,11 +98,11 @@ const KEY_WIRE_CASES: readonly Case[] = [
         for (const length of kind === 'FETCH ADD' ? [8] : [8, 16]) {
           const peer = await t.connect();
           peer.tx(requestWith(kind, peer, { rkey: peer.region.rkey, va, psn: 0, length }));
-          await peer.naked(0x62, 0);
+          await peer.expectNak(0x62, 0);
         }
       }
       const alive = await t.connect();
-      await alive.stillExpects(0, 1);
+      await alive.expectNextPsn(0, 1);
     },
   },
   {
@@ -113,7 +113,7 @@ const KEY_WIRE_CASES: readonly Case[] = [
       const before = await paint(peer, pattern(length));
       const data = pattern(3 * mtu, 9);
       peer.tx(...writePackets({ psn: 0, data, va: va + BigInt(length - data.length + 1), rkey, mtu }));
-      await peer.fatal(0x62, 0);
+      await peer.expectFatalNak(0x62, 0);
       await demandMemory(peer, 0, before, 'a WRITE whose last byte lies outside');
     },
   },
@@ -124,7 +124,7 @@ const KEY_WIRE_CASES: readonly Case[] = [
         const peer = await t.connect();
         const { va, rkey } = peer.region;
         peer.tx(fetchAdd({ psn: 0, va: va + 3n, rkey: badKeys(rkey)[which] ?? 0, add: 1n }));
-        const { packet } = await peer.naked([0x61, 0x62], 0);
+        const { packet } = await peer.expectNak([0x61, 0x62], 0);
         if (packet.syndrome === 0x62)
           t.variation('of a misaligned ATOMIC with a bad key the key is named: NAK 0x62 instead of 0x61');
       }
@@ -139,7 +139,7 @@ type Kind = 'READ' | 'WRITE' | 'WRITE FIRST' | 'FETCH ADD';
 
 function requestWith(
   kind: Kind,
-  { mtu }: Peer,
+  { mtu }: TesterPeer,
   {
     rkey,
     va,
@@ -167,12 +167,12 @@ async function nakPsns(t: Tester): Promise<void> {
     t.note(what);
     peer.tx(...stimulus);
     await answersBefore(peer, stimulus, psn);
-    await peer.fatal(syndrome, psn);
+    await peer.expectFatalNak(syndrome, psn);
   }
 }
 
-/** READs that are answered before the refusal; acknowledges may come or not, and `naked` passes over them. */
-async function answersBefore(peer: Peer, packets: readonly Packet[], refused: number): Promise<void> {
+/** READs that are answered before the refusal; ACKs may come or not, and `expectNak` passes over them. */
+async function answersBefore(peer: TesterPeer, packets: readonly Packet[], refused: number): Promise<void> {
   for (const { opcode, psn, reth } of packets) {
     if (opcode !== Op.ReadRequest || psn >= refused || reth === undefined) continue;
     const data = await peer.memory(Number(reth.va - peer.region.va), reth.length);
@@ -182,7 +182,7 @@ async function answersBefore(peer: Peer, packets: readonly Packet[], refused: nu
   }
 }
 
-type Refusal = readonly [what: string, syndrome: number, psn: number, packets: (peer: Peer) => readonly Packet[]];
+type Refusal = readonly [what: string, syndrome: number, psn: number, packets: (peer: TesterPeer) => readonly Packet[]];
 
 const refusals: readonly Refusal[] = [
   ['0x62: the first request', 0x62, 0, (peer) => [bad(peer, 0)]],
@@ -240,9 +240,13 @@ const refusals: readonly Refusal[] = [
   ],
 ];
 
-const foreign = ({ region }: Peer) => ({ va: region.va, rkey: badKeys(region.rkey)[0] ?? 0 });
-const whole = ({ region, mtu }: Peer, packets: number) => ({ va: region.va, rkey: region.rkey, length: packets * mtu });
-const bad = (peer: Peer, psn: number): Packet => requestWith('WRITE', peer, { ...foreign(peer), psn });
-const badRead = (peer: Peer, psn: number): Packet => requestWith('READ', peer, { ...foreign(peer), psn });
-const read = ({ region }: Peer, psn: number, length: number): Packet =>
+const foreign = ({ region }: TesterPeer) => ({ va: region.va, rkey: badKeys(region.rkey)[0] ?? 0 });
+const whole = ({ region, mtu }: TesterPeer, packets: number) => ({
+  va: region.va,
+  rkey: region.rkey,
+  length: packets * mtu,
+});
+const bad = (peer: TesterPeer, psn: number): Packet => requestWith('WRITE', peer, { ...foreign(peer), psn });
+const badRead = (peer: TesterPeer, psn: number): Packet => requestWith('READ', peer, { ...foreign(peer), psn });
+const read = ({ region }: TesterPeer, psn: number, length: number): Packet =>
   readRequest({ psn, reth: { va: region.va, rkey: region.rkey, length } });

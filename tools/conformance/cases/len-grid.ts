@@ -1,20 +1,20 @@
 /** LEN-19: messages of every size, by SEND, WRITE and READ, with the device on either side, byte for byte. */
-import { type Packet, pattern, readRequest, sendPackets, writePackets } from '../packet/packet.ts';
+import { type Packet, pattern, readRequest, sendPackets, writePackets } from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import { register } from '../tester/connect.ts';
 import { demand, Inconclusive } from '../tester/outcome.ts';
-import type { Peer, Region } from '../tester/peer.ts';
+import type { Region, TesterPeer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
 import { readAnswer, target } from './answers.ts';
 import { answerRead, contents, fill, joined, sender, sizesOf, takeMessage, work } from './requests.ts';
 
 export const LEN_GRID_CASES: readonly Case[] = [
-  { rules: ['LEN-19'], title: 'SEND to the device', needs: ['hands'], run: sendsArrive },
-  { rules: ['LEN-19'], title: 'WRITE to the device', needs: ['hands'], run: writesArrive },
-  { rules: ['LEN-19'], title: 'READ of the device', needs: ['hands'], run: readsArrive },
-  { rules: ['LEN-19'], title: 'SEND of the device', needs: ['hands'], run: (t) => messagesLeave(t, 'send') },
-  { rules: ['LEN-19'], title: 'WRITE of the device', needs: ['hands'], run: (t) => messagesLeave(t, 'write') },
-  { rules: ['LEN-19'], title: 'READ by the device', needs: ['hands'], run: readsByDevice },
+  { rules: ['LEN-19'], title: 'SEND to the device', needs: ['host-control'], run: sendsArrive },
+  { rules: ['LEN-19'], title: 'WRITE to the device', needs: ['host-control'], run: writesArrive },
+  { rules: ['LEN-19'], title: 'READ of the device', needs: ['host-control'], run: readsArrive },
+  { rules: ['LEN-19'], title: 'SEND of the device', needs: ['host-control'], run: (t) => messagesLeave(t, 'send') },
+  { rules: ['LEN-19'], title: 'WRITE of the device', needs: ['host-control'], run: (t) => messagesLeave(t, 'write') },
+  { rules: ['LEN-19'], title: 'READ by the device', needs: ['host-control'], run: readsByDevice },
 ];
 
 async function sendsArrive(t: Tester): Promise<void> {
@@ -23,7 +23,7 @@ async function sendsArrive(t: Tester): Promise<void> {
   const buffer = await region;
   let psn = 0;
   for (const [i, length] of sizes(peer.mtu).entries()) {
-    await t.hands.call('qp.recv', { qp: peer.qp, wrId: i + 1, pieces: [{ mr, offset: 0, length: LARGEST }] });
+    await t.hostControl.call('qp.recv', { qp: peer.qp, wrId: i + 1, pieces: [{ mr, offset: 0, length: LARGEST }] });
     psn = await acknowledged(peer, sendPackets({ psn, data: pattern(length, i + 1), mtu: peer.mtu }));
     const [done] = await peer.recvCompletions(1);
     demand(
@@ -95,13 +95,13 @@ async function readsByDevice(t: Tester): Promise<void> {
 }
 
 /** Sends a message a few packets at a time, each of them acknowledged: the PSN behind it. */
-async function acknowledged(peer: Peer, packets: readonly Packet[]): Promise<number> {
+async function acknowledged(peer: TesterPeer, packets: readonly Packet[]): Promise<number> {
   for (let at = 0; at < packets.length; at += BURST) {
     const some = packets.slice(at, at + BURST);
     const last = some.at(-1);
     if (last === undefined) break;
     peer.tx(...some.slice(0, -1), { ...last, ackReq: true });
-    await peer.acked(last.psn);
+    await peer.expectAck(last.psn);
   }
   const end = packets.at(-1);
   if (end === undefined) throw new Inconclusive('a message without packets');
@@ -114,12 +114,12 @@ async function equal(t: Tester, region: Region, wanted: Uint8Array, what: string
   demand(wrong < 0, `byte ${wrong} of ${what} is ${found[wrong]}, and was sent as ${wanted[wrong]}`);
 }
 
-async function succeeded(peer: Peer, what: string): Promise<void> {
+async function succeeded(peer: TesterPeer, what: string): Promise<void> {
   const [done] = await peer.sendCompletions(1);
   demand(done?.status === 0, `${what} completed with status ${done?.status}`);
 }
 
-const mtuOf = (t: Tester): number => Math.min(1024, t.hands.description.activeMtu);
+const mtuOf = (t: Tester): number => Math.min(1024, t.hostControl.description.activeMtu);
 
 const sizes = (mtu: number): readonly number[] => [
   ...[0, 1, 3, 4, 5, mtu - 1, mtu, mtu + 1, 2 * mtu, 2 * mtu + 1],

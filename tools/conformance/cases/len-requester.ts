@@ -1,9 +1,8 @@
 /**
- * Cases of area LEN about what the device sends: sizes of its packets and pads, what it makes of READ responses of the wrong size, and
- * messages of every size, both ways (LEN-13 to LEN-19).
+ * Cases of area LEN about what the device sends: sizes of its packets and pads, what it makes of READ responses of the
+ * wrong size, and messages of every size, both ways (LEN-13 to LEN-19).
  */
-import { WcStatus } from '../../../src/index.ts';
-import { HandsError, type SendRequest } from '../hands/hands.ts';
+
 import {
   describePacket,
   type Packet,
@@ -13,12 +12,14 @@ import {
   readMiddle,
   readOnly,
   readRequest,
+  type Sighting,
   sendPackets,
-} from '../packet/packet.ts';
-import type { Sighting } from '../packet/sighting.ts';
+} from 'rocev2/packets/kit';
+import { WcStatus } from 'rocev2/transport';
+import { HostControlError, type SendRequest } from '../host-control/host-control.ts';
 import type { Case } from '../tester/case.ts';
 import { demand } from '../tester/outcome.ts';
-import type { Peer } from '../tester/peer.ts';
+import type { TesterPeer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
 import { during, target } from './answers.ts';
 import { LEN_GRID_CASES } from './len-grid.ts';
@@ -27,7 +28,7 @@ import { joined, piece, sender, sizesOf, takeMessage, work } from './requests.ts
 const SIZE_CASES: readonly Case[] = [
   {
     rules: ['LEN-13'],
-    needs: ['hands'],
+    needs: ['host-control'],
     async run(t) {
       const from = await sender(t);
       const { peer, data } = from;
@@ -74,7 +75,7 @@ const SIZE_CASES: readonly Case[] = [
   {
     rules: ['LEN-14'],
     title: 'requests of the device',
-    needs: ['hands'],
+    needs: ['host-control'],
     async run(t) {
       const from = await sender(t);
       const { peer } = from;
@@ -94,7 +95,7 @@ const SIZE_CASES: readonly Case[] = [
   },
   {
     rules: ['LEN-15'],
-    needs: ['hands'],
+    needs: ['host-control'],
     async run(t) {
       for (const opcode of ['send', 'write', 'read'] as const) {
         const from = await sender(t, 8192);
@@ -108,7 +109,7 @@ const SIZE_CASES: readonly Case[] = [
   },
   {
     rules: ['LEN-16'],
-    needs: ['hands'],
+    needs: ['host-control'],
     async run(t) {
       for (const [what, packets] of WRONG_RESPONSES) {
         const from = await sender(t);
@@ -122,13 +123,13 @@ const SIZE_CASES: readonly Case[] = [
           () => `${what}: the READ was to complete with a local length error, and did with status ${done?.status}`,
         );
         if (done.status === WcStatus.BadRespErr) t.variation(`${what}: bad response instead of local length error`);
-        await peer.reaches('ERR');
+        await peer.expectState('ERR');
       }
     },
   },
   {
     rules: ['LEN-17'],
-    needs: ['hands'],
+    needs: ['host-control'],
     async run(t) {
       for (const [what, length, packets] of EXCESSIVE_RESPONSES) {
         const from = await sender(t);
@@ -146,13 +147,13 @@ const SIZE_CASES: readonly Case[] = [
   },
   {
     rules: ['LEN-18'],
-    needs: ['hands', 'ud'],
+    needs: ['host-control', 'ud'],
     run: longDatagram,
   },
 ];
 
 /** The next packet, whatever it is, and its pad. @throws Violation when nothing comes */
-async function paddedWell(peer: Peer): Promise<void> {
+async function paddedWell(peer: TesterPeer): Promise<void> {
   const received = await peer.take();
   demand(received !== undefined, 'a packet of the device was expected, and nothing came');
   const { sighting, packet } = received;
@@ -175,30 +176,30 @@ const isWhole = ({ at, bytes }: Sighting): boolean =>
   at.udp + ((bytes[at.udp + 4] ?? 0) * 256 + (bytes[at.udp + 5] ?? 0)) === at.icrc + 4;
 
 /** Posts work that must leave nothing on the wire: how it ended. */
-async function attempt(t: Tester, peer: Peer, request: SendRequest): Promise<string> {
+async function attempt(t: Tester, peer: TesterPeer, request: SendRequest): Promise<string> {
   try {
     await peer.post(request);
   } catch (error) {
-    if (error instanceof HandsError && error.kind === 'refused') return `refused with ${error.errno}`;
+    if (error instanceof HostControlError && error.kind === 'refused') return `refused with ${error.errno}`;
     throw error;
   }
-  await peer.silence();
+  await peer.expectSilence();
   const [done] = await t.completions(peer.sendCq, 1);
   return done?.status === 0 ? 'success' : `completed with status ${done?.status}`;
 }
 
 /** A datagram above the MTU of the port, then one that fits: only the second may be seen. */
 async function longDatagram(t: Tester): Promise<void> {
-  const { activeMtu } = t.hands.description;
+  const { activeMtu } = t.hostControl.description;
   const from = await sender(t, activeMtu + 64, { type: 'ud' });
   const { peer } = from;
   const { ours, gidIndex } = t.address();
   const ah = t.handle();
-  await t.hands.call('ah.create', { ah, pd: peer.pd, destination: ours.toString(), sgidIndex: gidIndex });
+  await t.hostControl.call('ah.create', { ah, pd: peer.pd, destination: ours.toString(), sgidIndex: gidIndex });
   const to = { ah, remoteQpn: peer.qpn, remoteQkey: 0x1111_1111 };
   const outcome = await attempt(t, peer, work(t, from, 'send', activeMtu + 1, to));
   t.note(`a UD SEND above the MTU: ${outcome}`);
-  if ((await peer.state()) !== 'RTS') return peer.silence();
+  if ((await peer.state()) !== 'RTS') return peer.expectSilence();
   await peer.post(work(t, from, 'send', 8, { ...to, wrId: 2 }));
   const { packet } = await peer.rx({ payload: from.data.slice(0, 8) });
   demand(packet.qkey === 0x1111_1111, () => `a datagram was expected, and ${describePacket(packet)} came`);

@@ -1,10 +1,9 @@
 /**
- * Cases of area LEN: sizes of packets, pads and messages that a responder has to take or to refuse. Sizes that a requester sends or is
- * answered with are in len-requester.ts.
+ * Cases of area LEN: sizes of packets, pads and messages that a responder has to take or to refuse. Sizes that a
+ * requester sends or is answered with are in len-requester.ts.
  */
 
-import { Op, opcodeInfo } from '../../../packets/opcode.ts';
-import { WcStatus } from '../../../src/index.ts';
+import { Op, opcodeInfo } from 'rocev2/packets';
 import {
   compareSwap,
   fetchAdd,
@@ -23,25 +22,26 @@ import {
   writeMiddle,
   writeOnly,
   writeOnlyImm,
-} from '../packet/packet.ts';
+} from 'rocev2/packets/kit';
+import { WcStatus } from 'rocev2/transport';
 import type { Case } from '../tester/case.ts';
 import { demand } from '../tester/outcome.ts';
-import type { Peer } from '../tester/peer.ts';
+import type { TesterPeer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
-import { allDead, during, holds, nakedIn, received, refusedOrDropped, target, word } from './answers.ts';
+import { allDead, during, expectOneNak, holds, received, refusedOrDropped, target, word } from './answers.ts';
 import { LEN_REQUESTER_CASES } from './len-requester.ts';
 
 const LEN_RESPONDER_CASES: readonly Case[] = [
   {
     rules: ['LEN-01'],
     async run(t) {
-      const dead: Peer[] = [];
+      const dead: TesterPeer[] = [];
       for (const difference of [-4, 4, -MTU]) {
         const payload = pattern(MTU + difference);
         for (const opcode of [Op.SendFirst, Op.WriteFirst]) {
           const peer = await t.connect();
           peer.tx(request(opcode, { psn: 0, payload, ackReq: true, reth: target(peer, 0, 4 * MTU) }));
-          await during(sized(opcode, payload), peer.naked(0x61, 0));
+          await during(sized(opcode, payload), peer.expectNak(0x61, 0));
           dead.push(peer);
         }
         for (const opcode of [Op.SendMiddle, Op.WriteMiddle]) {
@@ -51,7 +51,7 @@ const LEN_RESPONDER_CASES: readonly Case[] = [
             request(first, { psn: 0, payload: pattern(MTU), ackReq: true, reth: target(peer, 0, 4 * MTU) }),
             request(opcode, { psn: 1, payload, ackReq: true }),
           );
-          await during(sized(opcode, payload), peer.naked(0x61, 1));
+          await during(sized(opcode, payload), peer.expectNak(0x61, 1));
           dead.push(peer);
         }
       }
@@ -70,8 +70,8 @@ const LEN_RESPONDER_CASES: readonly Case[] = [
           const first = request(write ? Op.WriteFirst : Op.SendFirst, { psn: 0, payload: pattern(MTU), reth });
           peer.tx(first, request(opcode, { psn: 1, payload, ackReq: true, imm: 1 }));
           // A FIRST that leaves nothing for the LAST may be refused already.
-          await during(sized(opcode, payload), nakedIn(peer, 0x61, write && length === 0 ? [0, 1] : [1]));
-          await peer.isDead(1);
+          await during(sized(opcode, payload), expectOneNak(peer, 0x61, write && length === 0 ? [0, 1] : [1]));
+          await peer.expectDead(1);
         }
       }
     },
@@ -84,7 +84,7 @@ const LEN_RESPONDER_CASES: readonly Case[] = [
       for (const length of [0, 1, MTU]) {
         for (const packet of onlyPackets(good, psn, length)) {
           good.tx({ ...packet, psn });
-          await good.acked(psn, psn + 1);
+          await good.expectAck(psn, psn + 1);
           psn++;
         }
       }
@@ -93,14 +93,14 @@ const LEN_RESPONDER_CASES: readonly Case[] = [
         const [packet] = onlyPackets(peer, 0, MTU + 4).slice(i, i + 1);
         if (packet === undefined) continue;
         peer.tx(packet);
-        await during(sized(packet.opcode, packet.payload), peer.fatal(0x61, 0));
+        await during(sized(packet.opcode, packet.payload), peer.expectFatalNak(0x61, 0));
       }
     },
   },
   {
     rules: ['LEN-04'],
     async run(t) {
-      const dead: Peer[] = [];
+      const dead: TesterPeer[] = [];
       for (const brought of [7, 9]) {
         for (const imm of [false, true]) {
           const only = await t.connect();
@@ -111,7 +111,7 @@ const LEN_RESPONDER_CASES: readonly Case[] = [
               ? writeOnlyImm({ psn: 0, payload, reth, ackReq: true, imm: 1 })
               : writeOnly({ psn: 0, payload, reth, ackReq: true }),
           );
-          await only.naked(0x61, 0);
+          await only.expectNak(0x61, 0);
           const several = await t.connect();
           several.tx(
             writeFirst({ psn: 0, payload: pattern(MTU), reth: target(several, 0, MTU + 8) }),
@@ -119,7 +119,7 @@ const LEN_RESPONDER_CASES: readonly Case[] = [
               ? writeLastImm({ psn: 1, payload, ackReq: true, imm: 1 })
               : writeLast({ psn: 1, payload, ackReq: true }),
           );
-          await several.naked(0x61, 1);
+          await several.expectNak(0x61, 1);
           dead.push(only, several);
         }
       }
@@ -138,7 +138,7 @@ const LEN_RESPONDER_CASES: readonly Case[] = [
         writeMiddle({ psn: 1, payload }),
         writeLast({ psn: 2, payload, ackReq: true }),
       );
-      await nakedIn(three, 0x61, [1, 2]);
+      await expectOneNak(three, 0x61, [1, 2]);
       await holds(three, MTU + 1, untouched.slice(MTU + 1), 'three packets for a DMA length of a packet and a byte');
       const last = await t.connect();
       await last.setMemory(0, untouched);
@@ -146,14 +146,14 @@ const LEN_RESPONDER_CASES: readonly Case[] = [
         writeFirst({ psn: 0, payload, reth: target(last, 0, MTU + 1) }),
         writeLast({ psn: 1, payload, ackReq: true }),
       );
-      await last.naked(0x61, 1);
+      await last.expectNak(0x61, 1);
       await holds(last, MTU + 1, untouched.slice(MTU + 1), 'a LAST that brings more than is left');
       for (const first of [true, false]) {
         const peer = await t.connect();
         await peer.setMemory(0, untouched);
         const fields = { psn: 0, payload, reth: target(peer, 0, 5), ackReq: true };
         peer.tx(first ? writeFirst(fields) : writeOnly(fields));
-        await peer.naked(0x61, 0);
+        await peer.expectNak(0x61, 0);
         await holds(peer, 5, untouched.slice(5), 'a packet that brings more than the DMA length');
       }
     },
@@ -167,7 +167,7 @@ const LEN_RESPONDER_CASES: readonly Case[] = [
           const reth = target(peer, 0, length);
           const fields = { psn: 0, ackReq: true, reth };
           peer.tx(write ? writeFirst({ ...fields, payload: pattern(MTU) }) : readRequest(fields));
-          const { packet } = await peer.naked([0x61, 0x62], 0);
+          const { packet } = await peer.expectNak([0x61, 0x62], 0);
           // Too long for its region is a second fault, so that its answer is legal as well (PKT-21).
           const legal = length === 0x80_00_00_00;
           demand(!(legal && packet.syndrome === 0x61), 'a DMA length of 2^31 bytes is refused for its length');
@@ -197,7 +197,7 @@ const LEN_RESPONDER_CASES: readonly Case[] = [
   {
     rules: ['LEN-09'],
     async run(t) {
-      const kinds: ((peer: Peer, payload: Uint8Array) => Packet)[] = [
+      const kinds: ((peer: TesterPeer, payload: Uint8Array) => Packet)[] = [
         (peer, payload) => readRequest({ psn: 0, reth: target(peer, 0, 8), ackReq: true, payload }),
       ];
       if (t.has('atomics'))
@@ -219,25 +219,25 @@ const LEN_RESPONDER_CASES: readonly Case[] = [
   },
   {
     rules: ['LEN-10'],
-    needs: ['hands'],
+    needs: ['host-control'],
     async run(t) {
       const small = await t.connect({ receives: 2, receiveBytes: 8 });
       small.tx(sendOnly({ psn: 0, payload: pattern(9), ackReq: true }));
-      await during('9 bytes into 8', small.fatal(0x61, 0));
+      await during('9 bytes into 8', small.expectFatalNak(0x61, 0));
       await endsTooShort(t, small, 8);
       const two = await t.connect({ receives: 1, receiveBytes: 2 * MTU });
       const [first, second, third] = sendPackets({ psn: 0, data: pattern(3 * MTU) });
       if (first === undefined || second === undefined || third === undefined) return;
       two.tx(first, { ...second, ackReq: true });
-      await two.acked(1, 0);
+      await two.expectAck(1, 0);
       two.tx(third);
-      await during('three packets into two', two.fatal(0x61, 2));
+      await during('three packets into two', two.expectFatalNak(0x61, 2));
       await endsTooShort(t, two, 2 * MTU);
     },
   },
   {
     rules: ['LEN-11'],
-    needs: ['hands'],
+    needs: ['host-control'],
     async run(t) {
       const peer = await t.connect();
       const lengths = [1, 2, 3, 4, 5, 6, 7, 8, MTU + 1, MTU + 2, MTU + 3];
@@ -248,7 +248,7 @@ const LEN_RESPONDER_CASES: readonly Case[] = [
         const packets = sendPackets({ psn, data: pattern(length) });
         peer.tx(...packets);
         psn += packets.length;
-        await peer.acked(psn - 1, i + 1);
+        await peer.expectAck(psn - 1, i + 1);
       }
       await received(
         t,
@@ -266,15 +266,15 @@ const LEN_RESPONDER_CASES: readonly Case[] = [
   },
   {
     rules: ['LEN-12'],
-    needs: ['hands'],
+    needs: ['host-control'],
     async run(t) {
       const peer = await t.connect();
       peer.tx(sendOnly({ psn: 0, ackReq: true }));
-      await peer.acked(0, 1);
+      await peer.expectAck(0, 1);
       peer.tx(sendOnlyImm({ psn: 1, ackReq: true, imm: 5 }));
-      await peer.acked(1, 2);
+      await peer.expectAck(1, 2);
       peer.tx(sendOnly({ psn: 2, payload: pattern(8), ackReq: true }));
-      await peer.acked(2, 3);
+      await peer.expectAck(2, 3);
       await received(t, peer, [
         { wrId: 1, data: new Uint8Array(0) },
         { wrId: 2, data: new Uint8Array(0) },
@@ -292,7 +292,7 @@ const sized = (opcode: number, payload = pattern(0)): string =>
 async function padOfLastPackets(t: Tester): Promise<void> {
   for (const several of [false, true]) {
     const psn = several ? 1 : 0;
-    const stimulus = (peer: Peer, payload: Uint8Array, pad: number): Packet[] =>
+    const stimulus = (peer: TesterPeer, payload: Uint8Array, pad: number): Packet[] =>
       several
         ? [
             writeFirst({ psn: 0, payload: pattern(MTU), reth: target(peer, 0, MTU + 5) }),
@@ -303,7 +303,7 @@ async function padOfLastPackets(t: Tester): Promise<void> {
       // Eight bytes on the wire, and a pad that claims other than five of them to be data.
       const lying = await t.connect();
       lying.tx(...stimulus(lying, pattern(8 - pad), pad));
-      await during(`8 bytes with pad ${pad} for 5`, lying.naked(0x61, psn));
+      await during(`8 bytes with pad ${pad} for 5`, lying.expectNak(0x61, psn));
       // Five bytes of data, and a packet that is no multiple of four bytes: it may be dropped for that.
       const short = await t.connect();
       short.tx(...stimulus(short, pattern(5), pad));
@@ -312,7 +312,7 @@ async function padOfLastPackets(t: Tester): Promise<void> {
     }
     const good = await t.connect();
     good.tx(...stimulus(good, pattern(5), 3));
-    await good.acked(psn, 1);
+    await good.expectAck(psn, 1);
     await holds(good, several ? MTU : 0, pattern(5), 'a WRITE with the pad that goes with its length');
   }
 }
@@ -333,15 +333,18 @@ async function padded(
   const bad = { psn, ackReq: true, ...fields };
   if (middle) peer.tx(write ? writeMiddle(bad) : sendMiddle(bad));
   else peer.tx(write ? writeFirst({ ...bad, reth }) : sendFirst(bad));
-  if (!allowed.includes('dropped')) await peer.naked(0x61, psn);
+  if (!allowed.includes('dropped')) await peer.expectNak(0x61, psn);
   else if (middle) {
     const good = { psn, payload: pattern(MTU, MARK) };
     await refusedOrOpen(t, peer, write ? writeMiddle(good) : sendMiddle(good));
   } else await refusedOrDropped(peer, psn, 1);
 }
 
-/** The packet with PSN 1 inside a message was refused, or dropped: then a good one in its place is taken, which its bytes show. */
-async function refusedOrOpen(t: Tester, peer: Peer, good: Packet): Promise<void> {
+/**
+ * The packet with PSN 1 inside a message was refused, or dropped: then a good one in its place is taken, which its
+ * bytes show.
+ */
+async function refusedOrOpen(t: Tester, peer: TesterPeer, good: Packet): Promise<void> {
   const { payload = pattern(0), opcode } = good;
   peer.tx({ ...good, ackReq: true, note: 'sentinel' });
   const { packet } = await peer.rx([
@@ -350,7 +353,7 @@ async function refusedOrOpen(t: Tester, peer: Peer, good: Packet): Promise<void>
   ]);
   if (packet.syndrome === 0x61) return;
   if (opcode !== Op.SendMiddle) return holds(peer, MTU, payload, 'a good packet in the place of a malformed one');
-  if (t.dut.hands === undefined) return;
+  if (t.dut.hostControl === undefined) return;
   const stored = await t.memory(t.need(peer.buffers), MTU, payload.length);
   demand(
     stored.every((byte, i) => byte === payload[i]),
@@ -359,7 +362,7 @@ async function refusedOrOpen(t: Tester, peer: Peer, good: Packet): Promise<void>
 }
 
 /** ONLY packets with so much data, of every kind. */
-function onlyPackets(peer: Peer, psn: number, length: number): Packet[] {
+function onlyPackets(peer: TesterPeer, psn: number, length: number): Packet[] {
   const fields = { psn, payload: pattern(length), ackReq: true };
   const reth = target(peer, 0, length);
   return [
@@ -371,7 +374,7 @@ function onlyPackets(peer: Peer, psn: number, length: number): Packet[] {
 }
 
 /** The receive that was too small says so, and nothing was stored behind it. */
-async function endsTooShort(t: Tester, peer: Peer, length: number): Promise<void> {
+async function endsTooShort(t: Tester, peer: TesterPeer, length: number): Promise<void> {
   const behind = await t.memory(t.need(peer.buffers), length, 16);
   demand(
     behind.every((byte) => byte === 0),

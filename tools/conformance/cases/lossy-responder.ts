@@ -1,10 +1,11 @@
 /**
- * A responder that acts by itself, for streams of many packets: it takes what comes in order, loses what it is told to lose, and answers
- * as any responder does: an ACK where one is asked for, one NAK 0x60 for a gap. Keeps the PSNs it has seen, in the order of the wire.
+ * A responder that acts by itself, for streams of many packets: it takes what comes in order, loses what it is told to
+ * lose, and answers as any responder does: an ACK where one is asked for, one NAK 0x60 for a gap. Keeps the PSNs it has
+ * seen, in the order of the wire.
  */
-import { Syndrome } from '../../../packets/aeth.ts';
-import type { Packet } from '../packet/packet.ts';
-import type { Responder } from './responder.ts';
+import { Syndrome } from 'rocev2/packets';
+import type { Packet } from 'rocev2/packets/kit';
+import type { ScriptedResponder } from './responder.ts';
 
 export interface Stream {
   /** All packets of the stream, in the order of their PSNs, the first at PSN 0. */
@@ -14,15 +15,22 @@ export interface Stream {
   readonly withinNs: number;
 }
 
-export interface Seen {
+export interface ReceivedRequest {
   /** PSNs as they came; -1 - n stands for our NAK of PSN n, sent at this place. */
   readonly order: readonly number[];
   /** The PSN that is expected next when nothing came any more, or all has. */
   readonly expected: number;
 }
 
-/** Runs until all of the stream was taken, or nothing comes any more. `msnAt`: messages completed once that many packets were taken. */
-export async function takeStream(r: Responder, stream: Stream, msnAt: (taken: number) => number): Promise<Seen> {
+/**
+ * Runs until all of the stream was taken, or nothing comes any more. `msnAt`: messages completed once that many packets
+ * were taken.
+ */
+export async function takeStream(
+  r: ScriptedResponder,
+  stream: Stream,
+  msnAt: (taken: number) => number,
+): Promise<ReceivedRequest> {
   const { packets, withinNs } = stream;
   const lost = new Set(stream.lost);
   const order: number[] = [];

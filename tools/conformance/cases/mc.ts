@@ -1,20 +1,20 @@
 /**
- * Area MC: Multicast. Who gets a datagram that is sent to a group. The groups are those that every host is in already, so that the only
- * thing that decides is which queue pairs are attached.
+ * Area MC: Multicast. Who gets a datagram that is sent to a group. The groups are those that every host is in already,
+ * so that the only thing that decides is which queue pairs are attached.
  * Sources: ref:conformance#MC.
  */
-import { IpAddress } from '../../../packets/address.ts';
-import { Medium } from '../../../packets/frame.ts';
-import { groupMac } from '../../../src/group-frames.ts';
-import { describePacket, type Packet } from '../packet/packet.ts';
+
+import { groupMac } from 'rocev2/host';
+import { IpAddress, Medium } from 'rocev2/packets';
+import { describePacket, type Packet } from 'rocev2/packets/kit';
 import type { Case, Need } from '../tester/case.ts';
 import { DUT_QKEY } from '../tester/connect.ts';
 import { demand } from '../tester/outcome.ts';
 import type { Tester } from '../tester/tester.ts';
-import { Datagrams } from './datagrams.ts';
+import { DatagramPeer } from './datagrams.ts';
 import { versionsOf } from './line.ts';
 
-const NEEDS: readonly Need[] = ['hands', 'ud', 'mcast'];
+const NEEDS: readonly Need[] = ['host-control', 'ud', 'mcast'];
 
 export const MC_CASES: readonly Case[] = [
   { rules: ['MC-01', 'MC-02'], needs: NEEDS, run: attachedOnly },
@@ -28,7 +28,7 @@ export const MC_CASES: readonly Case[] = [
 async function attachedOnly(t: Tester): Promise<void> {
   for (const version of versionsOf(t)) {
     const attached = [await member(t, version), await member(t, version), await member(t, version)];
-    const other = await Datagrams.open(t, { version });
+    const other = await DatagramPeer.open(t, { version });
     const packet = toGroup(other, 40);
     send(t, other, packet);
     for (const one of attached) await one.delivered(packet);
@@ -59,7 +59,7 @@ async function afterDetach(t: Tester): Promise<void> {
     const first = toGroup(stays, 20);
     send(t, stays, first);
     for (const one of [stays, leaves]) await one.delivered(first);
-    await t.hands.call('mcast.detach', { qp: leaves.peer.qp, group: groupOf(version) });
+    await t.hostControl.call('mcast.detach', { qp: leaves.peer.qp, group: groupOf(version) });
     const second = toGroup(stays, 36);
     send(t, stays, second);
     await stays.delivered(second);
@@ -70,12 +70,12 @@ async function afterDetach(t: Tester): Promise<void> {
 async function anyMlid(t: Tester): Promise<void> {
   for (const version of versionsOf(t)) {
     for (const mlid of [0, 0xc0_00, 0xc1_23, 0xff_fe]) {
-      const end = await Datagrams.open(t, { version });
-      await t.hands.call('mcast.attach', { qp: end.peer.qp, group: groupOf(version), mlid });
+      const end = await DatagramPeer.open(t, { version });
+      await t.hostControl.call('mcast.attach', { qp: end.peer.qp, group: groupOf(version), mlid });
       const packet = toGroup(end, 16);
       send(t, end, packet);
       await end.delivered(packet);
-      await t.hands.call('mcast.detach', { qp: end.peer.qp, group: groupOf(version), mlid });
+      await t.hostControl.call('mcast.detach', { qp: end.peer.qp, group: groupOf(version), mlid });
     }
   }
 }
@@ -91,23 +91,23 @@ async function unicastAddress(t: Tester): Promise<void> {
 }
 
 /** A queue pair that is attached. */
-async function member(t: Tester, version: 4 | 6, qkey = DUT_QKEY): Promise<Datagrams> {
-  const end = await Datagrams.open(t, { version, qkey });
-  await t.hands.call('mcast.attach', { qp: end.peer.qp, group: groupOf(version) });
+async function member(t: Tester, version: 4 | 6, qkey = DUT_QKEY): Promise<DatagramPeer> {
+  const end = await DatagramPeer.open(t, { version, qkey });
+  await t.hostControl.call('mcast.attach', { qp: end.peer.qp, group: groupOf(version) });
   return end;
 }
 
 /** What comes next to this queue pair is a datagram of its own, so nothing came before it; nor did it answer. */
-async function nothingFor(end: Datagrams): Promise<void> {
+async function nothingFor(end: DatagramPeer): Promise<void> {
   await end.ignores();
   demand(end.peer.inbox.length === 0, 'a datagram to a group was answered');
 }
 
-const toGroup = (end: Datagrams, length: number): Packet =>
+const toGroup = (end: DatagramPeer, length: number): Packet =>
   end.message(length, { destQpn: MULTICAST_QPN, destination: groupOf(end.peer.route.source.version) });
 
 /** Sends a packet to its group, at the MAC address of groups. */
-function send({ dut }: Tester, { peer }: Datagrams, packet: Packet): void {
+function send({ dut }: Tester, { peer }: DatagramPeer, packet: Packet): void {
   const frame = peer.frame(packet);
   if (dut.station.medium === Medium.Ethernet) frame.set(groupMac(IpAddress.parse(packet.destination ?? '')));
   peer.txFrame(frame, describePacket(packet));

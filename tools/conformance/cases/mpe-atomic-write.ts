@@ -1,10 +1,10 @@
 /** Cases of area MPE about ATOMIC WRITE: eight bytes, at a multiple of eight, stored once. */
-import { Op } from '../../../packets/opcode.ts';
-import { atomicWrite, describePacket, type Packet, pattern, sendOnly } from '../packet/packet.ts';
+import { Op } from 'rocev2/packets';
+import { atomicWrite, describePacket, type Packet, pattern, sendOnly } from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import { ALL_ACCESS } from '../tester/connect.ts';
 import { demand } from '../tester/outcome.ts';
-import type { Peer } from '../tester/peer.ts';
+import type { TesterPeer } from '../tester/peer.ts';
 import { target } from './answers.ts';
 import { demandMemory, paint } from './memory.ts';
 
@@ -39,7 +39,7 @@ export const MPE_ATOMIC_WRITE_CASES: readonly Case[] = [
         const peer = await t.connect();
         const before = await paint(peer, pattern(64));
         peer.tx(atomicWrite({ psn: 0, payload: pattern(bytes, 9), reth: target(peer, 0, length) }));
-        await peer.naked(0x61, 0);
+        await peer.expectNak(0x61, 0);
         await demandMemory(peer, 0, before, `an ATOMIC WRITE of ${bytes} bytes and DMA length ${length}`);
       }
     },
@@ -52,15 +52,15 @@ export const MPE_ATOMIC_WRITE_CASES: readonly Case[] = [
         const peer = await t.connect();
         const before = await paint(peer, pattern(64));
         peer.tx(store(peer, 0, off));
-        if (off === 7) await peer.fatal(0x61, 0);
-        else await peer.naked(0x61, 0);
+        if (off === 7) await peer.expectFatalNak(0x61, 0);
+        else await peer.expectNak(0x61, 0);
         await demandMemory(peer, 0, before, `an ATOMIC WRITE at VA + ${off}`);
       }
     },
   },
   {
     rules: ['MPE-11'],
-    needs: ['hands', 'atomic-write'],
+    needs: ['host-control', 'atomic-write'],
     async run(t) {
       const without = ALL_ACCESS.filter((flag) => flag !== 'remote-write');
       for (const [syndrome, options] of [
@@ -70,7 +70,7 @@ export const MPE_ATOMIC_WRITE_CASES: readonly Case[] = [
         const peer = await t.connect(options);
         const before = await paint(peer, pattern(64));
         peer.tx(store(peer, 0, 0));
-        await peer.naked(syndrome, 0);
+        await peer.expectNak(syndrome, 0);
         await demandMemory(peer, 0, before, 'an ATOMIC WRITE without the right to write');
       }
     },
@@ -84,13 +84,13 @@ export const MPE_ATOMIC_WRITE_CASES: readonly Case[] = [
       peer.tx(store(peer, 0, 0));
       await peer.rx(answered(0));
       peer.tx(sendOnly({ psn: 1, ackReq: true, payload: pattern(8) }));
-      await peer.acked(1);
+      await peer.expectAck(1);
       for (let i = 0; i < 3; i++) {
         peer.tx(atomicWrite({ psn: 0, payload: pattern(8, 90 + i), reth: target(peer, 0, 8) }));
         await peer.rx(answered(0));
         await demandMemory(peer, 0, pattern(8, 20), 'an ATOMIC WRITE that came again with other data');
       }
-      await peer.stillExpects(2, 3);
+      await peer.expectNextPsn(2, 3);
     },
   },
   {
@@ -100,12 +100,12 @@ export const MPE_ATOMIC_WRITE_CASES: readonly Case[] = [
     psnSweep: true,
     async run(t) {
       const peer = await t.connect();
-      await peer.stillExpects(0, 1);
+      await peer.expectNextPsn(0, 1);
       for (const psn of [1, 2, 3]) {
         peer.tx(store(peer, psn, 8));
         await peer.rx({ ...answered(psn), msn: psn + 1 });
       }
-      await peer.stillExpects(4, 5);
+      await peer.expectNextPsn(4, 5);
     },
   },
 ];
@@ -113,5 +113,5 @@ export const MPE_ATOMIC_WRITE_CASES: readonly Case[] = [
 const answered = (psn: number) => ({ opcode: Op.ReadResponseOnly, psn });
 
 /** Eight bytes that go with the PSN. */
-const store = (peer: Peer, psn: number, offset: number): Packet =>
+const store = (peer: TesterPeer, psn: number, offset: number): Packet =>
   atomicWrite({ psn, payload: pattern(8, psn + 20), reth: target(peer, offset, 8) });

@@ -1,6 +1,6 @@
 /** Cases of area MPE about FLUSH. ATOMIC WRITE is in mpe-atomic-write.ts. */
-import { Op } from '../../../packets/opcode.ts';
-import { atomicWrite, describePacket, flush, type Packet, pattern, sendOnly, writeOnly } from '../packet/packet.ts';
+import { Op } from 'rocev2/packets';
+import { atomicWrite, describePacket, flush, type Packet, pattern, sendOnly, writeOnly } from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import { ALL_ACCESS } from '../tester/connect.ts';
 import { demand, NotApplicable } from '../tester/outcome.ts';
@@ -52,7 +52,7 @@ const MPE_FLUSH_CASES: readonly Case[] = [
         const peer = await connectFlushable(t);
         const { va, rkey } = peer.region;
         peer.tx(form(flush({ psn: 0, reth: { va, rkey: badKeys(rkey)[which] ?? 0, length: 0 } })));
-        await peer.naked(0x62, 0);
+        await peer.expectNak(0x62, 0);
       }
       const good = await connectFlushable(t);
       good.tx(form(flushAt(good, 0, 0, 0)));
@@ -61,13 +61,13 @@ const MPE_FLUSH_CASES: readonly Case[] = [
   },
   {
     rules: ['MPE-04'],
-    needs: ['hands', 'flush'],
+    needs: ['host-control', 'flush'],
     async run(t) {
       const form = await flushForm(t);
       for (const placement of [2, 3]) {
         const peer = await connectFlushable(t, { access: [...FLUSH_ACCESS, 'flush-persistent'] });
         peer.tx(form(flush({ psn: 0, placement, reth: target(peer, 0, 64) })));
-        await peer.naked(0x62, 0);
+        await peer.expectNak(0x62, 0);
       }
       // What the queue pair itself does not grant is an invalid request, as other opcodes are.
       for (const [access, placement] of [
@@ -76,7 +76,7 @@ const MPE_FLUSH_CASES: readonly Case[] = [
       ] as const) {
         const peer = await connectFlushable(t, { access });
         peer.tx(form(flush({ psn: 0, placement, reth: target(peer, 0, 64) })));
-        await peer.naked([0x61, 0x62], 0);
+        await peer.expectNak([0x61, 0x62], 0);
       }
     },
   },
@@ -95,7 +95,7 @@ const MPE_FLUSH_CASES: readonly Case[] = [
         peer.tx(form(flush({ psn, selectivity: 1, reth })));
         await peer.rx(answered(psn));
       }
-      await peer.stillExpects(3, 4);
+      await peer.expectNextPsn(3, 4);
     },
   },
   {
@@ -112,7 +112,7 @@ const MPE_FLUSH_CASES: readonly Case[] = [
       ] as const) {
         const peer = await connectFlushable(t, { regionBytes: whole });
         peer.tx(form(flushAt(peer, 0, offset, length)));
-        await peer.naked(0x62, 0);
+        await peer.expectNak(0x62, 0);
       }
       const good = await connectFlushable(t, { regionBytes: whole });
       good.tx(form(flushAt(good, 0, 0, whole)), form(flushAt(good, 1, whole - 1, 1)));
@@ -130,17 +130,17 @@ const MPE_FLUSH_CASES: readonly Case[] = [
       peer.tx(one);
       await peer.rx(answered(0));
       peer.tx(sendOnly({ psn: 1, ackReq: true, payload: pattern(8) }));
-      await peer.acked(1);
+      await peer.expectAck(1);
       for (let i = 0; i < 3; i++) {
         peer.tx(one);
         await peer.rx(answered(0));
       }
-      await peer.stillExpects(2, 3);
+      await peer.expectNextPsn(2, 3);
     },
   },
   {
     rules: ['MPE-08'],
-    needs: ['hands', 'flush'],
+    needs: ['host-control', 'flush'],
     async run(t) {
       const form = await flushForm(t);
       const peer = await connectFlushable(t);
@@ -159,12 +159,12 @@ const MPE_FLUSH_CASES: readonly Case[] = [
   },
   {
     rules: ['MPE-13'],
-    needs: ['hands', 'flush', 'atomic-write'],
+    needs: ['host-control', 'flush', 'atomic-write'],
     hazardous: true,
     async run(t) {
       const writer = await t.connect({ maxDestRdAtomic: 0 });
       writer.tx(atomicWrite({ psn: 0, payload: pattern(8), reth: target(writer, 0, 8) }));
-      await writer.naked(0x61, 0);
+      await writer.expectNak(0x61, 0);
       const form = await flushForm(t);
       const peer = await connectFlushable(t, { maxDestRdAtomic: 0 });
       peer.tx(form(flushAt(peer, 0, 0, 64)));
@@ -180,12 +180,12 @@ const MPE_FLUSH_CASES: readonly Case[] = [
     async run(t) {
       const form = await flushForm(t);
       const peer = await connectFlushable(t);
-      await peer.stillExpects(0, 1);
+      await peer.expectNextPsn(0, 1);
       for (const psn of [1, 2, 3]) {
         peer.tx(form(flushAt(peer, psn, 0, 1000)));
         await peer.rx({ ...answered(psn), msn: psn + 1 });
       }
-      await peer.stillExpects(4, 5);
+      await peer.expectNextPsn(4, 5);
     },
   },
   { rules: ['MPE-15'], hazardous: true, run: unknownOpcodes },
@@ -196,7 +196,7 @@ export const MPE_CASES: readonly Case[] = [...MPE_FLUSH_CASES, ...MPE_ATOMIC_WRI
 
 /** A device that does not have an opcode refuses it at the PSN that it expects, as any reserved one. */
 async function unknownOpcodes(t: Tester): Promise<void> {
-  t.need(t.dut.hands);
+  t.need(t.dut.hostControl);
   const unknown = [...(t.has('flush') ? [] : [Op.Flush]), ...(t.has('atomic-write') ? [] : [Op.AtomicWrite])];
   if (unknown.length === 0) throw new NotApplicable('the device has FLUSH and ATOMIC WRITE');
   for (const opcode of unknown) {
@@ -207,12 +207,12 @@ async function unknownOpcodes(t: Tester): Promise<void> {
     const packet: Packet =
       opcode === Op.Flush ? { opcode, psn: 0, reth, feth } : { opcode, psn: 0, reth, payload: pattern(8, 9) };
     peer.tx(packet);
-    await peer.fatal(0x61, 0);
+    await peer.expectFatalNak(0x61, 0);
     await demandMemory(peer, 0, before, `opcode 0x${opcode.toString(16)}, which the device does not know`);
   }
 }
 
-/** Reserved bits are ignored; a placement of none, placements and selectivities that nobody knows are refused. */
+/** Reserved bits are ignored; a placement of none, placements and selectivities that are not defined are refused. */
 async function fethValues(t: Tester): Promise<void> {
   const form = await flushForm(t);
   const peer = await connectFlushable(t);

@@ -1,10 +1,11 @@
 /**
- * The responder's opcode matrix (ref:conformance#D) as data, and a good packet for every opcode. What an opcode does depends
- * on the message that is open; everything else about the packet is right, so that its order is all that can be wrong with it.
+ * The responder's opcode matrix (ref:conformance#D) as data, and a good packet for every opcode. What an opcode does
+ * depends on the message that is open; everything else about the packet is right, so that its order is all that can be
+ * wrong with it.
  */
-import { OPCODE_FLAGS, Op, OpFlag, opcodeInfo, Service } from '../../../packets/opcode.ts';
-import { type Packet, pattern, request } from '../packet/packet.ts';
-import type { Peer } from '../tester/peer.ts';
+import { OPCODE_FLAGS, Op, OpFlag, opcodeInfo, Service } from 'rocev2/packets';
+import { type Packet, pattern, request } from 'rocev2/packets/kit';
+import type { TesterPeer } from '../tester/peer.ts';
 import { target, word } from './answers.ts';
 
 /** The message that a responder is in the middle of. */
@@ -18,12 +19,12 @@ export const CONTINUATIONS: readonly number[] = [
 ];
 
 /**
- * What becomes of a request of the right class: `execute`, a whole message; `open` and `stay`, a part of one; `close`, its end; `refuse`,
- * NAK 0x61 and ERROR; `ignore`, nothing at all.
+ * What becomes of a request of the right class: `execute`, a whole message; `open` and `stay`, a part of one; `close`,
+ * its end; `refuse`, NAK 0x61 and ERROR; `ignore`, nothing at all.
  */
-export type Outcome = 'execute' | 'open' | 'stay' | 'close' | 'refuse' | 'ignore';
+export type OpcodeOutcome = 'execute' | 'open' | 'stay' | 'close' | 'refuse' | 'ignore';
 
-type Row = readonly [opcodes: readonly number[], none: Outcome, send: Outcome, write: Outcome];
+type Row = readonly [opcodes: readonly number[], none: OpcodeOutcome, send: OpcodeOutcome, write: OpcodeOutcome];
 
 const ROWS: readonly Row[] = [
   [[Op.SendFirst, Op.WriteFirst], 'open', 'refuse', 'refuse'],
@@ -43,15 +44,18 @@ const BY_OPCODE = new Map(
   ROWS.flatMap(([opcodes, ...outcomes]) => opcodes.map((opcode) => [opcode, outcomes] as const)),
 );
 
-/** What an RC responder makes of an opcode at the expected PSN. Those of other classes, the CNP among them, are not for it. */
-export function outcomeOf(open: OpenName, opcode: number): Outcome {
+/**
+ * What an RC responder makes of an opcode at the expected PSN. Those of other classes, the CNP among them, are not for
+ * it.
+ */
+export function outcomeOf(open: OpenName, opcode: number): OpcodeOutcome {
   return BY_OPCODE.get(opcode)?.[OPEN_MESSAGES.indexOf(open)] ?? 'ignore';
 }
 
 /** Opcodes of the RC class, all 32. */
 export const RC_OPCODES: readonly number[] = Array.from({ length: 32 }, (_, opcode) => opcode);
 
-/** Nobody's opcodes: those that an unpatched kernel may not survive (CVE-2026-46133). */
+/** Unassigned opcodes: those that an unpatched kernel may not survive (CVE-2026-46133). */
 export const isReserved = (opcode: number): boolean => !opcodeInfo(opcode).known;
 
 export const isRequest = (opcode: number): boolean => ((OPCODE_FLAGS[opcode] ?? 0) & OpFlag.Request) !== 0;
@@ -65,8 +69,8 @@ export interface Extras {
   readonly announced?: number;
 }
 
-/** A packet of this opcode with all that its headers and its length should be; it asks for an acknowledge. */
-export function goodPacket(peer: Peer, opcode: number, psn: number, extras: Extras = {}): Packet {
+/** A packet of this opcode with all that its headers and its length should be; it requests an ACK. */
+export function goodPacket(peer: TesterPeer, opcode: number, psn: number, extras: Extras = {}): Packet {
   const { inv = 0, announced = 2 * peer.mtu } = extras;
   const flags = OPCODE_FLAGS[opcode] ?? 0;
   const has = (flag: number): boolean => (flags & flag) !== 0;

@@ -1,13 +1,14 @@
 /**
- * OPS-18: the responder's whole opcode matrix, one queue pair for each field. What a device does otherwise is its profile: a note for
- * each field, and one allowed variation. Virtual devices are asked all of it; of the classes that are not RC a live one is asked samples.
+ * OPS-18: the responder's whole opcode matrix, one queue pair for each field. What a device does otherwise is its
+ * profile: a note for each field, and one allowed variation. Virtual devices are asked all of it; of the classes that
+ * are not RC a live one is asked samples.
  */
-import { Op } from '../../../packets/opcode.ts';
-import type { AccessFlag } from '../hands/hands.ts';
-import { describePacket, type Packet, pattern, sendLast, writeLast, writeOnly } from '../packet/packet.ts';
+import { Op } from 'rocev2/packets';
+import { describePacket, type Packet, pattern, sendLast, writeLast, writeOnly } from 'rocev2/packets/kit';
+import type { AccessFlag } from '../host-control/host-control.ts';
 import type { Case } from '../tester/case.ts';
-import { ALL_ACCESS, type ConnectOptions } from '../tester/connect.ts';
-import type { Peer } from '../tester/peer.ts';
+import { ALL_ACCESS, type TesterConnectOptions } from '../tester/connect.ts';
+import type { TesterPeer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
 import { isAck, target } from './answers.ts';
 import { bindWindow, LENDING } from './memory.ts';
@@ -15,8 +16,8 @@ import {
   goodPacket,
   isReserved,
   OPEN_MESSAGES,
+  type OpcodeOutcome,
   type OpenName,
-  type Outcome,
   outcomeOf,
   RC_OPCODES,
 } from './opcodes.ts';
@@ -44,13 +45,16 @@ export const OPS_MATRIX_CASES: readonly Case[] = [
 ];
 
 /** A queue pair and a region with the rights that good requests of every kind need. */
-export function everyRight(t: Tester): ConnectOptions {
+export function everyRight(t: Tester): TesterConnectOptions {
   const more: readonly AccessFlag[] = t.has('flush') ? ['flush-global'] : [];
   const windows: readonly AccessFlag[] = t.has('mw2') ? LENDING : ALL_ACCESS;
   return { access: [...ALL_ACCESS, ...more], regionAccess: [...windows, ...more] };
 }
 
-/** An opcode that the device cannot know, or says that it does not: an unpatched kernel may not survive it (CVE-2026-46133). */
+/**
+ * An opcode that the device cannot know, or says that it does not: an unpatched kernel may not survive it
+ * (CVE-2026-46133).
+ */
 export const mayCrash = (t: Tester, opcode: number): boolean =>
   isReserved(opcode) ||
   (opcode === Op.Flush && !t.has('flush')) ||
@@ -80,8 +84,8 @@ async function outcomeAt(
   t: Tester,
   open: OpenName,
   opcode: number,
-  expected: Outcome,
-): Promise<Outcome | string | undefined> {
+  expected: OpcodeOutcome,
+): Promise<OpcodeOutcome | string | undefined> {
   const invalidates = opcode === Op.SendOnlyInvalidate || opcode === Op.SendLastInvalidate;
   if (invalidates && expected !== 'refuse' && !t.has('mw2')) return undefined;
   const peer = await t.connect({ ...everyRight(t), receives: 1, regionBytes: 4096 });
@@ -90,7 +94,7 @@ async function outcomeAt(
   if (open !== 'none') {
     const first = open === 'SEND' ? Op.SendFirst : Op.WriteFirst;
     peer.tx(goodPacket(peer, first, 0, { announced: (expected === 'stay' ? 3 : 2) * peer.mtu }));
-    await peer.orInconclusive('a message is opened', () => peer.acked(0, 0));
+    await peer.orInconclusive('a message is opened', () => peer.expectAck(0, 0));
   }
   const packet = goodPacket(peer, opcode, psn, { inv });
   peer.tx(expected === 'close' ? { ...packet, payload: pattern(peer.mtu) } : packet);
@@ -110,7 +114,7 @@ async function outcomeAt(
 }
 
 /** What an answer to a packet says of it. */
-function outcomeOfAnswer(answer: Packet, open: OpenName, psn: number): Outcome | undefined {
+function outcomeOfAnswer(answer: Packet, open: OpenName, psn: number): OpcodeOutcome | undefined {
   const { opcode, msn, syndrome = 0 } = answer;
   if (answer.psn !== psn) return undefined;
   if (opcode === Op.Acknowledge && syndrome === 0x61) return 'refuse';
@@ -121,7 +125,7 @@ function outcomeOfAnswer(answer: Packet, open: OpenName, psn: number): Outcome |
 }
 
 /** A good request at the same PSN, whose bytes nothing else has. */
-function sentinel(peer: Peer, open: OpenName, psn: number): Packet {
+function sentinel(peer: TesterPeer, open: OpenName, psn: number): Packet {
   const common = { psn, ackReq: true, payload: pattern(peer.mtu, MARK) };
   if (open === 'SEND') return sendLast(common);
   if (open === 'WRITE') return writeLast(common);
@@ -129,8 +133,8 @@ function sentinel(peer: Peer, open: OpenName, psn: number): Packet {
 }
 
 /** Whether it was the sentinel that was taken, and not what came before it. */
-async function sentinelCounted(t: Tester, peer: Peer, open: OpenName): Promise<boolean> {
-  if (t.dut.hands === undefined) return true;
+async function sentinelCounted(t: Tester, peer: TesterPeer, open: OpenName): Promise<boolean> {
+  if (t.dut.hostControl === undefined) return true;
   const { buffers, mtu } = peer;
   const stored = open === 'SEND' ? await t.memory(t.need(buffers), mtu, mtu) : await peer.memory(mtu, mtu);
   const wanted = pattern(mtu, MARK);

@@ -1,18 +1,18 @@
 /** Cases of area OPS: in which order a requester sends, and which packets it makes of a message (OPS-12 to OPS-17). */
-import { Op, opcodeInfo } from '../../../packets/opcode.ts';
-import type { SendRequest } from '../hands/hands.ts';
-import { atomicAck, describePacket, type Packet } from '../packet/packet.ts';
+import { Op, opcodeInfo } from 'rocev2/packets';
+import { atomicAck, describePacket, type Packet } from 'rocev2/packets/kit';
+import type { SendRequest } from '../host-control/host-control.ts';
 import type { Case } from '../tester/case.ts';
 import { demand } from '../tester/outcome.ts';
 import type { Tester } from '../tester/tester.ts';
 import { answerRead, joined, OUR_RKEY, OUR_VA, type Sender, sender, sizesOf, takeMessage, work } from './requests.ts';
 
 export const OPS_REQUESTER_CASES: readonly Case[] = [
-  { rules: ['OPS-12'], needs: ['hands'], run: (t) => notInterrupted(t, 'send') },
-  { rules: ['OPS-13'], needs: ['hands'], run: (t) => notInterrupted(t, 'write') },
+  { rules: ['OPS-12'], needs: ['host-control'], run: (t) => notInterrupted(t, 'send') },
+  { rules: ['OPS-13'], needs: ['host-control'], run: (t) => notInterrupted(t, 'write') },
   {
     rules: ['OPS-14'],
-    needs: ['hands'],
+    needs: ['host-control'],
     async run(t) {
       const from = await sender(t);
       const { mtu } = from.peer;
@@ -31,7 +31,7 @@ export const OPS_REQUESTER_CASES: readonly Case[] = [
   },
   {
     rules: ['OPS-15'],
-    needs: ['hands'],
+    needs: ['host-control'],
     async run(t) {
       const from = await sender(t);
       const { mtu } = from.peer;
@@ -55,7 +55,7 @@ export const OPS_REQUESTER_CASES: readonly Case[] = [
   },
   {
     rules: ['OPS-16'],
-    needs: ['hands'],
+    needs: ['host-control'],
     async run(t) {
       const from = await sender(t);
       const { mtu } = from.peer;
@@ -81,14 +81,14 @@ export const OPS_REQUESTER_CASES: readonly Case[] = [
   },
   {
     rules: ['OPS-17'],
-    needs: ['hands'],
+    needs: ['host-control'],
     run: postingOrder,
   },
 ];
 
 /**
- * A long message and a READ posted at once: the READ waits for its end. The message is more than a requester has under way without an
- * acknowledge, and there is none before the READ is posted: it is there while the message is open.
+ * A long message and a READ posted at once: the READ waits for its end. The message is more than a requester has under
+ * way without an acknowledge, and there is none before the READ is posted: it is there while the message is open.
  */
 async function notInterrupted(t: Tester, opcode: 'send' | 'write'): Promise<void> {
   const packetCount = 320;

@@ -1,9 +1,8 @@
 /**
- * Cases of area OPS: which opcode a responder takes behind which, and whose requests it takes at all. The whole matrix is in
- * ops-matrix.ts, what a requester sends in ops-requester.ts.
+ * Cases of area OPS: which opcode a responder takes behind which, and whose requests it takes at all. The whole matrix
+ * is in ops-matrix.ts, what a requester sends in ops-requester.ts.
  */
-import { Op, opcodeInfo } from '../../../packets/opcode.ts';
-import type { AccessFlag } from '../hands/hands.ts';
+import { Op, opcodeInfo } from 'rocev2/packets';
 import {
   atomicAck,
   compareSwap,
@@ -22,13 +21,14 @@ import {
   writeMiddle,
   writeOnly,
   writeOnlyImm,
-} from '../packet/packet.ts';
+} from 'rocev2/packets/kit';
+import type { AccessFlag } from '../host-control/host-control.ts';
 import type { Case } from '../tester/case.ts';
 import { ALL_ACCESS } from '../tester/connect.ts';
 import { demand } from '../tester/outcome.ts';
-import type { Peer } from '../tester/peer.ts';
+import type { TesterPeer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
-import { add, allDead, during, holds, nakedIn, read, target, word } from './answers.ts';
+import { add, allDead, during, expectOneNak, holds, read, target, word } from './answers.ts';
 import { bindWindow } from './memory.ts';
 import { CONTINUATIONS, goodPacket, isRequest, isReserved, type OpenName, outcomeOf, RC_OPCODES } from './opcodes.ts';
 import { everyRight, mayCrash, OPS_MATRIX_CASES } from './ops-matrix.ts';
@@ -58,19 +58,19 @@ const OPS_RESPONDER_CASES: readonly Case[] = [
   {
     rules: ['OPS-03'],
     async run(t) {
-      const dead: Peer[] = [];
+      const dead: TesterPeer[] = [];
       for (const opcode of CONTINUATIONS) {
         const peer = await t.connect();
         peer.tx(goodPacket(peer, opcode, 0));
-        await during(`${nameOf(opcode)} with nothing open`, peer.naked(0x61, 0));
+        await during(`${nameOf(opcode)} with nothing open`, peer.expectNak(0x61, 0));
         dead.push(peer);
         // A message that is over is not open either.
         for (const open of ['SEND', 'WRITE'] as const) {
           const other = await t.connect();
           other.tx(opening(other, open), closing(other, open));
-          await other.acked(1, 1);
+          await other.expectAck(1, 1);
           other.tx(goodPacket(other, opcode, 2));
-          await during(`${nameOf(opcode)} behind a ${open}`, other.naked(0x61, 2));
+          await during(`${nameOf(opcode)} behind a ${open}`, other.expectNak(0x61, 2));
           dead.push(other);
         }
       }
@@ -80,16 +80,16 @@ const OPS_RESPONDER_CASES: readonly Case[] = [
   {
     rules: ['OPS-04'],
     async run(t) {
-      const dead: Peer[] = [];
+      const dead: TesterPeer[] = [];
       for (const open of ['WRITE', 'SEND'] as const) {
         for (const opcode of NEW_MESSAGES) {
           const peer = await t.connect();
           const middle = open === 'WRITE' ? Op.WriteMiddle : Op.SendMiddle;
           const first = open === 'WRITE' ? Op.WriteFirst : Op.SendFirst;
           peer.tx(goodPacket(peer, first, 0, { announced: 3 * peer.mtu }), goodPacket(peer, middle, 1));
-          await peer.acked(1, 0);
+          await peer.expectAck(1, 0);
           peer.tx(goodPacket(peer, opcode, 2));
-          await during(`${nameOf(opcode)} inside a ${open}`, peer.naked(0x61, 2));
+          await during(`${nameOf(opcode)} inside a ${open}`, peer.expectNak(0x61, 2));
           dead.push(peer);
         }
       }
@@ -99,7 +99,7 @@ const OPS_RESPONDER_CASES: readonly Case[] = [
   {
     rules: ['OPS-05'],
     async run(t) {
-      const dead: Peer[] = [];
+      const dead: TesterPeer[] = [];
       for (const [open, opcodes] of [
         ['WRITE', [Op.SendMiddle, Op.SendLast, Op.SendLastImm]],
         ['SEND', [Op.WriteMiddle, Op.WriteLast, Op.WriteLastImm]],
@@ -107,9 +107,9 @@ const OPS_RESPONDER_CASES: readonly Case[] = [
         for (const opcode of opcodes) {
           const peer = await t.connect();
           peer.tx(opening(peer, open));
-          await peer.acked(0, 0);
+          await peer.expectAck(0, 0);
           peer.tx({ ...goodPacket(peer, opcode, 1), payload: pattern(peer.mtu) });
-          await during(`${nameOf(opcode)} inside a ${open}`, peer.naked(0x61, 1));
+          await during(`${nameOf(opcode)} inside a ${open}`, peer.expectNak(0x61, 1));
           dead.push(peer);
         }
       }
@@ -126,8 +126,8 @@ const OPS_RESPONDER_CASES: readonly Case[] = [
         for (let psn = 1; psn <= packets; psn++)
           peer.tx(writeMiddle({ psn, payload: pattern(peer.mtu), ackReq: true }));
         // The packet that leaves nothing for a LAST may be refused already.
-        await nakedIn(peer, 0x61, [packets - 1, packets]);
-        await peer.isDead(packets);
+        await expectOneNak(peer, 0x61, [packets - 1, packets]);
+        await peer.expectDead(packets);
         await holds(peer, length, new Uint8Array(peer.mtu), 'MIDDLE packets beyond the DMA length');
       }
     },
@@ -140,18 +140,18 @@ const OPS_RESPONDER_CASES: readonly Case[] = [
           const peer = await t.connect();
           const next = await between(peer);
           peer.tx(goodPacket(peer, opcode, next));
-          await during(nameOf(opcode), peer.naked(0x61, next));
+          await during(nameOf(opcode), peer.expectNak(0x61, next));
         }
         const peer = await t.connect();
         const next = await between(peer);
         peer.tx(sendOnly({ psn: next, payload: pattern(8), ackReq: true }));
-        await peer.acked(next, 2);
+        await peer.expectAck(next, 2);
       }
     },
   },
   {
     rules: ['OPS-08'],
-    needs: ['hands'],
+    needs: ['host-control'],
     run: (t) =>
       withoutRight(t, 'remote-read', (peer) => [
         readRequest({ psn: 0, reth: target(peer, 0, 64), ackReq: true }),
@@ -160,7 +160,7 @@ const OPS_RESPONDER_CASES: readonly Case[] = [
   },
   {
     rules: ['OPS-09'],
-    needs: ['hands'],
+    needs: ['host-control'],
     run: (t) =>
       withoutRight(t, 'remote-write', (peer) => [
         writeOnly({ psn: 0, payload: pattern(64), reth: target(peer, 0, 64), ackReq: true }),
@@ -170,7 +170,7 @@ const OPS_RESPONDER_CASES: readonly Case[] = [
   },
   {
     rules: ['OPS-10'],
-    needs: ['hands', 'atomics'],
+    needs: ['host-control', 'atomics'],
     run: (t) =>
       withoutRight(t, 'remote-atomic', (peer) => [
         fetchAdd({ psn: 0, ...word(peer, 0), add: 1n, ackReq: true }),
@@ -185,7 +185,7 @@ const OPS_RESPONDER_CASES: readonly Case[] = [
 
 /** One message is open; each opcode comes next, on a queue pair of its own. */
 async function follow(t: Tester, open: OpenMessage, chosen: (opcode: number) => boolean): Promise<void> {
-  const dead: Peer[] = [];
+  const dead: TesterPeer[] = [];
   for (const opcode of RC_OPCODES.filter(chosen)) {
     const invalidates = opcode === Op.SendLastInvalidate && open === 'SEND';
     if (invalidates && !t.has('mw2')) {
@@ -201,29 +201,32 @@ async function follow(t: Tester, open: OpenMessage, chosen: (opcode: number) => 
 }
 
 /** One opcode in an open message: whether it was refused. */
-async function follows(t: Tester, peer: Peer, open: OpenMessage, opcode: number, inv: number): Promise<boolean> {
+async function follows(t: Tester, peer: TesterPeer, open: OpenMessage, opcode: number, inv: number): Promise<boolean> {
   const outcome = outcomeOf(open, opcode);
   peer.tx(opening(peer, open, outcome === 'stay' ? 3 : 2));
-  await peer.acked(0, 0);
+  await peer.expectAck(0, 0);
   const packet = goodPacket(peer, opcode, 1, { inv });
   peer.tx(outcome === 'close' ? { ...packet, payload: pattern(peer.mtu) } : packet);
-  if (outcome === 'close') await peer.acked(1, 1);
+  if (outcome === 'close') await peer.expectAck(1, 1);
   else if (outcome === 'stay') {
-    await peer.acked(1, 0);
+    await peer.expectAck(1, 0);
     peer.tx(closing(peer, open, 2));
-    await peer.acked(2, 1);
+    await peer.expectAck(2, 1);
   } else if (outcome === 'ignore') {
     peer.tx(closing(peer, open, 1));
     await peer.rx({ opcode: Op.Acknowledge, psn: 1, msn: 1, syndrome: 0x1f });
   } else if (!mayDrop(opcode)) {
-    await peer.naked(0x61, 1);
+    await peer.expectNak(0x61, 1);
     return true;
   } else return isRefused(t, peer, open, opcode);
   return false;
 }
 
-/** What a device does not know it may drop inside a message, where NAK 0x61 would be due: known of devices, and reported. */
-async function isRefused(t: Tester, peer: Peer, open: OpenMessage, opcode: number): Promise<boolean> {
+/**
+ * What a device does not know it may drop inside a message, where NAK 0x61 would be due: known of devices, and
+ * reported.
+ */
+async function isRefused(t: Tester, peer: TesterPeer, open: OpenMessage, opcode: number): Promise<boolean> {
   peer.tx(closing(peer, open, 1));
   const { packet } = await peer.rx([
     { opcode: Op.Acknowledge, psn: 1, syndrome: 0x61 },
@@ -234,17 +237,17 @@ async function isRefused(t: Tester, peer: Peer, open: OpenMessage, opcode: numbe
 }
 
 /** Ways to a responder that has finished one message: each returns the PSN that is expected then. */
-function closedMessages(t: Tester): ((peer: Peer) => Promise<number>)[] {
-  const reads = [0, 64, 600].map((length) => async (peer: Peer): Promise<number> => {
+function closedMessages(t: Tester): ((peer: TesterPeer) => Promise<number>)[] {
+  const reads = [0, 64, 600].map((length) => async (peer: TesterPeer): Promise<number> => {
     await read(peer, 0, 0, length);
     return Math.max(1, Math.ceil(length / peer.mtu));
   });
   if (!t.has('atomics')) return reads;
-  const fetches = async (peer: Peer): Promise<number> => {
+  const fetches = async (peer: TesterPeer): Promise<number> => {
     await add(peer, 0, 0, 1n);
     return 1;
   };
-  const compares = async (peer: Peer): Promise<number> => {
+  const compares = async (peer: TesterPeer): Promise<number> => {
     peer.tx(compareSwap({ psn: 0, ...word(peer, 0), compare: 0n, swap: 1n, ackReq: true }));
     await peer.rx({ opcode: Op.AtomicAcknowledge, psn: 0 });
     return 1;
@@ -253,22 +256,22 @@ function closedMessages(t: Tester): ((peer: Peer) => Promise<number>)[] {
 }
 
 /** Requests that a queue pair without this right refuses, each on one of its own; the key has all rights. */
-async function withoutRight(t: Tester, right: AccessFlag, stimuli: (peer: Peer) => Packet[]): Promise<void> {
+async function withoutRight(t: Tester, right: AccessFlag, stimuli: (peer: TesterPeer) => Packet[]): Promise<void> {
   const access = ALL_ACCESS.filter((flag) => flag !== right);
-  const dead: Peer[] = [];
+  const dead: TesterPeer[] = [];
   for (let i = 0, count = 1; i < count; i++) {
     const peer = await t.connect({ access });
     const packets = stimuli(peer);
     count = packets.length;
     peer.tx(...packets.slice(i, i + 1));
-    await peer.naked(0x61, 0);
+    await peer.expectNak(0x61, 0);
     await holds(peer, 0, new Uint8Array(peer.mtu), `a request without the right to ${right}`);
     dead.push(peer);
   }
   await allDead(t, dead, () => 0);
 }
 
-/** Nobody has asked for anything: whatever is answered is nobody's. */
+/** The device has no open request: every response is unsolicited. */
 async function idleRequester(t: Tester): Promise<void> {
   const peer = await t.connect();
   let done = 0;
@@ -283,13 +286,13 @@ async function idleRequester(t: Tester): Promise<void> {
       { opcode: Op.Acknowledge, psn, msn: 1, syndrome: 0x1f },
     ]) {
       peer.tx(response);
-      await peer.stillExpects(done, done + 1);
+      await peer.expectNextPsn(done, done + 1);
       done++;
     }
   }
-  if (t.dut.hands === undefined) return;
+  if (t.dut.hostControl === undefined) return;
   const state = await peer.state();
-  demand(state === 'RTS', `responses that nobody asked for have moved the queue pair to ${state}`);
+  demand(state === 'RTS', `unsolicited responses have moved the queue pair to ${state}`);
   const mr = t.need(peer.buffers?.mr);
   await peer.post({ wrId: 1, opcode: 'send', pieces: [{ mr, offset: 0, length: 8 }] });
   await peer.rx({ opcode: Op.SendOnly, psn: 0 });
@@ -300,19 +303,22 @@ async function idleRequester(t: Tester): Promise<void> {
 
 const nameOf = (opcode: number): string => opcodeInfo(opcode).name;
 
-/** Reserved opcodes, and those of the memory placement extensions: rdma_rxe has an ICRC of its own for its FLUSH, and drops others'. */
+/**
+ * Reserved opcodes, and those of the memory placement extensions: rdma_rxe has an ICRC of its own for its FLUSH, and
+ * drops others'.
+ */
 const mayDrop = (opcode: number): boolean => isReserved(opcode) || opcode === Op.Flush || opcode === Op.AtomicWrite;
 
 type OpenMessage = Exclude<OpenName, 'none'>;
 
 /** The packet that opens a message of so many packets, at PSN 0. */
-function opening(peer: Peer, open: OpenMessage, packets = 2): Packet {
+function opening(peer: TesterPeer, open: OpenMessage, packets = 2): Packet {
   const opcode = open === 'SEND' ? Op.SendFirst : Op.WriteFirst;
   return goodPacket(peer, opcode, 0, { announced: packets * peer.mtu });
 }
 
 /** The packet that closes it. */
-function closing(peer: Peer, open: OpenMessage, psn = 1): Packet {
+function closing(peer: TesterPeer, open: OpenMessage, psn = 1): Packet {
   const fields = { psn, payload: pattern(peer.mtu), ackReq: true };
   return open === 'SEND' ? sendLast(fields) : writeLast(fields);
 }

@@ -1,18 +1,18 @@
 /**
- * Area PKT, second part: fields of the BTH and addresses that decide whose a packet is, and fields that must not matter.
- * Sources: ref:conformance#PKT-05 to PKT-11, PKT-15 to PKT-18, PKT-22, ref:hostile#4.1.
+ * Area PKT, second part: fields of the BTH and addresses that decide whose a packet is, and fields that must not
+ * matter. Sources: ref:conformance#PKT-05 to PKT-11, PKT-15 to PKT-18, PKT-22, ref:hostile#4.1.
  */
-import { OPCODES, Op, opcodeInfo, SERVICE_MASK, Service } from '../../../packets/opcode.ts';
-import type { QpAttributes } from '../hands/hands.ts';
-import { cnp, datagram, pattern, request, sendOnly, uc } from '../packet/packet.ts';
+import { OPCODES, Op, opcodeInfo, SERVICE_MASK, Service } from 'rocev2/packets';
+import { cnp, datagram, pattern, request, sendOnly, uc } from 'rocev2/packets/kit';
+import type { HostQpAttributes } from '../host-control/host-control.ts';
 import type { Case } from '../tester/case.ts';
 import { DUT_QKEY } from '../tester/connect.ts';
 import { demand } from '../tester/outcome.ts';
-import type { Peer } from '../tester/peer.ts';
+import type { TesterPeer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
 import { foreignAddresses, neighbourOf, ownedAddresses } from './addresses.ts';
 import { cutTo } from './edits.ts';
-import { Line, type Make, versionsOf } from './line.ts';
+import { type MakePacket, RequestSequence, versionsOf } from './line.ts';
 
 export const PKT_FIELD_CASES: readonly Case[] = [
   { rules: ['PKT-05'], run: transportVersions },
@@ -24,37 +24,40 @@ export const PKT_FIELD_CASES: readonly Case[] = [
     hazardous: true,
     run: (t) => otherClasses(t, (code) => !opcodeInfo(code).known),
   },
-  { rules: ['PKT-07'], title: 'to a UC queue pair', needs: ['hands', 'uc'], run: reliableToUc },
-  { rules: ['PKT-07'], title: 'to a UD queue pair', needs: ['hands', 'ud'], run: reliableToUd },
+  { rules: ['PKT-07'], title: 'to a UC queue pair', needs: ['host-control', 'uc'], run: reliableToUc },
+  { rules: ['PKT-07'], title: 'to a UD queue pair', needs: ['host-control', 'ud'], run: reliableToUd },
   { rules: ['PKT-08'], hazardous: true, run: reservedOpcodes },
-  { rules: ['PKT-09'], needs: ['hands'], run: notReady },
+  { rules: ['PKT-09'], needs: ['host-control'], run: notReady },
   { rules: ['PKT-10'], run: otherAddresses },
   { rules: ['PKT-11'], hazardous: true, run: noGid },
   { rules: ['PKT-15'], run: sourcePorts },
   { rules: ['PKT-16'], run: reservedBits },
   { rules: ['PKT-17'], run: migReq },
-  { rules: ['PKT-18'], title: 'UD', needs: ['hands', 'ud'], run: ackReqOfUd },
-  { rules: ['PKT-18'], title: 'UC', needs: ['hands', 'uc'], run: ackReqOfUc },
+  { rules: ['PKT-18'], title: 'UD', needs: ['host-control', 'ud'], run: ackReqOfUd },
+  { rules: ['PKT-18'], title: 'UC', needs: ['host-control', 'uc'], run: ackReqOfUc },
   { rules: ['PKT-18'], title: 'CNP', run: ackReqOfCnp },
   { rules: ['PKT-22'], hazardous: true, run: multicastQpn },
 ];
 
 async function transportVersions(t: Tester): Promise<void> {
-  const line = await Line.open(t);
+  const line = await RequestSequence.open(t);
   const whole = line.write(pattern(8));
   await line.ignores(
     Array.from(
       { length: 15 },
-      (_, i): Make =>
+      (_, i): MakePacket =>
         (psn) => ({ ...whole(psn), tver: i + 1 }),
     ),
   );
   await line.accepts(whole);
 }
 
-/** Numbers near the live one, and those that differ from it in one bit; 0, 1 and the multicast number are others' affair. */
+/**
+ * Numbers near the live one, and those that differ from it in one bit; 0, 1 and the multicast number are others'
+ * affair.
+ */
 async function unknownQpns(t: Tester): Promise<void> {
-  const line = await Line.open(t);
+  const line = await RequestSequence.open(t);
   const { dutQpn } = line.peer;
   const near = Array.from({ length: 32 }, (_, i) => dutQpn + (i < 16 ? i - 16 : i - 15));
   const far = Array.from({ length: 24 }, (_, bit) => dutQpn ^ (1 << bit));
@@ -64,7 +67,7 @@ async function unknownQpns(t: Tester): Promise<void> {
   const whole = line.write(pattern(8));
   await line.ignores(
     qpns.map(
-      (destQpn): Make =>
+      (destQpn): MakePacket =>
         (psn) => ({ ...whole(psn), destQpn }),
     ),
   );
@@ -75,7 +78,7 @@ async function unknownQpns(t: Tester): Promise<void> {
 
 /** Classes that RC is not: as far as they have opcodes, with all their headers and the right PSN. */
 async function otherClasses(t: Tester, wanted: (code: number) => boolean): Promise<void> {
-  const line = await Line.open(t);
+  const line = await RequestSequence.open(t);
   const codes = OPCODES.map(({ code }) => code).filter(
     (code) => (code & SERVICE_MASK) !== Service.Rc && code !== Op.Cnp && wanted(code),
   );
@@ -85,7 +88,7 @@ async function otherClasses(t: Tester, wanted: (code: number) => boolean): Promi
 
 /** A packet of that opcode with everything right that it may have: key, range, immediate, Q_Key. */
 const full =
-  (line: Line, opcode: number): Make =>
+  (line: RequestSequence, opcode: number): MakePacket =>
   (psn) => {
     const { va, rkey } = line.peer.region;
     return request(opcode, {
@@ -97,30 +100,30 @@ const full =
 
 /** RC requests to a UC queue pair: no answer, nothing stored, and the next UC message is the first. */
 async function reliableToUc(t: Tester): Promise<void> {
-  const line = await Line.open(t, { type: 'uc' });
+  const line = await RequestSequence.open(t, { type: 'uc' });
   const { peer } = line;
   for (const { code } of OPCODES.filter(({ known, service }) => known && service === Service.Rc))
     peer.tx(full(line, code)(0));
   peer.tx(uc(sendOnly({ psn: 0, payload: pattern(21) })));
   const [completion] = await peer.recvCompletions(1);
   demand(completion?.wrId === 1 && completion.byteLen === 21, 'an RC packet consumed a receive of a UC queue pair');
-  await peer.silence();
+  await peer.expectSilence();
   await untouched(peer);
 }
 
 async function reliableToUd(t: Tester): Promise<void> {
-  const line = await Line.open(t, { type: 'ud' });
+  const line = await RequestSequence.open(t, { type: 'ud' });
   const { peer } = line;
   for (const { code } of OPCODES.filter(({ known, service }) => known && service === Service.Rc))
     peer.tx(full(line, code)(0));
   peer.tx(datagram({ psn: 0, qkey: DUT_QKEY, srcQpn: peer.qpn, payload: pattern(21) }));
   const [completion] = await peer.recvCompletions(1);
   demand(completion?.wrId === 1 && completion.byteLen === 61, 'an RC packet consumed a receive of a UD queue pair');
-  await peer.silence();
+  await peer.expectSilence();
   await untouched(peer);
 }
 
-async function untouched(peer: Peer): Promise<void> {
+async function untouched(peer: TesterPeer): Promise<void> {
   const bytes = await peer.memory(0, LONGEST_HEADERS);
   demand(
     bytes.every((byte) => byte === 0),
@@ -130,40 +133,43 @@ async function untouched(peer: Peer): Promise<void> {
 
 async function reservedOpcodes(t: Tester): Promise<void> {
   for (const code of [0x15, 0x18, 0x19, 0x1a, 0x1b, 0x1e, 0x1f]) {
-    const line = await Line.open(t);
+    const line = await RequestSequence.open(t);
     line.peer.tx(full(line, code)(0));
-    await line.peer.fatal(0x61, 0);
+    await line.peer.expectFatalNak(0x61, 0);
   }
 }
 
-/** Requests to a queue pair that is not there yet leave nothing behind: what it expects, once it is ready, is its first PSN. */
+/**
+ * Requests to a queue pair that is not there yet leave nothing behind: what it expects, once it is ready, is its first
+ * PSN.
+ */
 async function notReady(t: Tester): Promise<void> {
-  const live = await Line.open(t);
+  const live = await RequestSequence.open(t);
   for (const state of ['RESET', 'INIT'] as const) {
     const peer = await t.connect({ state });
-    const line = new Line(peer);
+    const line = new RequestSequence(peer);
     for (const psn of [0, 1])
       peer.tx(sendOnly({ psn, payload: pattern(8), ackReq: true }), line.write(pattern(8))(psn));
     await live.ignored([]);
-    await peer.silence();
+    await peer.expectSilence();
     if (state === 'RESET')
       await peer.modify({ state: 'INIT', port: 1, pkeyIndex: 0, access: ['remote-write', 'remote-read'] });
     await peer.modify({ state: 'RTR', ...attributesOf(t, peer) });
-    await peer.stillExpects(0, 1);
+    await peer.expectNextPsn(0, 1);
     await untouched(peer);
   }
   const peer = await t.connect();
-  await peer.stillExpects(0, 1);
+  await peer.expectNextPsn(0, 1);
   await peer.modify({ state: 'ERR' });
-  await peer.reaches('ERR');
-  peer.tx(new Line(peer).write(pattern(8))(1), new Line(peer).write(pattern(8))(0));
+  await peer.expectState('ERR');
+  peer.tx(new RequestSequence(peer).write(pattern(8))(1), new RequestSequence(peer).write(pattern(8))(0));
   await live.ignored([]);
-  await peer.silence();
+  await peer.expectSilence();
   await untouched(peer);
 }
 
 /** What a queue pair takes on its way to RTR, for the tester's end that it was meant for. */
-function attributesOf(t: Tester, peer: Peer): QpAttributes {
+function attributesOf(t: Tester, peer: TesterPeer): HostQpAttributes {
   const { route, qpn, firstPsn, mtu } = peer;
   const { gidIndex } = t.address(route.source.version);
   const path = { destination: `${route.source}`, sgidIndex: gidIndex };
@@ -173,12 +179,12 @@ function attributesOf(t: Tester, peer: Peer): QpAttributes {
 async function otherAddresses(t: Tester): Promise<void> {
   const versions = versionsOf(t);
   for (const version of versions) {
-    const line = await Line.open(t, { version });
+    const line = await RequestSequence.open(t, { version });
     const whole = line.write(pattern(8));
     const { source } = line.peer.route;
     const sources = [neighbourOf(`${source}`), ...foreignAddresses(version)];
     const stimuli = sources.map(
-      (from): Make =>
+      (from): MakePacket =>
         (psn) => ({ ...whole(psn), source: from }),
     );
     // The other IP version: addresses that are ours and the device's, and not those of this queue pair.
@@ -194,12 +200,12 @@ async function otherAddresses(t: Tester): Promise<void> {
 
 async function noGid(t: Tester): Promise<void> {
   for (const version of versionsOf(t)) {
-    const line = await Line.open(t, { version });
+    const line = await RequestSequence.open(t, { version });
     const whole = line.write(pattern(8));
     const destinations = [...ownedAddresses(version), neighbourOf(`${line.peer.route.destination}`)];
     await line.ignores(
       destinations.map(
-        (destination): Make =>
+        (destination): MakePacket =>
           (psn) => ({ ...whole(psn), destination }),
       ),
     );
@@ -209,14 +215,14 @@ async function noGid(t: Tester): Promise<void> {
 
 async function sourcePorts(t: Tester): Promise<void> {
   for (const version of versionsOf(t)) {
-    const line = await Line.open(t, { version });
+    const line = await RequestSequence.open(t, { version });
     const ports = [0xc0_00, 0xff_ff, 4791, 1024, 0x80_00, 53_211, 1, 0xc0_01];
     await line.accepts(...ports.map((sourcePort) => line.write(pattern(8), { sourcePort })));
   }
 }
 
 async function reservedBits(t: Tester): Promise<void> {
-  const line = await Line.open(t);
+  const line = await RequestSequence.open(t);
   const sixes = [...Array.from({ length: 6 }, (_, bit) => 1 << bit), 0x3f].map((reserved6) => ({ reserved6 }));
   const sevens = [...Array.from({ length: 7 }, (_, bit) => 1 << bit), 0x7f].map((reserved7) => ({ reserved7 }));
   const both = { reserved6: 0x3f, reserved7: 0x7f };
@@ -224,41 +230,41 @@ async function reservedBits(t: Tester): Promise<void> {
 }
 
 async function migReq(t: Tester): Promise<void> {
-  const { peer } = await Line.open(t);
+  const { peer } = await RequestSequence.open(t);
   const seen = new Set<number>();
   for (let psn = 0; psn < 8; psn++) {
     peer.tx({ ...sendOnly({ psn, payload: pattern(8), ackReq: true }), migReq: (psn & 1) === 0 ? 0 : 1 });
-    seen.add((await peer.acked(psn, psn + 1)).sighting.migReq);
+    seen.add((await peer.expectAck(psn, psn + 1)).sighting.migReq);
   }
-  demand(seen.size === 1, 'MigReq of the acknowledges follows that of the requests');
+  demand(seen.size === 1, 'MigReq of the ACKs follows that of the requests');
   t.note(`MigReq of the device is ${[...seen].join()}`);
 }
 
 async function ackReqOfUd(t: Tester): Promise<void> {
-  const { peer } = await Line.open(t, { type: 'ud' });
+  const { peer } = await RequestSequence.open(t, { type: 'ud' });
   peer.tx({ ...datagram({ psn: 0, qkey: DUT_QKEY, srcQpn: peer.qpn, payload: pattern(8) }), ackReq: true });
   await peer.recvCompletions(1);
-  await peer.silence();
+  await peer.expectSilence();
 }
 
 async function ackReqOfUc(t: Tester): Promise<void> {
-  const { peer } = await Line.open(t, { type: 'uc' });
+  const { peer } = await RequestSequence.open(t, { type: 'uc' });
   peer.tx({ ...uc(sendOnly({ psn: 0, payload: pattern(8) })), ackReq: true });
   await peer.recvCompletions(1);
-  await peer.silence();
+  await peer.expectSilence();
 }
 
 async function ackReqOfCnp(t: Tester): Promise<void> {
-  const line = await Line.open(t);
+  const line = await RequestSequence.open(t);
   await line.ignored([cnp({ ackReq: true }), cnp({ ackReq: true, solicited: true })]);
 }
 
 /** Whatever the opcode and however long, by unicast and to a group: it never reaches a queue pair that is connected. */
 async function multicastQpn(t: Tester): Promise<void> {
-  const line = await Line.open(t);
+  const line = await RequestSequence.open(t);
   const codes = OPCODES.filter(({ known, service, code }) => service === Service.Rc || (!known && code % 8 === 7));
-  const lengths = (code: number): Make[] =>
-    Array.from({ length: 17 }, (_, words): Make => {
+  const lengths = (code: number): MakePacket[] =>
+    Array.from({ length: 17 }, (_, words): MakePacket => {
       const edit = cutTo(4 * words);
       return (psn) => ({
         ...full(line, code)(psn),
@@ -268,7 +274,7 @@ async function multicastQpn(t: Tester): Promise<void> {
       });
     });
   const whole =
-    (code: number): Make =>
+    (code: number): MakePacket =>
     (psn) => ({ ...full(line, code)(psn), destQpn: MULTICAST_QPN });
   await line.ignores(
     codes.flatMap(({ code }) => [whole(code), ...lengths(code)]),
@@ -277,7 +283,7 @@ async function multicastQpn(t: Tester): Promise<void> {
   const group = line.peer.route.source.version === 4 ? '224.0.0.1' : 'ff02::1';
   await line.ignores(
     codes.map(
-      ({ code }): Make =>
+      ({ code }): MakePacket =>
         (psn) => ({ ...whole(code)(psn), destination: group }),
     ),
   );

@@ -1,14 +1,12 @@
 /**
- * Area PKT, first part: what ICRC, lengths and checksums have to be for a packet to exist at all. Every fault is answered by silence.
- * Sources: ref:conformance#PKT-01 to PKT-04, PKT-12 to PKT-14, PKT-19, ref:wire#3.
+ * Area PKT, first part: what ICRC, lengths and checksums have to be for a packet to exist at all. Every fault is
+ * answered by silence. Sources: ref:conformance#PKT-01 to PKT-04, PKT-12 to PKT-14, PKT-19, ref:wire#3.
  */
-import { BTH_BYTES } from '../../../packets/bth.ts';
-import { Medium } from '../../../packets/frame.ts';
-import { OPCODES, Op, Service } from '../../../packets/opcode.ts';
-import { ack, type Draft, type Packet, pattern, request, sendOnly } from '../packet/packet.ts';
+import { BTH_BYTES, Medium, OPCODES, Op, Service } from 'rocev2/packets';
+import { ack, type Draft, type Packet, pattern, request, sendOnly } from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import { demand } from '../tester/outcome.ts';
-import type { Peer } from '../tester/peer.ts';
+import type { TesterPeer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
 import {
   cutTo,
@@ -22,7 +20,7 @@ import {
   withTrailer,
   withUdpChecksum,
 } from './edits.ts';
-import { Line, type Make, versionsOf } from './line.ts';
+import { type MakePacket, RequestSequence, versionsOf } from './line.ts';
 import { responder, write } from './responder.ts';
 
 export const PKT_INTEGRITY_CASES: readonly Case[] = [
@@ -42,16 +40,16 @@ export const PKT_INTEGRITY_CASES: readonly Case[] = [
   { rules: ['PKT-13'], title: 'near the truth', hazardous: true, run: udpLengths },
   { rules: ['PKT-13'], title: 'far from it', hazardous: true, run: emptyUdp },
   { rules: ['PKT-14'], title: 'behind requests', needs: ['ethernet'], run: trailersOfRequests },
-  { rules: ['PKT-14'], title: 'behind acknowledges', needs: ['ethernet', 'hands'], run: trailersOfAcks },
+  { rules: ['PKT-14'], title: 'behind acknowledges', needs: ['ethernet', 'host-control'], run: trailersOfAcks },
   { rules: ['PKT-19'], title: 'received', run: udpChecksums },
 ];
 
 async function wrongIcrc(t: Tester): Promise<void> {
   for (const version of versionsOf(t)) {
-    const line = await Line.open(t, { version });
+    const line = await RequestSequence.open(t, { version });
     const good = (psn: number): Packet => sendOnly({ psn, payload: pattern(8), ackReq: true });
     await line.ignores(
-      Array.from({ length: 32 }, (_, bit): Make => {
+      Array.from({ length: 32 }, (_, bit): MakePacket => {
         const spoil = flip(({ icrc }) => icrc + (bit >> 3), bit & 7);
         return (psn) => ({ ...good(psn), spoil, note: `bit ${bit} of the ICRC inverted` });
       }),
@@ -62,8 +60,8 @@ async function wrongIcrc(t: Tester): Promise<void> {
 
 async function variantFields(t: Tester): Promise<void> {
   for (const version of versionsOf(t)) {
-    const line = await Line.open(t, { version });
-    const changed = (note: string, change: (draft: Draft) => void): Make =>
+    const line = await RequestSequence.open(t, { version });
+    const changed = (note: string, change: (draft: Draft) => void): MakePacket =>
       line.write(pattern(9), {
         note,
         spoil: edit((draft) => {
@@ -101,9 +99,9 @@ function setTrafficClass(draft: Draft, value: number): void {
 /** Every bit that a router must leave alone, one packet each: the IPv4 checksum is made right, the ICRC is not. */
 async function coveredBits(t: Tester, wanted: (offset: number, draft: Draft) => boolean): Promise<void> {
   for (const version of versionsOf(t)) {
-    const line = await Line.open(t, { version });
+    const line = await RequestSequence.open(t, { version });
     const whole = line.write(pattern(5));
-    const stimuli: Make[] = [];
+    const stimuli: MakePacket[] = [];
     const sample = sampleOf(line.peer, whole(0));
     for (let offset = sample.ip; offset < sample.icrc; offset++) {
       if (!wanted(offset, sample)) continue;
@@ -123,7 +121,7 @@ const isHarmless = (offset: number, { bth, udp }: Draft): boolean =>
   offset !== bth && offset !== udp + 4 && offset !== udp + 5;
 
 /** Where things are in the frame of a packet. */
-function sampleOf(peer: Peer, packet: Packet): Draft {
+function sampleOf(peer: TesterPeer, packet: Packet): Draft {
   let found: Draft | undefined;
   peer.frame({ ...packet, spoil: edit((draft) => (found = draft)) });
   demand(found !== undefined, 'the tester made no frame');
@@ -139,12 +137,16 @@ function isVariant(draft: Draft, offset: number, bit: number): boolean {
 
 async function pad(t: Tester): Promise<void> {
   for (const version of versionsOf(t)) {
-    const line = await Line.open(t, { version });
+    const line = await RequestSequence.open(t, { version });
     for (let length = 1; length <= 8; length++) {
       const whole = (psn: number): Packet => sendOnly({ psn, payload: pattern(length), ackReq: true });
       const padBytes = -length & 3;
-      const without: Make = (psn) => ({ ...whole(psn), spoil: icrcBeforePad(padBytes), note: 'ICRC skips the pad' });
-      const other: Make = (psn) => ({
+      const without: MakePacket = (psn) => ({
+        ...whole(psn),
+        spoil: icrcBeforePad(padBytes),
+        note: 'ICRC skips the pad',
+      });
+      const other: MakePacket = (psn) => ({
         ...whole(psn),
         spoil: flip(({ icrc }) => icrc - 1, 0),
         note: 'pad byte changed afterwards',
@@ -164,10 +166,13 @@ const icrcBeforePad = (padBytes: number) =>
     view.setUint32(icrc, new DataView(after.buffer).getUint32(icrc - padBytes));
   });
 
-/** Each opcode with its headers cut short, or with fewer bytes behind them than its pad takes: valid to the last byte otherwise. */
+/**
+ * Each opcode with its headers cut short, or with fewer bytes behind them than its pad takes: valid to the last byte
+ * otherwise.
+ */
 async function truncated(t: Tester): Promise<void> {
-  const line = await Line.open(t);
-  const stimuli: Make[] = [];
+  const line = await RequestSequence.open(t);
+  const stimuli: MakePacket[] = [];
   for (const { code, known, headerBytes, service } of OPCODES) {
     if (!known || code === Op.Cnp) continue;
     for (const padBytes of service === Service.Rc ? [0, 1, 2, 3] : [3]) {
@@ -181,8 +186,8 @@ async function truncated(t: Tester): Promise<void> {
 
 /** Every opcode that there is or is not, with less than a BTH and an ICRC. */
 async function tooShort(t: Tester, version: 4 | 6): Promise<void> {
-  const line = await Line.open(t, { version });
-  const stimuli: Make[] = [];
+  const line = await RequestSequence.open(t, { version });
+  const stimuli: MakePacket[] = [];
   for (let code = 0; code < 256; code++)
     for (const bytes of [0, 4, 12, 15]) stimuli.push((psn) => shortened(code, psn, bytes, 0));
   await line.ignores(stimuli, 64);
@@ -200,9 +205,10 @@ const shortened = (opcode: number, psn: number, bytes: number, padBytes: number)
 async function udpLengths(t: Tester): Promise<void> {
   const ethernet = t.dut.station.medium === Medium.Ethernet;
   for (const version of versionsOf(t)) {
-    const line = await Line.open(t, { version });
+    const line = await RequestSequence.open(t, { version });
     const whole = line.write(pattern(8));
-    const said = (by: number, note: string): Make => saying(whole, ({ bytes, udp }) => bytes.length - udp + by, note);
+    const said = (by: number, note: string): MakePacket =>
+      saying(whole, ({ bytes, udp }) => bytes.length - udp + by, note);
     await line.ignores(
       [
         said(-4, 'UDP length 4 less than the datagram, ICRC at the end of the datagram'),
@@ -231,7 +237,7 @@ async function udpLengths(t: Tester): Promise<void> {
 /** A UDP length with no room for a BTH, or none at all. */
 async function emptyUdp(t: Tester): Promise<void> {
   for (const version of versionsOf(t)) {
-    const line = await Line.open(t, { version });
+    const line = await RequestSequence.open(t, { version });
     const whole = line.write(pattern(8));
     await line.ignores(
       [0, 8].map((length) => saying(whole, () => length, `UDP length ${length}`)),
@@ -242,7 +248,7 @@ async function emptyUdp(t: Tester): Promise<void> {
 }
 
 /** The packet with another UDP length, and an ICRC at the end of the datagram that is right for it. */
-function saying(whole: Make, length: (draft: Draft) => number, note: string): Make {
+function saying(whole: MakePacket, length: (draft: Draft) => number, note: string): MakePacket {
   const change = edit((draft) => draft.view.setUint16(draft.udp + 4, length(draft)));
   return (psn) => ({ ...whole(psn), edit: change, note });
 }
@@ -265,8 +271,8 @@ const shorterDatagram = edit((draft) => {
 
 async function trailersOfRequests(t: Tester): Promise<void> {
   for (const version of versionsOf(t)) {
-    const line = await Line.open(t, { version, receives: 64 });
-    const send = (length: number): Make => {
+    const line = await RequestSequence.open(t, { version, receives: 64 });
+    const send = (length: number): MakePacket => {
       const trailer = { spoil: withTrailer(length), note: `${length} bytes behind the datagram` };
       return (psn) => ({ ...sendOnly({ psn, ackReq: true }), ...trailer });
     };
@@ -287,7 +293,7 @@ async function trailersOfAcks(t: Tester): Promise<void> {
 
 async function udpChecksums(t: Tester): Promise<void> {
   for (const version of versionsOf(t)) {
-    const line = await Line.open(t, { version });
+    const line = await RequestSequence.open(t, { version });
     for (const length of [0, 1, 2, 3, 100, 256])
       await line.accepts(line.write(pattern(length), { spoil: withUdpChecksum, note: 'a right UDP checksum' }));
   }

@@ -1,6 +1,6 @@
 /**
- * Area PKT, third part: what a packet with more than one fault draws. Which fault is found first is the device's affair, but for this:
- * what is answered by silence comes before what is answered by a NAK.
+ * Area PKT, third part: what a packet with more than one fault draws. Which fault is found first is the device's
+ * affair, but for this: what is answered by silence comes before what is answered by a NAK.
  * Sources: ref:conformance#PKT-20, PKT-21.
  */
 import {
@@ -13,14 +13,14 @@ import {
   sendOnly,
   writeOnly,
   writeOnlyImm,
-} from '../packet/packet.ts';
+} from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
-import type { ConnectOptions } from '../tester/connect.ts';
-import type { Peer } from '../tester/peer.ts';
+import type { TesterConnectOptions } from '../tester/connect.ts';
+import type { TesterPeer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
 import { neighbourOf } from './addresses.ts';
 import { flip } from './edits.ts';
-import { Line, type Make } from './line.ts';
+import { type MakePacket, RequestSequence } from './line.ts';
 
 export const PKT_ORDER_CASES: readonly Case[] = [
   { rules: ['PKT-20'], run: silenceFirst },
@@ -29,10 +29,10 @@ export const PKT_ORDER_CASES: readonly Case[] = [
 ];
 
 async function silenceFirst(t: Tester): Promise<void> {
-  const line = await Line.open(t);
+  const line = await RequestSequence.open(t);
   const silent = silentFaults(line.peer);
   const { va, rkey } = line.peer.region;
-  const loud: readonly [string, Make][] = [
+  const loud: readonly [string, MakePacket][] = [
     [
       'wrong rkey',
       (psn) => writeOnly({ psn, ackReq: true, payload: pattern(8), reth: { va, rkey: rkey ^ WRONG, length: 8 } }),
@@ -48,7 +48,7 @@ async function silenceFirst(t: Tester): Promise<void> {
   await line.ignores(
     loud.flatMap(([what, make]) =>
       silent.map(
-        ([fault, more]): Make =>
+        ([fault, more]): MakePacket =>
           (psn) => ({ ...make(psn), ...more, note: `${fault}, ${what}` }),
       ),
     ),
@@ -57,12 +57,12 @@ async function silenceFirst(t: Tester): Promise<void> {
 }
 
 async function silenceBeforeReserved(t: Tester): Promise<void> {
-  const line = await Line.open(t);
+  const line = await RequestSequence.open(t);
   const silent = silentFaults(line.peer);
   await line.ignores(
     [0x15, 0x1a, 0x1f].flatMap((code) =>
       silent.map(
-        ([note, more]): Make =>
+        ([note, more]): MakePacket =>
           (psn) => ({ ...request(code, { psn, ackReq: true, payload: pattern(64) }), ...more, note }),
       ),
     ),
@@ -71,7 +71,7 @@ async function silenceBeforeReserved(t: Tester): Promise<void> {
 }
 
 /** Faults that make a packet vanish, whatever else it is. */
-function silentFaults({ route }: Peer): readonly [string, Partial<Packet>][] {
+function silentFaults({ route }: TesterPeer): readonly [string, Partial<Packet>][] {
   return [
     ['ICRC wrong', { spoil: flip(({ icrc }) => icrc + 1, 3) }],
     ['foreign P_Key', { pkey: 0x12_34 }],
@@ -83,22 +83,25 @@ function silentFaults({ route }: Peer): readonly [string, Partial<Packet>][] {
 /** A packet with two faults: how the queue pair has to be, what goes before, and what each fault draws. */
 interface Pair {
   readonly faults: string;
-  readonly options?: ConnectOptions;
+  readonly options?: TesterConnectOptions;
   /** A SEND is open, so the packet is the second. */
   readonly open?: boolean;
-  readonly make: (psn: number, peer: Peer) => Packet;
+  readonly make: (psn: number, peer: TesterPeer) => Packet;
   readonly answers: readonly number[];
 }
 
 const LAST_OF_NOTHING = (psn: number): Packet => sendLast({ psn, ackReq: true, payload: pattern(8) });
 const RNR: readonly number[] = Array.from({ length: 32 }, (_, timer) => 0x20 | timer);
-const NO_WRITE: ConnectOptions = { access: ['local-write', 'remote-read'] };
-const NO_RECEIVE: ConnectOptions = { receives: 0 };
-const write = (psn: number, { region: { va, rkey } }: Peer, xor = 0, length = 8): Packet =>
+const NO_WRITE: TesterConnectOptions = { access: ['local-write', 'remote-read'] };
+const NO_RECEIVE: TesterConnectOptions = { receives: 0 };
+const write = (psn: number, { region: { va, rkey } }: TesterPeer, xor = 0, length = 8): Packet =>
   writeOnly({ psn, ackReq: true, payload: pattern(8), reth: { va, rkey: rkey ^ xor, length } });
 const WRONG = 0x5a_5a_00;
 
-/** Opcode order, right of access, no receive, length, rkey: each with each. Where a right is missing some devices say 0x62. */
+/**
+ * Opcode order, right of access, no receive, length, rkey: each with each. Where a right is missing some devices say
+ * 0x62.
+ */
 const PAIRS: readonly Pair[] = [
   { faults: 'order and access', options: NO_WRITE, open: true, make: write, answers: [0x61, 0x62] },
   { faults: 'order and no receive', options: NO_RECEIVE, make: LAST_OF_NOTHING, answers: [0x61, ...RNR] },
@@ -144,10 +147,10 @@ async function twoFaults(t: Tester): Promise<void> {
     const psn = open ? 1 : 0;
     if (open) peer.tx(sendFirst({ psn: 0, payload: pattern(256) }));
     peer.tx({ ...make(psn, peer), note: faults });
-    const { packet } = await peer.naked(answers, psn);
-    // One answer and no second; a NAK that is not for ever leaves the queue pair as it was.
-    if ((packet.syndrome ?? 0) >= 0x60) await peer.isDead(psn);
-    else await peer.silence();
+    const { packet } = await peer.expectNak(answers, psn);
+    // One answer and no second; a NAK that is not fatal leaves the queue pair as it was.
+    if ((packet.syndrome ?? 0) >= 0x60) await peer.expectDead(psn);
+    else await peer.expectSilence();
     t.note(`${faults}: 0x${(packet.syndrome ?? 0).toString(16)}`);
   }
 }

@@ -1,8 +1,8 @@
 /** Attributes of ibv_modify_qp for each move of each type of queue pair, and queue pairs of the device in any state. */
-import type { QpAttributes, QpStateName, QpTypeName } from '../hands/hands.ts';
+import type { HostQpAttributes, QpStateName, QpTypeName } from '../host-control/host-control.ts';
 import { register } from '../tester/connect.ts';
 import { Inconclusive } from '../tester/outcome.ts';
-import type { Peer } from '../tester/peer.ts';
+import type { TesterPeer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
 
 export const STATES: readonly QpStateName[] = ['RESET', 'INIT', 'RTR', 'RTS', 'SQD', 'SQE', 'ERR'];
@@ -14,7 +14,7 @@ export const typesOf = (t: Tester): readonly QpTypeName[] =>
   (['rc', 'uc', 'ud'] as const).filter((type) => type === 'rc' || t.has(type));
 
 /** What each move needs, and nothing else (ibv_modify_qp(3)). PSNs are `offset` beyond the first ones of the peer. */
-export function attributesOf(t: Tester, peer: Peer, offset = 0): Readonly<Record<Move, QpAttributes>> {
+export function attributesOf(t: Tester, peer: TesterPeer, offset = 0): Readonly<Record<Move, HostQpAttributes>> {
   const { type, qpn, firstPsn, dutFirstPsn, mtu } = peer;
   const { gidIndex, ours } = t.address();
   const sqPsn = (dutFirstPsn + offset) & 0xff_ff_ff;
@@ -29,8 +29,11 @@ export function attributesOf(t: Tester, peer: Peer, offset = 0): Readonly<Record
   };
 }
 
-/** A fresh queue pair of the device in `state`. SQE is reached by a local error, where the device goes there: else undefined. */
-export async function inState(t: Tester, type: QpTypeName, state: QpStateName): Promise<Peer | undefined> {
+/**
+ * A fresh queue pair of the device in `state`. SQE is reached by a local error, where the device goes there: else
+ * undefined.
+ */
+export async function inState(t: Tester, type: QpTypeName, state: QpStateName): Promise<TesterPeer | undefined> {
   if (state === 'RESET' || state === 'INIT' || state === 'RTR' || state === 'RTS')
     return t.connect({ type, state, receives: 0 });
   const peer = await t.connect({ type, receives: 0 });
@@ -46,14 +49,14 @@ export async function inState(t: Tester, type: QpTypeName, state: QpStateName): 
 }
 
 /** Gives it a send that fails on its own host, and waits for the completion. Returns its status. */
-export async function failLocally(t: Tester, peer: Peer): Promise<number> {
+export async function failLocally(t: Tester, peer: TesterPeer): Promise<number> {
   const { mr, region } = register(t, peer.pd, 64, ['local-write']);
   const { lkey } = await region;
   const request = { wrId: 99, opcode: 'send', pieces: [{ mr, offset: 0, length: 64, lkey: wrongKey(lkey) }] } as const;
   if (peer.type === 'ud') {
     const { gidIndex, ours } = t.address();
     const ah = t.handle();
-    await t.hands.call('ah.create', { ah, pd: peer.pd, destination: ours.toString(), sgidIndex: gidIndex });
+    await t.hostControl.call('ah.create', { ah, pd: peer.pd, destination: ours.toString(), sgidIndex: gidIndex });
     await peer.post({ ...request, ah, remoteQpn: peer.qpn, remoteQkey: 1 });
   } else await peer.post(request);
   const [completion] = await peer.sendCompletions(1);

@@ -1,38 +1,41 @@
-/** Cases of area QPS that packets show: what each state does with them, events, and local faults (QPS-04 to -08, -11 to -13, -15, -17 to -19, -21). */
-import { Op } from '../../../packets/opcode.ts';
-import { WcStatus } from '../../../src/index.ts';
-import type { AsyncEvent, Completion } from '../hands/hands.ts';
-import { ack, pattern, readRequest, sendOnly, writeOnly } from '../packet/packet.ts';
+/**
+ * Cases of area QPS that packets show: what each state does with them, events, and local faults (QPS-04 to -08, -11 to
+ * -13, -15, -17 to -19, -21).
+ */
+import { Op } from 'rocev2/packets';
+import { ack, pattern, readRequest, sendOnly, writeOnly } from 'rocev2/packets/kit';
+import { WcStatus } from 'rocev2/transport';
+import type { AsyncEvent, HostCompletion } from '../host-control/host-control.ts';
 import type { Case } from '../tester/case.ts';
 import { register } from '../tester/connect.ts';
 import { demand, Inconclusive } from '../tester/outcome.ts';
 import type { Tester } from '../tester/tester.ts';
 import { attributesOf, failLocally, inState, typesOf, wrongKey } from './qp-moves.ts';
-import { add, type Responder, read, responder, send, swap, type Work, write } from './responder.ts';
+import { add, type PostedWork, read, responder, type ScriptedResponder, send, swap, write } from './responder.ts';
 
 export const QPS_TRAFFIC_CASES: readonly Case[] = [
-  { rules: ['QPS-04'], needs: ['hands'], run: initProcessesNothing },
-  { rules: ['QPS-05'], needs: ['hands'], run: rtrServes },
-  { rules: ['QPS-06'], needs: ['hands'], run: sqdDrains },
+  { rules: ['QPS-04'], needs: ['host-control'], run: initProcessesNothing },
+  { rules: ['QPS-05'], needs: ['host-control'], run: rtrServes },
+  { rules: ['QPS-06'], needs: ['host-control'], run: sqdDrains },
   { rules: ['QPS-07'], needs: ['ud'], run: sqeReceives },
-  { rules: ['QPS-08'], needs: ['hands'], run: errDropsAll },
-  { rules: ['QPS-11'], needs: ['hands'], psnSweep: true, run: beginsAnew },
-  { rules: ['QPS-12'], needs: ['hands'], run: tellsOfTheFirstPacket },
-  { rules: ['QPS-13'], needs: ['hands'], run: overflowIsFatal },
-  { rules: ['QPS-15'], needs: ['hands'], run: keepsTheStrongerRequest },
-  { rules: ['QPS-17'], needs: ['hands'], run: failsForBadLocalKeys },
+  { rules: ['QPS-08'], needs: ['host-control'], run: errDropsAll },
+  { rules: ['QPS-11'], needs: ['host-control'], psnSweep: true, run: beginsAnew },
+  { rules: ['QPS-12'], needs: ['host-control'], run: tellsOfTheFirstPacket },
+  { rules: ['QPS-13'], needs: ['host-control'], run: overflowIsFatal },
+  { rules: ['QPS-15'], needs: ['host-control'], run: keepsTheStrongerRequest },
+  { rules: ['QPS-17'], needs: ['host-control'], run: failsForBadLocalKeys },
   { rules: ['QPS-18'], needs: ['atomics'], run: reportsAtomicsWithBadKeys },
   { rules: ['QPS-19'], needs: ['srq'], run: tellsOfTheLimitOnce },
-  { rules: ['QPS-21'], needs: ['hands'], run: goesWhereErrorsLead },
+  { rules: ['QPS-21'], needs: ['host-control'], run: goesWhereErrorsLead },
 ];
 
 async function initProcessesNothing(t: Tester): Promise<void> {
   const peer = await t.connect({ state: 'INIT', receives: 1 });
   peer.tx(sendOnly({ psn: 0, ackReq: true, payload: pattern(64, 1) }));
-  await peer.silence();
+  await peer.expectSilence();
   await peer.modify({ state: 'RTR', ...attributesOf(t, peer).RTR });
   peer.tx(sendOnly({ psn: 0, ackReq: true, payload: pattern(48, 2) }));
-  await peer.acked(0, 1);
+  await peer.expectAck(0, 1);
   const [completion] = await peer.recvCompletions(1);
   demand(
     completion?.wrId === 1 && completion.byteLen === 48,
@@ -51,9 +54,9 @@ async function rtrServes(t: Tester): Promise<void> {
     { opcode: Op.ReadResponseLast, psn: 1, payload: data.slice(256) },
   ]);
   peer.tx(sendOnly({ psn: 2, ackReq: true, payload: pattern(64) }));
-  await peer.acked(2, 2);
+  await peer.expectAck(2, 2);
   await peer.recvCompletions(1);
-  await peer.stillExpects(3, 3);
+  await peer.expectNextPsn(3, 3);
   await peer.modify({ state: 'RTS', ...attributesOf(t, peer).RTS });
   await peer.post({ wrId: 1, opcode: 'send', pieces: [] });
   await peer.rx({ opcode: Op.SendOnly, psn: 0 });
@@ -70,7 +73,7 @@ async function sqdDrains(t: Tester): Promise<void> {
   await region;
   const long = { wrId: 1, opcode: 'write', remoteAddr: 0x1000n, rkey: 1 } as const;
   await peer.post({ ...long, pieces: [{ mr, offset: 0, length: count * peer.mtu }] });
-  await t.hands.call('events', {});
+  await t.hostControl.call('events', {});
   for (let psn = 0; psn < count; psn++) {
     if (psn === 20) {
       await peer.modify({ state: 'SQD', enSqdAsyncNotify: true });
@@ -103,7 +106,7 @@ async function sqdDrains(t: Tester): Promise<void> {
 
 async function drained(t: Tester, afterNs: number): Promise<number> {
   await t.sleep(afterNs);
-  return countOf('sq-drained', (await t.hands.call('events', {})).events);
+  return countOf('sq-drained', (await t.hostControl.call('events', {})).events);
 }
 
 const countOf = (name: string, events: readonly AsyncEvent[]): number =>
@@ -114,7 +117,7 @@ async function sqeReceives(t: Tester): Promise<void> {
   for (const type of types) {
     const peer = await t.connect({ type, receives: 2 });
     await failLocally(t, peer);
-    await peer.reaches('SQE');
+    await peer.expectState('SQE');
     const fields = { psn: 0, payload: pattern(64), qkey: 0x1111_2222, srcQpn: peer.qpn };
     peer.tx({ opcode: type === 'ud' ? Op.UdSendOnly : Op.SendOnly | 0x20, ...fields });
     const [completion] = await peer.recvCompletions(1);
@@ -134,7 +137,7 @@ async function errDropsAll(t: Tester): Promise<void> {
     writeOnly({ psn: 7, ackReq: true, payload: pattern(64), reth }),
     sendOnly({ psn: -1, ackReq: true, payload: pattern(64) }),
   );
-  await peer.silence();
+  await peer.expectSilence();
   const memory = await peer.memory(0, 64);
   demand(
     memory.every((byte) => byte === 0),
@@ -146,7 +149,7 @@ async function beginsAnew(t: Tester): Promise<void> {
   const r = await responder(t, { receives: 4 });
   const { peer } = r;
   peer.tx(sendOnly({ psn: 0, ackReq: true, payload: pattern(64) }));
-  await peer.acked(0, 1);
+  await peer.expectAck(0, 1);
   await r.post(send(1), read(2, 300), send(3));
   await r.sees(0, send(1), read(2, 300), send(3));
   await peer.modify({ state: 'ERR' });
@@ -157,13 +160,13 @@ async function beginsAnew(t: Tester): Promise<void> {
   const moves = attributesOf(t, peer, later);
   for (const move of ['INIT', 'RTR', 'RTS'] as const) await peer.modify({ state: move, ...moves[move] });
   await r.completesNothing();
-  // Acknowledges of the old life, and a request at its PSN: beyond what is expected now.
+  // ACKs of the old life, and a request at its PSN: beyond what is expected now.
   peer.tx(ack({ psn: 0, msn: 1 }), ack({ psn: 4, msn: 3 }));
-  await peer.stillExpects(later, 1);
+  await peer.expectNextPsn(later, 1);
   await r.post(send(4));
   await r.sees(later, send(4));
   peer.tx(ack({ psn: 4, msn: 3 }));
-  await peer.stillExpects(later + 1, 2);
+  await peer.expectNextPsn(later + 1, 2);
   await r.completesNothing();
   peer.ack(later, 1);
   await r.completes([4]);
@@ -174,14 +177,14 @@ async function beginsAnew(t: Tester): Promise<void> {
 
 async function tellsOfTheFirstPacket(t: Tester): Promise<void> {
   const peer = await t.connect({ state: 'RTR' });
-  await t.hands.call('events', {});
-  await peer.stillExpects(0, 1);
+  await t.hostControl.call('events', {});
+  await peer.expectNextPsn(0, 1);
   await t.event('comm-est');
 }
 
 async function overflowIsFatal(t: Tester): Promise<void> {
   const recvCq = t.handle();
-  await t.hands.call('cq.create', { cq: recvCq, entries: 1 });
+  await t.hostControl.call('cq.create', { cq: recvCq, entries: 1 });
   const count = 200;
   const peer = await t.connect({ recvCq, receives: count, receiveBytes: 16, maxRecvWr: count });
   let taken = 0;
@@ -192,19 +195,19 @@ async function overflowIsFatal(t: Tester): Promise<void> {
   }
   demand(taken < count, `a completion queue of one entry took ${count} completions`);
   t.note(`the queue took ${taken} completions`);
-  await peer.reaches('ERR');
+  await peer.expectState('ERR');
 }
 
 async function keepsTheStrongerRequest(t: Tester): Promise<void> {
   const peer = await t.connect();
   const cq = peer.recvCq;
-  await t.hands.call('cq.arm', { cq, solicitedOnly: false });
-  await t.hands.call('cq.arm', { cq, solicitedOnly: true });
+  await t.hostControl.call('cq.arm', { cq, solicitedOnly: false });
+  await t.hostControl.call('cq.arm', { cq, solicitedOnly: true });
   peer.tx(sendOnly({ psn: 0, ackReq: true, payload: pattern(64) }));
-  await peer.acked(0, 1);
+  await peer.expectAck(0, 1);
   const deadline = t.now() + t.dut.patienceNs;
   for (;;) {
-    const { count } = await t.hands.call('cq.events', { cq });
+    const { count } = await t.hostControl.call('cq.events', { cq });
     if (count > 0) return;
     demand(t.now() < deadline, 'a receive without SE raised no event, though the queue was armed for any completion');
     await t.sleep(t.dut.pollNs);
@@ -212,14 +215,17 @@ async function keepsTheStrongerRequest(t: Tester): Promise<void> {
 }
 
 /** Work with a local key that opens nothing. */
-async function postWithBadKey(r: Responder, work: Work): Promise<void> {
+async function postWithBadKey(r: ScriptedResponder, work: PostedWork): Promise<void> {
   const request = r.requestOf(work);
   const pieces = (request.pieces ?? []).map((piece) => ({ ...piece, lkey: wrongKey(r.local.lkey) }));
   await r.peer.post({ ...request, pieces });
 }
 
 /** The completion of work whose request, if it comes, is answered as it should be. */
-async function completionOf(t: Tester, r: Responder): Promise<{ completion: Completion; requested: boolean }> {
+async function completionOf(
+  t: Tester,
+  r: ScriptedResponder,
+): Promise<{ completion: HostCompletion; requested: boolean }> {
   const deadline = t.now() + t.dut.patienceNs;
   let requested = false;
   for (;;) {
@@ -228,7 +234,7 @@ async function completionOf(t: Tester, r: Responder): Promise<{ completion: Comp
       if (packet.atomic !== undefined) r.answerAtomic(packet.psn, 1);
       else if (packet.opcode === Op.ReadRequest) r.peer.tx(...r.responsesTo(packet, 1));
     }
-    const { completions } = await t.hands.call('cq.poll', { cq: r.peer.sendCq, max: 1 });
+    const { completions } = await t.hostControl.call('cq.poll', { cq: r.peer.sendCq, max: 1 });
     const [completion] = completions;
     if (completion !== undefined) return { completion, requested };
     demand(t.now() < deadline, 'work with a bad local key was never completed');
@@ -246,7 +252,7 @@ async function failsForBadLocalKeys(t: Tester): Promise<void> {
       completion.status === WcStatus.LocProtErr,
       `a ${work.opcode} with a bad local key completed with status ${completion.status}`,
     );
-    await r.peer.reaches('ERR');
+    await r.peer.expectState('ERR');
   }
 }
 
@@ -262,18 +268,18 @@ async function reportsAtomicsWithBadKeys(t: Tester): Promise<void> {
 
 async function tellsOfTheLimitOnce(t: Tester): Promise<void> {
   const [pd, srq] = [t.handle(), t.handle()];
-  await t.hands.call('pd.alloc', { pd });
-  await t.hands.call('srq.create', { srq, pd, maxWr: 16 });
+  await t.hostControl.call('pd.alloc', { pd });
+  await t.hostControl.call('srq.create', { srq, pd, maxWr: 16 });
   const peer = await t.connect({ pd, srq });
   const { mr, region } = register(t, pd, 1024, ['local-write']);
   await region;
   for (let i = 0; i < 10; i++)
-    await t.hands.call('srq.recv', { srq, wrId: i + 1, pieces: [{ mr, offset: i * 64, length: 64 }] });
-  await t.hands.call('srq.modify', { srq, limit: 5 });
-  await t.hands.call('events', {});
+    await t.hostControl.call('srq.recv', { srq, wrId: i + 1, pieces: [{ mr, offset: i * 64, length: 64 }] });
+  await t.hostControl.call('srq.modify', { srq, limit: 5 });
+  await t.hostControl.call('events', {});
   const consume = async (psn: number): Promise<number> => {
     peer.tx(sendOnly({ psn, ackReq: true, payload: pattern(32) }));
-    await peer.acked(psn, psn + 1);
+    await peer.expectAck(psn, psn + 1);
     return limitEvents(t);
   };
   for (let psn = 0; psn < 5; psn++)
@@ -291,7 +297,7 @@ async function tellsOfTheLimitOnce(t: Tester): Promise<void> {
 }
 
 async function limitEvents(t: Tester): Promise<number> {
-  return countOf('srq-limit-reached', (await t.hands.call('events', {})).events);
+  return countOf('srq-limit-reached', (await t.hostControl.call('events', {})).events);
 }
 
 async function goesWhereErrorsLead(t: Tester): Promise<void> {
@@ -299,6 +305,6 @@ async function goesWhereErrorsLead(t: Tester): Promise<void> {
     const peer = await t.connect({ type, receives: 0 });
     const status = await failLocally(t, peer);
     demand(status !== WcStatus.Success, `a send on ${type.toUpperCase()} with a bad local key completed with success`);
-    await peer.reaches(type === 'rc' ? 'ERR' : 'SQE');
+    await peer.expectState(type === 'rc' ? 'ERR' : 'SQE');
   }
 }

@@ -1,35 +1,43 @@
-/** Cases of area QPS that the host's verbs answer alone: what is refused, in which state (QPS-01 to QPS-03, -09, -10, -14, -16, -20). */
-import { Op } from '../../../packets/opcode.ts';
-import { WcStatus } from '../../../src/index.ts';
-import { HandsError, type QpAttributes, type QpStateName, type QpTypeName } from '../hands/hands.ts';
+/**
+ * Cases of area QPS that the host's verbs answer alone: what is refused, in which state (QPS-01 to QPS-03, -09, -10,
+ * -14, -16, -20).
+ */
+import { Op } from 'rocev2/packets';
+import { WcStatus } from 'rocev2/transport';
+import {
+  HostControlError,
+  type HostQpAttributes,
+  type QpStateName,
+  type QpTypeName,
+} from '../host-control/host-control.ts';
 import type { Case } from '../tester/case.ts';
 import { register } from '../tester/connect.ts';
 import { demand } from '../tester/outcome.ts';
-import type { Peer } from '../tester/peer.ts';
+import type { TesterPeer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
 import { attributesOf, inState, MOVES, STATES, typesOf } from './qp-moves.ts';
 
 export const QPS_VERB_CASES: readonly Case[] = [
-  { rules: ['QPS-01'], needs: ['hands'], run: refusesEarlySends },
-  { rules: ['QPS-01'], title: 'nothing is left of it', needs: ['hands'], run: forgetsRefusedSends },
-  { rules: ['QPS-02'], needs: ['hands'], run: flushesLateSends },
-  { rules: ['QPS-03'], needs: ['hands'], run: refusesReceivesInReset },
-  { rules: ['QPS-09'], needs: ['hands'], run: demandsAttributes },
-  { rules: ['QPS-10'], needs: ['hands'], run: refusesOtherTransitions },
-  { rules: ['QPS-14'], needs: ['hands'], run: keepsUsedQueues },
+  { rules: ['QPS-01'], needs: ['host-control'], run: refusesEarlySends },
+  { rules: ['QPS-01'], title: 'nothing is left of it', needs: ['host-control'], run: forgetsRefusedSends },
+  { rules: ['QPS-02'], needs: ['host-control'], run: flushesLateSends },
+  { rules: ['QPS-03'], needs: ['host-control'], run: refusesReceivesInReset },
+  { rules: ['QPS-09'], needs: ['host-control'], run: demandsAttributes },
+  { rules: ['QPS-10'], needs: ['host-control'], run: refusesOtherTransitions },
+  { rules: ['QPS-14'], needs: ['host-control'], run: keepsUsedQueues },
   { rules: ['QPS-16'], needs: ['ud'], run: refusesForeignAddressHandles },
-  { rules: ['QPS-20'], needs: ['hands'], run: honoursDepths },
+  { rules: ['QPS-20'], needs: ['host-control'], run: honoursDepths },
 ];
 
 /** A work request that any type can have posted. */
-async function sendFrom(t: Tester, peer: Peer, wrId: number): Promise<void> {
+async function sendFrom(t: Tester, peer: TesterPeer, wrId: number): Promise<void> {
   const { mr, region } = register(t, peer.pd, 64, ['local-write']);
   await region;
   const request = { wrId, opcode: 'send', pieces: [{ mr, offset: 0, length: 64 }] } as const;
   if (peer.type !== 'ud') return peer.post(request);
   const { gidIndex, ours } = t.address();
   const ah = t.handle();
-  await t.hands.call('ah.create', { ah, pd: peer.pd, destination: ours.toString(), sgidIndex: gidIndex });
+  await t.hostControl.call('ah.create', { ah, pd: peer.pd, destination: ours.toString(), sgidIndex: gidIndex });
   await peer.post({ ...request, ah, remoteQpn: peer.qpn, remoteQkey: 1 });
 }
 
@@ -136,7 +144,7 @@ async function takes(t: Tester, type: QpTypeName, from: QpStateName, to: QpState
   const peer = await inState(t, type, from);
   if (peer === undefined) return;
   const step = MOVES.indexOf(to as (typeof MOVES)[number]) - ['RESET', 'INIT', 'RTR'].indexOf(from);
-  const attributes: QpAttributes = step === 0 ? attributesOf(t, peer)[to as (typeof MOVES)[number]] : {};
+  const attributes: HostQpAttributes = step === 0 ? attributesOf(t, peer)[to as (typeof MOVES)[number]] : {};
   const done = await taken(() => peer.modify({ state: to, ...attributes }));
   demand(done, `the way from ${from} to ${to} was refused`);
   const now = await peer.state();
@@ -144,8 +152,8 @@ async function takes(t: Tester, type: QpTypeName, from: QpStateName, to: QpState
 }
 
 /** With all that the state needs, and with nothing but its name: the transition is refused, not its attributes. */
-async function refuses(t: Tester, peer: Peer, from: QpStateName, to: QpStateName): Promise<void> {
-  const all: Readonly<Partial<Record<QpStateName, QpAttributes>>> = attributesOf(t, peer);
+async function refuses(t: Tester, peer: TesterPeer, from: QpStateName, to: QpStateName): Promise<void> {
+  const all: Readonly<Partial<Record<QpStateName, HostQpAttributes>>> = attributesOf(t, peer);
   for (const attributes of [all[to] ?? {}, {}]) {
     await t.refused(`the way from ${from} to ${to}`, () => peer.modify({ state: to, ...attributes }));
     const now = await peer.state();
@@ -160,26 +168,26 @@ async function keepsUsedQueues(t: Tester): Promise<void> {
     ['receive', peer.recvCq],
   ] as const)
     await t.refused(`to destroy the ${name} completion queue of a queue pair`, () =>
-      t.hands.call('cq.destroy', { cq }),
+      t.hostControl.call('cq.destroy', { cq }),
     );
-  await peer.stillExpects(0, 1);
-  await t.hands.call('qp.destroy', { qp: peer.qp });
-  for (const cq of [peer.sendCq, peer.recvCq]) await t.hands.call('cq.destroy', { cq });
+  await peer.expectNextPsn(0, 1);
+  await t.hostControl.call('qp.destroy', { qp: peer.qp });
+  for (const cq of [peer.sendCq, peer.recvCq]) await t.hostControl.call('cq.destroy', { cq });
 }
 
 async function refusesForeignAddressHandles(t: Tester): Promise<void> {
   const peer = await t.connect({ type: 'ud', receives: 0 });
   const { gidIndex, ours } = t.address();
   const [pd, ah] = [t.handle(), t.handle()];
-  await t.hands.call('pd.alloc', { pd });
-  await t.hands.call('ah.create', { ah, pd, destination: ours.toString(), sgidIndex: gidIndex });
+  await t.hostControl.call('pd.alloc', { pd });
+  await t.hostControl.call('ah.create', { ah, pd, destination: ours.toString(), sgidIndex: gidIndex });
   const { mr, region } = register(t, peer.pd, 64, ['local-write']);
   await region;
   const pieces = [{ mr, offset: 0, length: 64 }];
   try {
     await peer.post({ wrId: 1, opcode: 'send', pieces, ah, remoteQpn: peer.qpn, remoteQkey: 1 });
   } catch (error) {
-    if (error instanceof HandsError && error.kind === 'refused') return t.note('it is refused at once');
+    if (error instanceof HostControlError && error.kind === 'refused') return t.note('it is refused at once');
     throw error;
   }
   const [completion] = await peer.sendCompletions(1);
@@ -191,7 +199,7 @@ async function refusesForeignAddressHandles(t: Tester): Promise<void> {
 }
 
 async function honoursDepths(t: Tester): Promise<void> {
-  const most = t.hands.description.maxQpRdAtomic;
+  const most = t.hostControl.description.maxQpRdAtomic;
   const values = [0, 1, 2, 3, 4, 5, 7, most - 1, most, most + 1].filter((n, i, all) => n >= 0 && all.indexOf(n) === i);
   const wrong: string[] = [];
   for (const value of values) {
@@ -206,14 +214,14 @@ async function honoursDepths(t: Tester): Promise<void> {
   demand(wrong.length === 0, () => `neither refused nor as asked: ${wrong.join(', ')}`);
 }
 
-const query = (t: Tester, peer: Peer) => t.hands.call('qp.query', { qp: peer.qp });
+const query = (t: Tester, peer: TesterPeer) => t.hostControl.call('qp.query', { qp: peer.qp });
 
 async function taken(call: () => Promise<unknown>): Promise<boolean> {
   try {
     await call();
     return true;
   } catch (error) {
-    if (error instanceof HandsError && error.kind === 'refused') return false;
+    if (error instanceof HostControlError && error.kind === 'refused') return false;
     throw error;
   }
 }

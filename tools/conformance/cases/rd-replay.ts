@@ -1,5 +1,5 @@
 /** Cases of area RD on READs that come again: whole, in part, or as something else. */
-import { Op } from '../../../packets/opcode.ts';
+import { Op } from 'rocev2/packets';
 import {
   describePacket,
   type Packet,
@@ -8,11 +8,11 @@ import {
   readRequest,
   readResponses,
   sendOnly,
-} from '../packet/packet.ts';
+} from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import { ALL_ACCESS } from '../tester/connect.ts';
 import { demand } from '../tester/outcome.ts';
-import type { Peer, Received } from '../tester/peer.ts';
+import type { ReceivedPacket, TesterPeer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
 import { refusedOrDropped, target } from './answers.ts';
 import { badKeys, paint, regionBeside } from './memory.ts';
@@ -32,7 +32,7 @@ export const RD_REPLAY_CASES: readonly Case[] = [
       await readAt(peer, { psn: 3, offset: 600, length: 8 });
       await paint(peer, pattern(1024, 3));
       await readAt(peer, { psn: 0, offset: 0, length: 600 });
-      await peer.stillExpects(4, 3);
+      await peer.expectNextPsn(4, 3);
     },
   },
   {
@@ -50,7 +50,7 @@ export const RD_REPLAY_CASES: readonly Case[] = [
           );
         }
       }
-      await peer.stillExpects(PACKETS, 2);
+      await peer.expectNextPsn(PACKETS, 2);
     },
   },
   {
@@ -84,7 +84,7 @@ export const RD_REPLAY_CASES: readonly Case[] = [
         await rxResponses(peer, 1, data);
       }
       peer.tx(sendOnly({ psn: 4, ackReq: true, payload: pattern(8) }));
-      await peer.acked(4, 3);
+      await peer.expectAck(4, 3);
     },
   },
 ];
@@ -94,7 +94,7 @@ const PACKETS = 5;
 const TAILS: readonly number[] = [1, 2, 3, 4];
 
 /** A READ of five packets, the last not full, that was answered. */
-async function longRead(t: Tester): Promise<{ peer: Peer; data: Uint8Array }> {
+async function longRead(t: Tester): Promise<{ peer: TesterPeer; data: Uint8Array }> {
   const peer = await t.connect();
   const data = await paint(peer, pattern((PACKETS - 1) * peer.mtu + 10));
   await peer.orInconclusive('the READ itself', () => readAt(peer, { psn: 0, offset: 0, length: data.length }));
@@ -102,10 +102,10 @@ async function longRead(t: Tester): Promise<{ peer: Peer; data: Uint8Array }> {
 }
 
 /** Asks for the tail from packet `k` on, and takes as many packets as it has. */
-async function tail(peer: Peer, data: Uint8Array, k: number): Promise<Received[]> {
+async function tail(peer: TesterPeer, data: Uint8Array, k: number): Promise<ReceivedPacket[]> {
   const skipped = k * peer.mtu;
   peer.tx(readRequest({ psn: k, reth: target(peer, skipped, data.length - skipped) }));
-  const all: Received[] = [];
+  const all: ReceivedPacket[] = [];
   for (let psn = k; psn < PACKETS; psn++) {
     const received = await peer.take();
     demand(received !== undefined, `of the tail from packet ${k}, packet ${psn} did not come`);
@@ -115,7 +115,7 @@ async function tail(peer: Peer, data: Uint8Array, k: number): Promise<Received[]
 }
 
 /** The answer at psn+1, behind an ACK of psn+0 or without one. */
-async function afterEarlier(peer: Peer, data: Uint8Array): Promise<void> {
+async function afterEarlier(peer: TesterPeer, data: Uint8Array): Promise<void> {
   const [first, ...rest] = readResponses({ psn: 1, msn: 0, data, mtu: peer.mtu });
   const wants = [first, ...rest].map((one) => ({ opcode: one?.opcode ?? 0, psn: one?.psn ?? 0 }));
   const { packet } = await peer.rx([{ opcode: Op.Acknowledge, psn: 0 }, wants[0] ?? {}]);

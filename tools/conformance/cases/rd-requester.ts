@@ -1,6 +1,9 @@
-/** Cases of area RD where the device is the requester: what READ responses acknowledge, and where a READ goes on after a loss. */
-import { Op } from '../../../packets/opcode.ts';
-import { describePacket, pattern, readResponses } from '../packet/packet.ts';
+/**
+ * Cases of area RD where the device is the requester: what READ responses acknowledge, and where a READ goes on after a
+ * loss.
+ */
+import { Op } from 'rocev2/packets';
+import { describePacket, pattern, readResponses } from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import { demand } from '../tester/outcome.ts';
 import { sameBytes } from './memory.ts';
@@ -8,7 +11,7 @@ import { sameBytes } from './memory.ts';
 export const RD_REQUESTER_CASES: readonly Case[] = [
   {
     rules: ['RD-17'],
-    needs: ['hands'],
+    needs: ['host-control'],
     async run(t) {
       const peer = await t.connect({ timeout: TIMEOUT });
       const mr = t.need(peer.buffers?.mr);
@@ -27,7 +30,7 @@ export const RD_REQUESTER_CASES: readonly Case[] = [
   },
   {
     rules: ['RD-18'],
-    needs: ['hands'],
+    needs: ['host-control'],
     async run(t) {
       const packets = 5;
       for (const lost of [1, 2, 4]) {

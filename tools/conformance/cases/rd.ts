@@ -1,5 +1,8 @@
-/** Cases of area RD: how READs are answered. Repeated READs are in rd-replay.ts, the requester's side in rd-requester.ts. */
-import { Op } from '../../../packets/opcode.ts';
+/**
+ * Cases of area RD: how READs are answered. Repeated READs are in rd-replay.ts, the requester's side in
+ * rd-requester.ts.
+ */
+import { Op } from 'rocev2/packets';
 import {
   describePacket,
   fetchAdd,
@@ -9,10 +12,10 @@ import {
   readResponses,
   sendOnly,
   writeOnly,
-} from '../packet/packet.ts';
+} from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import { demand } from '../tester/outcome.ts';
-import type { Peer, Received } from '../tester/peer.ts';
+import type { ReceivedPacket, TesterPeer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
 import { afterAcks, target, word } from './answers.ts';
 import { paint, setWord } from './memory.ts';
@@ -63,7 +66,7 @@ const RD_ANSWER_CASES: readonly Case[] = [
       peer.tx(readRequest({ psn: 0, reth: target(peer, 0, 0) }));
       const { packet } = await peer.rx({ opcode: Op.ReadResponseOnly, psn: 0 });
       demand(packet.payload?.length === 0, () => `an empty answer was expected, and ${describePacket(packet)} came`);
-      await peer.stillExpects(1, 2);
+      await peer.expectNextPsn(1, 2);
     },
   },
   {
@@ -98,8 +101,8 @@ const RD_ANSWER_CASES: readonly Case[] = [
     rules: ['RD-15'],
     async run(t) {
       const peer = await t.connect();
-      await peer.stillExpects(0, 1);
-      await peer.stillExpects(1, 2);
+      await peer.expectNextPsn(0, 1);
+      await peer.expectNextPsn(1, 2);
       let psn = 2;
       for (const [i, packets] of [3, 1, 2, 5].entries()) {
         const all = await readAt(peer, { psn, offset: 0, length: packets * peer.mtu });
@@ -109,15 +112,18 @@ const RD_ANSWER_CASES: readonly Case[] = [
         }
         psn += packets;
       }
-      await peer.stillExpects(psn, 7);
+      await peer.expectNextPsn(psn, 7);
     },
   },
 ];
 
 export const RD_CASES: readonly Case[] = [...RD_ANSWER_CASES, ...RD_REPLAY_CASES, ...RD_REQUESTER_CASES];
 
-/** READs of every length that matters, one after the other; `check` sees each packet of the answers beside what any responder sends. */
-async function everyRead(t: Tester, check: (received: Received, expected: Packet) => void): Promise<void> {
+/**
+ * READs of every length that matters, one after the other; `check` sees each packet of the answers beside what any
+ * responder sends.
+ */
+async function everyRead(t: Tester, check: (received: ReceivedPacket, expected: Packet) => void): Promise<void> {
   const peer = await t.connect();
   const data = await paint(peer, pattern(5 * peer.mtu + 64));
   let psn = 0;
@@ -132,10 +138,12 @@ async function everyRead(t: Tester, check: (received: Received, expected: Packet
     }
     psn += expected.length;
   }
-  await peer.stillExpects(psn, readLengths(peer.mtu).length + 1);
+  await peer.expectNextPsn(psn, readLengths(peer.mtu).length + 1);
 }
 
-/** More READs at once than the queue pair was given resources for: served in order, or refused once there are too many. */
+/**
+ * More READs at once than the queue pair was given resources for: served in order, or refused once there are too many.
+ */
 async function tooManyReads(t: Tester): Promise<void> {
   const limit = 4;
   for (const count of [limit + 1, limit + 2, 4 * limit]) {
@@ -218,6 +226,9 @@ async function answersKeepOrder(t: Tester): Promise<void> {
 }
 
 /** These have to come in this order; ACKs of what went before may stand between them. */
-async function expectAnswers(peer: Peer, answers: readonly (readonly [opcode: number, psn: number])[]): Promise<void> {
+async function expectAnswers(
+  peer: TesterPeer,
+  answers: readonly (readonly [opcode: number, psn: number])[],
+): Promise<void> {
   for (const [opcode, psn] of answers) await afterAcks(peer, { opcode, psn });
 }

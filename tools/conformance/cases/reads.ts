@@ -1,6 +1,6 @@
 /** READs of a script: lengths that matter, and a READ whose answer has to come whole. Owns no rule. */
-import { readRequest, readResponses } from '../packet/packet.ts';
-import type { Peer, Received } from '../tester/peer.ts';
+import { readRequest, readResponses } from 'rocev2/packets/kit';
+import type { ReceivedPacket, TesterPeer } from '../tester/peer.ts';
 import { target } from './answers.ts';
 
 /** 0 to 5 path MTUs and what lies beside each; the pads 0 to 3. */
@@ -18,14 +18,17 @@ export interface ReadOptions {
 }
 
 /** A READ of the region; its answer has to come whole, with what is in memory now, and with nothing between. */
-export async function readAt(peer: Peer, { psn, offset, length, ackReq = false }: ReadOptions): Promise<Received[]> {
+export async function readAt(
+  peer: TesterPeer,
+  { psn, offset, length, ackReq = false }: ReadOptions,
+): Promise<ReceivedPacket[]> {
   const data = await peer.memory(offset, length);
   peer.tx(readRequest({ psn, ackReq, reth: target(peer, offset, length) }));
   return rxResponses(peer, psn, data);
 }
 
 /** The answer to a READ of `data` at `psn`: PSNs, opcodes and bytes; what the AETH says is left open. */
-export function rxResponses(peer: Peer, psn: number, data: Uint8Array): Promise<Received[]> {
+export function rxResponses(peer: TesterPeer, psn: number, data: Uint8Array): Promise<ReceivedPacket[]> {
   const responses = readResponses({ psn, msn: 0, data, mtu: peer.mtu });
   return peer.rxAll(responses.map(({ opcode, psn, payload = data }) => ({ opcode, psn, payload })));
 }

@@ -1,17 +1,18 @@
 /** REQ-31: answers that make no sense for the request that they answer. */
-import { WcStatus } from '../../../src/index.ts';
-import type { Completion } from '../hands/hands.ts';
-import { readFirst, readLast, readOnly } from '../packet/packet.ts';
+
+import { readFirst, readLast, readOnly } from 'rocev2/packets/kit';
+import { WcStatus } from 'rocev2/transport';
+import type { HostCompletion } from '../host-control/host-control.ts';
 import { demand } from '../tester/outcome.ts';
 import type { Tester } from '../tester/tester.ts';
-import { add, type Responder, read, responder, send, type Work, write } from './responder.ts';
+import { add, type PostedWork, read, responder, type ScriptedResponder, send, write } from './responder.ts';
 
 /** Work, an answer that is none of it, and how that is called. */
-type WrongAnswer = readonly [Work, string, (r: Responder) => void];
+type WrongAnswer = readonly [PostedWork, string, (r: ScriptedResponder) => void];
 
 export async function refusesWrongAnswers(t: Tester): Promise<void> {
   const data = new Uint8Array(64);
-  const responseOnly = (length: number) => (r: Responder) =>
+  const responseOnly = (length: number) => (r: ScriptedResponder) =>
     r.peer.tx(readOnly({ psn: 0, msn: 1, payload: data.slice(0, length) }));
   const wrong: readonly WrongAnswer[] = [
     [read(1, 64), 'an ATOMIC ACKNOWLEDGE', (r) => r.answerAtomic(0, 1)],
@@ -41,17 +42,17 @@ export async function refusesWrongAnswers(t: Tester): Promise<void> {
     else if (completion.status === WcStatus.Success) bad.push(`${what} completed with success`);
     else {
       t.note(`${what}: status ${completion.status}`);
-      await r.peer.reaches('ERR');
+      await r.peer.expectState('ERR');
     }
   }
   demand(bad.length === 0, () => bad.join('; '));
 }
 
 /** What completes while the device is patient; none may. */
-async function completions(t: Tester, r: Responder): Promise<readonly Completion[]> {
+async function completions(t: Tester, r: ScriptedResponder): Promise<readonly HostCompletion[]> {
   const deadline = t.now() + t.dut.patienceNs;
   for (;;) {
-    const found = await t.hands.call('cq.poll', { cq: r.peer.sendCq, max: 1 });
+    const found = await t.hostControl.call('cq.poll', { cq: r.peer.sendCq, max: 1 });
     if (found.completions.length > 0 || t.now() >= deadline) return found.completions;
     await t.sleep(t.dut.pollNs);
   }

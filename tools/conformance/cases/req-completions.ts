@@ -2,9 +2,8 @@
  * Cases of area REQ: PSNs of requests, and what completes when (REQ-01 to REQ-10, REQ-35, REQ-36).
  * The device is given work; the tester answers it, one packet at a time.
  */
-import { Syndrome } from '../../../packets/aeth.ts';
-import type { Packet } from '../packet/packet.ts';
-import { ack, describePacket, nak } from '../packet/packet.ts';
+import { Syndrome } from 'rocev2/packets';
+import { ack, describePacket, nak, type Packet } from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import { demand, Inconclusive } from '../tester/outcome.ts';
 import type { Tester } from '../tester/tester.ts';
@@ -12,15 +11,15 @@ import { matches } from '../tester/want.ts';
 import {
   add,
   LONG_BYTES,
+  type PostedWork,
   psnsOf,
-  type Responder,
   read,
   responder,
+  type ScriptedResponder,
   send,
   sendImm,
   swap,
   timeoutNs,
-  type Work,
   write,
   writeImm,
 } from './responder.ts';
@@ -64,7 +63,7 @@ const TWO = [send(1, 1000), send(2, 300)];
 const CODE = 14;
 
 /** Message 1 is acknowledged while its packets are just being sent again; message 2 stays open. */
-async function acknowledgedAmidst(t: Tester): Promise<Responder> {
+async function acknowledgedAmidst(t: Tester): Promise<ScriptedResponder> {
   const r = await responder(t, { timeout: CODE, retryCnt: 6 });
   await r.post(...TWO);
   await r.sees(0, ...TWO);
@@ -94,7 +93,7 @@ async function asksForAcknowledges(t: Tester): Promise<void> {
     await r.post(work);
     const packets = await r.sees(0, work);
     const asks = packets.filter(({ packet }) => packet.ackReq === true).length;
-    demand(asks > 0, `no packet of a ${work.opcode} of ${work.length} bytes asks for an acknowledge`);
+    demand(asks > 0, `no packet of a ${work.opcode} of ${work.length} bytes requests an ACK`);
     if (packets.at(-1)?.packet.ackReq !== true) t.variation('the last packet of a message does not ask');
   }
 }
@@ -144,7 +143,7 @@ async function completesAtomicsWhenAnswered(t: Tester): Promise<void> {
     await r.post(kind(1), kind(2));
     await r.sees(0, kind(1), kind(2));
     await r.undisturbed();
-    // A plain acknowledge does not carry what an ATOMIC is for.
+    // A plain ACK does not carry what an ATOMIC is for.
     r.peer.ack(0, 1);
     await r.undisturbed();
     r.answerAtomic(0, 1);
@@ -180,7 +179,7 @@ async function completesInOrder(t: Tester): Promise<void> {
 
 async function takesOneAckForAll(t: Tester): Promise<void> {
   const r = await responder(t);
-  const works = Array.from({ length: 10 }, (_, i): Work => (i % 2 === 0 ? send(i + 1, 300) : write(i + 1)));
+  const works = Array.from({ length: 10 }, (_, i): PostedWork => (i % 2 === 0 ? send(i + 1, 300) : write(i + 1)));
   await r.post(...works);
   const packets = await r.sees(0, ...works);
   await r.undisturbed();
@@ -216,7 +215,7 @@ async function ignoresOldAnswers(t: Tester): Promise<void> {
 }
 
 async function ignoresAcksOfTheFuture(t: Tester): Promise<void> {
-  const works: readonly (readonly Work[])[] = [[send(1), write(2)], [send(1, 700)], [write(1), read(2, 300)]];
+  const works: readonly (readonly PostedWork[])[] = [[send(1), write(2)], [send(1, 700)], [write(1), read(2, 300)]];
   for (const list of works) {
     const r = await responder(t);
     await r.post(...list);

@@ -1,26 +1,27 @@
 /**
- * Cases of area REQ: what the device does about NAKs, spoken or implied (REQ-11 to REQ-19, REQ-24, REQ-32 to REQ-34, REQ-38), and about
- * answers that make no sense (REQ-31, REQ-37). Timers are kept out of it unless a rule allows a retry by timeout.
+ * Cases of area REQ: what the device does about NAKs, spoken or implied (REQ-11 to REQ-19, REQ-24, REQ-32 to REQ-34,
+ * REQ-38), and about answers that make no sense (REQ-31, REQ-37). Timers are kept out of it unless a rule allows a
+ * retry by timeout.
  */
-import { Syndrome } from '../../../packets/aeth.ts';
-import { WcStatus } from '../../../src/index.ts';
-import { ack, nak, type Packet } from '../packet/packet.ts';
+import { Syndrome } from 'rocev2/packets';
+import { ack, nak, type Packet } from 'rocev2/packets/kit';
+import { WcStatus } from 'rocev2/transport';
 import type { Case } from '../tester/case.ts';
 import { demand, Inconclusive, Violation } from '../tester/outcome.ts';
-import type { Received } from '../tester/peer.ts';
+import type { ReceivedPacket } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
 import { refusesWrongAnswers } from './req-answers.ts';
 import {
   add,
   atMost,
-  type Responder,
+  type PostedWork,
   read,
   responder,
+  type ScriptedResponder,
   send,
   sendImm,
   swap,
   timeoutNs,
-  type Work,
   write,
 } from './responder.ts';
 
@@ -44,13 +45,13 @@ export const REQ_NAK_CASES: readonly Case[] = [
 ];
 
 /** An operation whose answer carries data, as far as the device has it. */
-const withAtomics = (t: Tester, ...works: readonly Work[]): Work[] =>
+const withAtomics = (t: Tester, ...works: readonly PostedWork[]): PostedWork[] =>
   works.filter(({ opcode }) => !isAtomic(opcode) || t.has('atomics'));
 
 const isAtomic = (opcode: string): boolean => opcode === 'fetch-add' || opcode === 'cmp-swap';
 
 /** Answers a request that expects data. */
-function answer(r: Responder, work: Work, request: Received | undefined, msn: number): void {
+function answer(r: ScriptedResponder, work: PostedWork, request: ReceivedPacket | undefined, msn: number): void {
   const packet = request?.packet;
   if (packet === undefined) throw new Inconclusive('there is no request to answer');
   if (isAtomic(work.opcode)) r.answerAtomic(packet.psn, msn);
@@ -155,7 +156,12 @@ async function repairsGapsInReads(t: Tester): Promise<void> {
 }
 
 /** A READ that repeats a part of `original`, from response `from` or an earlier one. */
-async function retriedRead(r: Responder, original: Packet, from: number, withinNs: number): Promise<Received> {
+async function retriedRead(
+  r: ScriptedResponder,
+  original: Packet,
+  from: number,
+  withinNs: number,
+): Promise<ReceivedPacket> {
   const { reth } = original;
   const wanted = Array.from({ length: from + 1 }, (_, skip): Partial<Packet> => {
     const { va = 0n, rkey = 0, length = 0 } = reth ?? {};
@@ -170,7 +176,7 @@ async function retriedRead(r: Responder, original: Packet, from: number, withinN
 }
 
 async function repeatsFromTheNak(t: Tester): Promise<void> {
-  const lists: readonly (readonly Work[])[] = [
+  const lists: readonly (readonly PostedWork[])[] = [
     [1, 2, 3, 4, 5].map((wrId) => send(wrId)),
     [send(1, 1100)],
     [write(1, 1100)],
@@ -191,7 +197,7 @@ async function repeatsFromTheNak(t: Tester): Promise<void> {
 }
 
 /** Of `packets`, those from `at` or an earlier one on come again, in order and up to the last. */
-async function repeated(t: Tester, r: Responder, packets: readonly Packet[], at: number): Promise<void> {
+async function repeated(t: Tester, r: ScriptedResponder, packets: readonly Packet[], at: number): Promise<void> {
   const first = await r.peer.rx(packets.slice(0, at + 1));
   if (first.packet.psn < at) t.variation('it repeats from an earlier packet than the NAK asks for');
   await r.peer.rxAll(packets.slice(first.packet.psn + 1));
@@ -243,7 +249,7 @@ async function tellsNaksApart(t: Tester): Promise<void> {
       await r.sees(0, work);
       r.peer.nak(syndrome, 0, 0);
       await r.completes([1, status]);
-      await r.peer.reaches('ERR');
+      await r.peer.expectState('ERR');
     }
 }
 
@@ -310,7 +316,7 @@ async function flushesAfterErrors(t: Tester): Promise<void> {
   await r.sees(0, send(1));
   r.peer.nak(Syndrome.NakRemoteAccess, 0, 0);
   await r.completes([1, WcStatus.RemAccessErr]);
-  await r.peer.reaches('ERR');
+  await r.peer.expectState('ERR');
   await r.post(send(2), write(3, 700), read(4));
   const flushed = WcStatus.WrFlushErr;
   await r.completes([2, flushed], [3, flushed], [4, flushed]);

@@ -1,25 +1,25 @@
 /**
- * Cases of area REQ: the ACK timer, how often requests are repeated, and what they look like then (REQ-20 to REQ-23, REQ-25, REQ-26).
- * A wait is measured from a moment before it can have begun, so that neither tester nor link can make it look shorter.
+ * Cases of area REQ: the ACK timer, how often requests are repeated, and what they look like then (REQ-20 to REQ-23,
+ * REQ-25, REQ-26). A wait is measured from a moment before it can have begun, so that neither tester nor link can make
+ * it look shorter.
  */
-import { Syndrome } from '../../../packets/aeth.ts';
-import { WcStatus } from '../../../src/index.ts';
-import type { Packet } from '../packet/packet.ts';
-import type { Sighting } from '../packet/sighting.ts';
+import { Syndrome } from 'rocev2/packets';
+import type { Packet, Sighting } from 'rocev2/packets/kit';
+import { WcStatus } from 'rocev2/transport';
 import type { Case } from '../tester/case.ts';
 import { demand, Inconclusive } from '../tester/outcome.ts';
-import type { Received } from '../tester/peer.ts';
+import type { ReceivedPacket } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
 import {
   add,
   atMost,
-  type Responder,
+  type PostedWork,
   read,
   responder,
+  type ScriptedResponder,
   send,
   sendImm,
   timeoutNs,
-  type Work,
   write,
   writeImm,
 } from './responder.ts';
@@ -120,7 +120,7 @@ async function refillsTheCounter(t: Tester): Promise<void> {
 }
 
 /** The packets of one go from the oldest unacknowledged one to the last. */
-async function seesRound(t: Tester, r: Responder, packets: readonly Packet[], withinNs: number): Promise<void> {
+async function seesRound(t: Tester, r: ScriptedResponder, packets: readonly Packet[], withinNs: number): Promise<void> {
   let first = await r.peer.take(withinNs);
   const [oldest] = packets;
   // Of a go that was under way when the acknowledge came, the rest is passed over.
@@ -136,7 +136,7 @@ async function repeatsPartsOfReads(t: Tester): Promise<void> {
   for (const answered of [0, 1, 3, 4])
     for (const why of ['timeout', 'later answer'] as const) {
       const r = await responder(t, why === 'timeout' ? { timeout: code } : {});
-      const works: Work[] = why === 'timeout' ? [read(1, 1100)] : [read(1, 1100), send(2)];
+      const works: PostedWork[] = why === 'timeout' ? [read(1, 1100)] : [read(1, 1100), send(2)];
       await r.post(...works);
       const [original] = await r.sees(0, ...works);
       if (original === undefined) throw new Inconclusive('there is no READ');
@@ -152,7 +152,7 @@ async function repeatsPartsOfReads(t: Tester): Promise<void> {
 }
 
 /** The READ that comes next. */
-async function newestRetry(t: Tester, r: Responder, withinNs: number): Promise<Received> {
+async function newestRetry(t: Tester, r: ScriptedResponder, withinNs: number): Promise<ReceivedPacket> {
   const again = await r.peer.take(withinNs);
   demand(again !== undefined, 'a READ that has not its data was not asked for again');
   if (again.packet.reth === undefined) throw new Inconclusive('something else than the READ was sent again first');
@@ -161,7 +161,7 @@ async function newestRetry(t: Tester, r: Responder, withinNs: number): Promise<R
   return again;
 }
 
-function isPartOf(original: Received, again: Received, answered: number, mtu: number): void {
+function isPartOf(original: ReceivedPacket, again: ReceivedPacket, answered: number, mtu: number): void {
   const before = original.packet.reth;
   const now = again.packet.reth;
   if (before === undefined || now === undefined) throw new Inconclusive('a READ has no RETH');
@@ -191,7 +191,10 @@ async function repeatsIdentically(t: Tester): Promise<void> {
     }
 }
 
-/** Where two sightings of one packet differ, apart from AckReq, the IP identification and the checksums over them; -1: nowhere. */
+/**
+ * Where two sightings of one packet differ, apart from AckReq, the IP identification and the checksums over them; -1:
+ * nowhere.
+ */
 function firstDifference(a: Sighting, b: Sighting): number {
   const [x, y] = [comparable(a), comparable(b)];
   if (x.length !== y.length) return Math.min(x.length, y.length);

@@ -8,13 +8,13 @@ import {
   atMost,
   LONG_BYTES,
   NO_TIMER,
+  type PostedWork,
   psnsOf,
-  type Responder,
   read,
   responder,
+  type ScriptedResponder,
   send,
   timeoutNs,
-  type Work,
   write,
 } from './responder.ts';
 
@@ -28,17 +28,17 @@ export const REQ_WINDOW_CASES: readonly Case[] = [
 const CODE = 14;
 
 /** A stream of 100 packets, as one message or as messages of one packet. */
-const STREAMS: readonly (readonly Work[])[] = [
+const STREAMS: readonly (readonly PostedWork[])[] = [
   [write(8, 100 * 256)],
   [send(8, 100 * 256)],
   Array.from({ length: 50 }, (_, i) => (i % 2 === 0 ? send(i + 1) : write(i + 1, 3 * 256))),
 ];
 
 /** More packets than most devices leave unacknowledged. */
-const LONG_STREAM: readonly Work[] = Array.from({ length: 50 }, (_, i) => write(i + 1, 7 * 256));
+const LONG_STREAM: readonly PostedWork[] = Array.from({ length: 50 }, (_, i) => write(i + 1, 7 * 256));
 
 /** Posts a stream and takes it, losing what is said; all of it completes. Returns the PSNs in the order of the wire. */
-async function streamed(t: Tester, works: readonly Work[], lost: readonly number[]): Promise<readonly number[]> {
+async function streamed(t: Tester, works: readonly PostedWork[], lost: readonly number[]): Promise<readonly number[]> {
   // Only the loss of the last packet takes a timer: nothing behind it can draw a NAK.
   const r = await responder(t, { timeout: lost.includes(99) ? CODE : NO_TIMER, retryCnt: 6 }, LONG_BYTES);
   const ends: number[] = [];
@@ -127,7 +127,7 @@ async function limitsReads(t: Tester): Promise<void> {
 }
 
 /** The answer to a READ or an ATOMIC, without its request at hand. */
-function answer(r: Responder, work: Work, psn: number, msn: number): void {
+function answer(r: ScriptedResponder, work: PostedWork, psn: number, msn: number): void {
   const [request] = r.packetsOf(psn, work);
   if (request?.atomic !== undefined) r.answerAtomic(psn, msn);
   else if (request !== undefined) r.peer.tx(...r.responsesTo(request, msn));

@@ -1,18 +1,18 @@
 /**
- * What scripts about the requester share: memory that the device sends from and reads into, messages of the device as they come, and
- * answers at the pace of a device that is slow. Acknowledges what asks for it, and nothing else.
+ * What scripts about the requester share: memory that the device sends from and reads into, messages of the device as
+ * they come, and answers at the pace of a device that is slow. Acknowledges what asks for it, and nothing else.
  */
-import { OPCODE_FLAGS, OpFlag } from '../../../packets/opcode.ts';
-import type { Piece, SendRequest } from '../hands/hands.ts';
-import { describePacket, type Packet, pattern, readResponses } from '../packet/packet.ts';
-import { type ConnectOptions, register } from '../tester/connect.ts';
+import { OPCODE_FLAGS, OpFlag } from 'rocev2/packets';
+import { describePacket, type Packet, pattern, readResponses } from 'rocev2/packets/kit';
+import type { MemoryPiece, SendRequest } from '../host-control/host-control.ts';
+import { register, type TesterConnectOptions } from '../tester/connect.ts';
 import { demand } from '../tester/outcome.ts';
-import type { Peer, Region } from '../tester/peer.ts';
+import type { Region, TesterPeer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
 
 /** A connection whose device sends, and memory of its own. */
 export interface Sender {
-  readonly peer: Peer;
+  readonly peer: TesterPeer;
   /** What the device sends from, and reads into: `data` is what it has. */
   readonly local: Region;
   readonly data: Uint8Array;
@@ -24,7 +24,7 @@ export const SLOW_TIMER = 20;
 export const OUR_VA = 0x6000_0000_2000n;
 export const OUR_RKEY = 0x0077_0077;
 
-export async function sender(t: Tester, bytes = 4096, options: ConnectOptions = {}): Promise<Sender> {
+export async function sender(t: Tester, bytes = 4096, options: TesterConnectOptions = {}): Promise<Sender> {
   const peer = await t.connect({ timeout: SLOW_TIMER, ...options });
   const local = await register(t, peer.pd, bytes, ['local-write']).region;
   const data = pattern(bytes, 5);
@@ -46,7 +46,7 @@ export async function contents(t: Tester, region: Region, offset: number, length
 }
 
 /** Pieces of its memory for a work request; none for no bytes. */
-export const piece = (t: Tester, { local }: Sender, length: number, offset = 0): readonly Piece[] =>
+export const piece = (t: Tester, { local }: Sender, length: number, offset = 0): readonly MemoryPiece[] =>
   length === 0 ? [] : [{ mr: t.need(local.mr), offset, length }];
 
 /** A work request on memory of both sides, whatever its operation. */
@@ -62,10 +62,11 @@ export function work(
 }
 
 /**
- * The packets of the device's next message, from `psn` on and without gaps; repetitions of what was taken are passed over. Those that ask
- * for it are acknowledged, and a message that needs nothing else is at its end: `msn` is its number.
+ * The packets of the device's next message, from `psn` on and without gaps; repetitions of what was taken are passed
+ * over. Those that ask for it are acknowledged, and a message that needs nothing else is at its end: `msn` is its
+ * number.
  */
-export async function takeMessage(peer: Peer, psn: number, msn: number): Promise<Packet[]> {
+export async function takeMessage(peer: TesterPeer, psn: number, msn: number): Promise<Packet[]> {
   const packets: Packet[] = [];
   for (let next = psn; ; ) {
     const taken = await peer.take();
@@ -99,12 +100,18 @@ export function joined(packets: readonly Packet[]): Uint8Array {
 }
 
 /** Answers a READ of the device with these bytes, a few packets at a time. */
-export async function answerRead(t: Tester, peer: Peer, psn: number, msn: number, data: Uint8Array): Promise<void> {
+export async function answerRead(
+  t: Tester,
+  peer: TesterPeer,
+  psn: number,
+  msn: number,
+  data: Uint8Array,
+): Promise<void> {
   await paced(t, peer, readResponses({ psn, msn, data, mtu: peer.mtu }));
 }
 
 /** Sends many packets so that a slow device's receive queue holds them. */
-export async function paced(t: Tester, peer: Peer, packets: readonly Packet[]): Promise<void> {
+export async function paced(t: Tester, peer: TesterPeer, packets: readonly Packet[]): Promise<void> {
   for (let at = 0; at < packets.length; at += BURST) {
     if (at > 0) await t.sleep(t.dut.pollNs);
     peer.tx(...packets.slice(at, at + BURST));

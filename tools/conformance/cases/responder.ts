@@ -1,11 +1,9 @@
 /**
- * Our end as the responder of a script: work that the device is given, the packets it must make of it, and answers to them.
- * Owns what the device finds when it asks for our memory, and the sentinel that shows that nothing completed and nothing was sent.
- * Never answers by itself, but for `LossyResponder` (lossy-responder.ts).
+ * Our end as the responder of a script: work that the device is given, the packets it must make of it, and answers to
+ * them. Owns what the device finds when it asks for our memory, and the sentinel that shows that nothing completed and
+ * nothing was sent. Never answers by itself, but for `LossyResponder` (lossy-responder.ts).
  */
-import { Op } from '../../../packets/opcode.ts';
-import { WcStatus } from '../../../src/index.ts';
-import type { Completion, SendOpcode, SendRequest } from '../hands/hands.ts';
+import { defined, Op } from 'rocev2/packets';
 import {
   atomicAck,
   compareSwap,
@@ -17,14 +15,16 @@ import {
   readResponses,
   sendPackets,
   writePackets,
-} from '../packet/packet.ts';
-import { type ConnectOptions, register } from '../tester/connect.ts';
+} from 'rocev2/packets/kit';
+import { WcStatus } from 'rocev2/transport';
+import type { HostCompletion, SendOpcode, SendRequest } from '../host-control/host-control.ts';
+import { register, type TesterConnectOptions } from '../tester/connect.ts';
 import { demand, Inconclusive } from '../tester/outcome.ts';
-import type { Peer, Received, Region } from '../tester/peer.ts';
+import type { ReceivedPacket, Region, TesterPeer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
 
 /** Work for the device: operation, name, bytes. */
-export interface Work {
+export interface PostedWork {
   readonly opcode: Extract<SendOpcode, 'send' | 'send-imm' | 'write' | 'write-imm' | 'read' | 'fetch-add' | 'cmp-swap'>;
   readonly wrId: number;
   readonly length: number;
@@ -33,61 +33,67 @@ export interface Work {
 }
 
 /** How work ended: its name and the status; default success. */
-export type Ending = readonly [wrId: number, status?: number];
+export type WorkEnding = readonly [wrId: number, status?: number];
 
-type Extra = Pick<Work, 'fence' | 'signaled'>;
-export const send = (wrId: number, length = 64, extra: Extra = {}): Work => ({
+type Extra = Pick<PostedWork, 'fence' | 'signaled'>;
+export const send = (wrId: number, length = 64, extra: Extra = {}): PostedWork => ({
   opcode: 'send',
   wrId,
   length,
   ...extra,
 });
-export const sendImm = (wrId: number, length = 64): Work => ({ opcode: 'send-imm', wrId, length });
-export const write = (wrId: number, length = 64, extra: Extra = {}): Work => ({
+export const sendImm = (wrId: number, length = 64): PostedWork => ({ opcode: 'send-imm', wrId, length });
+export const write = (wrId: number, length = 64, extra: Extra = {}): PostedWork => ({
   opcode: 'write',
   wrId,
   length,
   ...extra,
 });
-export const writeImm = (wrId: number, length = 64): Work => ({ opcode: 'write-imm', wrId, length });
-export const read = (wrId: number, length = 64): Work => ({ opcode: 'read', wrId, length });
-export const add = (wrId: number): Work => ({ opcode: 'fetch-add', wrId, length: 8 });
-export const swap = (wrId: number): Work => ({ opcode: 'cmp-swap', wrId, length: 8 });
+export const writeImm = (wrId: number, length = 64): PostedWork => ({ opcode: 'write-imm', wrId, length });
+export const read = (wrId: number, length = 64): PostedWork => ({ opcode: 'read', wrId, length });
+export const add = (wrId: number): PostedWork => ({ opcode: 'fetch-add', wrId, length: 8 });
+export const swap = (wrId: number): PostedWork => ({ opcode: 'cmp-swap', wrId, length: 8 });
 
-/** A connection whose device sends and whose tester answers, from memory of so many bytes. The device's PSNs begin where the tester's do: near the wrap, or as the sweep says. */
-export async function responder(t: Tester, options: ConnectOptions = {}, bytes = OWN_BYTES): Promise<Responder> {
+/**
+ * A connection whose device sends and whose tester answers, from memory of so many bytes. The device's PSNs begin where
+ * the tester's do: near the wrap, or as the sweep says.
+ */
+export async function responder(
+  t: Tester,
+  options: TesterConnectOptions = {},
+  bytes = OWN_BYTES,
+): Promise<ScriptedResponder> {
   const peer = await t.connect({ dutPsn: t.psn, timeout: NO_TIMER, receives: 0, ...options });
   const { mr, region } = register(t, peer.pd, bytes, ['local-write']);
-  await Promise.all([region, t.hands.call('mem.write', { mr, offset: 0, hex: LOCAL_HEX.slice(0, 2 * bytes) })]);
-  return new Responder(t, peer, await region);
+  await Promise.all([region, t.hostControl.call('mem.write', { mr, offset: 0, hex: LOCAL_HEX.slice(0, 2 * bytes) })]);
+  return new ScriptedResponder(t, peer, await region);
 }
 
-export class Responder {
-  readonly peer: Peer;
+export class ScriptedResponder {
+  readonly peer: TesterPeer;
   /** Memory of the device that its work reads and fills; each work has a place of its own. */
   readonly local: Region;
   readonly #t: Tester;
   #sentinels = 0;
 
-  constructor(t: Tester, peer: Peer, local: Region) {
+  constructor(t: Tester, peer: TesterPeer, local: Region) {
     this.#t = t;
     this.peer = peer;
     this.local = local;
   }
 
   /** Posts work, in this order. */
-  async post(...works: readonly Work[]): Promise<void> {
+  async post(...works: readonly PostedWork[]): Promise<void> {
     await Promise.all(works.map((work) => this.peer.post(this.requestOf(work))));
   }
 
   /** The work request of some work. */
-  requestOf({ opcode, wrId, length, fence, signaled }: Work): SendRequest {
+  requestOf({ opcode, wrId, length, fence, signaled }: PostedWork): SendRequest {
     const atomic = opcode === 'fetch-add' || opcode === 'cmp-swap';
     return {
       ...{ wrId, opcode },
       pieces: length === 0 ? [] : [{ mr: this.#t.need(this.local.mr), offset: placeOf(wrId), length }],
-      ...(fence === undefined ? {} : { fence }),
-      ...(signaled === undefined ? {} : { signaled }),
+      ...defined({ fence, signaled }),
       ...(opcode === 'send' || opcode === 'send-imm' ? {} : { remoteAddr: remoteOf(wrId), rkey: REMOTE_RKEY }),
       ...(opcode === 'send-imm' || opcode === 'write-imm' ? { imm: wrId } : {}),
       ...(atomic ? { compareAdd: COMPARE_ADD, swap: SWAP } : {}),
@@ -95,19 +101,19 @@ export class Responder {
   }
 
   /** The packets of work posted one after the other, the first at `psn`, have to come: no others and in this order. */
-  async sees(psn: number, ...works: readonly Work[]): Promise<Received[]> {
+  async sees(psn: number, ...works: readonly PostedWork[]): Promise<ReceivedPacket[]> {
     return this.peer.rxAll(this.packetsOf(psn, ...works));
   }
 
   /** The same, after a wait of the device's that may be as long as said. */
-  async seesWithin(withinNs: number, psn: number, ...works: readonly Work[]): Promise<Received[]> {
+  async seesWithin(withinNs: number, psn: number, ...works: readonly PostedWork[]): Promise<ReceivedPacket[]> {
     const [first, ...others] = this.packetsOf(psn, ...works);
     if (first === undefined) return [];
     return [await this.peer.rx(first, withinNs), ...(await this.peer.rxAll(others))];
   }
 
-  /** The packets that the device must make of work; whether they ask for acknowledges is left open. */
-  packetsOf(psn: number, ...works: readonly Work[]): Packet[] {
+  /** The packets that the device must make of work; whether they request ACKs is left open. */
+  packetsOf(psn: number, ...works: readonly PostedWork[]): Packet[] {
     const packets: Packet[] = [];
     let at = psn;
     for (const work of works) {
@@ -117,7 +123,7 @@ export class Responder {
     return packets;
   }
 
-  #packetsOf(psn: number, { opcode, wrId, length }: Work): Packet[] {
+  #packetsOf(psn: number, { opcode, wrId, length }: PostedWork): Packet[] {
     const { mtu } = this.peer;
     const data = opcode === 'read' ? NOTHING : bytesAt(LOCAL_SEED, placeOf(wrId), length);
     const to = { va: remoteOf(wrId), rkey: REMOTE_RKEY };
@@ -153,23 +159,26 @@ export class Responder {
   }
 
   /** These completions come next and in this order: name and status. */
-  async completes(...wanted: readonly Ending[]): Promise<Completion[]> {
+  async completes(...wanted: readonly WorkEnding[]): Promise<HostCompletion[]> {
     return this.completesWithin(this.#t.dut.patienceNs, ...wanted);
   }
 
   /** The same, after a wait of the device's that may be as long as said. */
-  async completesWithin(withinNs: number, ...wanted: readonly Ending[]): Promise<Completion[]> {
+  async completesWithin(withinNs: number, ...wanted: readonly WorkEnding[]): Promise<HostCompletion[]> {
     const found = await this.peer.sendCompletions(wanted.length, withinNs);
-    const text = (all: readonly Ending[]): string =>
+    const text = (all: readonly WorkEnding[]): string =>
       all.map(([wrId, status = WcStatus.Success]) => `${wrId} with status ${status}`).join(', ');
     const came = found.map(({ wrId, status }) => [wrId, status] as const);
     demand(text(came) === text(wanted), () => `completions of ${text(wanted)} were expected, and ${text(came)} came`);
     return found;
   }
 
-  /** What was sent before has completed nothing, and the device has sent nothing because of it. Proven by a sentinel, not by waiting. */
+  /**
+   * What was sent before has completed nothing, and the device has sent nothing because of it. Proven by a sentinel,
+   * not by waiting.
+   */
   async undisturbed(): Promise<void> {
-    await this.peer.stillExpects(this.#sentinels, this.#sentinels + 1);
+    await this.peer.expectNextPsn(this.#sentinels, this.#sentinels + 1);
     this.#sentinels++;
     await this.#t.sleep(this.#t.dut.pollNs);
     await this.completesNothing();
@@ -177,19 +186,19 @@ export class Responder {
 
   /** Nothing is in the completion queue now. */
   async completesNothing(): Promise<void> {
-    const { completions } = await this.#t.hands.call('cq.poll', { cq: this.peer.sendCq, max: 100 });
+    const { completions } = await this.#t.hostControl.call('cq.poll', { cq: this.peer.sendCq, max: 100 });
     const list = completions.map(({ wrId, status }) => `${wrId} with status ${status}`).join(', ');
     demand(completions.length === 0, () => `nothing was to complete, and ${list} did`);
   }
 
   /** The queue pair is in ERROR, and nothing more leaves it for `quietNs` and the time given. */
   async isOver(afterNs = 0): Promise<void> {
-    await this.peer.reaches('ERR');
-    await this.peer.silence(this.#t.dut.quietNs + afterNs);
+    await this.peer.expectState('ERR');
+    await this.peer.expectSilence(this.#t.dut.quietNs + afterNs);
   }
 
   /** The bytes that a READ has brought are ours. */
-  async readIsRight(...works: readonly Work[]): Promise<void> {
+  async readIsRight(...works: readonly PostedWork[]): Promise<void> {
     for (const { wrId, length } of works) {
       const bytes = await this.#t.memory(this.local, placeOf(wrId), length);
       const wanted = bytesAt(REMOTE_SEED, Number(remoteOf(wrId) - REMOTE_VA), length);
@@ -207,7 +216,7 @@ export class Responder {
   }
 
   /** The place of some work still has what it had: nothing was written there. */
-  async isUntouched(...works: readonly Work[]): Promise<void> {
+  async isUntouched(...works: readonly PostedWork[]): Promise<void> {
     for (const { wrId, length } of works) {
       const bytes = await this.#t.memory(this.local, placeOf(wrId), length);
       const before = bytesAt(LOCAL_SEED, placeOf(wrId), length);
@@ -220,11 +229,14 @@ export class Responder {
 }
 
 /** PSNs that work takes. */
-export function psnsOf({ length, opcode }: Work, mtu = 256): number {
+export function psnsOf({ length, opcode }: PostedWork, mtu = 256): number {
   return opcode === 'fetch-add' || opcode === 'cmp-swap' ? 1 : cut(new Uint8Array(length), mtu).length;
 }
 
-/** Since `fromNs`, which was before the wait began, at least `waitNs` have passed: a late tester only makes the difference larger. */
+/**
+ * Since `fromNs`, which was before the wait began, at least `waitNs` have passed: a late tester only makes the
+ * difference larger.
+ */
 export function waitedAtLeast(waitNs: number, fromNs: number, seenNs: number, what: string): void {
   const passed = seenNs - fromNs;
   demand(
@@ -265,7 +277,7 @@ function bytesAt(seed: number, offset: number, length: number): Uint8Array {
 
 const LOCAL_HEX = Buffer.from(bytesAt(LOCAL_SEED, 0, LONG_BYTES)).toString('hex');
 
-/** Whether a packet asks for an acknowledge is the requester's own affair. */
+/** Whether a packet requests an ACK is the requester's own affair. */
 function open({ ackReq: _, ...packet }: Packet): Packet {
   return packet;
 }

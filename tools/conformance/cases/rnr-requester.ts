@@ -1,21 +1,22 @@
 /**
- * Cases of area RNR whose device is the requester: how long it waits after an RNR NAK, and how often it tries again (RNR-08 to RNR-15).
- * A wait is measured from the moment the tester sends the NAK: neither link nor tester can make it look shorter.
+ * Cases of area RNR whose device is the requester: how long it waits after an RNR NAK, and how often it tries again
+ * (RNR-08 to RNR-15). A wait is measured from the moment the tester sends the NAK: neither link nor tester can make it
+ * look shorter.
  */
-import { Syndrome } from '../../../packets/aeth.ts';
-import { WcStatus } from '../../../src/index.ts';
-import { rnrNak } from '../packet/packet.ts';
+import { Syndrome } from 'rocev2/packets';
+import { rnrNak } from 'rocev2/packets/kit';
+import { WcStatus } from 'rocev2/transport';
 import type { Case } from '../tester/case.ts';
 import { Inconclusive } from '../tester/outcome.ts';
 import type { Tester } from '../tester/tester.ts';
 import {
   atMost,
-  type Responder,
+  type PostedWork,
   responder,
+  type ScriptedResponder,
   send,
   sendImm,
   timeoutNs,
-  type Work,
   waitedAtLeast,
   writeImm,
 } from './responder.ts';
@@ -38,13 +39,13 @@ const INTERVALS_10US: readonly number[] = [
 ];
 const intervalNs = (code: number): number => (INTERVALS_10US[code] ?? 0) * 10_000;
 
-/** Refuses what was sent, and waits for it to come again: not before the interval, and not for ever. */
+/** Refuses what was sent, and waits for it to come again: not before the interval, and within a limit. */
 async function refuseOnce(
   t: Tester,
-  r: Responder,
+  r: ScriptedResponder,
   code: number,
   psn: number,
-  ...works: readonly Work[]
+  ...works: readonly PostedWork[]
 ): Promise<void> {
   // What a timer sent again before the NAK is there is no retry after it.
   if (!t.dut.virtual) r.peer.drain();
@@ -56,7 +57,8 @@ async function refuseOnce(
 }
 
 async function waitsTheLongInterval(t: Tester): Promise<void> {
-  // With the ACK timer out of the way, and with one that ends during the wait; not so short that it ends before the NAK is there.
+  // With the ACK timer out of the way, and with one that ends during the wait; not so short that it ends before the NAK
+  // is there.
   for (const timeout of t.dut.virtual ? [21, 14, 10] : [21, 16, 14]) {
     const r = await responder(t, { timeout, retryCnt: 6 });
     await r.post(send(1));

@@ -1,5 +1,8 @@
-/** Cases of area RNR where the device is the responder: what a message draws that finds no receive, and what draws nothing of the kind. */
-import { Op } from '../../../packets/opcode.ts';
+/**
+ * Cases of area RNR where the device is the responder: what a message draws that finds no receive, and what draws
+ * nothing of the kind.
+ */
+import { Op } from 'rocev2/packets';
 import {
   datagram,
   describePacket,
@@ -18,11 +21,11 @@ import {
   writeMiddle,
   writeOnly,
   writeOnlyImm,
-} from '../packet/packet.ts';
+} from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import { DUT_QKEY } from '../tester/connect.ts';
 import { demand } from '../tester/outcome.ts';
-import type { Peer } from '../tester/peer.ts';
+import type { TesterPeer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
 import { target, word } from './answers.ts';
 import { badKeys, demandMemory, paint, sameBytes, setWord } from './memory.ts';
@@ -42,9 +45,9 @@ export const RNR_RESPONDER_CASES: readonly Case[] = [
         ];
         for (const send of sends) {
           peer.tx(send);
-          await peer.naked(0x20 | minRnrTimer, 0);
+          await peer.expectNak(0x20 | minRnrTimer, 0);
         }
-        await peer.stillExpects(0, 1);
+        await peer.expectNextPsn(0, 1);
       }
     },
   },
@@ -56,16 +59,16 @@ export const RNR_RESPONDER_CASES: readonly Case[] = [
         const reth = target(peer, 0, 2 * peer.mtu);
         const full = pattern(peer.mtu);
         peer.tx(writeOnlyImm({ psn: 0, ackReq: true, payload: pattern(8), reth: target(peer, 0, 8), imm: 1 }));
-        await peer.naked(0x20 | minRnrTimer, 0);
+        await peer.expectNak(0x20 | minRnrTimer, 0);
         peer.tx(writeOnlyImm({ psn: 0, ackReq: true, reth: target(peer, 0, 0), imm: 1 }));
-        await peer.naked(0x20 | minRnrTimer, 0);
+        await peer.expectNak(0x20 | minRnrTimer, 0);
         peer.tx(
           writeFirst({ psn: 0, payload: full, reth: { ...reth, length: 3 * peer.mtu } }),
           writeMiddle({ psn: 1, ackReq: true, payload: full }),
         );
-        await peer.acked(1, 0);
+        await peer.expectAck(1, 0);
         peer.tx(writeLastImm({ psn: 2, ackReq: true, payload: full, imm: 2 }));
-        await peer.naked(0x20 | minRnrTimer, 2);
+        await peer.expectNak(0x20 | minRnrTimer, 2);
       }
     },
   },
@@ -75,12 +78,12 @@ export const RNR_RESPONDER_CASES: readonly Case[] = [
       const peer = await t.connect({ receives: 0 });
       await setWord(peer, 0, 4n);
       peer.tx(writeOnly({ psn: 0, ackReq: true, payload: pattern(16), reth: target(peer, 64, 16) }));
-      await peer.acked(0, 1);
+      await peer.expectAck(0, 1);
       peer.tx(readRequest({ psn: 1, reth: target(peer, 64, 16) }));
       await peer.rx({ opcode: Op.ReadResponseOnly, psn: 1, payload: pattern(16) });
       peer.tx(fetchAdd({ psn: 2, ...word(peer, 0), add: 1n }));
       await peer.rx({ opcode: Op.AtomicAcknowledge, psn: 2, original: 4n });
-      await peer.stillExpects(3, 4);
+      await peer.expectNextPsn(3, 4);
     },
   },
   {
@@ -89,46 +92,46 @@ export const RNR_RESPONDER_CASES: readonly Case[] = [
     async run(t) {
       const peer = await t.connect({ receives: 1 });
       peer.tx(sendOnly({ psn: 0, payload: pattern(8) }), sendOnly({ psn: 1, ackReq: true, payload: pattern(8) }));
-      await peer.naked(0x20 | TIMER, 1);
-      await peer.stillExpects(1, 2);
+      await peer.expectNak(0x20 | TIMER, 1);
+      await peer.expectNextPsn(1, 2);
       peer.tx(sendFirst({ psn: 2, payload: pattern(peer.mtu) }));
-      await peer.naked(0x20 | TIMER, 2);
+      await peer.expectNak(0x20 | TIMER, 2);
     },
   },
-  { rules: ['RNR-05'], needs: ['hands'], psnSweep: true, run: refusalChangesNothing },
+  { rules: ['RNR-05'], needs: ['host-control'], psnSweep: true, run: refusalChangesNothing },
   {
     rules: ['RNR-06'],
     async run(t) {
       const peer = await t.connect({ receives: 0 });
       peer.tx(...[0, 1, 2].map((psn) => sendOnly({ psn, ackReq: true, payload: pattern(8) })));
-      await peer.naked(0x20 | TIMER, 0);
-      await peer.stillExpects(0, 1);
+      await peer.expectNak(0x20 | TIMER, 0);
+      await peer.expectNextPsn(0, 1);
     },
   },
   {
     rules: ['RNR-07'],
-    needs: ['hands', 'srq'],
+    needs: ['host-control', 'srq'],
     async run(t) {
       const pd = t.handle();
       const srq = t.handle();
-      await t.hands.call('pd.alloc', { pd });
-      await t.hands.call('srq.create', { srq, pd, maxWr: 16 });
+      await t.hostControl.call('pd.alloc', { pd });
+      await t.hostControl.call('srq.create', { srq, pd, maxWr: 16 });
       const peer = await t.connect({ pd, srq });
       const send = sendOnly({ psn: 0, ackReq: true, payload: pattern(8) });
       peer.tx(send);
-      await peer.naked(0x20 | TIMER, 0);
+      await peer.expectNak(0x20 | TIMER, 0);
       const mr = t.need(peer.buffers?.mr);
-      await t.hands.call('srq.recv', { srq, wrId: 5, pieces: [{ mr, offset: 0, length: 64 }] });
+      await t.hostControl.call('srq.recv', { srq, wrId: 5, pieces: [{ mr, offset: 0, length: 64 }] });
       peer.tx(send);
-      await peer.acked(0, 1);
+      await peer.expectAck(0, 1);
       const [wc] = await peer.recvCompletions(1);
       demand(wc?.wrId === 5 && wc.status === 0, `receive ${wc?.wrId} completed with status ${wc?.status}`);
       peer.tx({ ...send, psn: 1 });
-      await peer.naked(0x20 | TIMER, 1);
+      await peer.expectNak(0x20 | TIMER, 1);
     },
   },
-  { rules: ['RNR-16'], needs: ['hands', 'uc'], run: unreliableDrops },
-  { rules: ['RNR-17'], needs: ['hands', 'ud'], run: datagramsDrop },
+  { rules: ['RNR-16'], needs: ['host-control', 'uc'], run: unreliableDrops },
+  { rules: ['RNR-17'], needs: ['host-control', 'ud'], run: datagramsDrop },
   {
     rules: ['RNR-18'],
     async run(t) {
@@ -137,10 +140,10 @@ export const RNR_RESPONDER_CASES: readonly Case[] = [
         const before = await paint(peer, pattern(64));
         const reth = { va: peer.region.va, rkey: badKeys(peer.region.rkey)[which] ?? 0, length: 8 };
         peer.tx(writeOnlyImm({ psn: 0, ackReq: true, payload: pattern(8, 9), imm: 1, reth }));
-        const { packet } = await peer.naked([0x20 | TIMER, 0x62], 0);
+        const { packet } = await peer.expectNak([0x20 | TIMER, 0x62], 0);
         t.note(`no receive and a bad key together: ${describePacket(packet)}`);
-        if (packet.syndrome === 0x62) await peer.isDead(0);
-        else await peer.stillExpects(0, 1);
+        if (packet.syndrome === 0x62) await peer.expectDead(0);
+        else await peer.expectNextPsn(0, 1);
         await demandMemory(peer, 0, before, 'a WRITE with a bad key');
       }
     },
@@ -161,16 +164,16 @@ async function refusalChangesNothing(t: Tester): Promise<void> {
     const request = make(psn);
     for (let i = 0; i < 3; i++) {
       peer.tx(request);
-      const { packet } = await peer.naked(0x20 | TIMER, psn);
+      const { packet } = await peer.expectNak(0x20 | TIMER, psn);
       demand(packet.msn === psn, () => `${psn} messages were executed, and ${describePacket(packet)} came`);
     }
     await peer.postReceive(psn + 1, 0, 64);
     peer.tx(request);
-    await peer.acked(psn, psn + 1);
+    await peer.expectAck(psn, psn + 1);
     const [wc] = await peer.recvCompletions(1);
     demand(wc?.wrId === psn + 1 && wc.status === 0, `receive ${wc?.wrId} completed with status ${wc?.status}`);
   }
-  await peer.stillExpects(2, 3);
+  await peer.expectNextPsn(2, 3);
 }
 
 /** UC: a message without a receive leaves no trace, and the next one is taken. */
@@ -189,11 +192,11 @@ async function unreliableDrops(t: Tester): Promise<void> {
   demand(right, `receive ${wc?.wrId} completed with status ${wc?.status} and ${wc?.byteLen} bytes; 24 were sent`);
   const placed = await t.memory(t.need(peer.buffers), 0, 24);
   demand(sameBytes(placed, pattern(24, 6)), 'the receive does not hold the message that came last');
-  await peer.silence();
+  await peer.expectSilence();
 }
 
 /** Nothing acknowledges a WRITE over UC: its bytes have to show. */
-async function arrives(t: Tester, peer: Peer, write: Packet): Promise<void> {
+async function arrives(t: Tester, peer: TesterPeer, write: Packet): Promise<void> {
   peer.tx(write);
   const deadline = t.now() + t.dut.patienceNs;
   const { payload = new Uint8Array(0) } = write;
@@ -217,15 +220,15 @@ async function datagramsDrop(t: Tester): Promise<void> {
   demand(right, `receive ${wc?.wrId} completed with status ${wc?.status} and ${wc?.byteLen} bytes; 40 and 24 were due`);
   const placed = await t.memory(t.need(peer.buffers), 40, 24);
   demand(sameBytes(placed, pattern(24, 3)), 'the receive does not hold the datagram that came last');
-  await peer.silence();
+  await peer.expectSilence();
 
   const { gidIndex, ours } = t.address();
   const ah = t.handle();
-  await t.hands.call('ah.create', { ah, pd: peer.pd, destination: ours.toString(), sgidIndex: gidIndex });
+  await t.hostControl.call('ah.create', { ah, pd: peer.pd, destination: ours.toString(), sgidIndex: gidIndex });
   const mr = t.need(peer.buffers?.mr);
   const to = { ah, remoteQpn: peer.qpn, remoteQkey: DUT_QKEY };
   await peer.post({ wrId: 1, opcode: 'send', pieces: [{ mr, offset: 0, length: 24 }], ...to });
   await peer.rx({ opcode: Op.UdSendOnly });
   const [sent] = await peer.sendCompletions(1);
-  demand(sent?.status === 0, `a datagram that nobody answers completed with status ${sent?.status}`);
+  demand(sent?.status === 0, `an unanswered datagram completed with status ${sent?.status}`);
 }

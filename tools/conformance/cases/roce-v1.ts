@@ -1,14 +1,15 @@
 /**
- * The same packet as RoCE of the first version: Ethernet, GRH and BTH, without IP and UDP. For stimuli only; we do not speak it.
- * Source: ref:wire#1 (EtherType), ref:wire#6 (GRH); the ICRC as that of RoCEv2, over ones in place of the LRH and the GRH.
+ * The same packet as RoCE of the first version: Ethernet, GRH and BTH, without IP and UDP. For stimuli only; we do not
+ * speak it. Source: ref:wire#1 (EtherType), ref:wire#6 (GRH); the ICRC as that of RoCEv2, over ones in place of the LRH
+ * and the GRH.
  */
-import { ETHERTYPE_AT, ETHERTYPE_ROCE_V1 } from '../../../packets/ethernet.ts';
-import type { Packet } from '../packet/packet.ts';
-import type { Peer } from '../tester/peer.ts';
+import { ETHERTYPE_AT, ETHERTYPE_ROCE_V1 } from 'rocev2/packets';
+import type { Packet } from 'rocev2/packets/kit';
+import type { TesterPeer } from '../tester/peer.ts';
 import { icrcOver } from './edits.ts';
 
 /** The frame. Its GIDs are the addresses of the connection. */
-export function roceV1(peer: Peer, packet: Packet): Uint8Array {
+export function roceV1(peer: TesterPeer, packet: Packet): Uint8Array {
   let frame = new Uint8Array(0);
   peer.frame({
     ...packet,

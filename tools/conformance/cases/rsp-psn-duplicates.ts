@@ -1,7 +1,8 @@
 /**
- * Cases of area RSP-PSN: what a responder makes of requests that it has executed before (RSP-PSN-07, RSP-PSN-10 to RSP-PSN-17).
+ * Cases of area RSP-PSN: what a responder makes of requests that it has executed before (RSP-PSN-07, RSP-PSN-10 to
+ * RSP-PSN-17).
  */
-import { Op } from '../../../packets/opcode.ts';
+import { Op } from 'rocev2/packets';
 import {
   compareSwap,
   describePacket,
@@ -20,10 +21,10 @@ import {
   writeOnly,
   writeOnlyImm,
   writePackets,
-} from '../packet/packet.ts';
+} from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import { demand, Inconclusive, Violation } from '../tester/outcome.ts';
-import type { Peer } from '../tester/peer.ts';
+import type { TesterPeer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
 import { add, during, holds, isAck, nothingBut, read, received, target, word } from './answers.ts';
 
@@ -37,19 +38,19 @@ export const RSP_PSN_DUPLICATE_CASES: readonly Case[] = [
       const first = sendOnly({ psn: 0, payload: pattern(16), ackReq: true });
       const second = writeOnly({ psn: 1, payload: pattern(16), ackReq: true, reth: target(peer, 0, 16) });
       peer.tx(first);
-      await peer.acked(0, 1);
+      await peer.expectAck(0, 1);
       peer.tx(second);
-      await peer.acked(1, 2);
+      await peer.expectAck(1, 2);
       await read(peer, 2, 0, 16);
       peer.tx(sendOnly({ psn: 4, ackReq: true }));
-      await peer.naked(0x60, 3);
+      await peer.expectNak(0x60, 3);
       for (const duplicate of [first, second, first]) {
         peer.tx(duplicate);
         await reacknowledged(peer, duplicate.psn, 1);
       }
       await read(peer, 2, 0, 16);
       peer.tx(sendOnly({ psn: 5, ackReq: true }));
-      await peer.stillExpects(3, 4);
+      await peer.expectNextPsn(3, 4);
     },
   },
   {
@@ -67,7 +68,7 @@ export const RSP_PSN_DUPLICATE_CASES: readonly Case[] = [
       ];
       for (const [i, packets] of messages(1).entries()) {
         peer.tx(...packets);
-        await peer.acked(packets.at(-1)?.psn ?? 0, i + 1);
+        await peer.expectAck(packets.at(-1)?.psn ?? 0, i + 1);
       }
       for (const packets of messages(2)) {
         for (const packet of packets) {
@@ -78,7 +79,7 @@ export const RSP_PSN_DUPLICATE_CASES: readonly Case[] = [
       await holds(peer, 0, pattern(64, 1), 'a WRITE and its duplicate');
       await holds(peer, 256, pattern(600, 1), 'a WRITE of three packets and its duplicate');
       await holds(peer, 2048, pattern(8, 1), 'a WRITE with immediate and its duplicate');
-      await peer.stillExpects(9, 6);
+      await peer.expectNextPsn(9, 6);
       await receivedOnce(t, peer);
     },
   },
@@ -91,7 +92,7 @@ export const RSP_PSN_DUPLICATE_CASES: readonly Case[] = [
           const peer = await t.connect();
           const first = writeOnly({ psn: 0, payload: pattern(8), ackReq: true, reth: target(peer, 0, 8) });
           peer.tx(first);
-          await peer.acked(0, 1);
+          await peer.expectAck(0, 1);
           if (atomic) await add(peer, 1, 64, 1n);
           const newest = atomic ? 1 : 0;
           await read(peer, newest + 1, 0, packets * 256);
@@ -117,14 +118,14 @@ export const RSP_PSN_DUPLICATE_CASES: readonly Case[] = [
       ];
       for (const packet of packets) {
         peer.tx(packet);
-        await peer.acked(packet.psn, packet.psn + 1);
+        await peer.expectAck(packet.psn, packet.psn + 1);
       }
       let psn = 2;
       for (const packet of packets) {
         peer.tx({ ...packet, ackReq: false });
         const limit = psn;
         const came = await nothingBut(peer, psn, psn + 1, (answer) => isAck(answer) && answer.psn < limit);
-        demand(came.length < 2, `${came.length} acknowledges came for one duplicate`);
+        demand(came.length < 2, `${came.length} ACKs came for one duplicate`);
         t.note(`a duplicate that asks for nothing is ${came.length === 0 ? 'ignored' : 'acknowledged'}`);
         psn++;
       }
@@ -148,13 +149,13 @@ export const RSP_PSN_DUPLICATE_CASES: readonly Case[] = [
       peer.tx(first);
       await read(peer, 0, 0, 600);
       peer.tx(first, writeLast({ psn: 4, payload: data.slice(256), ackReq: true }));
-      await peer.acked(4, 2);
+      await peer.expectAck(4, 2);
       await holds(peer, 1024, data, 'a WRITE that a repeated READ came into');
       // The same inside a SEND, and without its FIRST packet again.
       peer.tx(sendFirst({ psn: 5, payload: data.slice(0, 256) }));
       await read(peer, 0, 0, 600);
       peer.tx(sendLast({ psn: 6, payload: data.slice(256), ackReq: true }));
-      await peer.acked(6, 3);
+      await peer.expectAck(6, 3);
       await received(t, peer, [{ wrId: 1, data }]);
     },
   },
@@ -164,9 +165,9 @@ export const RSP_PSN_DUPLICATE_CASES: readonly Case[] = [
     async run(t) {
       const peer = await t.connect();
       peer.tx(writeOnly({ psn: 0, payload: pattern(8), ackReq: true, reth: target(peer, 0, 8) }));
-      await peer.acked(0, 1);
+      await peer.expectAck(0, 1);
       peer.tx(sendOnly({ psn: 1, payload: pattern(8), ackReq: true }));
-      await peer.acked(1, 2);
+      await peer.expectAck(1, 2);
       await read(peer, 2, 0, 8);
       const atomics = t.has('atomics');
       if (atomics) await add(peer, 3, 64, 1n);
@@ -194,7 +195,7 @@ export const RSP_PSN_DUPLICATE_CASES: readonly Case[] = [
         await peer.orInconclusive('the newest READ is answered again', () => read(peer, depth, depth * 8, 8));
         peer.tx(readRequest({ psn: 0, reth: target(peer, 0, 8), ackReq: true }));
         const what = `READ 1 of ${depth + 1}, repeated with max_dest_rd_atomic ${depth}`;
-        await during(what, peer.stillExpects(depth + 1, depth + 2));
+        await during(what, peer.expectNextPsn(depth + 1, depth + 2));
       }
     },
   },
@@ -223,20 +224,20 @@ export const RSP_PSN_DUPLICATE_CASES: readonly Case[] = [
   },
 ];
 
-/** An acknowledge has to come for a duplicate of `psn`: of that PSN or any newer one, `newest` at most. */
-async function reacknowledged(peer: Peer, psn: number, newest: number): Promise<void> {
+/** An ACK has to come for a duplicate of `psn`: of that PSN or any newer one, `newest` at most. */
+async function reacknowledged(peer: TesterPeer, psn: number, newest: number): Promise<void> {
   const { packet } = await peer.rx({ opcode: Op.Acknowledge, syndrome: 0x1f });
   demand(
     packet.psn >= psn && packet.psn <= newest,
-    () => `an acknowledge of psn+${newest} was expected for a duplicate, and ${describePacket(packet)} came`,
+    () => `an ACK of psn+${newest} was expected for a duplicate, and ${describePacket(packet)} came`,
   );
 }
 
 /** Three receives have completed in RSP-PSN-10, each once. */
-async function receivedOnce(t: Tester, peer: Peer): Promise<void> {
-  if (t.dut.hands === undefined) return;
+async function receivedOnce(t: Tester, peer: TesterPeer): Promise<void> {
+  if (t.dut.hostControl === undefined) return;
   const done = await peer.recvCompletions(3);
-  const more = (await t.hands.call('cq.poll', { cq: peer.recvCq, max: 100 })).completions;
+  const more = (await t.hostControl.call('cq.poll', { cq: peer.recvCq, max: 100 })).completions;
   demand(more.length === 0, `3 receives were to complete, and ${3 + more.length} did`);
   demand(
     done.map(({ wrId, byteLen }) => `${wrId}: ${byteLen}`).join() === '1: 64,2: 600,3: 8',
@@ -256,8 +257,10 @@ async function receivedOnce(t: Tester, peer: Peer): Promise<void> {
   }
 }
 
-/** Each repeats something that RSP-PSN-15 has executed, and each has a fault for which a new request would be refused. */
-function faultyDuplicates(peer: Peer, atomics: boolean): Packet[] {
+/**
+ * Each repeats something that RSP-PSN-15 has executed, and each has a fault for which a new request would be refused.
+ */
+function faultyDuplicates(peer: TesterPeer, atomics: boolean): Packet[] {
   const good = target(peer, 0, 8);
   const badKey = { ...good, rkey: (good.rkey ^ 0xff_ff_00) >>> 0 };
   const ackReq = true;
@@ -284,11 +287,12 @@ function faultyDuplicates(peer: Peer, atomics: boolean): Packet[] {
 }
 
 /**
- * READ a, READ b; b again, and at once a again. Once the first response to a has come, all of a has to come before anything of b; and
- * the device must not first finish b, which is so long that a comes into it, whatever waits in a queue of its own.
+ * READ a, READ b; b again, and at once a again. Once the first response to a has come, all of a has to come before
+ * anything of b; and the device must not first finish b, which is so long that a comes into it, whatever waits in a
+ * queue of its own.
  */
 async function preemption(t: Tester): Promise<void> {
-  const mtu = Math.min(1024, t.dut.hands?.description.activeMtu ?? 1024);
+  const mtu = Math.min(1024, t.dut.hostControl?.description.activeMtu ?? 1024);
   const [aPackets, bPackets] = [4, LONG_READ_BYTES / mtu];
   const peer = await t.connect({ mtu, regionBytes: mtu * bPackets });
   const a = readRequest({ psn: 0, reth: target(peer, 0, mtu * aPackets), ackReq: true });
@@ -313,7 +317,7 @@ async function preemption(t: Tester): Promise<void> {
 }
 
 /** PSNs of READ responses up to the first with PSN `last`, in the order they came. */
-async function responsesUntil(t: Tester, peer: Peer, last: number): Promise<number[]> {
+async function responsesUntil(t: Tester, peer: TesterPeer, last: number): Promise<number[]> {
   const order: number[] = [];
   const shapes = readResponses({ psn: 0, msn: 0, data: new Uint8Array(1), mtu: 256 });
   const kinds = [Op.ReadResponseFirst, Op.ReadResponseMiddle, Op.ReadResponseLast, shapes[0]?.opcode ?? 0];

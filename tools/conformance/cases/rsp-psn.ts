@@ -1,8 +1,8 @@
 /**
- * Cases of area RSP-PSN: what a responder makes of a PSN that is expected or ahead. Duplicates are in rsp-psn-duplicates.ts.
- * All run with starting PSNs at every border of the number space.
+ * Cases of area RSP-PSN: what a responder makes of a PSN that is expected or ahead. Duplicates are in
+ * rsp-psn-duplicates.ts. All run with starting PSNs at every border of the number space.
  */
-import { Op } from '../../../packets/opcode.ts';
+import { Op } from 'rocev2/packets';
 import {
   describePacket,
   fetchAdd,
@@ -14,7 +14,7 @@ import {
   sendPackets,
   writeOnly,
   writePackets,
-} from '../packet/packet.ts';
+} from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import { demand } from '../tester/outcome.ts';
 import type { Tester } from '../tester/tester.ts';
@@ -41,7 +41,7 @@ const EXPECTED_CASES: readonly Case[] = [
           for (const packet of packets) {
             peer.tx({ ...packet, ackReq: true });
             if (packet === packets.at(-1)) msn++;
-            await peer.acked(psn++, msn);
+            await peer.expectAck(psn++, msn);
           }
         }
       }
@@ -51,9 +51,9 @@ const EXPECTED_CASES: readonly Case[] = [
           demand(before === BigInt(5 * i), `FETCH ADD ${i} found ${before}`);
         }
       }
-      await peer.stillExpects(psn, msn + 1);
+      await peer.expectNextPsn(psn, msn + 1);
       peer.tx(sendOnly({ psn: psn + 2, ackReq: true }));
-      await peer.naked(0x60, psn + 1);
+      await peer.expectNak(0x60, psn + 1);
     },
   },
   {
@@ -66,15 +66,15 @@ const EXPECTED_CASES: readonly Case[] = [
       for (const [i, length] of lengths.entries()) {
         await read(peer, psn, 0, length);
         psn += count(length);
-        await peer.stillExpects(psn++, 2 * i + 2);
+        await peer.expectNextPsn(psn++, 2 * i + 2);
       }
       for (const length of lengths) {
         const other = await t.connect();
         const next = count(length);
         await read(other, 0, 0, length);
         other.tx(sendOnly({ psn: next + 1, payload: pattern(8), ackReq: true }));
-        await other.naked(0x60, next);
-        await other.stillExpects(next, 2);
+        await other.expectNak(0x60, next);
+        await other.expectNextPsn(next, 2);
       }
     },
   },
@@ -85,15 +85,15 @@ const EXPECTED_CASES: readonly Case[] = [
       const peer = await t.connect();
       await read(peer, 0, 0, 0);
       peer.tx(sendOnly({ psn: 1, payload: pattern(8), ackReq: true }));
-      await peer.acked(1, 2);
+      await peer.expectAck(1, 2);
       // One behind the other, without waiting for the answer.
       peer.tx(readRequest({ psn: 2, reth: target(peer, 0, 0) }), sendOnly({ psn: 3, ackReq: true }));
       await peer.rx({ opcode: Op.ReadResponseOnly, psn: 2, payload: new Uint8Array(0) });
-      await peer.acked(3, 4);
+      await peer.expectAck(3, 4);
       await read(peer, 4, 0, 0);
       peer.tx(sendOnly({ psn: 6, ackReq: true }));
-      await peer.naked(0x60, 5);
-      await peer.stillExpects(5, 6);
+      await peer.expectNak(0x60, 5);
+      await peer.expectNextPsn(5, 6);
     },
   },
   {
@@ -105,8 +105,8 @@ const EXPECTED_CASES: readonly Case[] = [
       for (const gap of [1, 2, 100, 0x10_00_00, 0x7f_ff_fe]) {
         for (const packet of requestsAt(t, 0, peer.region)) {
           peer.tx({ ...packet, psn: psn + gap });
-          await peer.naked(0x60, psn);
-          await peer.stillExpects(psn, psn + 1);
+          await peer.expectNak(0x60, psn);
+          await peer.expectNextPsn(psn, psn + 1);
           psn++;
         }
       }
@@ -120,8 +120,8 @@ const EXPECTED_CASES: readonly Case[] = [
       const peer = await t.connect();
       const kinds = requestsAt(t, 0, peer.region);
       for (let i = 1; i <= 101; i++) peer.tx({ ...(kinds[i % kinds.length] ?? sendOnly({ psn: 0 })), psn: i });
-      await peer.naked(0x60, 0);
-      await peer.stillExpects(0, 1);
+      await peer.expectNak(0x60, 0);
+      await peer.expectNextPsn(0, 1);
       await holds(peer, 0, new Uint8Array(64), 'packets behind the gap');
     },
   },
@@ -133,14 +133,14 @@ const EXPECTED_CASES: readonly Case[] = [
       const [lost, second, third] = sendPackets({ psn: 0, data: pattern(600) });
       if (lost === undefined || second === undefined || third === undefined) return;
       peer.tx(second, third);
-      await peer.naked(0x60, 0);
+      await peer.expectNak(0x60, 0);
       peer.tx(lost, third);
-      await peer.naked(0x60, 1);
+      await peer.expectNak(0x60, 1);
       peer.tx(second, third);
-      await peer.acked(2, 1);
+      await peer.expectAck(2, 1);
       peer.tx(sendOnly({ psn: 4, ackReq: true }));
-      await peer.naked(0x60, 3);
-      await peer.stillExpects(3, 2);
+      await peer.expectNak(0x60, 3);
+      await peer.expectNextPsn(3, 2);
       await received(t, peer, [{ wrId: 1, data: pattern(600) }]);
     },
   },
@@ -152,11 +152,11 @@ const EXPECTED_CASES: readonly Case[] = [
       const data = pattern(64);
       const late = writeOnly({ psn: 1, payload: data, ackReq: true, reth: target(peer, 512, 64) });
       peer.tx(late);
-      await peer.naked(0x60, 0);
+      await peer.expectNak(0x60, 0);
       await holds(peer, 512, new Uint8Array(64), 'a WRITE behind a gap');
-      await peer.stillExpects(0, 1);
+      await peer.expectNextPsn(0, 1);
       peer.tx(late);
-      await peer.acked(1, 2);
+      await peer.expectAck(1, 2);
       await holds(peer, 512, data, 'the WRITE that was sent again');
       await sendBehindGap(t);
       if (t.has('atomics')) await atomicBehindGap(t);
@@ -171,14 +171,14 @@ const EXPECTED_CASES: readonly Case[] = [
       const at = (psn: number, payload: Uint8Array): Packet =>
         writeOnly({ psn, payload, ackReq: true, reth: target(peer, 0, payload.length) });
       peer.tx(at(HALF - 1, pattern(16, 2)));
-      await peer.naked(0x60, 0);
+      await peer.expectNak(0x60, 0);
       peer.tx(at(0, data));
-      await peer.acked(0, 1);
+      await peer.expectAck(0, 1);
       peer.tx(at(HALF, pattern(16, 3)));
-      await peer.naked(0x60, 1);
+      await peer.expectNak(0x60, 1);
       for (const payload of [pattern(0), pattern(16, 4)]) {
         peer.tx(at(1, payload));
-        await peer.acked(1, 2);
+        await peer.expectAck(1, 2);
       }
       peer.tx(at(2 - (HALF - 1), pattern(16, 5)));
       const old = await nothingBut(peer, 2, 3, (packet) => isAck(packet) && packet.psn < 2);
@@ -195,13 +195,13 @@ const EXPECTED_CASES: readonly Case[] = [
     async run(t) {
       const peer = await t.connect();
       peer.tx(writeOnly({ psn: 0, payload: pattern(8), ackReq: true, reth: target(peer, 0, 8) }));
-      await peer.acked(0, 1);
+      await peer.expectAck(0, 1);
       let psn = 1;
       for (const opcode of CONTINUATIONS) {
         const out = request(opcode, { psn: psn + 3, payload: pattern(256), ackReq: true, imm: 1, inv: 1 });
         peer.tx(out);
-        await peer.naked(0x60, psn);
-        await peer.stillExpects(psn, psn + 1);
+        await peer.expectNak(0x60, psn);
+        await peer.expectNextPsn(psn, psn + 1);
         psn++;
         for (const old of [0, psn - 1]) {
           peer.tx({ ...out, psn: old });
@@ -219,9 +219,9 @@ const EXPECTED_CASES: readonly Case[] = [
       for (const first of [1, 2, 1000]) {
         const peer = await t.connect();
         peer.tx(sendOnly({ psn: first, payload: pattern(8), ackReq: true }));
-        await peer.naked(0x60, 0);
+        await peer.expectNak(0x60, 0);
         peer.tx(sendOnly({ psn: 0, payload: pattern(8, 2), ackReq: true }));
-        await peer.acked(0, 1);
+        await peer.expectAck(0, 1);
         await received(t, peer, [{ wrId: 1, data: pattern(8, 2) }]);
       }
     },
@@ -232,7 +232,7 @@ const EXPECTED_CASES: readonly Case[] = [
     async run(t) {
       const peer = await t.connect({ receives: 0 });
       peer.tx(sendOnly({ psn: 0, payload: pattern(8), ackReq: true }));
-      await peer.naked(RNR_NAKS, 0);
+      await peer.expectNak(RNR_NAKS, 0);
       for (const packet of requestsAt(t, 1, peer.region)) peer.tx(packet, { ...packet, psn: 2 });
       const came = await nothingBut(peer, 0, 1, (packet) => packet.syndrome === 0x60 && packet.psn === 0);
       demand(came.length < 2, `${came.length} NAKs came for PSNs behind the one that drew an RNR NAK`);
@@ -245,12 +245,12 @@ const EXPECTED_CASES: readonly Case[] = [
 async function sendBehindGap(t: Tester): Promise<void> {
   const peer = await t.connect();
   peer.tx(sendOnly({ psn: 1, payload: pattern(32, 2), ackReq: true }));
-  await peer.naked(0x60, 0);
+  await peer.expectNak(0x60, 0);
   await received(t, peer, []);
   peer.tx(sendOnly({ psn: 0, payload: pattern(32, 1), ackReq: true }));
-  await peer.acked(0, 1);
+  await peer.expectAck(0, 1);
   peer.tx(sendOnly({ psn: 1, payload: pattern(32, 2), ackReq: true }));
-  await peer.acked(1, 2);
+  await peer.expectAck(1, 2);
   await received(t, peer, [
     { wrId: 1, data: pattern(32, 1) },
     { wrId: 2, data: pattern(32, 2) },
@@ -261,8 +261,8 @@ async function sendBehindGap(t: Tester): Promise<void> {
 async function atomicBehindGap(t: Tester): Promise<void> {
   const peer = await t.connect();
   peer.tx(fetchAdd({ psn: 1, ...word(peer, 0), add: 1n, ackReq: true }));
-  await peer.naked(0x60, 0);
-  await peer.stillExpects(0, 1);
+  await peer.expectNak(0x60, 0);
+  await peer.expectNextPsn(0, 1);
   const first = await add(peer, 1, 0, 1n);
   const second = await add(peer, 2, 0, 1n);
   demand(

@@ -1,8 +1,9 @@
 /**
- * Cases of area UC: a responder that never answers. What it did is seen in memory and in receives; that it did nothing, in what comes
- * after: good traffic is delivered, and what was sent before it was not. Writes that only the wire would show are awaited in memory.
+ * Cases of area UC: a responder that never answers. What it did is seen in memory and in receives; that it did nothing,
+ * in what comes after: good traffic is delivered, and what was sent before it was not. Writes that only the wire would
+ * show are awaited in memory.
  */
-import { Op } from '../../../packets/opcode.ts';
+import { Op } from 'rocev2/packets';
 import {
   type Packet,
   pattern,
@@ -21,11 +22,11 @@ import {
   writeOnly,
   writeOnlyImm,
   writePackets,
-} from '../packet/packet.ts';
+} from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
-import type { ConnectOptions } from '../tester/connect.ts';
+import type { TesterConnectOptions } from '../tester/connect.ts';
 import { demand } from '../tester/outcome.ts';
-import type { Peer } from '../tester/peer.ts';
+import type { TesterPeer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
 import { during, holds, target } from './answers.ts';
 import { arrival, completesWith, delivered, none, recovers, stored } from './unreliable.ts';
@@ -38,7 +39,7 @@ export const UC_CASES: readonly Case[] = [
       const peer = await connect(t);
       const { va, rkey } = peer.region;
       const asking = (packet: Packet): Packet => ({ ...uc(packet), ackReq: true });
-      // Good, in several packets and asking for acknowledges; lost and repeated; faulty in every way.
+      // Good, in several packets and requesting ACKs; lost and repeated; faulty in every way.
       peer.tx(...sendPackets({ psn: 0, data: pattern(600) }).map(asking));
       peer.tx(...writePackets({ psn: 3, data: pattern(600), va, rkey }).map(asking));
       peer.tx(asking(sendOnly({ psn: 100, payload: pattern(8) })), asking(sendOnly({ psn: 100, payload: pattern(8) })));
@@ -50,7 +51,7 @@ export const UC_CASES: readonly Case[] = [
       // On a queue pair of its own: what else the faults do to this one is no matter here.
       const other = await connect(t);
       await stored(t, other, 0);
-      await peer.silence();
+      await peer.expectSilence();
       const [first] = await peer.recvCompletions(1);
       demand(first?.byteLen === 600, `of good messages, the first was delivered with ${first?.byteLen} bytes`);
     },
@@ -182,8 +183,8 @@ export const UC_CASES: readonly Case[] = [
         psn++;
       }
       await holds(peer, 0, new Uint8Array(MTU), 'WRITEs that their key does not allow');
-      await peer.reaches('RTS');
-      await peer.silence();
+      await peer.expectState('RTS');
+      await peer.expectSilence();
     },
   },
   {
@@ -197,8 +198,8 @@ export const UC_CASES: readonly Case[] = [
         for (const packet of packets) peer.tx(uc({ ...packet, psn: psn++ }));
         psn = await recovers(t, peer, psn, ++wrId);
       }
-      await peer.reaches('RTS');
-      await peer.silence();
+      await peer.expectState('RTS');
+      await peer.expectSilence();
     },
   },
   {
@@ -216,8 +217,8 @@ export const UC_CASES: readonly Case[] = [
       );
       await delivered(t, peer, [{ wrId: 1, data: pattern(16) }]);
       await holds(peer, 0, new Uint8Array(2 * MTU), 'WRITEs without the right of the queue pair');
-      await peer.reaches('RTS');
-      await peer.silence();
+      await peer.expectState('RTS');
+      await peer.expectSilence();
     },
   },
   {
@@ -239,8 +240,8 @@ export const UC_CASES: readonly Case[] = [
       }
       await holds(peer, MTU, before, 'opcodes that UC does not have');
       await delivered(t, peer, []);
-      await peer.reaches('RTS');
-      await peer.silence();
+      await peer.expectState('RTS');
+      await peer.expectSilence();
     },
   },
   {
@@ -264,18 +265,21 @@ export const UC_CASES: readonly Case[] = [
   { rules: ['UC-12'], needs: ['uc'], run: immediates },
 ];
 
-const connect = (t: Tester, options: ConnectOptions = {}): Promise<Peer> => t.connect({ type: 'uc', ...options });
+const connect = (t: Tester, options: TesterConnectOptions = {}): Promise<TesterPeer> =>
+  t.connect({ type: 'uc', ...options });
 
 /** On a shared receive queue the receive of a broken message cannot be used again: it completes in error. */
 async function brokenOnSrq(t: Tester): Promise<void> {
   const [pd, srq, mr] = [t.handle(), t.handle(), t.handle()];
   const calls = [
-    t.hands.call('pd.alloc', { pd }),
-    t.hands.call('srq.create', { srq, pd, maxWr: 8 }),
-    t.hands.call('mr.reg', { mr, pd, length: 8192, access: ['local-write'] }),
+    t.hostControl.call('pd.alloc', { pd }),
+    t.hostControl.call('srq.create', { srq, pd, maxWr: 8 }),
+    t.hostControl.call('mr.reg', { mr, pd, length: 8192, access: ['local-write'] }),
   ];
   for (let i = 0; i < 4; i++)
-    calls.push(t.hands.call('srq.recv', { srq, wrId: 101 + i, pieces: [{ mr, offset: i * 1024, length: 1024 }] }));
+    calls.push(
+      t.hostControl.call('srq.recv', { srq, wrId: 101 + i, pieces: [{ mr, offset: i * 1024, length: 1024 }] }),
+    );
   await Promise.all(calls);
   const peer = await connect(t, { pd, srq });
   peer.tx(uc(sendFirst({ psn: 0, payload: pattern(MTU, 9) })), uc(sendOnly({ psn: 2, payload: pattern(16) })));
@@ -286,7 +290,7 @@ async function brokenOnSrq(t: Tester): Promise<void> {
     broken?.wrId === 101 && broken.status !== 0 && good?.wrId === 102 && good.status === 0 && good.byteLen === 16,
     `receive 101 was to complete in error, and 102 with 16 bytes; what completed: ${words}`,
   );
-  const { hex } = await t.hands.call('mem.read', { mr, offset: 1024, length: 16 });
+  const { hex } = await t.hostControl.call('mem.read', { mr, offset: 1024, length: 16 });
   const wanted = Array.from(pattern(16), (byte) => byte.toString(16).padStart(2, '0')).join('');
   demand(hex === wanted, 'the receive behind that of a broken message does not hold the next message');
 }
@@ -323,7 +327,7 @@ async function immediates(t: Tester): Promise<void> {
 }
 
 /** Messages with one packet of the wrong size each, and what would complete them. PSNs are the caller's. */
-function wrongSizes(peer: Peer): Packet[][] {
+function wrongSizes(peer: TesterPeer): Packet[][] {
   const psn = 0;
   const full = pattern(MTU);
   const last = sendLast({ psn, payload: pattern(8) });
@@ -344,7 +348,7 @@ function wrongSizes(peer: Peer): Packet[][] {
 }
 
 /** Packets that RC would refuse, each for another reason. */
-function faulty(peer: Peer, psn: number): Packet[] {
+function faulty(peer: TesterPeer, psn: number): Packet[] {
   const payload = pattern(16, 3);
   const good = target(peer, 0, 16);
   return [
@@ -360,7 +364,7 @@ function faulty(peer: Peer, psn: number): Packet[] {
 }
 
 /** A RETH or an AtomicETH of the connection's region, as plain bytes. */
-function headersOf(peer: Peer, length: number): Uint8Array {
+function headersOf(peer: TesterPeer, length: number): Uint8Array {
   const bytes = new Uint8Array(length);
   const view = new DataView(bytes.buffer);
   view.setBigUint64(0, peer.region.va + BigInt(MTU));

@@ -2,45 +2,43 @@
  * Area UD: Unreliable datagram. Whatever is wrong with a datagram is silent and costs no more than itself.
  * Sources: ref:conformance#UD, ref:wire#6.
  */
-import { readGrh } from '../../../packets/grh.ts';
-import { GSI_QKEY } from '../../../packets/mad.ts';
-import { OPCODES, Op, Service } from '../../../packets/opcode.ts';
-import { datagram, pattern, request, sendOnly, writeOnly } from '../packet/packet.ts';
+import { defined, GSI_QKEY, OPCODES, Op, readGrh, Service } from 'rocev2/packets';
+import { datagram, pattern, request, sendOnly, writeOnly } from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import { DUT_QKEY } from '../tester/connect.ts';
 import { demand } from '../tester/outcome.ts';
 import type { Tester } from '../tester/tester.ts';
-import { Datagrams } from './datagrams.ts';
+import { DatagramPeer } from './datagrams.ts';
 import { flip } from './edits.ts';
-import { Gsi } from './gsi.ts';
-import { Line, versionsOf } from './line.ts';
+import { GsiPeer } from './gsi.ts';
+import { RequestSequence, versionsOf } from './line.ts';
 
 export const UD_CASES: readonly Case[] = [
-  { rules: ['UD-01'], needs: ['hands', 'ud'], run: wrongQkey },
-  { rules: ['UD-02'], needs: ['hands', 'ud'], run: controlledQkey },
-  { rules: ['UD-03'], needs: ['hands', 'ud'], run: headerArea },
-  { rules: ['UD-04'], needs: ['hands', 'ud'], run: byteLen },
-  { rules: ['UD-05'], needs: ['hands', 'ud'], hazardous: true, run: tooLarge },
-  { rules: ['UD-06'], needs: ['hands', 'ud'], run: anyPsn },
-  { rules: ['UD-07'], needs: ['hands', 'ud'], hazardous: true, run: otherOpcodes },
-  { rules: ['UD-08'], needs: ['hands', 'ud'], run: sourceQpn },
-  { rules: ['UD-10'], title: 'RC to UD', needs: ['hands', 'ud'], run: reliableToDatagram },
+  { rules: ['UD-01'], needs: ['host-control', 'ud'], run: wrongQkey },
+  { rules: ['UD-02'], needs: ['host-control', 'ud'], run: controlledQkey },
+  { rules: ['UD-03'], needs: ['host-control', 'ud'], run: headerArea },
+  { rules: ['UD-04'], needs: ['host-control', 'ud'], run: byteLen },
+  { rules: ['UD-05'], needs: ['host-control', 'ud'], hazardous: true, run: tooLarge },
+  { rules: ['UD-06'], needs: ['host-control', 'ud'], run: anyPsn },
+  { rules: ['UD-07'], needs: ['host-control', 'ud'], hazardous: true, run: otherOpcodes },
+  { rules: ['UD-08'], needs: ['host-control', 'ud'], run: sourceQpn },
+  { rules: ['UD-10'], title: 'RC to UD', needs: ['host-control', 'ud'], run: reliableToDatagram },
   { rules: ['UD-10'], title: 'UD to RC', run: datagramToReliable },
   { rules: ['UD-11'], run: qkeyOfQp1 },
-  { rules: ['UD-13'], needs: ['hands', 'ud'], run: trafficClass },
-  { rules: ['UD-14'], needs: ['hands', 'ud'], hazardous: true, run: allFaults },
+  { rules: ['UD-13'], needs: ['host-control', 'ud'], run: trafficClass },
+  { rules: ['UD-14'], needs: ['host-control', 'ud'], hazardous: true, run: allFaults },
 ];
 
 async function wrongQkey(t: Tester): Promise<void> {
   for (const version of versionsOf(t)) {
-    const end = await Datagrams.open(t, { version });
+    const end = await DatagramPeer.open(t, { version });
     const wrong = [0, end.qkey ^ 1, end.qkey ^ 0x8000_0000, GSI_QKEY, 0xff_ff_ff_ff];
     for (const qkey of wrong) await end.ignores(end.message(8, { qkey: qkey >>> 0 }));
   }
 }
 
 async function controlledQkey(t: Tester): Promise<void> {
-  const end = await Datagrams.open(t);
+  const end = await DatagramPeer.open(t);
   const plain = await end.sends(16, {}, 0x0123_4567);
   demand(plain.packet.qkey === 0x0123_4567, 'the Q_Key of the work request is not on the wire');
   const { packet } = await end.sends(16, {}, 0x8123_4567);
@@ -52,7 +50,7 @@ async function controlledQkey(t: Tester): Promise<void> {
 
 async function headerArea(t: Tester): Promise<void> {
   for (const version of versionsOf(t)) {
-    const end = await Datagrams.open(t, { version });
+    const end = await DatagramPeer.open(t, { version });
     const { route } = end.peer;
     await end.delivers(end.message(20, { hopLimit: 61 }));
     const area = await end.headerArea();
@@ -84,22 +82,22 @@ async function headerArea(t: Tester): Promise<void> {
 }
 
 async function byteLen(t: Tester): Promise<void> {
-  const end = await Datagrams.open(t);
+  const end = await DatagramPeer.open(t);
   for (const length of [0, 1, 2, 3, 4, 5, 100, 255, 256]) await end.delivers(end.message(length));
 }
 
 /** Buffers of 100 bytes: 60 of a message fit. */
 async function tooLarge(t: Tester): Promise<void> {
-  const end = await Datagrams.open(t, { receiveBytes: 100 });
+  const end = await DatagramPeer.open(t, { receiveBytes: 100 });
   for (const length of [61, 64, 200]) {
     end.peer.tx(end.message(length));
     await end.delivers(end.message(60), 100);
   }
-  await end.peer.reaches('RTS');
+  await end.peer.expectState('RTS');
 }
 
 async function anyPsn(t: Tester): Promise<void> {
-  const end = await Datagrams.open(t);
+  const end = await DatagramPeer.open(t);
   const psns = [
     0,
     0,
@@ -114,7 +112,7 @@ async function anyPsn(t: Tester): Promise<void> {
 }
 
 async function otherOpcodes(t: Tester): Promise<void> {
-  const end = await Datagrams.open(t);
+  const end = await DatagramPeer.open(t);
   const codes = OPCODES.filter(
     ({ service, code }) => service === Service.Ud && code !== Op.UdSendOnly && code !== Op.UdSendOnlyImm,
   );
@@ -133,7 +131,7 @@ async function otherOpcodes(t: Tester): Promise<void> {
 }
 
 async function sourceQpn(t: Tester): Promise<void> {
-  const end = await Datagrams.open(t);
+  const end = await DatagramPeer.open(t);
   for (const srcQpn of [0, 2, 0x12_34_56, 0xff_ff_fe, 0xff_ff_ff]) {
     const { srcQp } = await end.delivers(end.message(4, { srcQpn }));
     demand(srcQp === srcQpn, `a datagram of queue pair ${srcQpn} is said to be of ${srcQp}`);
@@ -141,7 +139,7 @@ async function sourceQpn(t: Tester): Promise<void> {
 }
 
 async function reliableToDatagram(t: Tester): Promise<void> {
-  const end = await Datagrams.open(t);
+  const end = await DatagramPeer.open(t);
   const { va, rkey } = end.peer.region;
   const payload = pattern(8);
   await end.ignores(
@@ -156,23 +154,23 @@ async function reliableToDatagram(t: Tester): Promise<void> {
 }
 
 async function datagramToReliable(t: Tester): Promise<void> {
-  const line = await Line.open(t);
+  const line = await RequestSequence.open(t);
   const { qpn } = line.peer;
   const of = (psn: number, imm?: number) =>
-    datagram({ psn, qkey: DUT_QKEY, srcQpn: qpn, payload: pattern(8), ...(imm === undefined ? {} : { imm }) });
+    datagram({ psn, qkey: DUT_QKEY, srcQpn: qpn, payload: pattern(8), ...defined({ imm }) });
   await line.ignores([(psn) => of(psn), (psn) => of(psn, 7), (psn) => ({ ...of(psn), ackReq: true })]);
 }
 
 async function qkeyOfQp1(t: Tester): Promise<void> {
   for (const version of versionsOf(t)) {
     const wrong = [0, 0x80_00_00_00, 0x01_00_00, 0x80_01_00_01, DUT_QKEY].map((qkey) => ({ qkey }));
-    await Gsi.with(t, (gsi) => gsi.ignores(wrong), version);
+    await GsiPeer.with(t, (gsi) => gsi.ignores(wrong), version);
   }
 }
 
 async function trafficClass(t: Tester): Promise<void> {
   for (const version of versionsOf(t)) {
-    const end = await Datagrams.open(t, { version });
+    const end = await DatagramPeer.open(t, { version });
     const { sighting } = await end.sends(16, { trafficClass: TRAFFIC_CLASS });
     demand(
       sighting.ip.trafficClass >> 2 === TRAFFIC_CLASS >> 2,
@@ -188,7 +186,7 @@ async function trafficClass(t: Tester): Promise<void> {
 
 /** One after the other, each alone and then all at once: the queue pair never notices. */
 async function allFaults(t: Tester): Promise<void> {
-  const end = await Datagrams.open(t);
+  const end = await DatagramPeer.open(t);
   const { va, rkey } = end.peer.region;
   const faults = [
     end.message(8, { qkey: end.qkey ^ 4 }),
@@ -202,7 +200,7 @@ async function allFaults(t: Tester): Promise<void> {
   ];
   for (const fault of faults) await end.ignores(fault);
   await end.ignores(...faults);
-  await end.peer.reaches('RTS');
+  await end.peer.expectState('RTS');
 }
 
 const TRAFFIC_CLASS = 0xa8;

@@ -1,15 +1,20 @@
 /**
- * What a responder did that never answers: messages that have arrived or not, and the sentinel of a service without acknowledges.
+ * What a responder did that never answers: messages that have arrived or not, and the sentinel of a service without
+ * ACKs.
  */
-import type { Completion } from '../hands/hands.ts';
-import { pattern, sendOnly, uc, writeOnly } from '../packet/packet.ts';
+
+import { pattern, sendOnly, uc, writeOnly } from 'rocev2/packets/kit';
+import type { HostCompletion } from '../host-control/host-control.ts';
 import { demand } from '../tester/outcome.ts';
-import type { Peer } from '../tester/peer.ts';
+import type { TesterPeer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
 import { RECEIVE_BYTES, target } from './answers.ts';
 
-/** The sentinel of UC: a good WRITE with bytes that nothing else has, awaited in memory, so that all before it has been looked at. */
-export async function stored(t: Tester, peer: Peer, psn: number): Promise<void> {
+/**
+ * The sentinel of UC: a good WRITE with bytes that nothing else has, awaited in memory, so that all before it has been
+ * looked at.
+ */
+export async function stored(t: Tester, peer: TesterPeer, psn: number): Promise<void> {
   const offset = peer.region.length - 64;
   const mark = pattern(16, 0x100 + (psn & 0xff_ff) + 1);
   peer.tx(uc(writeOnly({ psn, payload: mark, reth: target(peer, offset, 16), note: 'sentinel' })));
@@ -25,7 +30,7 @@ export async function stored(t: Tester, peer: Peer, psn: number): Promise<void> 
 /** These receives complete next, with these bytes, and no others. */
 export async function delivered(
   t: Tester,
-  peer: Peer,
+  peer: TesterPeer,
   wanted: readonly { readonly wrId: number; readonly data: Uint8Array }[],
 ): Promise<void> {
   const done = wanted.length === 0 ? [] : await peer.recvCompletions(wanted.length);
@@ -45,10 +50,10 @@ export async function delivered(
 }
 
 /**
- * What was sent before is not delivered, and a good message is: the first behind a broken one, which is UC-03's and UC-05's affair, or
- * one of the next. Returns the PSN behind them.
+ * What was sent before is not delivered, and a good message is: the first behind a broken one, which is UC-03's and
+ * UC-05's affair, or one of the next. Returns the PSN behind them.
  */
-export async function recovers(t: Tester, peer: Peer, psn: number, wrId: number): Promise<number> {
+export async function recovers(t: Tester, peer: TesterPeer, psn: number, wrId: number): Promise<number> {
   for (let tried = 0; tried < TRIES; tried++) {
     peer.tx(uc(sendOnly({ psn: psn + tried, payload: pattern(16, 40 + tried) })));
     const done = await arrival(t, peer, tried === TRIES - 1 ? t.dut.patienceNs : t.dut.quietNs);
@@ -65,16 +70,16 @@ export async function recovers(t: Tester, peer: Peer, psn: number, wrId: number)
 }
 
 /** The next receive that completes, waited for. */
-export async function arrival(t: Tester, peer: Peer, withinNs: number): Promise<Completion | undefined> {
+export async function arrival(t: Tester, peer: TesterPeer, withinNs: number): Promise<HostCompletion | undefined> {
   for (const deadline = t.now() + withinNs; ; await t.sleep(t.dut.pollNs)) {
-    const [done] = (await t.hands.call('cq.poll', { cq: peer.recvCq, max: 1 })).completions;
+    const [done] = (await t.hostControl.call('cq.poll', { cq: peer.recvCq, max: 1 })).completions;
     if (done !== undefined || t.now() >= deadline) return done;
   }
 }
 
 /** Nothing more has completed. */
-export async function none(t: Tester, peer: Peer): Promise<void> {
-  const { completions } = await t.hands.call('cq.poll', { cq: peer.recvCq, max: 100 });
+export async function none(t: Tester, peer: TesterPeer): Promise<void> {
+  const { completions } = await t.hostControl.call('cq.poll', { cq: peer.recvCq, max: 100 });
   const words = completions.map(({ wrId, status, byteLen }) => `${wrId} with status ${status}, ${byteLen} bytes`);
   demand(words.length === 0, () => `a message was delivered that should not have been: receive ${words.join(', ')}`);
 }
@@ -82,12 +87,12 @@ export async function none(t: Tester, peer: Peer): Promise<void> {
 /** One receive completes next, and no other. */
 export async function completesWith(
   t: Tester,
-  peer: Peer,
-  wanted: Pick<Completion, 'wrId' | 'imm' | 'byteLen'>,
+  peer: TesterPeer,
+  wanted: Pick<HostCompletion, 'wrId' | 'imm' | 'byteLen'>,
 ): Promise<void> {
   const [done] = await peer.recvCompletions(1);
   await none(t, peer);
-  const text = ({ wrId, imm, byteLen }: Partial<Completion>): string => `${wrId} with ${byteLen} bytes, imm ${imm}`;
+  const text = ({ wrId, imm, byteLen }: Partial<HostCompletion>): string => `${wrId} with ${byteLen} bytes, imm ${imm}`;
   demand(
     done?.status === 0 && text(done) === text(wanted),
     () => `receive ${text(wanted)} was to complete; ${text(done ?? {})} did, status ${done?.status}`,

@@ -1,14 +1,17 @@
-/** Our own stack as the device under test: a device and the tester's station on a simulated wire, in virtual time. A fresh world for each. */
-import { IpAddress, IpPrefix } from '../../../packets/address.ts';
-import { World } from '../../../src/fabric/index.ts';
-import { attachDevice, type Device } from '../../../src/index.ts';
-import type { Feature, Hands } from '../hands/hands.ts';
-import { inProcessHands } from '../hands/in-process.ts';
+/**
+ * Our own stack as the device under test: a device and the tester's station on a simulated wire, in virtual time. A
+ * fresh world for each.
+ */
+
+import { attachDevice, type Device, World } from 'rocev2';
+import { IpAddress, IpPrefix } from 'rocev2/packets';
+import type { Feature, HostControl } from '../host-control/host-control.ts';
+import { inProcessHostControl } from '../host-control/in-process.ts';
 import type { Dut } from '../tester/dut.ts';
-import { Station } from '../tester/station.ts';
+import { TesterStation } from '../tester/station.ts';
 import { runWorld } from './run-world.ts';
 
-export interface InProcessOptions {
+export interface InProcessDutOptions {
   readonly seed: number;
   /** The device sends and obeys congestion notifications; default yes. */
   readonly congestion?: boolean;
@@ -28,21 +31,21 @@ export class InProcessDut implements Dut {
   readonly throwAway = true;
   readonly gone = undefined;
   readonly #seed: number;
-  readonly #options: InProcessOptions;
+  readonly #options: InProcessDutOptions;
   #world: World;
   #device: Device;
-  #station: Station;
-  #hands: Hands;
+  #station: TesterStation;
+  #hostControl: HostControl;
   #made = 0;
 
-  constructor(options: InProcessOptions) {
+  constructor(options: InProcessDutOptions) {
     this.#options = options;
     this.#seed = options.seed;
     const parts = this.#make();
     this.#world = parts.world;
     this.#device = parts.device;
     this.#station = parts.station;
-    this.#hands = parts.hands;
+    this.#hostControl = parts.hostControl;
     this.addresses = PAIRS.map(([theirs, ours], gidIndex) => ({
       address: IpAddress.parse(theirs),
       ours: IpAddress.parse(ours),
@@ -50,16 +53,16 @@ export class InProcessDut implements Dut {
     }));
   }
 
-  get station(): Station {
+  get station(): TesterStation {
     return this.#station;
   }
 
-  get hands(): Hands {
-    return this.#hands;
+  get hostControl(): HostControl {
+    return this.#hostControl;
   }
 
   get features(): readonly Feature[] {
-    return this.#hands.description.features;
+    return this.#hostControl.description.features;
   }
 
   /** The device itself, for what only a test of our own asks. */
@@ -77,15 +80,15 @@ export class InProcessDut implements Dut {
     this.#world = parts.world;
     this.#device = parts.device;
     this.#station = parts.station;
-    this.#hands = parts.hands;
+    this.#hostControl = parts.hostControl;
   }
 
   async close(): Promise<void> {
-    await this.#hands.close();
+    await this.#hostControl.close();
     this.#device.close();
   }
 
-  #make(): { world: World; device: Device; station: Station; hands: Hands } {
+  #make(): { world: World; device: Device; station: TesterStation; hostControl: HostControl } {
     // A wire with a rate: a long answer takes time, and a case can act while it streams.
     const world = new World({ seed: this.#seed + this.#made++, faults: { rateBps: 100e9 } });
     const congestion = this.#options.congestion !== false;
@@ -97,7 +100,7 @@ export class InProcessDut implements Dut {
     const station = world.attach(
       'tester',
       (host, link) =>
-        new Station({
+        new TesterStation({
           host,
           medium: link.medium,
           mac: Uint8Array.of(0x02, 0, 0, 0, 0, 0x99),
@@ -106,7 +109,7 @@ export class InProcessDut implements Dut {
       // More than the device may send: what is too long is to be seen.
       { mtu: 9000 },
     );
-    return { world, device, station, hands: inProcessHands(device, { cnp: congestion }) };
+    return { world, device, station, hostControl: inProcessHostControl(device, { cnp: congestion }) };
   }
 }
 

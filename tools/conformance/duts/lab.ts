@@ -1,22 +1,21 @@
 /**
- * Linux rdma_rxe as the device under test: a guest of the lab, the agent in it, and our station at the other end of its cable. A guest that
- * dies is exchanged for a fresh one at the same wire; what its kernel said last is the reason.
+ * Linux rdma_rxe as the device under test: a guest of the lab, the agent in it, and our station at the other end of its
+ * cable. A guest that dies is exchanged for a fresh one at the same wire; what its kernel said last is the reason.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { IpAddress, IpPrefix, parseMac } from '../../../packets/address.ts';
-import { RoceError } from '../../../packets/errors.ts';
-import { QemuLink } from '../../../src/links/index.ts';
+import { QemuLink } from 'rocev2/node';
+import { IpAddress, IpPrefix, parseMac, RoceError } from 'rocev2/packets';
 import { Guest } from '../../lab/guest.ts';
 import { buildImage } from '../../lab/image.ts';
 import { labAvailable } from '../../lab/probe.ts';
 import type { KernelLabel } from '../../lab/recipe.ts';
 import { startAgent } from '../agent/in-guest.ts';
-import { HandsClient } from '../hands/client.ts';
-import type { Feature } from '../hands/hands.ts';
+import { AgentClient } from '../host-control/client.ts';
+import type { Feature } from '../host-control/host-control.ts';
 import type { Dut, DutAddress } from '../tester/dut.ts';
-import type { Station } from '../tester/station.ts';
+import type { TesterStation } from '../tester/station.ts';
 import { type OpenStation, openStation } from './live.ts';
 
 export interface LabDutOptions {
@@ -40,7 +39,7 @@ export class LabDut implements Dut {
   readonly #directory: string;
   readonly #open: OpenStation;
   #guest: Guest;
-  #hands: HandsClient;
+  #hostControl: AgentClient;
   #gone: string | undefined;
 
   private constructor(options: LabDutOptions, directory: string, open: OpenStation, host: LabHost) {
@@ -48,14 +47,17 @@ export class LabDut implements Dut {
     this.#directory = directory;
     this.#open = open;
     this.#guest = host.guest;
-    this.#hands = host.hands;
+    this.#hostControl = host.hostControl;
     this.name = `lab:${options.kernel}`;
     this.version = options.kernel;
-    this.addresses = addressesOf(host.hands);
+    this.addresses = addressesOf(host.hostControl);
     this.#watch(host.guest);
   }
 
-  /** Boots a guest and starts the agent. @throws RoceError ERR_ROCE_LINK_UNAVAILABLE where there can be none, and as `Guest.boot` */
+  /**
+   * Boots a guest and starts the agent. @throws RoceError ERR_ROCE_LINK_UNAVAILABLE where there can be none, and as
+   * `Guest.boot`
+   */
   static async open(options: LabDutOptions): Promise<LabDut> {
     const lab = labAvailable();
     if (!lab.ok) throw new RoceError('ERR_ROCE_LINK_UNAVAILABLE', lab.reason);
@@ -74,16 +76,16 @@ export class LabDut implements Dut {
     }
   }
 
-  get station(): Station {
+  get station(): TesterStation {
     return this.#open.station;
   }
 
-  get hands(): HandsClient {
-    return this.#hands;
+  get hostControl(): AgentClient {
+    return this.#hostControl;
   }
 
   get features(): readonly Feature[] {
-    return this.#hands.description.features;
+    return this.#hostControl.description.features;
   }
 
   get gone(): string | undefined {
@@ -102,17 +104,17 @@ export class LabDut implements Dut {
   async renew(why?: string): Promise<void> {
     this.#options.log?.(`a fresh guest is booted${why === undefined ? '' : `: ${why}`}`);
     const old = this.#guest;
-    await this.#hands.close();
+    await this.#hostControl.close();
     await old.stop();
-    const { guest, hands } = await bootHost(this.#options, join(this.#directory, 'wire'));
+    const { guest, hostControl } = await bootHost(this.#options, join(this.#directory, 'wire'));
     this.#guest = guest;
-    this.#hands = hands;
+    this.#hostControl = hostControl;
     this.#gone = undefined;
     this.#watch(guest);
   }
 
   async close(): Promise<void> {
-    await this.#hands.close();
+    await this.#hostControl.close();
     await this.#guest.stop();
     await this.#open.close();
     await rm(this.#directory, { recursive: true, force: true });
@@ -127,7 +129,7 @@ export class LabDut implements Dut {
 
 interface LabHost {
   readonly guest: Guest;
-  readonly hands: HandsClient;
+  readonly hostControl: AgentClient;
 }
 
 async function bootHost({ kernel, log }: LabDutOptions, path: string): Promise<LabHost> {
@@ -142,7 +144,7 @@ async function bootHost({ kernel, log }: LabDutOptions, path: string): Promise<L
   });
   try {
     const { socket } = await startAgent(guest, log === undefined ? {} : { log });
-    return { guest, hands: await HandsClient.open(socket, { answerTimeoutMs: ANSWER_TIMEOUT_MS }) };
+    return { guest, hostControl: await AgentClient.open(socket, { answerTimeoutMs: ANSWER_TIMEOUT_MS }) };
   } catch (error) {
     await guest.stop();
     throw error;
@@ -150,7 +152,7 @@ async function bootHost({ kernel, log }: LabDutOptions, path: string): Promise<L
 }
 
 /** Of the guest's GIDs those that are its addresses. */
-function addressesOf({ description }: HandsClient): DutAddress[] {
+function addressesOf({ description }: AgentClient): DutAddress[] {
   return PAIRS.flatMap(([theirs, ours]) => {
     const address = IpAddress.parse(theirs);
     const gid = description.gids.find((entry) => entry.type === 'v2' && IpAddress.parse(entry.address).equals(address));

@@ -1,9 +1,10 @@
-/** A device under test by the word that a command line has for it: `in-process`, `lab:KERNEL`, or addresses on a wire. */
+/**
+ * A device under test by the word that a command line has for it: `in-process`, `lab:KERNEL`, or addresses on a wire.
+ */
 import ipaddr from 'ipaddr.js';
-import { parseMac } from '../../../packets/address.ts';
-import { RoceError } from '../../../packets/errors.ts';
+import { defined, parseMac, RoceError } from 'rocev2/packets';
 import { KERNELS } from '../../lab/recipe.ts';
-import type { Feature } from '../hands/hands.ts';
+import type { Feature } from '../host-control/host-control.ts';
 import type { Dut } from '../tester/dut.ts';
 import { InProcessDut } from './in-process.ts';
 
@@ -20,7 +21,10 @@ export interface DutFlags {
   readonly features?: readonly Feature[];
 }
 
-/** Opens it; what only some devices need is loaded only for them. @throws RoceError ERR_ROCE_ARGUMENT for a word that names nothing, ERR_ROCE_LINK_UNAVAILABLE for what is not to be had */
+/**
+ * Opens it; what only some devices need is loaded only for them. @throws RoceError ERR_ROCE_ARGUMENT for a word that
+ * names nothing, ERR_ROCE_LINK_UNAVAILABLE for what is not to be had
+ */
 export async function openDut(flags: DutFlags, log: (line: string) => void): Promise<Dut> {
   const { dut, seed, agent, link, ip, mac, mtu, gateway, targetPort, features } = flags;
   const tells = agent !== undefined || dut === 'in-process' || dut.startsWith('lab:');
@@ -41,13 +45,9 @@ export async function openDut(flags: DutFlags, log: (line: string) => void): Pro
   const { RemoteDut } = await import('./remote.ts');
   return RemoteDut.open({
     ...{ addresses, link },
-    ...(ip === undefined ? {} : { ip }),
+    ...defined({ ip }),
     ...(mac === undefined ? {} : { mac: parseMac(mac) }),
-    ...(mtu === undefined ? {} : { mtu }),
-    ...(gateway === undefined ? {} : { gateway }),
-    ...(agent === undefined ? {} : { agent }),
-    ...(targetPort === undefined ? {} : { targetPort }),
-    ...(features === undefined ? {} : { features }),
+    ...defined({ mtu, gateway, agent, targetPort, features }),
   });
 }
 

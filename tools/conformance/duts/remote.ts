@@ -1,15 +1,14 @@
 /**
- * A device on a wire of this machine: any RoCEv2 port, a NIC for one. With an agent on its host it is told what to do; without one there is
- * what a target program hands out through the connection manager. It is nobody's to throw away.
+ * A device on a wire of this machine: any RoCEv2 port, a NIC for one. With an agent on its host it is told what to do;
+ * without one there is what a target program hands out through the connection manager. The tester must not crash it.
  */
 import { randomBytes } from 'node:crypto';
-import { IpAddress, IpPrefix, type MacAddress } from '../../../packets/address.ts';
-import { RoceError } from '../../../packets/errors.ts';
-import { openLink } from '../../../src/links/index.ts';
-import { connectAgent, type HandsClient } from '../hands/client.ts';
-import { type Feature, HandsError } from '../hands/hands.ts';
+import { openLink } from 'rocev2/node';
+import { IpAddress, IpPrefix, type MacAddress, RoceError } from 'rocev2/packets';
+import { type AgentClient, connectAgent } from '../host-control/client.ts';
+import { type Feature, HostControlError } from '../host-control/host-control.ts';
 import type { Dut, DutAddress } from '../tester/dut.ts';
-import type { Station } from '../tester/station.ts';
+import type { TesterStation } from '../tester/station.ts';
 import { type OpenStation, openStation } from './live.ts';
 
 export interface RemoteDutOptions {
@@ -41,15 +40,15 @@ export class RemoteDut implements Dut {
   readonly throwAway = false;
   readonly #options: RemoteDutOptions;
   readonly #open: OpenStation;
-  #hands: HandsClient | undefined;
+  #hostControl: AgentClient | undefined;
   #gone: string | undefined;
 
-  private constructor(options: RemoteDutOptions, open: OpenStation, hands: HandsClient | undefined) {
+  private constructor(options: RemoteDutOptions, open: OpenStation, hostControl: AgentClient | undefined) {
     this.#options = options;
     this.#open = open;
-    this.#hands = hands;
+    this.#hostControl = hostControl;
     this.name = options.addresses.join(', ');
-    this.addresses = addressesOf(options.addresses, open.station, hands);
+    this.addresses = addressesOf(options.addresses, open.station, hostControl);
     this.targetPort = options.targetPort ?? DEFAULT_TARGET_PORT;
     void open.closed.then((error) => {
       if (error !== undefined) this.#gone = `the wire is gone: ${error.message}`;
@@ -68,8 +67,8 @@ export class RemoteDut implements Dut {
       ...(options.gateway === undefined ? {} : { gateway: IpAddress.parse(options.gateway) }),
     });
     try {
-      const hands = await agentOf(options);
-      const dut = new RemoteDut(options, open, hands);
+      const hostControl = await agentOf(options);
+      const dut = new RemoteDut(options, open, hostControl);
       for (const { address } of dut.addresses) await open.station.macTowards(address);
       return dut;
     } catch (error) {
@@ -79,26 +78,26 @@ export class RemoteDut implements Dut {
   }
 
   get device(): string {
-    const driver = this.#hands?.description.driver ?? 'unknown';
+    const driver = this.#hostControl?.description.driver ?? 'unknown';
     return driver === 'rdma_rxe' ? 'rxe' : driver;
   }
 
   get version(): string {
-    const { version = '' } = this.#hands?.description ?? {};
+    const { version = '' } = this.#hostControl?.description ?? {};
     // As deviations name kernels: major and minor.
     return this.device === 'rxe' ? (/^\d+\.\d+/.exec(version)?.[0] ?? version) : version;
   }
 
-  get station(): Station {
+  get station(): TesterStation {
     return this.#open.station;
   }
 
-  get hands(): HandsClient | undefined {
-    return this.#hands;
+  get hostControl(): AgentClient | undefined {
+    return this.#hostControl;
   }
 
   get features(): readonly Feature[] | undefined {
-    return this.#hands?.description.features ?? this.#options.features;
+    return this.#hostControl?.description.features ?? this.#options.features;
   }
 
   get gone(): string | undefined {
@@ -111,37 +110,41 @@ export class RemoteDut implements Dut {
 
   /** There is no other device; the agent may be had again, and then it has a clean table. */
   async renew(): Promise<void> {
-    await this.#hands?.close();
-    this.#hands = await agentOf(this.#options);
+    await this.#hostControl?.close();
+    this.#hostControl = await agentOf(this.#options);
   }
 
   async close(): Promise<void> {
-    await this.#hands?.close();
+    await this.#hostControl?.close();
     await this.#open.close();
   }
 }
 
-async function agentOf({ agent }: RemoteDutOptions): Promise<HandsClient | undefined> {
+async function agentOf({ agent }: RemoteDutOptions): Promise<AgentClient | undefined> {
   if (agent === undefined) return undefined;
   try {
     return await connectAgent(agent, { answerTimeoutMs: ANSWER_TIMEOUT_MS, connectTimeoutMs: CONNECT_TIMEOUT_MS });
   } catch (error) {
-    if (!(error instanceof HandsError)) throw error;
+    if (!(error instanceof HostControlError)) throw error;
     throw new RoceError('ERR_ROCE_LINK_UNAVAILABLE', `the agent at ${agent}: ${error.message}`);
   }
 }
 
-function addressesOf(texts: readonly string[], station: Station, hands: HandsClient | undefined): DutAddress[] {
+function addressesOf(
+  texts: readonly string[],
+  station: TesterStation,
+  hostControl: AgentClient | undefined,
+): DutAddress[] {
   return texts.map((text) => {
     const address = IpAddress.parse(text);
     const ours = station.addresses.find((one) => one.address.version === address.version)?.address;
     if (ours === undefined)
       throw new RoceError('ERR_ROCE_ADDRESS', `we have no IPv${address.version} address to speak to ${text} from`);
-    const gid = hands?.description.gids.find(
+    const gid = hostControl?.description.gids.find(
       (one) => one.type === 'v2' && IpAddress.parse(one.address).equals(address),
     );
-    if (hands !== undefined && gid === undefined)
-      throw new RoceError('ERR_ROCE_ADDRESS', `${hands.description.device} has no RoCEv2 GID ${text}`);
+    if (hostControl !== undefined && gid === undefined)
+      throw new RoceError('ERR_ROCE_ADDRESS', `${hostControl.description.device} has no RoCEv2 GID ${text}`);
     return { address, ours, gidIndex: gid?.index ?? 0 };
   });
 }

@@ -1,11 +1,12 @@
 /** How virtual time passes for a script: only when it waits. */
-import { InvariantError } from '../../../packets/errors.ts';
-import type { World } from '../../../src/fabric/index.ts';
+
+import type { World } from 'rocev2';
+import { InvariantError } from 'rocev2/packets';
 
 /**
- * Lets virtual time pass until `promise` settles. A script thinks in no time: all that hangs on promises is over before time passes, however
- * long the chain of them is. `what` names the script in errors. @throws InvariantError for a world that falls silent before, and for a script
- * without end
+ * Lets virtual time pass until `promise` settles. A script thinks in no time: all that hangs on promises is over before
+ * time passes, however long the chain of them is. `what` names the script in errors. @throws InvariantError for a world
+ * that falls silent before, and for a script without end
  */
 export async function runWorld<T>(
   world: Pick<World, 'now' | 'steps' | 'step'>,

@@ -1,7 +1,7 @@
 /** Findings that ended a kernel, and are fixed in public. Those that are not: withheld.ts. */
-import type { Finding } from './types.ts';
+import type { RxeFinding } from './types.ts';
 
-export const CRASHES: readonly Finding[] = [
+export const CRASHES: readonly RxeFinding[] = [
   {
     name: 'PKT-01-unknown-opcode',
     rule: 'PKT-01',

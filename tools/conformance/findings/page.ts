@@ -1,13 +1,13 @@
 /**
- * docs/rxe-findings.md: findings and the registry's deviations of rdma_rxe, as far as they are published. Owns the layout; the facts are data
- * beside and in the rules.
+ * docs/rxe-findings.md: findings and the registry's deviations of rdma_rxe, as far as they are published. Owns the
+ * layout; the facts are data beside and in the rules.
  */
 import { KERNELS } from '../../lab/recipe.ts';
 import { findRule, RULES } from '../rules/index.ts';
-import type { Deviation, Rule } from '../rules/types.ts';
+import type { ConformanceRule, Deviation } from '../rules/types.ts';
 import { isHazardous } from '../script/parse.ts';
 import { FINDINGS, ladderOf } from './index.ts';
-import type { Finding } from './types.ts';
+import type { RxeFinding } from './types.ts';
 import { WITHHELD_FINDINGS } from './withheld.ts';
 
 /** The whole page. */
@@ -32,7 +32,7 @@ export function findingsPage(): string {
   ].join('\n');
 }
 
-function section(one: Finding): string[] {
+function section(one: RxeFinding): string[] {
   const rule = findRule(one.rule);
   const ladder = ladderOf(one);
   return [
@@ -64,8 +64,10 @@ function section(one: Finding): string[] {
   ];
 }
 
-/** One command that shows it, on a kernel that has it; what is fixed in all, on an older one that the archive still has. */
-function commandOf({ name, rule, kernels, byRule, command }: Finding): string {
+/**
+ * One command that shows it, on a kernel that has it; what is fixed in all, on an older one that the archive still has.
+ */
+function commandOf({ name, rule, kernels, byRule, command }: RxeFinding): string {
   if (command !== undefined) return command;
   const kernel = kernels.find((label) => label === '6.12') ?? kernels[0] ?? '6.1';
   const what = byRule === true ? `--rules ${rule} --strict` : `--script docs/rxe-findings/${name}.ladder`;
@@ -73,7 +75,7 @@ function commandOf({ name, rule, kernels, byRule, command }: Finding): string {
   return `${older}npm run conformance -- --dut lab:${kernel} ${what}`;
 }
 
-const kernelsOf = ({ kernels }: Finding): string =>
+const kernelsOf = ({ kernels }: RxeFinding): string =>
   kernels.length === 0
     ? 'older ones, none of the three'
     : kernels.length === KERNELS.length
@@ -103,7 +105,7 @@ function others(): string[] {
   ];
 }
 
-const deviationRow = ({ id, level }: Rule, { versions, does, evidence }: Deviation): string =>
+const deviationRow = ({ id, level }: ConformanceRule, { versions, does, evidence }: Deviation): string =>
   row([id, level, versions?.join(', ') ?? 'all', cell(does), cell(evidence)]);
 
 const row = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
@@ -112,7 +114,7 @@ const row = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
 const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('_', '\\_');
 
 /** As renderers of Markdown make it from the heading. */
-const anchor = ({ rule, title }: Finding): string =>
+const anchor = ({ rule, title }: RxeFinding): string =>
   `${rule}: ${title}`
     .toLowerCase()
     .replace(/[^\w\- ]/g, '')

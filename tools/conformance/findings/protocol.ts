@@ -1,16 +1,16 @@
 /** Findings that break the protocol: connections that hang or end, answers that are wrong. */
-import { ALL_KERNELS, type Finding, NEWER_KERNELS } from './types.ts';
+import { ALL_KERNELS, NEWER_KERNELS, type RxeFinding } from './types.ts';
 
-export const PROTOCOL: readonly Finding[] = [
+export const PROTOCOL_FINDINGS: readonly RxeFinding[] = [
   {
     name: 'LEN-16-short-read-response',
     rule: 'LEN-16',
-    title: 'a READ response that is too short hangs the READ for ever',
+    title: 'a READ response that is too short hangs the READ infinitely',
     severity: 'protocol',
     kernels: ALL_KERNELS,
     happens: 'The bytes are copied, the rest is waited for without a timer, and the READ never completes.',
     source: 'rxe_comp.c#do_read copies what comes; #reset_retry_timer does not start the timer again.',
-    users: 'A program that waits for the completion waits for ever.',
+    users: 'A program that waits for the completion waits infinitely.',
   },
   {
     name: 'UC-03-messages-behind-a-broken-write',
@@ -79,7 +79,7 @@ export const PROTOCOL: readonly Finding[] = [
   {
     name: 'REQ-20-retries-without-end',
     rule: 'REQ-20',
-    title: 'retry_cnt 7 means for ever',
+    title: 'a retry_cnt of 7 retries infinitely',
     severity: 'protocol',
     kernels: ALL_KERNELS,
     byRule: true,

@@ -1,5 +1,8 @@
 /** How bad a finding is. Data only. */
 
-/** `crash`: a kernel that panics, oopses or hangs. `wrong data`: a program is told what is not so, or memory is open that must not be. */
+/**
+ * `crash`: a kernel that panics, oopses or hangs. `wrong data`: a program is told what is not so, or memory is open
+ * that must not be.
+ */
 export const SEVERITIES = ['crash', 'wrong data', 'protocol', 'cosmetic'] as const;
-export type Severity = (typeof SEVERITIES)[number];
+export type FindingSeverity = (typeof SEVERITIES)[number];

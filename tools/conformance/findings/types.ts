@@ -1,15 +1,18 @@
-/** What a finding is: a rule that Linux rdma_rxe breaks, shown by a ladder of docs/rxe-findings or by the cases of the rule. Data only. */
+/**
+ * What a finding is: a rule that Linux rdma_rxe breaks, shown by a ladder of docs/rxe-findings or by the cases of the
+ * rule. Data only.
+ */
 import type { KernelLabel } from '../../lab/recipe.ts';
-import type { Severity } from './severities.ts';
+import type { FindingSeverity } from './severities.ts';
 
-export interface Finding {
+export interface RxeFinding {
   /** `RULE-words`; names the ladder and the capture, where there is one. */
   readonly name: string;
   /** Its id in the registry. */
   readonly rule: string;
   /** What it is about, a few words. */
   readonly title: string;
-  readonly severity: Severity;
+  readonly severity: FindingSeverity;
   /** Kernels of the lab that do it. */
   readonly kernels: readonly KernelLabel[];
   /** It looks like a security problem: who can use it, and for what. */

@@ -1,6 +1,6 @@
 /**
- * Findings that are not published yet (SECURITY.md). Owns how they are read: from `embargo/` beside the sources, which is in no package. Where
- * that folder is missing there are none, and only their number is known.
+ * Findings that are not published yet (SECURITY.md). Owns how they are read: from `embargo/` beside the sources, which
+ * is in no package. Where that folder is missing there are none, and only their number is known.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

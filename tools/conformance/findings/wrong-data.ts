@@ -1,7 +1,7 @@
 /** Findings where a program is told what is not so, or memory is open that must not be. */
-import { ALL_KERNELS, type Finding, NEWER_KERNELS } from './types.ts';
+import { ALL_KERNELS, NEWER_KERNELS, type RxeFinding } from './types.ts';
 
-export const WRONG_DATA: readonly Finding[] = [
+export const WRONG_DATA: readonly RxeFinding[] = [
   {
     name: 'KEY-20-domains-of-windows',
     rule: 'KEY-20',

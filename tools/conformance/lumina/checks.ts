@@ -1,39 +1,42 @@
 /**
- * All checks on one run: the trace is whole, the go-back-N machines of both ends, what their NAKs and repetitions took, notifications, and
- * counters. Pure: a list of packets goes in, results come out. Owns which checks a run is given, and what makes a trace worth none.
+ * All checks on one run: the trace is whole, the go-back-N machines of both ends, what their NAKs and repetitions took,
+ * notifications, and counters. Pure: a list of packets goes in, results come out. Owns which checks a run is given, and
+ * what makes a trace worth none.
  */
 import { type CnpOptions, cnpCheck } from './cnp.ts';
-import type { Connection } from './connection.ts';
-import { type Counters, counterCheck } from './counters.ts';
+import type { TrafficConnection } from './connection.ts';
+import { counterCheck, type PortCounters } from './counters.ts';
 import type { CheckResult } from './findings.ts';
 import { gbnReceiverCheck } from './gbn-receiver.ts';
 import { gbnSenderCheck, type Pace } from './gbn-sender.ts';
 import { readGbnCheck } from './read-gbn.ts';
-import type { EndName, Trace, TracePacket } from './trace.ts';
+import type { Trace, TracePacket, TrafficEnd } from './trace.ts';
 
 export { type CnpOptions, cnpCheck, expectedCnps } from './cnp.ts';
-export type { Connection } from './connection.ts';
+export type { TrafficConnection } from './connection.ts';
 export { counterCheck, expectedCounters } from './counters.ts';
 export type { CheckResult } from './findings.ts';
 export { gbnReceiverCheck } from './gbn-receiver.ts';
 export { gbnSenderCheck, type Pace } from './gbn-sender.ts';
 export { readGbnCheck } from './read-gbn.ts';
-export { type EndName, readTrace, type Trace, type TracePacket } from './trace.ts';
+export { readTrace, type Trace, type TracePacket, type TrafficEnd } from './trace.ts';
 
 /** What is known of a run beside its trace. */
 export interface RunFacts {
-  readonly connections: readonly Connection[];
+  readonly connections: readonly TrafficConnection[];
   /** They carry READs, and nothing else; otherwise none. */
   readonly reads: boolean;
   readonly pace: Pace;
   /** Ends whose `rcvd_seq_err` counts implied NAKs as well: counters of one name need not mean one thing. */
-  readonly countImplied?: readonly EndName[];
+  readonly countImplied?: readonly TrafficEnd[];
   /** Packets that the bump was to touch; absent: as many as there are. */
   readonly injected?: number;
   /** Counters of the ends that have some, before and after. */
-  readonly counters: Readonly<Partial<Record<EndName, { readonly before: Counters; readonly after: Counters }>>>;
+  readonly counters: Readonly<
+    Partial<Record<TrafficEnd, { readonly before: PortCounters; readonly after: PortCounters }>>
+  >;
   /** The end whose notifications are judged. */
-  readonly cnp?: { readonly end: EndName; readonly options: CnpOptions };
+  readonly cnp?: { readonly end: TrafficEnd; readonly options: CnpOptions };
 }
 
 /** Every check that the run allows. Nothing is judged on a trace that `traceFault` finds wanting: ask first. */
@@ -57,8 +60,9 @@ export function checkRun(trace: Trace, facts: RunFacts): CheckResult[] {
 }
 
 /**
- * Why nothing can be judged by this trace: the bump did not do what it was to do, or packets passed it that the capture does not have.
- * Undefined: it is whole. (Lumina's integrity_check: every packet of the sender is delivered, or was taken away on purpose.)
+ * Why nothing can be judged by this trace: the bump did not do what it was to do, or packets passed it that the capture
+ * does not have. Undefined: it is whole. (Lumina's integrity_check: every packet of the sender is delivered, or was
+ * taken away on purpose.)
  */
 export function traceFault(
   { packets, injections }: Trace,
@@ -92,7 +96,7 @@ function count(due: Map<string, number>, { opcode, psn, destQpn }: TracePacket, 
 }
 
 /** A figure of that end, over all connections. */
-function sumOf(name: string, end: EndName, results: readonly CheckResult[]): number {
+function sumOf(name: string, end: TrafficEnd, results: readonly CheckResult[]): number {
   const figures = new Set(results.filter((one) => one.end === end).map((one) => one.figures));
   return [...figures].reduce((sum, { [name]: value }) => sum + (typeof value === 'number' ? value : 0), 0);
 }

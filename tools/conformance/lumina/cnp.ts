@@ -1,20 +1,25 @@
 /**
- * Congestion notifications against the marks that drew them: how far apart they are, and what the distance is kept for: the port, the pair of
- * addresses, the destination or the flow. Rules: CNP-05, CNP-07, CNP-08 (Lumina's cnp_check, its pacing modes and its NACK-triggered CNPs).
+ * Congestion notifications against the marks that drew them: how far apart they are, and what the distance is kept for:
+ * the port, the pair of addresses, the destination or the flow. Rules: CNP-05, CNP-07, CNP-08 (Lumina's cnp_check, its
+ * pacing modes and its NACK-triggered CNPs).
  *
- * Owns the classification and the bound. Looks at one end as the notification point; which other end it speaks to, the packets say.
+ * Owns the classification and the bound. Looks at one end as the notification point; which other end it speaks to, the
+ * packets say.
  */
-import { Op } from '../../../packets/opcode.ts';
+import { Op } from 'rocev2/packets';
 import { type CheckResult, Findings } from './findings.ts';
 import { us } from './gbn-sender.ts';
-import type { EndName, Trace, TracePacket } from './trace.ts';
+import type { Trace, TracePacket, TrafficEnd } from './trace.ts';
 
 export const CNP_SCOPES = ['port', 'destination', 'address pair', 'flow'] as const;
 /** What a notification point keeps one distance for. */
 export type CnpScope = (typeof CNP_SCOPES)[number];
 
 export interface CnpOptions {
-  /** What is known of its distance, in nanoseconds; absent: the least that is seen between two of a flow is taken for it. */
+  /**
+   * What is known of its distance, in nanoseconds; absent: the least that is seen between two of a flow is taken for
+   * it.
+   */
   readonly minTimeBetweenCnpsNs?: number;
   /** Queue pairs of that end that packets are marked for, and of the peers that they speak to. */
   readonly flows: readonly { readonly qpn: number; readonly peerQpn: number }[];
@@ -22,7 +27,7 @@ export interface CnpOptions {
   readonly slackNs: number;
 }
 
-export function cnpCheck(trace: Trace, end: EndName, options: CnpOptions): CheckResult[] {
+export function cnpCheck(trace: Trace, end: TrafficEnd, options: CnpOptions): CheckResult[] {
   const found = new Findings('cnp', end, ['CNP-05', 'CNP-07', 'CNP-08']);
   const here = trace.packets.filter((packet) => packet.end === end && packet.whole);
   const marks = here.filter(({ way, marked, opcode }) => way === 'got' && marked && opcode !== Op.Cnp);
@@ -40,7 +45,10 @@ interface Seen {
   readonly naks: readonly TracePacket[];
 }
 
-/** The CNPs that marks drew: each has a mark of its flow before it that no other has used up. The rest came with a NAK, or from nowhere. */
+/**
+ * The CNPs that marks drew: each has a mark of its flow before it that no other has used up. The rest came with a NAK,
+ * or from nowhere.
+ */
 function causes(found: Findings, { marks, cnps, naks }: Seen, { flows }: CnpOptions): TracePacket[] {
   const drawn: TracePacket[] = [];
   let withNak = 0;
@@ -98,7 +106,10 @@ function paces(
   );
 }
 
-/** How many CNPs these marks draw when at most one is sent for each `scope` in `boundNs`, with times that may be off by `slackNs`. */
+/**
+ * How many CNPs these marks draw when at most one is sent for each `scope` in `boundNs`, with times that may be off by
+ * `slackNs`.
+ */
 export function expectedCnps(
   marks: readonly TracePacket[],
   scope: CnpScope,

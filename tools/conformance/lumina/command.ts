@@ -1,4 +1,7 @@
-/** `roce conformance --lumina`: live traffic behind a bump, judged. Owns words, captures and the exit code, as those of a suite. */
+/**
+ * `roce conformance --lumina`: live traffic behind a bump, judged. Owns words, captures and the exit code, as those of
+ * a suite.
+ */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { luminaExitCode, luminaText } from './report.ts';
@@ -13,7 +16,10 @@ export interface PlayOptions {
   readonly log: (line: string) => void;
 }
 
-/** Plays all scenarios with a device, in-process or of the lab, and prints what came of it. @throws RoceError for a device that cannot be behind a bump of ours */
+/**
+ * Plays all scenarios with a device, in-process or of the lab, and prints what came of it. @throws RoceError for a
+ * device that cannot be behind a bump of ours
+ */
 export async function playLumina(dut: string, { seed, all, out, log }: PlayOptions): Promise<number> {
   const folder = join(out, `lumina-${dut.replace(/[^\w.-]+/g, '-')}`);
   mkdirSync(folder, { recursive: true });

@@ -1,15 +1,14 @@
 /**
- * One connection of a trace as one of its ends saw it: steps, with PSNs counted from the first of the requester. Owns which packets belong to
- * it and what each of them is. Never judges.
+ * One connection of a trace as one of its ends saw it: steps, with PSNs counted from the first of the requester. Owns
+ * which packets belong to it and what each of them is. Never judges.
  */
-import { OPCODE_FLAGS, Op, OpFlag } from '../../../packets/opcode.ts';
-import { psnDiff } from '../../../packets/psn.ts';
-import { type EndName, otherEnd, type Trace, type TracePacket } from './trace.ts';
+import { OPCODE_FLAGS, Op, OpFlag, psnDiff } from 'rocev2/packets';
+import { otherEnd, type Trace, type TracePacket, type TrafficEnd } from './trace.ts';
 
 /** Who speaks to whom; one side of it asks, the other answers. */
-export interface Connection {
+export interface TrafficConnection {
   /** The end that posts work. */
-  readonly requester: EndName;
+  readonly requester: TrafficEnd;
   readonly requesterQpn: number;
   readonly responderQpn: number;
   /** First PSN of the requester. */
@@ -20,12 +19,12 @@ export interface Connection {
   readonly psns: number;
 }
 
-export type StepKind = 'request' | 'read-request' | 'response' | 'ack' | 'nak' | 'rnr-nak' | 'other-nak';
+export type EndPacketKind = 'request' | 'read-request' | 'response' | 'ack' | 'nak' | 'rnr-nak' | 'other-nak';
 
 /** A packet of the connection at one end. */
-export interface Step {
+export interface EndPacket {
   readonly way: 'sent' | 'got';
-  readonly kind: StepKind;
+  readonly kind: EndPacketKind;
   /** Counted from the connection's first; negative before it. */
   readonly psn: number;
   /** The last PSN that it takes: of a READ request that of its last response. */
@@ -34,12 +33,12 @@ export interface Step {
   readonly packet: TracePacket;
 }
 
-export type Role = 'requester' | 'responder';
-export const endOf = ({ requester }: Connection, role: Role): EndName =>
+export type TrafficRole = 'requester' | 'responder';
+export const endOf = ({ requester }: TrafficConnection, role: TrafficRole): TrafficEnd =>
   role === 'requester' ? requester : otherEnd(requester);
 
 /** What that end sent, and what it got whole, in the order of the wire. */
-export function stepsOf(trace: Trace, connection: Connection, role: Role): Step[] {
+export function endPackets(trace: Trace, connection: TrafficConnection, role: TrafficRole): EndPacket[] {
   const end = endOf(connection, role);
   return trace.packets
     .filter((packet) => packet.end === end && packet.whole && belongs(packet, connection))
@@ -47,7 +46,7 @@ export function stepsOf(trace: Trace, connection: Connection, role: Role): Step[
 }
 
 /** Packets on their way to the responder or back that the bump has taken away or damaged. */
-export function lossesOf(trace: Trace, connection: Connection, sender: Role): Step[] {
+export function lossesOf(trace: Trace, connection: TrafficConnection, sender: TrafficRole): EndPacket[] {
   return trace.injections
     .filter(({ deeds }) => deeds.includes('dropped') || deeds.includes('corrupted'))
     .map(({ packet }) => packet)
@@ -55,20 +54,20 @@ export function lossesOf(trace: Trace, connection: Connection, sender: Role): St
     .map((packet) => stepOf(packet, connection));
 }
 
-function belongs({ end, way, destQpn, opcode }: TracePacket, connection: Connection): boolean {
+function belongs({ end, way, destQpn, opcode }: TracePacket, connection: TrafficConnection): boolean {
   if (opcode === Op.Cnp) return false;
   const fromRequester = (end === connection.requester) === (way === 'sent');
   return destQpn === (fromRequester ? connection.responderQpn : connection.requesterQpn);
 }
 
-function stepOf(packet: TracePacket, { firstPsn, mtu }: Connection): Step {
+function stepOf(packet: TracePacket, { firstPsn, mtu }: TrafficConnection): EndPacket {
   const psn = psnDiff(packet.psn, firstPsn);
   const kind = kindOf(packet);
   const span = kind === 'read-request' ? Math.max(1, Math.ceil((packet.reth?.length ?? 0) / mtu)) : 1;
   return { way: packet.way, kind, psn, last: psn + span - 1, timeNs: packet.timeNs, packet };
 }
 
-function kindOf({ opcode, syndrome }: TracePacket): StepKind {
+function kindOf({ opcode, syndrome }: TracePacket): EndPacketKind {
   const flags = OPCODE_FLAGS[opcode] ?? 0;
   if ((flags & OpFlag.Read) !== 0) return 'read-request';
   if ((flags & OpFlag.Request) !== 0) return 'request';

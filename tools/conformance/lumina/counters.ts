@@ -1,22 +1,23 @@
 /**
- * A device's counters against the trace: what each of them has to have risen by, from what passed the bump. Lumina found counters of NICs
- * that stood still, so a counter is not believed. No rule of the registry speaks of them: a difference is reported, and breaks none.
+ * A device's counters against the trace: what each of them has to have risen by, from what passed the bump. Lumina
+ * found counters of NICs that stood still, so a counter is not believed. No rule of the registry speaks of them: a
+ * difference is reported, and breaks none.
  *
- * Owns the expectations. Names are those of rdma_rxe's hw_counters (ref:rxe#12), which our device shares; a counter that a device does not
- * have is passed over, one that it has and that stood still is not.
+ * Owns the expectations. Names are those of rdma_rxe's hw_counters (ref:rxe#12), which our device shares; a counter
+ * that a device does not have is passed over, one that it has and that stood still is not.
  */
-import { OPCODE_FLAGS, Op, OpFlag } from '../../../packets/opcode.ts';
+import { defined, OPCODE_FLAGS, Op, OpFlag } from 'rocev2/packets';
 import type { Deviation } from '../rules/types.ts';
-import { type Connection, type Role, type Step, stepsOf } from './connection.ts';
+import { type EndPacket, endPackets, type TrafficConnection, type TrafficRole } from './connection.ts';
 import type { CheckResult } from './findings.ts';
-import type { EndName, Trace } from './trace.ts';
+import type { Trace, TrafficEnd } from './trace.ts';
 
-export type Counters = Readonly<Record<string, number>>;
+export type PortCounters = Readonly<Record<string, number>>;
 
 export interface CounterOptions {
-  readonly before: Counters;
-  readonly after: Counters;
-  readonly connections: readonly Connection[];
+  readonly before: PortCounters;
+  readonly after: PortCounters;
+  readonly connections: readonly TrafficConnection[];
   /** Timers that ran out at this end, as the go-back-N checks found. */
   readonly timeouts?: number;
   /** Times that it went back for whatever reason, likewise. */
@@ -26,7 +27,7 @@ export interface CounterOptions {
 }
 
 /** One result for each counter that the device has, its name in `check`: `counter rcvd_pkts`. */
-export function counterCheck(trace: Trace, end: EndName, options: CounterOptions): CheckResult[] {
+export function counterCheck(trace: Trace, end: TrafficEnd, options: CounterOptions): CheckResult[] {
   const { before, after } = options;
   return Object.entries(expectedCounters(trace, end, options)).flatMap(([name, expected]) => {
     const now = after[name];
@@ -41,7 +42,7 @@ export function counterCheck(trace: Trace, end: EndName, options: CounterOptions
 /** What counters of the device at `end` have to have risen by. */
 export function expectedCounters(
   trace: Trace,
-  end: EndName,
+  end: TrafficEnd,
   { connections, timeouts, goesBack, impliedNaks = 0 }: Omit<CounterOptions, 'before' | 'after'>,
 ): Record<string, number> {
   const here = trace.packets.filter((packet) => packet.end === end);
@@ -56,19 +57,18 @@ export function expectedCounters(
     ...{ out_of_seq_request: 0, send_rnr_err: 0, duplicate_request: 0, rcvd_seq_err: impliedNaks, rcvd_rnr_err: 0 },
     ...{ retry_exceeded_err: 0, retry_rnr_exceeded_err: 0, retransmitted_pkts: 0 },
     ...{ rdma_sends: 0, rdma_recvs: 0 },
-    ...(timeouts === undefined ? {} : { local_ack_timeout_err: timeouts }),
-    ...(goesBack === undefined ? {} : { completer_retry_err: goesBack }),
+    ...defined({ local_ack_timeout_err: timeouts, completer_retry_err: goesBack }),
   };
   for (const connection of connections) {
-    const role: Role = connection.requester === end ? 'requester' : 'responder';
+    const role: TrafficRole = connection.requester === end ? 'requester' : 'responder';
     const some = role === 'requester' ? ofRequester(trace, connection) : ofResponder(trace, connection);
     for (const [name, value] of Object.entries(some)) counted[name] = (counted[name] ?? 0) + value;
   }
   return counted;
 }
 
-function ofRequester(trace: Trace, connection: Connection): Record<string, number> {
-  const steps = stepsOf(trace, connection, 'requester');
+function ofRequester(trace: Trace, connection: TrafficConnection): Record<string, number> {
+  const steps = endPackets(trace, connection, 'requester');
   let newest = -1;
   let again = 0;
   for (const { way, kind, psn, last } of steps) {
@@ -84,8 +84,8 @@ function ofRequester(trace: Trace, connection: Connection): Record<string, numbe
   };
 }
 
-function ofResponder(trace: Trace, connection: Connection): Record<string, number> {
-  const steps = stepsOf(trace, connection, 'responder');
+function ofResponder(trace: Trace, connection: TrafficConnection): Record<string, number> {
+  const steps = endPackets(trace, connection, 'responder');
   let expected = 0;
   let duplicates = 0;
   let receives = 0;
@@ -105,7 +105,7 @@ function ofResponder(trace: Trace, connection: Connection): Record<string, numbe
 }
 
 /** The last packet of a SEND, towards the responder. */
-function endsSend({ kind, packet }: Step): boolean {
+function endsSend({ kind, packet }: EndPacket): boolean {
   const flags = OPCODE_FLAGS[packet.opcode] ?? 0;
   return kind === 'request' && (flags & OpFlag.Send) !== 0 && (flags & (OpFlag.Last | OpFlag.Only)) !== 0;
 }

@@ -1,8 +1,9 @@
 /**
- * What a check has found: for each rule whether it was kept, on how many occasions it was looked at, the first difference in words, and
- * figures. Owns the counting; a rule that no occasion tried proves nothing and says so (`seen` 0).
+ * What a check has found: for each rule whether it was kept, on how many occasions it was looked at, the first
+ * difference in words, and figures. Owns the counting; a rule that no occasion tried proves nothing and says so (`seen`
+ * 0).
  */
-import type { EndName } from './trace.ts';
+import type { TrafficEnd } from './trace.ts';
 
 /** A rule, or a check that no rule of the registry stands for, as one run left it. */
 export interface CheckResult {
@@ -11,7 +12,7 @@ export interface CheckResult {
   /** Id in the registry; absent where there is none. */
   readonly rule?: string;
   /** The end that is judged. */
-  readonly end: EndName;
+  readonly end: TrafficEnd;
   /** Occasions on which it could have been broken. */
   readonly seen: number;
   readonly ok: boolean;
@@ -27,10 +28,10 @@ export interface CheckResult {
 export class Findings {
   readonly figures: Record<string, number | string> = {};
   readonly #check: string;
-  readonly #end: EndName;
+  readonly #end: TrafficEnd;
   readonly #rules = new Map<string, Entry>();
 
-  constructor(check: string, end: EndName, rules: readonly string[]) {
+  constructor(check: string, end: TrafficEnd, rules: readonly string[]) {
     this.#check = check;
     this.#end = end;
     for (const rule of rules) this.#rules.set(rule, newEntry());

@@ -1,17 +1,19 @@
 /**
- * Go-back-N as the responder plays it: one NAK for each gap, with the PSN that is missing; acknowledges in order, never ahead of what came,
- * and for what comes again as well. Rules: RSP-PSN-04, -05, -06, -10, ACK-05, ACK-14, ACK-15 (the idea is Lumina's gbn_check).
+ * Go-back-N as the responder plays it: one NAK for each gap, with the PSN that is missing; ACKs in order, never ahead
+ * of what came, and for what comes again as well. Rules: RSP-PSN-04, -05, -06, -10, ACK-05, ACK-14, ACK-15 (the idea is
+ * Lumina's gbn_check).
  *
- * Owns the receiver's state machine, and the time from the packet behind a gap to its NAK. It sees the responder from the bump: a NAK may
- * pass after the packet that closed its gap has, so a gap remembers whether it was NAKed after it is closed.
+ * Owns the receiver's state machine, and the time from the packet behind a gap to its NAK. It sees the responder from
+ * the bump: a NAK may pass after the packet that closed its gap has, so a gap remembers whether it was NAKed after it
+ * is closed.
  */
-import { type Connection, endOf, type Step, stepsOf } from './connection.ts';
+import { type EndPacket, endOf, endPackets, type TrafficConnection } from './connection.ts';
 import { type CheckResult, Findings, median } from './findings.ts';
 import type { Trace } from './trace.ts';
 
-export function gbnReceiverCheck(trace: Trace, connection: Connection): CheckResult[] {
+export function gbnReceiverCheck(trace: Trace, connection: TrafficConnection): CheckResult[] {
   const receiver = new Receiver(endOf(connection, 'responder'));
-  for (const step of stepsOf(trace, connection, 'responder')) {
+  for (const step of endPackets(trace, connection, 'responder')) {
     if (step.way === 'sent') receiver.sent(step);
     else if (step.kind === 'request' || step.kind === 'read-request') receiver.got(step);
   }
@@ -34,11 +36,11 @@ class Receiver {
   readonly #gaps: Gap[] = [];
   /** The gap that is open. */
   #open: Gap | undefined;
-  /** Repeated packets that ask for an acknowledge and have none yet. */
+  /** Repeated packets that request an ACK and have none yet. */
   #owed: number[] = [];
   #duplicates = 0;
   #naks = 0;
-  /** When a packet that asks for an acknowledge came, by PSN. */
+  /** When a packet that requests an ACK came, by PSN. */
   readonly #askedAt = new Map<number, number>();
   readonly #nakTimes: number[] = [];
   readonly #ackTimes: number[] = [];
@@ -48,7 +50,7 @@ class Receiver {
     this.#found = new Findings('gbn-receiver', end, rules);
   }
 
-  got({ psn, last, timeNs, packet, kind }: Step): void {
+  got({ psn, last, timeNs, packet, kind }: EndPacket): void {
     if (packet.ackReq && psn <= this.#expected) this.#askedAt.set(psn, timeNs);
     if (psn === this.#expected) {
       this.#expected = last + 1;
@@ -62,7 +64,7 @@ class Receiver {
     }
   }
 
-  sent(step: Step): void {
+  sent(step: EndPacket): void {
     if (step.kind === 'nak') this.#nak(step);
     else if (step.kind === 'ack') this.#ack(step);
   }
@@ -87,7 +89,7 @@ class Receiver {
     return found.results();
   }
 
-  #nak({ psn, timeNs }: Step): void {
+  #nak({ psn, timeNs }: EndPacket): void {
     this.#naks++;
     const gap = this.#gaps.findLast((one) => one.psn === psn);
     if (gap === undefined) {
@@ -98,7 +100,7 @@ class Receiver {
     if (gap.naks++ === 0) this.#nakTimes.push(timeNs - gap.timeNs);
   }
 
-  #ack({ psn, timeNs }: Step): void {
+  #ack({ psn, timeNs }: EndPacket): void {
     const found = this.#found;
     const backwards = psn < this.#newestAck;
     found.seen('ACK-05', backwards ? `psn+${psn} was acknowledged after psn+${this.#newestAck}` : undefined);

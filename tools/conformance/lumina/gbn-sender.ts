@@ -1,11 +1,13 @@
 /**
- * Go-back-N as the requester of WRITEs and SENDs plays it: packets in order, back to a loss for a reason, and in order again from there.
- * Rules: REQ-27, REQ-28, REQ-15, REQ-24 (ref:conformance#REQ; the idea is Lumina's gbn_check, SIGCOMM 2023).
+ * Go-back-N as the requester of WRITEs and SENDs plays it: packets in order, back to a loss for a reason, and in order
+ * again from there. Rules: REQ-27, REQ-28, REQ-15, REQ-24 (ref:conformance#REQ; the idea is Lumina's gbn_check, SIGCOMM
+ * 2023).
  *
- * Owns the sender's state machine. It sees the requester from the bump: an answer that has left the bump is not at the requester yet, so
- * packets that follow in order after a NAK are no fault, and what is repeated although its acknowledge is under way is none either.
+ * Owns the sender's state machine. It sees the requester from the bump: an answer that has left the bump is not at the
+ * requester yet, so packets that follow in order after a NAK are no fault, and what is repeated although its
+ * acknowledge is under way is none either.
  */
-import { type Connection, endOf, lossesOf, type Step, stepsOf } from './connection.ts';
+import { type EndPacket, endOf, endPackets, lossesOf, type TrafficConnection } from './connection.ts';
 import { type CheckResult, Findings } from './findings.ts';
 import type { Trace } from './trace.ts';
 
@@ -13,13 +15,15 @@ import type { Trace } from './trace.ts';
 export interface Pace {
   /** The requester's ACK timeout, 4.096 us * 2^t; 0: it has none. */
   readonly timeoutNs: number;
-  /** How far times of the bump may be from those of a device: its clock ticks, and a packet is under way for a while. */
+  /**
+   * How far times of the bump may be from those of a device: its clock ticks, and a packet is under way for a while.
+   */
   readonly slackNs: number;
 }
 
-export function gbnSenderCheck(trace: Trace, connection: Connection, pace: Pace): CheckResult[] {
+export function gbnSenderCheck(trace: Trace, connection: TrafficConnection, pace: Pace): CheckResult[] {
   const sender = new Sender(endOf(connection, 'requester'), pace);
-  for (const step of stepsOf(trace, connection, 'requester')) {
+  for (const step of endPackets(trace, connection, 'requester')) {
     if (step.way === 'got') sender.got(step);
     else if (step.kind === 'request' || step.kind === 'read-request') sender.sent(step);
   }
@@ -53,14 +57,14 @@ class Sender {
     this.#pace = pace;
   }
 
-  got({ kind, psn, timeNs }: Step): void {
+  got({ kind, psn, timeNs }: EndPacket): void {
     this.#acknowledged(kind === 'ack' || kind === 'response' ? psn + 1 : psn, timeNs);
     if (kind !== 'nak' && kind !== 'rnr-nak') return;
     this.#naks++;
     this.#nak = { psn, timeNs };
   }
 
-  sent({ psn, last, timeNs }: Step): void {
+  sent({ psn, last, timeNs }: EndPacket): void {
     // What was acknowledged meanwhile need not be repeated: a jump over it is none.
     const skipped = psn > this.#next && psn > this.#una;
     if (skipped)
@@ -71,7 +75,7 @@ class Sender {
     this.#sentAt.set(psn, [...(this.#sentAt.get(psn) ?? []), timeNs]);
   }
 
-  end(psns: number, losses: readonly Step[]): CheckResult[] {
+  end(psns: number, losses: readonly EndPacket[]): CheckResult[] {
     const found = this.#found;
     for (const { psn, timeNs } of losses) {
       const again = this.#sentAt.get(psn)?.some((at) => at > timeNs) === true;
@@ -117,7 +121,9 @@ class Sender {
     if (psn < nak.psn) this.#earlier++;
   }
 
-  /** Since when the timer for this packet runs, at the latest: since it was sent last, or since it became the oldest. */
+  /**
+   * Since when the timer for this packet runs, at the latest: since it was sent last, or since it became the oldest.
+   */
   #quietSince(psn: number): number {
     const sent = this.#sentAt.get(Math.max(psn, 0))?.at(-1) ?? 0;
     return psn < this.#una ? sent : Math.max(sent, this.#unaAt);

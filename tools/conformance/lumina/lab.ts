@@ -1,22 +1,21 @@
 /**
- * Linux rdma_rxe in a guest, with the agent, at one end of the wire; a device of ours, or another guest, at the other. Booted once for all
- * scenarios.
+ * Linux rdma_rxe in a guest, with the agent, at one end of the wire; a device of ours, or another guest, at the other.
+ * Booted once for all scenarios.
  */
 import { join } from 'node:path';
-import { IpAddress } from '../../../packets/address.ts';
-import { RoceError } from '../../../packets/errors.ts';
-import { openDevice } from '../../../src/index.ts';
-import { QemuLink } from '../../../src/links/index.ts';
-import { Port } from '../../experiment/port.ts';
+import { openDevice } from 'rocev2';
+import { QemuLink } from 'rocev2/node';
+import { IpAddress, RoceError } from 'rocev2/packets';
+import { CablePort } from '../../experiment/port.ts';
 import { Guest } from '../../lab/guest.ts';
 import { buildImage } from '../../lab/image.ts';
 import { labAvailable } from '../../lab/probe.ts';
 import type { KernelLabel } from '../../lab/recipe.ts';
 import { startAgent } from '../agent/in-guest.ts';
-import { HandsClient } from '../hands/client.ts';
-import { inProcessHands } from '../hands/in-process.ts';
-import { type LiveEnd, liveTheatre } from './live.ts';
-import type { StageEnd, Theatre } from './stage.ts';
+import { AgentClient } from '../host-control/client.ts';
+import { inProcessHostControl } from '../host-control/in-process.ts';
+import { type LiveEnd, liveTestbeds } from './live.ts';
+import type { TestbedEnd, TestbedFactory } from './stage.ts';
 
 export interface LabOptions {
   readonly kernel: KernelLabel;
@@ -24,11 +23,14 @@ export interface LabOptions {
   readonly log?: (line: string) => void;
 }
 
-/** Boots the devices; the guest under test is end a. @throws RoceError ERR_ROCE_LINK_UNAVAILABLE where there can be none, and as `Guest.boot` */
-export async function openLab(options: LabOptions): Promise<Theatre> {
+/**
+ * Boots the devices; the guest under test is end a. @throws RoceError ERR_ROCE_LINK_UNAVAILABLE where there can be
+ * none, and as `Guest.boot`
+ */
+export async function openLab(options: LabOptions): Promise<TestbedFactory> {
   const lab = labAvailable();
   if (!lab.ok) throw new RoceError('ERR_ROCE_LINK_UNAVAILABLE', lab.reason);
-  return liveTheatre(
+  return liveTestbeds(
     (directory) => openGuest(options, join(directory, 'a'), 1),
     (directory) => {
       const path = join(directory, 'b');
@@ -40,7 +42,7 @@ export async function openLab(options: LabOptions): Promise<Theatre> {
 async function openGuest({ kernel, log }: LabOptions, path: string, host: number): Promise<LiveEnd> {
   const building = log === undefined ? {} : { log };
   const image = await buildImage(kernel, building);
-  const port = await Port.open(new QemuLink({ path, mtu: LAN_MTU }));
+  const port = await CablePort.open(new QemuLink({ path, mtu: LAN_MTU }));
   let guest: Guest | undefined;
   try {
     guest = await Guest.boot({
@@ -48,8 +50,8 @@ async function openGuest({ kernel, log }: LabOptions, path: string, host: number
       addresses: addressesOf(host).map(({ address, bits }) => `${address}/${bits}`),
     });
     const { socket } = await startAgent(guest, building);
-    const hands = await HandsClient.open(socket, { answerTimeoutMs: ANSWER_TIMEOUT_MS });
-    const { gids } = hands.description;
+    const hostControl = await AgentClient.open(socket, { answerTimeoutMs: ANSWER_TIMEOUT_MS });
+    const { gids } = hostControl.description;
     const addresses = addressesOf(host).map(({ address }) => {
       const here = IpAddress.parse(address);
       const gid = gids.find((one) => one.type === 'v2' && IpAddress.parse(one.address).equals(here));
@@ -58,11 +60,11 @@ async function openGuest({ kernel, log }: LabOptions, path: string, host: number
     });
     const running = guest;
     const close = async (): Promise<void> => {
-      await hands.close();
+      await hostControl.close();
       await running.stop();
       await port.close();
     };
-    return { end: { device: 'rxe', version: kernel, hands, addresses }, port, close };
+    return { end: { device: 'rxe', version: kernel, hostControl, addresses }, port, close };
   } catch (error) {
     await guest?.stop();
     await port.close();
@@ -71,22 +73,22 @@ async function openGuest({ kernel, log }: LabOptions, path: string, host: number
 }
 
 async function openOurs(path: string, host: number): Promise<LiveEnd> {
-  const port = await Port.open(new QemuLink({ path, mtu: LAN_MTU }));
+  const port = await CablePort.open(new QemuLink({ path, mtu: LAN_MTU }));
   try {
     const open = await openDevice({
       ...{ link: `qemu:${path},connect`, mac: `02:00:00:00:78:0${host}`, mtu: LAN_MTU },
       addresses: addressesOf(host).map(({ address, bits }) => `${address}/${bits}`),
       congestion: { notification: { minTimeBetweenCnpsNs: MIN_TIME_BETWEEN_CNPS_NS } },
     });
-    const hands = inProcessHands(open.device, { cnp: true });
+    const hostControl = inProcessHostControl(open.device, { cnp: true });
     const addresses = addressesOf(host).map(({ address }, gidIndex) => ({ address, gidIndex }));
     const close = async (): Promise<void> => {
-      await hands.close();
+      await hostControl.close();
       await open.close();
       await port.close();
     };
-    const end: StageEnd = {
-      ...{ device: 'rocev2', version: '', hands, addresses },
+    const end: TestbedEnd = {
+      ...{ device: 'rocev2', version: '', hostControl, addresses },
       minTimeBetweenCnpsNs: MIN_TIME_BETWEEN_CNPS_NS,
     };
     return { end, port, close };

@@ -1,27 +1,30 @@
 /**
- * Two devices on real wires, and a bump between: a bump of its own for each scenario, between cables that stay. Owns the bump and its capture.
- * What the devices are, lab.ts and remote.ts say.
+ * Two devices on real wires, and a bump between: a bump of its own for each scenario, between cables that stay. Owns
+ * the bump and its capture. What the devices are, lab.ts and remote.ts say.
  */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { runBump } from '../../bump/run.ts';
-import type { Port } from '../../experiment/port.ts';
-import type { StageEnd, Theatre } from './stage.ts';
+import type { CablePort } from '../../experiment/port.ts';
+import type { TestbedEnd, TestbedFactory } from './stage.ts';
 
 /** A device, our end of its cable, and the end of both. */
 export interface LiveEnd {
-  readonly end: StageEnd;
-  readonly port: Port;
+  readonly end: TestbedEnd;
+  readonly port: CablePort;
   close(): Promise<void>;
 }
 
-/** Opens two ends, one after the other, in a directory that is gone afterwards; the theatre closes them. Rejects as they do. */
-export async function liveTheatre(
+/**
+ * Opens two ends, one after the other, in a directory that is gone afterwards; the theatre closes them. Rejects as they
+ * do.
+ */
+export async function liveTestbeds(
   openA: (directory: string) => Promise<LiveEnd>,
   openB: (directory: string) => Promise<LiveEnd>,
-): Promise<Theatre> {
+): Promise<TestbedFactory> {
   const directory = await mkdtemp(join(tmpdir(), 'roce-lumina-'));
   const opened: LiveEnd[] = [];
   const close = async (): Promise<void> => {
@@ -42,7 +45,7 @@ export async function liveTheatre(
 
 type BumpParts = Pick<Parameters<typeof runBump>[0], 'rules'> & { readonly capturePath: string };
 
-async function openStage(a: LiveEnd, b: LiveEnd, parts: BumpParts): ReturnType<Theatre['open']> {
+async function openStage(a: LiveEnd, b: LiveEnd, parts: BumpParts): ReturnType<TestbedFactory['open']> {
   const bump = await runBump({ a: a.port.lend('a'), b: b.port.lend('b'), ...parts });
   return {
     ends: { a: a.end, b: b.end },

@@ -1,28 +1,30 @@
 /**
- * Plays one scenario on a stage: connections by the hands of both ends, work, completions, counters before and after. Owns the order of calls
- * and what makes a run worth nothing: hands that are gone, a trace with holes. Work that fails is judged like all else.
+ * Plays one scenario on a stage: connections by the host control of both ends, work, completions, counters before and
+ * after. Owns the order of calls and what makes a run worth nothing: host control that are gone, a trace with holes.
+ * Work that fails is judged like all else.
  */
-import { HandsError } from '../hands/hands.ts';
+import { defined } from 'rocev2/packets';
+import { HostControlError } from '../host-control/host-control.ts';
 import {
   type CheckResult,
-  type Connection,
   checkRun,
-  type EndName,
   type RunFacts,
   readTrace,
+  type TrafficConnection,
+  type TrafficEnd,
   traceFault,
 } from './checks.ts';
-import type { Counters } from './counters.ts';
+import type { PortCounters } from './counters.ts';
 import { type OpenPair, openPair, postWork, sameData } from './pair.ts';
-import type { Scenario } from './scenario.ts';
-import type { Stage, StageEnd } from './stage.ts';
+import type { LossScenario } from './scenario.ts';
+import type { TestbedEnd, TrafficTestbed } from './stage.ts';
 import { otherEnd } from './trace.ts';
 
 /** One scenario, played and judged. */
 export interface Played {
   readonly scenario: string;
   /** The end that asked. */
-  readonly requester: EndName;
+  readonly requester: TrafficEnd;
   /** Why nothing could be judged; then there are no results. */
   readonly fault: string | undefined;
   readonly results: readonly CheckResult[];
@@ -30,9 +32,9 @@ export interface Played {
 }
 
 /** Plays, and lets time pass as the stage has it. */
-export async function play(stage: Stage, scenario: Scenario, requester: EndName): Promise<Played> {
+export async function play(stage: TrafficTestbed, scenario: LossScenario, requester: TrafficEnd): Promise<Played> {
   const played = await stage.run(act(stage, scenario, requester)).catch((error: unknown): Acted => {
-    if (!(error instanceof HandsError)) throw error;
+    if (!(error instanceof HostControlError)) throw error;
     return { connections: [], before: NO_COUNTERS, after: NO_COUNTERS, fault: error.message, failure: '', spoilt: 0 };
   });
   const capture = await stage.finish();
@@ -51,9 +53,9 @@ export async function play(stage: Stage, scenario: Scenario, requester: EndName)
 }
 
 interface Acted {
-  readonly connections: readonly Connection[];
-  readonly before: Readonly<Record<EndName, Counters>>;
-  readonly after: Readonly<Record<EndName, Counters>>;
+  readonly connections: readonly TrafficConnection[];
+  readonly before: Readonly<Record<TrafficEnd, PortCounters>>;
+  readonly after: Readonly<Record<TrafficEnd, PortCounters>>;
   /** Why the run is worth nothing. */
   readonly fault: string | undefined;
   /** Work that did not complete, or not well; empty when all did. */
@@ -62,11 +64,11 @@ interface Acted {
   readonly spoilt: number;
 }
 
-async function act(stage: Stage, scenario: Scenario, requester: EndName): Promise<Acted> {
+async function act(stage: TrafficTestbed, scenario: LossScenario, requester: TrafficEnd): Promise<Acted> {
   const { ends } = stage;
   const asking = ends[requester];
   const answering = ends[otherEnd(requester)];
-  await Promise.all([asking, answering].map(({ hands }) => hands.call('reset', {})));
+  await Promise.all([asking, answering].map(({ hostControl }) => hostControl.call('reset', {})));
   const pairs: OpenPair[] = [];
   const timeout = stage.live ? LIVE_TIMEOUT : TIMEOUT;
   for (let index = 0; index < scenario.connections; index++)
@@ -90,24 +92,24 @@ async function act(stage: Stage, scenario: Scenario, requester: EndName): Promis
 }
 
 /** What is under way arrives, and counters that are read from a cache are fresh. */
-const settle = (stage: Stage): Promise<void> => stage.sleep(stage.live ? LIVE_SETTLE_NS : SETTLE_NS);
+const settle = (stage: TrafficTestbed): Promise<void> => stage.sleep(stage.live ? LIVE_SETTLE_NS : SETTLE_NS);
 
-async function countersOf(ends: Stage['ends']): Promise<Record<EndName, Counters>> {
-  const [a, b] = await Promise.all([ends.a, ends.b].map(({ hands }) => hands.call('counters', {})));
+async function countersOf(ends: TrafficTestbed['ends']): Promise<Record<TrafficEnd, PortCounters>> {
+  const [a, b] = await Promise.all([ends.a, ends.b].map(({ hostControl }) => hostControl.call('counters', {})));
   return { a: a?.counters ?? {}, b: b?.counters ?? {} };
 }
 
 /** Waits for every completion; says what went wrong, or nothing. */
 async function completed(
-  stage: Stage,
-  { hands }: StageEnd,
+  stage: TrafficTestbed,
+  { hostControl }: TestbedEnd,
   pairs: readonly OpenPair[],
-  { messages }: Scenario,
+  { messages }: LossScenario,
 ): Promise<string> {
   const open = new Map(pairs.map(({ sendCq }) => [sendCq, messages]));
   for (let looks = 0; looks < MAX_LOOKS; looks++) {
     for (const [cq, left] of open) {
-      const { completions } = await hands.call('cq.poll', { cq, max: 64 });
+      const { completions } = await hostControl.call('cq.poll', { cq, max: 64 });
       const wrong = completions.find(({ status }) => status !== 0);
       if (wrong !== undefined) return `work request ${wrong.wrId} completed with status ${wrong.status}`;
       if (left - completions.length > 0) open.set(cq, left - completions.length);
@@ -119,7 +121,7 @@ async function completed(
   return `the work of ${open.size} of ${pairs.length} connections did not complete`;
 }
 
-function factsOf(stage: Stage, scenario: Scenario, requester: EndName, played: Acted): RunFacts {
+function factsOf(stage: TrafficTestbed, scenario: LossScenario, requester: TrafficEnd, played: Acted): RunFacts {
   const { ends, live } = stage;
   const { connections, before, after, failure } = played;
   const timeoutNs = 4096 * 2 ** (live ? LIVE_TIMEOUT : TIMEOUT);
@@ -138,7 +140,7 @@ function factsOf(stage: Stage, scenario: Scenario, requester: EndName, played: A
     cnp: {
       end,
       options: {
-        ...(distance === undefined ? {} : { minTimeBetweenCnpsNs: distance }),
+        ...defined({ minTimeBetweenCnpsNs: distance }),
         flows: connections.map(({ requesterQpn, responderQpn }) => ({ qpn: responderQpn, peerQpn: requesterQpn })),
         slackNs: live ? LIVE_SLACK_NS : 0,
       },
@@ -147,7 +149,7 @@ function factsOf(stage: Stage, scenario: Scenario, requester: EndName, played: A
 }
 
 /** What no rule of the registry is by itself: all work completes, and the data is there. */
-function endResults({ failure, spoilt, connections }: Acted, end: EndName): CheckResult[] {
+function endResults({ failure, spoilt, connections }: Acted, end: TrafficEnd): CheckResult[] {
   const said = (check: string, difference: string, seen: number): CheckResult => ({
     ...{ check, end, seen, ok: difference === '', difference, variation: '', figures: {} },
   });

@@ -1,24 +1,25 @@
 /**
- * Go-back-N of READs, both ends: the requester asks again exactly from the first response that is missing, for a part of what it had asked
- * for; the responder answers in order from where it is asked. Rules: RD-18, REQ-14, REQ-25, REQ-28 and RD-01 (Lumina's read_gbn_check).
+ * Go-back-N of READs, both ends: the requester asks again exactly from the first response that is missing, for a part
+ * of what it had asked for; the responder answers in order from where it is asked. Rules: RD-18, REQ-14, REQ-25, REQ-28
+ * and RD-01 (Lumina's read_gbn_check).
  *
- * Owns both state machines, for connections that carry READs only. When the requester notices a loss, at once or by its timer, is a
- * figure: both are legal.
+ * Owns both state machines, for connections that carry READs only. When the requester notices a loss, at once or by its
+ * timer, is a figure: both are legal.
  */
-import { type Connection, endOf, lossesOf, type Step, stepsOf } from './connection.ts';
+import { type EndPacket, endOf, endPackets, lossesOf, type TrafficConnection } from './connection.ts';
 import { type CheckResult, Findings } from './findings.ts';
 import { type Pace, us } from './gbn-sender.ts';
 import type { Trace } from './trace.ts';
 
-export function readGbnCheck(trace: Trace, connection: Connection, pace: Pace): CheckResult[] {
+export function readGbnCheck(trace: Trace, connection: TrafficConnection, pace: Pace): CheckResult[] {
   const requester = new ReadRequester(connection, pace);
-  for (const step of stepsOf(trace, connection, 'requester')) {
+  for (const step of endPackets(trace, connection, 'requester')) {
     if (step.way === 'got') requester.got(step);
     else if (step.kind === 'read-request') requester.sent(step);
   }
   return [
     ...requester.end(lossesOf(trace, connection, 'responder')),
-    ...responderResults(connection, stepsOf(trace, connection, 'responder')),
+    ...responderResults(connection, endPackets(trace, connection, 'responder')),
   ];
 }
 
@@ -50,18 +51,18 @@ class ReadRequester {
   #goesBack = 0;
   /** The PSN that was asked for again last. */
   #askedFor = -1;
-  readonly #requests: Step[] = [];
+  readonly #requests: EndPacket[] = [];
   readonly #atOnce: number[] = [];
   readonly #late: number[] = [];
 
-  constructor(connection: Connection, pace: Pace) {
+  constructor(connection: TrafficConnection, pace: Pace) {
     this.#found = new Findings('read-gbn', endOf(connection, 'requester'), ['RD-18', 'REQ-14', 'REQ-25', 'REQ-28']);
     this.#pace = pace;
     this.#mtu = connection.mtu;
     this.#psns = connection.psns;
   }
 
-  got({ kind, psn, timeNs }: Step): void {
+  got({ kind, psn, timeNs }: EndPacket): void {
     if (kind !== 'response') return;
     if (psn === this.#wanted) {
       this.#before = this.#wanted;
@@ -74,7 +75,7 @@ class ReadRequester {
     }
   }
 
-  sent(step: Step): void {
+  sent(step: EndPacket): void {
     const { psn, last, timeNs, packet } = step;
     const known = this.#reads.find((read) => psn >= read.first && psn <= read.last);
     if (known !== undefined) this.#found.seen('REQ-25', this.#differs(step, known));
@@ -89,7 +90,7 @@ class ReadRequester {
     this.#requests.push(step);
   }
 
-  end(losses: readonly Step[]): CheckResult[] {
+  end(losses: readonly EndPacket[]): CheckResult[] {
     const found = this.#found;
     for (const { kind, psn, timeNs } of losses) {
       if (kind !== 'response') continue;
@@ -136,7 +137,7 @@ class ReadRequester {
   }
 
   /** A repeated READ is a part of the first: moved by whole packets, to the same end. */
-  #differs({ psn, last, packet }: Step, read: Read): string | undefined {
+  #differs({ psn, last, packet }: EndPacket, read: Read): string | undefined {
     const skipped = (psn - read.first) * this.#mtu;
     const { va, length } = packet.reth ?? { va: 0n, length: 0 };
     const same = last === read.last && va === read.va + BigInt(skipped) && length === read.length - skipped;
@@ -146,7 +147,7 @@ class ReadRequester {
   }
 }
 
-function responderResults(connection: Connection, steps: readonly Step[]): CheckResult[] {
+function responderResults(connection: TrafficConnection, steps: readonly EndPacket[]): CheckResult[] {
   const found = new Findings('read-responses', endOf(connection, 'responder'), ['RD-01']);
   const starts: number[] = [];
   let next = -1;

@@ -1,15 +1,15 @@
 /**
- * Two devices on hosts of their own, NICs for one, each with an agent, and this machine between their cables: two Ethernet links that lead to one
- * of them each. Owns the way to the agents and which GIDs are meant.
+ * Two devices on hosts of their own, NICs for one, each with an agent, and this machine between their cables: two
+ * Ethernet links that lead to one of them each. Owns the way to the agents and which GIDs are meant.
  */
-import { IpAddress } from '../../../packets/address.ts';
-import { RoceError } from '../../../packets/errors.ts';
-import { openLink } from '../../../src/links/index.ts';
-import { Port } from '../../experiment/port.ts';
-import { connectAgent, type HandsClient } from '../hands/client.ts';
-import { HandsError } from '../hands/hands.ts';
-import { type LiveEnd, liveTheatre } from './live.ts';
-import type { StageEnd, Theatre } from './stage.ts';
+
+import { openLink } from 'rocev2/node';
+import { defined, IpAddress, RoceError } from 'rocev2/packets';
+import { CablePort } from '../../experiment/port.ts';
+import { type AgentClient, connectAgent } from '../host-control/client.ts';
+import { HostControlError } from '../host-control/host-control.ts';
+import { type LiveEnd, liveTestbeds } from './live.ts';
+import type { TestbedEnd, TestbedFactory } from './stage.ts';
 
 /** One of the two. */
 export interface RemoteEnd {
@@ -23,52 +23,55 @@ export interface RemoteEnd {
   readonly minTimeBetweenCnpsNs?: number;
 }
 
-/** @throws RoceError ERR_ROCE_LINK_UNAVAILABLE for a wire or an agent that is not there, ERR_ROCE_ADDRESS for an address that is no GID */
-export function openRemotes(a: RemoteEnd, b: RemoteEnd): Promise<Theatre> {
-  return liveTheatre(
+/**
+ * @throws RoceError ERR_ROCE_LINK_UNAVAILABLE for a wire or an agent that is not there, ERR_ROCE_ADDRESS for an address
+ * that is no GID
+ */
+export function openRemotes(a: RemoteEnd, b: RemoteEnd): Promise<TestbedFactory> {
+  return liveTestbeds(
     () => openRemote(a),
     () => openRemote(b),
   );
 }
 
 async function openRemote({ link, agent, addresses, minTimeBetweenCnpsNs }: RemoteEnd): Promise<LiveEnd> {
-  const port = await Port.open(openLink(link));
-  let hands: HandsClient | undefined;
+  const port = await CablePort.open(openLink(link));
+  let hostControl: AgentClient | undefined;
   try {
-    hands = await agentAt(agent);
-    const { driver, version } = hands.description;
+    hostControl = await agentAt(agent);
+    const { driver, version } = hostControl.description;
     const rxe = driver === 'rdma_rxe';
-    const end: StageEnd = {
+    const end: TestbedEnd = {
       device: rxe ? 'rxe' : driver,
       // As deviations name kernels: major and minor. Two devices of one kind are told apart by nothing else.
       version: rxe ? (/^\d+\.\d+/.exec(version)?.[0] ?? version) : version,
-      hands,
-      addresses: gidsOf(hands, addresses),
-      ...(minTimeBetweenCnpsNs === undefined ? {} : { minTimeBetweenCnpsNs }),
+      hostControl,
+      addresses: gidsOf(hostControl, addresses),
+      ...defined({ minTimeBetweenCnpsNs }),
     };
-    const connected = hands;
+    const connected = hostControl;
     const close = async (): Promise<void> => {
       await connected.close();
       await port.close();
     };
     return { end, port, close };
   } catch (error) {
-    await hands?.close();
+    await hostControl?.close();
     await port.close();
     throw error;
   }
 }
 
-async function agentAt(agent: string): Promise<HandsClient> {
+async function agentAt(agent: string): Promise<AgentClient> {
   try {
     return await connectAgent(agent, { answerTimeoutMs: ANSWER_TIMEOUT_MS, connectTimeoutMs: CONNECT_TIMEOUT_MS });
   } catch (error) {
-    if (!(error instanceof HandsError)) throw error;
+    if (!(error instanceof HostControlError)) throw error;
     throw new RoceError('ERR_ROCE_LINK_UNAVAILABLE', `the agent at ${agent}: ${error.message}`);
   }
 }
 
-function gidsOf({ description }: HandsClient, addresses: readonly string[]): StageEnd['addresses'] {
+function gidsOf({ description }: AgentClient, addresses: readonly string[]): TestbedEnd['addresses'] {
   if (addresses.length === 0) throw new RoceError('ERR_ROCE_ADDRESS', `${description.device} was given no address`);
   return addresses.map((address) => {
     const wanted = IpAddress.parse(address);

@@ -1,4 +1,6 @@
-/** A run of Lumina's checks in words: verdicts by rule and by counter, times as ratios, and what could not be judged. */
+/**
+ * A run of Lumina's checks in words: verdicts by rule and by counter, times as ratios, and what could not be judged.
+ */
 import { formatTable } from '../../table.ts';
 import { findRule } from '../rules/index.ts';
 import { countVerdicts, verdictName } from '../runner/report.ts';

@@ -1,28 +1,28 @@
 /**
- * Lumina's checks against a device: all scenarios, the device asking and answering, and one verdict for each rule. Owns the order, and how
- * results of many runs become a verdict; what a rule's breach means, its level says (rules/).
+ * Lumina's checks against a device: all scenarios, the device asking and answering, and one verdict for each rule. Owns
+ * the order, and how results of many runs become a verdict; what a rule's breach means, its level says (rules/).
  */
-import { RoceError } from '../../../packets/errors.ts';
+import { defined, RoceError } from 'rocev2/packets';
 import { KERNELS } from '../../lab/recipe.ts';
 import { findRule } from '../rules/index.ts';
 import type { Deviation } from '../rules/types.ts';
-import type { Verdict } from '../runner/run-case.ts';
+import type { CaseVerdict } from '../runner/run-case.ts';
 import { COUNTER_DEVIATIONS } from './counters.ts';
 import { type CheckResult, median } from './findings.ts';
-import { inProcessTheatre } from './in-process.ts';
+import { inProcessTestbeds } from './in-process.ts';
 import { type Played, play } from './play.ts';
-import { rulesFor, SCENARIOS, type Scenario } from './scenario.ts';
-import type { StageEnd, Theatre } from './stage.ts';
-import type { EndName } from './trace.ts';
+import { type LossScenario, rulesFor, SCENARIOS } from './scenario.ts';
+import type { TestbedEnd, TestbedFactory } from './stage.ts';
+import type { TrafficEnd } from './trace.ts';
 
 export interface LuminaOptions {
   readonly seed: number;
   /** What is at the other end of the wire from a lab device: a device of ours (default), or another of its kind. */
   readonly peer?: 'rocev2' | 'rxe';
   /** Default: all. */
-  readonly scenarios?: readonly Scenario[];
+  readonly scenarios?: readonly LossScenario[];
   readonly log?: (line: string) => void;
-  /** Is told of every run. */
+  /** Receives every run. */
   readonly progress?: (played: Played) => void;
 }
 
@@ -32,7 +32,7 @@ export interface LuminaResult {
   readonly rule?: string;
   readonly device: string;
   readonly version: string;
-  readonly verdict: Verdict;
+  readonly verdict: CaseVerdict;
   /** Why, for everything but a pass: the first difference, and in which scenario. */
   readonly reason: string;
   /** Occasions, over all runs. */
@@ -41,11 +41,13 @@ export interface LuminaResult {
   readonly known: Deviation | undefined;
 }
 
-/** Medians of the medians of all runs, in nanoseconds, seen from the bump: the way to the device and back is in them. */
+/**
+ * Medians of the medians of all runs, in nanoseconds, seen from the bump: the way to the device and back is in them.
+ */
 export interface LuminaLatency {
   readonly device: string;
   readonly version: string;
-  /** From a packet that asks for an acknowledge to the acknowledge. */
+  /** From a packet that requests an ACK to the ACK. */
   readonly ackNs: number | undefined;
   /** NAK generation: from the packet behind a gap to the NAK. */
   readonly nakNs: number | undefined;
@@ -76,10 +78,10 @@ export async function runLumina(dut: string, options: LuminaOptions): Promise<Lu
 
 /** The same on a theatre that is there, which stays the caller's; each of `requesters` asks in turn. */
 export async function runLuminaOn(
-  theatre: Theatre,
+  theatre: TestbedFactory,
   dut: string,
   { scenarios = SCENARIOS, progress }: Pick<LuminaOptions, 'scenarios' | 'progress'>,
-  requesters: readonly EndName[] = ['a', 'b'],
+  requesters: readonly TrafficEnd[] = ['a', 'b'],
 ): Promise<LuminaReport> {
   const runs: Played[] = [];
   const judged: Judged[] = [];
@@ -109,8 +111,8 @@ interface Whose {
   readonly version: string;
 }
 
-async function openTheatre(dut: string, { seed, peer, log }: LuminaOptions): Promise<Theatre> {
-  if (dut === 'in-process') return inProcessTheatre(seed);
+async function openTheatre(dut: string, { seed, peer, log }: LuminaOptions): Promise<TestbedFactory> {
+  if (dut === 'in-process') return inProcessTestbeds(seed);
   const kernel = KERNELS.find((label) => dut === `lab:${label}`);
   if (kernel === undefined)
     throw new RoceError(
@@ -118,10 +120,10 @@ async function openTheatre(dut: string, { seed, peer, log }: LuminaOptions): Pro
       `'${dut}' is neither in-process nor lab: and one of ${KERNELS.join(', ')}`,
     );
   const { openLab } = await import('./lab.ts');
-  return openLab({ kernel, peer: peer ?? 'rocev2', ...(log === undefined ? {} : { log }) });
+  return openLab({ kernel, peer: peer ?? 'rocev2', ...defined({ log }) });
 }
 
-function judgedOf({ results, scenario }: Played, ends: Readonly<Record<EndName, StageEnd>>): Judged[] {
+function judgedOf({ results, scenario }: Played, ends: Readonly<Record<TrafficEnd, TestbedEnd>>): Judged[] {
   return results.map((result) => {
     const { device, version } = ends[result.end];
     return { result, scenario, device, version };

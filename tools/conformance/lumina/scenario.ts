@@ -1,11 +1,11 @@
 /**
- * What is tried: a message of 100 packets over a wire that does one thing to it. Data only; `play.ts` plays them, on any stage.
- * The list is Lumina's (drop, damage, mark; first, middle, last; WRITE, SEND and READ), and what go-back-N has beyond it: a lost ACK, a copy,
- * a second loss, a repetition that is lost as well.
+ * What is tried: a message of 100 packets over a wire that does one thing to it. Data only; `play.ts` plays them, on
+ * any stage. The list is Lumina's (drop, damage, mark; first, middle, last; WRITE, SEND and READ), and what go-back-N
+ * has beyond it: a lost ACK, a copy, a second loss, a repetition that is lost as well.
  */
-import type { WireRule } from '../../../src/faults/rule.ts';
+import type { WireRule } from 'rocev2/faults';
 
-export interface Scenario {
+export interface LossScenario {
   readonly name: string;
   readonly opcode: 'write' | 'send' | 'read';
   /** Messages of each connection, and packets of each message. */
@@ -32,12 +32,17 @@ const DATA = {
 
 const ACKS = { direction: 'b-to-a', opcode: 'ack' } as const;
 
-const one = (opcode: Scenario['opcode'], what: string, rules: readonly WireRule[], injected: number): Scenario => ({
+const one = (
+  opcode: LossScenario['opcode'],
+  what: string,
+  rules: readonly WireRule[],
+  injected: number,
+): LossScenario => ({
   name: `${opcode}, ${what}`,
   ...{ opcode, rules, injected, messages: 1, packets: PACKETS, connections: 1 },
 });
 
-const lose = (opcode: Scenario['opcode'], nth: number): WireRule => ({ on: { ...DATA[opcode], nth }, do: 'drop' });
+const lose = (opcode: LossScenario['opcode'], nth: number): WireRule => ({ on: { ...DATA[opcode], nth }, do: 'drop' });
 
 const PLACES = [
   ['first', 1],
@@ -45,7 +50,7 @@ const PLACES = [
   ['last', PACKETS],
 ] as const;
 
-function losses(opcode: Scenario['opcode']): Scenario[] {
+function losses(opcode: LossScenario['opcode']): LossScenario[] {
   const group = DATA[opcode];
   return [
     one(opcode, 'nothing lost', [], 0),
@@ -64,7 +69,7 @@ function losses(opcode: Scenario['opcode']): Scenario[] {
   ];
 }
 
-export const SCENARIOS: readonly Scenario[] = [
+export const SCENARIOS: readonly LossScenario[] = [
   ...losses('write'),
   ...losses('send'),
   ...losses('read'),
@@ -85,7 +90,7 @@ export const SCENARIOS: readonly Scenario[] = [
 ];
 
 /** The rules as the wire takes them, whichever end asks. */
-export function rulesFor({ rules }: Scenario, requester: 'a' | 'b'): WireRule[] {
+export function rulesFor({ rules }: LossScenario, requester: 'a' | 'b'): WireRule[] {
   if (requester === 'a') return [...rules];
   return rules.map((rule) => {
     const { direction } = rule.on;

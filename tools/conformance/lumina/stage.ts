@@ -1,25 +1,30 @@
-/** Where a scenario is played: two devices with hands, and a bump between them. Types only; who implements them is in-process.ts, lab.ts
- * and remote.ts. */
-import type { WireRule } from '../../../src/faults/rule.ts';
-import type { Hands } from '../hands/hands.ts';
-import type { EndName } from './trace.ts';
+/**
+ * Where a scenario is played: two devices with host control, and a bump between them. Types only; who implements them
+ * is in-process.ts, lab.ts and remote.ts.
+ */
+import type { WireRule } from 'rocev2/faults';
+import type { HostControl } from '../host-control/host-control.ts';
+import type { TrafficEnd } from './trace.ts';
 
 /** One device. */
-export interface StageEnd {
+export interface TestbedEnd {
   /** As the registry's deviations name it: `rocev2`, `rxe`, or its driver. */
   readonly device: string;
   /** As deviations name versions; empty for our own. */
   readonly version: string;
-  readonly hands: Hands;
-  /** Its addresses, each with the GID that stands for it; the other end has as many, each on the same subnet as the one here. */
+  readonly hostControl: HostControl;
+  /**
+   * Its addresses, each with the GID that stands for it; the other end has as many, each on the same subnet as the one
+   * here.
+   */
   readonly addresses: readonly { readonly address: string; readonly gidIndex: number }[];
   /** Its distance between CNPs in nanoseconds, where it sends some and we know. */
   readonly minTimeBetweenCnpsNs?: number;
 }
 
 /** The devices and their wire, for one scenario. */
-export interface Stage {
-  readonly ends: Readonly<Record<EndName, StageEnd>>;
+export interface TrafficTestbed {
+  readonly ends: Readonly<Record<TrafficEnd, TestbedEnd>>;
   /** Real time: clocks are not exact. */
   readonly live: boolean;
   /** Lets time pass until the promise settles. */
@@ -30,7 +35,7 @@ export interface Stage {
 }
 
 /** Gives a stage for one scenario after another; there is one at a time. */
-export interface Theatre {
-  open(rules: readonly WireRule[]): Promise<Stage>;
+export interface TestbedFactory {
+  open(rules: readonly WireRule[]): Promise<TrafficTestbed>;
   close(): Promise<void>;
 }

@@ -1,15 +1,21 @@
 /**
- * What passed a bump, as values: every RoCE packet once as its sender sent it and once as its receiver got it, and what the bump did on
- * purpose. Owns the way from the bump's capture (pcap/ reads and dissects it) to both. Never judges.
+ * What passed a bump, as values: every RoCE packet once as its sender sent it and once as its receiver got it, and what
+ * the bump did on purpose. Owns the way from the bump's capture (pcap/ reads and dissects it) to both. Never judges.
  *
- * A bump's capture has two interfaces, one for each end of the wire: inbound is what that end sent, outbound what it got. A comment on an
- * inbound frame says what was done to it (tools/bump/recorder.ts).
+ * A bump's capture has two interfaces, one for each end of the wire: inbound is what that end sent, outbound what it
+ * got. A comment on an inbound frame says what was done to it (tools/bump/recorder.ts).
  */
-import { readAeth } from '../../../packets/aeth.ts';
-import { type Frame, FrameStatus, frameDestination, frameSource } from '../../../packets/frame.ts';
-import { AETH_AT, RETH_AT } from '../../../packets/opcode.ts';
-import { readReth } from '../../../packets/reth.ts';
-import { Ecn } from '../../../packets/traffic-class.ts';
+import {
+  AETH_AT,
+  Ecn,
+  type Frame,
+  FrameStatus,
+  frameDestination,
+  frameSource,
+  RETH_AT,
+  readAeth,
+  readReth,
+} from 'rocev2/packets';
 import {
   type CapturedPacket,
   Direction,
@@ -19,11 +25,11 @@ import {
   icrcState,
   nanosecondsSince,
   readCapture,
-} from '../../../pcap/index.ts';
+} from 'rocev2/pcap';
 
 /** Ends of a wire, as the bump calls them. */
-export type EndName = 'a' | 'b';
-export const otherEnd = (end: EndName): EndName => (end === 'a' ? 'b' : 'a');
+export type TrafficEnd = 'a' | 'b';
+export const otherEnd = (end: TrafficEnd): TrafficEnd => (end === 'a' ? 'b' : 'a');
 
 /** One RoCE packet at one end of the wire. */
 export interface TracePacket {
@@ -32,7 +38,7 @@ export interface TracePacket {
   /** When it passed the bump, in nanoseconds since the first frame of the capture. */
   readonly timeNs: number;
   /** Whose side of the bump it is seen on. */
-  readonly end: EndName;
+  readonly end: TrafficEnd;
   /** What that end did with it. */
   readonly way: 'sent' | 'got';
   readonly opcode: number;
@@ -53,12 +59,20 @@ export interface TracePacket {
   readonly reth: { readonly va: bigint; readonly length: number } | undefined;
 }
 
-export const DEEDS = ['dropped', 'duplicated', 'delayed', 'held back', 'corrupted', 'marked', 'rewritten'] as const;
-export type Deed = (typeof DEEDS)[number];
+export const INJECTED_ACTIONS = [
+  'dropped',
+  'duplicated',
+  'delayed',
+  'held back',
+  'corrupted',
+  'marked',
+  'rewritten',
+] as const;
+export type InjectedAction = (typeof INJECTED_ACTIONS)[number];
 
 /** What the bump did to one packet. */
 export interface Injection {
-  readonly deeds: readonly Deed[];
+  readonly deeds: readonly InjectedAction[];
   /** The packet as it came in. */
   readonly packet: TracePacket;
 }
@@ -82,17 +96,17 @@ export function readTrace(capture: Uint8Array): Trace {
     if (packet === undefined) continue;
     packets.push(packet);
     if (packet.way === 'got') continue;
-    const deeds = deedsOf(captured.comments);
+    const deeds = injectedActions(captured.comments);
     if (deeds.length > 0) injections.push({ deeds, packet });
   }
   return { packets, injections };
 }
 
 /** What a comment of the bump says was done. Names of rules are the user's, and stand in quotes. */
-export function deedsOf(comments: readonly string[]): Deed[] {
+export function injectedActions(comments: readonly string[]): InjectedAction[] {
   const words = comments.map((comment) => comment.replaceAll(/"[^"]*"/g, '').split(';')[0] ?? '').join(',');
   const parts = words.split(',').map((part) => part.trim());
-  return DEEDS.filter((deed) => parts.some((part) => part.startsWith(deed)));
+  return INJECTED_ACTIONS.filter((deed) => parts.some((part) => part.startsWith(deed)));
 }
 
 function packetOf(captured: CapturedPacket, dissection: Dissection, timeNs: number): TracePacket | undefined {

@@ -1,6 +1,6 @@
 /** What a judge says when a device does what its model does not allow. */
 
-export interface Difference {
+export interface ModelDifference {
   /** The rule that it breaks. */
   readonly ruleId: string;
   /** What was expected and what came. */

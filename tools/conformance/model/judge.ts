@@ -1,10 +1,10 @@
 /** Whole exchanges judged at once: what was sent and received, in order; the first difference, or none. */
-import type { Packet } from '../packet/packet.ts';
-import type { Difference } from './difference.ts';
+import type { Packet } from 'rocev2/packets/kit';
+import type { ModelDifference } from './difference.ts';
 import { ResponderJudge } from './responder-judge.ts';
 import type { Delivered, ResponderSetup } from './responder-state.ts';
 
-export type { Difference } from './difference.ts';
+export type { ModelDifference } from './difference.ts';
 
 /** One thing of an exchange with a responder. */
 export type ResponderEvent =
@@ -22,14 +22,14 @@ export interface ResponderExchange {
   readonly memory: Uint8Array;
   readonly receives: number;
   readonly events: readonly ResponderEvent[];
-  /** What the region holds in the end; absent: nobody looked. */
+  /** What the region holds in the end; absent: not observed. */
   readonly memoryAfter?: Uint8Array;
-  /** What was put into receives; absent: nobody looked. */
+  /** What was put into receives; absent: not observed. */
   readonly delivered?: readonly Delivered[];
 }
 
 /** The first difference between the device and the model. The end of the events is `settled`. */
-export function judgeResponder(exchange: ResponderExchange): Difference | undefined {
+export function judgeResponder(exchange: ResponderExchange): ModelDifference | undefined {
   const { setup, memory, receives, events, memoryAfter, delivered } = exchange;
   const judge = new ResponderJudge(setup, memory, receives);
   for (const event of [...events, 'settled'] as const) {
@@ -40,7 +40,7 @@ export function judgeResponder(exchange: ResponderExchange): Difference | undefi
   return received ?? (memoryAfter === undefined ? undefined : judge.memory(memoryAfter));
 }
 
-function apply(judge: ResponderJudge, event: ResponderEvent): Difference | undefined {
+function apply(judge: ResponderJudge, event: ResponderEvent): ModelDifference | undefined {
   if (event === 'settled') return judge.settled();
   if ('rx' in event) return judge.received(event.rx);
   if ('tx' in event) judge.sent(event.tx);

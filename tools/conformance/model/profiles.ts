@@ -1,6 +1,6 @@
 /**
- * What a device is known to do otherwise, as data: a difference that a switch explains is told as the deviation it is, and hides no other.
- * Owns names, rules and evidence of the switches; the models ask for them by name.
+ * What a device is known to do otherwise, as data: a difference that a switch explains is told as the deviation it is,
+ * and hides no other. Owns names, rules and evidence of the switches; the models ask for them by name.
  */
 
 /** One known deviation, or one liberty that the rules leave open and a device takes. */
@@ -97,12 +97,12 @@ export const SWITCHES = {
   },
   'fenced-retry-stuck': {
     ruleId: 'REQ-30',
-    says: 'a fenced work request that has to be sent again waits for READs and atomics that are behind it, or for itself, for ever',
+    says: 'a fenced work request that has to be sent again waits for READs and atomics that are behind it, or for itself, infinitely',
     evidence: 'rxe_req.c#rxe_wqe_is_fenced counts those that are open, its own among them',
   },
   'ack-beyond-completes': {
     ruleId: 'REQ-09',
-    says: 'an acknowledge of a PSN that was never sent completes what is open',
+    says: 'an ACK of a PSN that was never sent completes what is open',
     evidence: 'rxe_comp.c#check_psn has no upper bound',
   },
   'ack-in-read-completes': {
@@ -112,12 +112,12 @@ export const SWITCHES = {
   },
   'ack-in-read-fatal': {
     ruleId: 'REQ-10',
-    says: 'any acknowledge or NAK between the responses of a READ ends the queue pair, and the READ completes with success',
+    says: 'any ACK or NAK between the responses of a READ ends the queue pair, and the READ completes with success',
     evidence: 'lab, 6.12.107: conformance property requester-loss; rxe_comp.c#check_ack and its state -1',
   },
   'ack-while-repeating-lost': {
     ruleId: 'REQ-01',
-    says: 'an acknowledge of what is just being sent again completes nothing, and at the next timeout an empty SEND or WRITE takes the PSN behind it',
+    says: 'an ACK of what is just being sent again completes nothing, and at the next timeout an empty SEND or WRITE takes the PSN behind it',
     evidence: 'rxe_comp.c#rxe_completer at WRITE_SEND, rxe_req.c#req_retry; case REQ-01',
   },
   'reserved-syndrome-fatal': {
@@ -141,7 +141,9 @@ export interface Profile {
   readonly name: string;
   /** Deviations that are known and therefore expected as much as the right answer is. */
   readonly switches: readonly SwitchName[];
-  /** Reserved opcodes, addresses that wrap and wrong sizes of ATOMIC WRITE are not sent: a device may not survive them. */
+  /**
+   * Reserved opcodes, addresses that wrap and wrong sizes of ATOMIC WRITE are not sent: a device may not survive them.
+   */
   readonly fragile: boolean;
 }
 

@@ -1,14 +1,15 @@
 /**
- * What an answer proves to a requester (ref:conformance#REQ-03 to REQ-17, REQ-32, ACK-13, ACK-16, ACK-17, C.2), for one that holds all PSNs before
- * `bound` for acknowledged. Written as a function: what is acknowledged then, and what the answer makes of the requester.
+ * What an answer proves to a requester (ref:conformance#REQ-03 to REQ-17, REQ-32, ACK-13, ACK-16, ACK-17, C.2), for one
+ * that holds all PSNs before `bound` for acknowledged. Written as a function: what is acknowledged then, and what the
+ * answer makes of the requester.
  */
-import { Op } from '../../../packets/opcode.ts';
-import type { Packet } from '../packet/packet.ts';
+import { Op } from 'rocev2/packets';
+import type { Packet } from 'rocev2/packets/kit';
 import type { Profile } from './profiles.ts';
 import { isAnswered, type Placed } from './requester-work.ts';
 
 /** What the requester has sent. */
-export interface Open {
+export interface OpenWork {
   readonly profile: Profile;
   readonly works: readonly Placed[];
   /** Newest PSN that was asked for, responses of a READ included; -1 before the first. */
@@ -27,7 +28,7 @@ export interface Evidence {
 }
 
 /** What `packet` proves. */
-export function evidenceOf(open: Open, bound: number, packet: Packet): Evidence {
+export function evidenceOf(open: OpenWork, bound: number, packet: Packet): Evidence {
   const { psn, opcode, syndrome = 0xff } = packet;
   const { newest, works, profile } = open;
   if (isAstray(open, bound, packet)) return { bound: newest + 1, fails: { index: -1, status: -1, must: false } };
@@ -51,8 +52,8 @@ export function evidenceOf(open: Open, bound: number, packet: Packet): Evidence 
   };
 }
 
-/** A device that any acknowledge between the responses of a READ leads astray: what it makes of it nobody can say. */
-function isAstray({ profile, works }: Open, bound: number, { opcode }: Packet): boolean {
+/** A device that any ACK between the responses of a READ leads astray: what it makes of it nobody can say. */
+function isAstray({ profile, works }: OpenWork, bound: number, { opcode }: Packet): boolean {
   if (opcode !== Op.Acknowledge || !profile.switches.includes('ack-in-read-fatal')) return false;
   return works.some(({ kind, first, last }) => kind === 'read' && bound > first && bound <= last);
 }
@@ -61,23 +62,27 @@ function isAstray({ profile, works }: Open, bound: number, { opcode }: Packet): 
 const oldestAnswered = (works: readonly Placed[], bound: number): Placed | undefined =>
   works.find((work) => isAnswered(work) && work.last >= bound);
 
-/** As far as an acknowledge of all before `psn` goes: a READ or atomic that is not complete stands in its way. */
+/** As far as an ACK of all before `psn` goes: a READ or atomic that is not complete stands in its way. */
 function stop(works: readonly Placed[], bound: number, psn: number): number {
   const barrier = oldestAnswered(works, bound);
   return barrier === undefined || barrier.first >= psn ? Math.max(bound, psn) : Math.max(bound, barrier.first);
 }
 
-function plain({ works, profile }: Open, bound: number, psn: number): Evidence {
+function plain({ works, profile }: OpenWork, bound: number, psn: number): Evidence {
   const barrier = oldestAnswered(works, bound);
   if (barrier === undefined || barrier.first > psn) return { bound: Math.max(bound, psn + 1) };
   const from = Math.max(bound, barrier.first);
   if (psn > barrier.last) return { bound: from, again: { from, must: false, ruleId: 'REQ-11' } };
-  // Inside of an open READ, or of the atomic itself: no answer to it (REQ-13). What came before it may count as acknowledged.
+  // Inside of an open READ, or of the atomic itself: no answer to it (REQ-13). What came before it may count as
+  // acknowledged.
   const completes = psn === barrier.last && profile.switches.includes('ack-in-read-completes');
   return { bound: completes ? psn + 1 : from, again: { from, must: false, ruleId: 'REQ-13' } };
 }
 
-/** NAK 0x60 and RNR NAK acknowledge what is before them (REQ-16, RNR-14) but READs and atomics, which they refuse (REQ-17). */
+/**
+ * NAK 0x60 and RNR NAK acknowledge what is before them (REQ-16, RNR-14) but READs and atomics, which they refuse
+ * (REQ-17).
+ */
 function refused(works: readonly Placed[], bound: number, psn: number, ruleId: string): Evidence {
   const from = stop(works, bound, psn);
   return { bound: from, again: { from, must: true, ruleId } };
@@ -99,7 +104,7 @@ function fatalEvidence(works: readonly Placed[], bound: number, psn: number, sta
   return { bound: Math.max(bound, work.first), fails: { index: work.index, status, must: true } };
 }
 
-/** READ responses and atomic acknowledges. */
+/** READ responses and atomic ACKs. */
 function dataEvidence(works: readonly Placed[], bound: number, { psn, opcode }: Packet): Evidence {
   const work = works.find(({ first, last }) => psn >= first && psn <= last);
   const atomic = work?.kind === 'fetch-add' || work?.kind === 'compare-swap';

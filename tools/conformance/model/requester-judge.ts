@@ -1,15 +1,15 @@
 /**
- * Holds what a requester sends and completes against what was posted and answered (ref:conformance#REQ, RNR, OPS-12..OPS-17, LEN-13). Two bounds
- * say what it must and what it may hold for acknowledged; between them it is free. Time is a number: timeouts are allowed once the oldest
- * unacknowledged packet has been out for the interval, and never demanded.
+ * Holds what a requester sends and completes against what was posted and answered (ref:conformance#REQ, RNR,
+ * OPS-12..OPS-17, LEN-13). Two bounds say what it must and what it may hold for acknowledged; between them it is free.
+ * Time is a number: timeouts are allowed once the oldest unacknowledged packet has been out for the interval, and never
+ * demanded.
  */
-import { Op } from '../../../packets/opcode.ts';
-import { RNR_TIMER_NS } from '../../../packets/rnr-timer.ts';
-import { describePacket, isResponse, type Packet } from '../packet/packet.ts';
-import type { Difference } from './difference.ts';
+import { Op, RNR_TIMER_NS } from 'rocev2/packets';
+import { describePacket, isResponse, type Packet } from 'rocev2/packets/kit';
+import type { ModelDifference } from './difference.ts';
 import type { Profile } from './profiles.ts';
-import { evidenceOf, type Open } from './requester-evidence.ts';
-import { isAnswered, type Placed, placed, requestAt, requestFault, type Work } from './requester-work.ts';
+import { evidenceOf, type OpenWork } from './requester-evidence.ts';
+import { isAnswered, type Placed, placed, requestAt, requestFault, type WorkRequest } from './requester-work.ts';
 
 /** A completion of a send: which work request, by its place in the order of posting, and its status of verbs. */
 export interface Completed {
@@ -52,7 +52,10 @@ export class RequesterJudge {
   /** It was told to send again, or did, and nothing was acknowledged since. */
   #told = false;
   #quietUntil = -Infinity;
-  /** First packet of the oldest work request that was not complete when the device was last quiet: what was complete is not sent again. */
+  /**
+   * First packet of the oldest work request that was not complete when the device was last quiet: what was complete is
+   * not sent again.
+   */
   #floor = 0;
   /** Newest PSN that was sent with AckReq. */
   #asked = -1;
@@ -97,8 +100,8 @@ export class RequesterJudge {
   }
 
   /**
-   * Nothing more is to be had of it: a work request failed, or it has done what its profile knows of and after which nobody can say what it
-   * does. In the second case nothing is held against it any more.
+   * Nothing more is to be had of it: a work request failed, or it has done what its profile knows of and after which
+   * nobody can say what it does. In the second case nothing is held against it any more.
    */
   get over(): boolean {
     return this.failed || this.#strayed;
@@ -120,7 +123,7 @@ export class RequesterJudge {
     return this.#must > (this.#works.at(-1)?.last ?? -1);
   }
 
-  posted(work: Work): Placed {
+  posted(work: WorkRequest): Placed {
     const one = placed(this.#works, work, this.setup.mtu);
     this.#works = [...this.#works, one];
     return one;
@@ -129,7 +132,7 @@ export class RequesterJudge {
   /** An answer was sent to the device. */
   answered(packet: Packet, nowNs: number): void {
     const { profile } = this.setup;
-    const open: Open = { profile, works: this.#works, newest: this.#newest };
+    const open: OpenWork = { profile, works: this.#works, newest: this.#newest };
     const least = evidenceOf({ ...open, profile: { ...profile, switches: [] } }, this.#must, packet);
     const most = evidenceOf(open, this.#may, packet);
     // A plain ACK inside of an open READ is no proof of anything (REQ-13).
@@ -146,7 +149,8 @@ export class RequesterJudge {
         this.unproven.add(work.index);
     const again = least.again ?? most.again;
     if (again !== undefined) this.#again.push(Math.max(again.from, most.again?.from ?? 0, this.#may));
-    // Without progress since, another NAK may be taken for an echo of the first (ACK-14): its timer is then what makes the device go on.
+    // Without progress since, another NAK may be taken for an echo of the first (ACK-14): its timer is then what makes
+    // the device go on.
     if (least.again?.must === true && most.again?.must === true && !this.#told) this.#due = least.again;
     if (again !== undefined) this.#told = true;
     if (this.#due !== undefined && this.#must > this.#due.from) this.#due = undefined;
@@ -164,7 +168,7 @@ export class RequesterJudge {
   }
 
   /** A packet of the device. */
-  received(packet: Packet, nowNs: number): Difference | undefined {
+  received(packet: Packet, nowNs: number): ModelDifference | undefined {
     if (isResponse(packet.opcode))
       return told('ACK-21', `${describePacket(packet)} came, and there was nothing to answer`);
     const { mtu } = this.setup;
@@ -186,7 +190,7 @@ export class RequesterJudge {
   }
 
   /** Completions of sends, in the order in which they were polled. */
-  completed(completions: readonly Completed[]): Difference | undefined {
+  completed(completions: readonly Completed[]): ModelDifference | undefined {
     if (this.#strayed) return undefined;
     for (const { wrId, status } of completions) {
       const difference = this.#completes(wrId, status);
@@ -197,7 +201,7 @@ export class RequesterJudge {
   }
 
   /** The device has had all the time it needs, timers excepted; `final`: those as well. */
-  settled(final = false): Difference | undefined {
+  settled(final = false): ModelDifference | undefined {
     if (this.#strayed) return undefined;
     const due = this.#due;
     if (due !== undefined && this.#quietUntil === -Infinity && !this.failed)
@@ -220,7 +224,7 @@ export class RequesterJudge {
     if (nowNs >= this.#quietUntil) this.#quietUntil = -Infinity;
   }
 
-  #inTime(packet: Packet, work: Placed, nowNs: number): Difference | undefined {
+  #inTime(packet: Packet, work: Placed, nowNs: number): ModelDifference | undefined {
     const line = describePacket(packet);
     if (this.failed) return told('REQ-34', `${line} came after a work request had failed`);
     if (nowNs < this.#quietUntil && this.setup.exactTime)
@@ -239,7 +243,7 @@ export class RequesterJudge {
   }
 
   /** In order, or again from a place that there is a reason for. */
-  #inOrder(packet: Packet, nowNs: number): Difference | undefined {
+  #inOrder(packet: Packet, nowNs: number): ModelDifference | undefined {
     const { psn } = packet;
     if (psn === this.#cursor) return undefined;
     const line = describePacket(packet);
@@ -257,7 +261,7 @@ export class RequesterJudge {
     return undefined;
   }
 
-  /** A device of the profile forgets an acknowledge of what it was just sending again. */
+  /** A device of the profile forgets an ACK of what it was just sending again. */
   #mayHaveLost(work: Placed): boolean {
     const { switches } = this.setup.profile;
     return switches.includes('ack-while-repeating-lost') && !isAnswered(work) && this.#repeated.has(work.index);
@@ -271,14 +275,17 @@ export class RequesterJudge {
     return opcode === empty.opcode && imm === empty.imm;
   }
 
-  /** The oldest packet that is not acknowledged has been out for the interval, and it is from there that packets go out again. */
+  /**
+   * The oldest packet that is not acknowledged has been out for the interval, and it is from there that packets go out
+   * again.
+   */
   #mayTimeOut(psn: number, nowNs: number): boolean {
     if (psn > this.#may) return false;
     const out = Math.min(...[this.#must, this.#may].map((at) => this.#lastSent.get(at) ?? Infinity));
     return !this.setup.exactTime || nowNs - out >= this.setup.timeoutNs;
   }
 
-  #completes(index: number, status: number): Difference | undefined {
+  #completes(index: number, status: number): ModelDifference | undefined {
     const work = this.#works[index];
     if (work === undefined) return told('REQ-06', `work request ${index} completes, and was not posted`);
     const last = this.#completed.at(-1);
@@ -293,7 +300,7 @@ export class RequesterJudge {
       : told(RULE_OF_KIND[work.kind], `work request ${index} completes without its answer`);
   }
 
-  #completesInError(index: number, status: number): Difference | undefined {
+  #completesInError(index: number, status: number): ModelDifference | undefined {
     if (this.failed) {
       return status === FLUSHED
         ? undefined
@@ -313,7 +320,7 @@ export class RequesterJudge {
   }
 }
 
-const told = (ruleId: string, sentence: string): Difference => ({ ruleId, sentence });
+const told = (ruleId: string, sentence: string): ModelDifference => ({ ruleId, sentence });
 
 const RULE_OF_KIND = {
   ...{ send: 'REQ-03', write: 'REQ-03', read: 'REQ-04' },

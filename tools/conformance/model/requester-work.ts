@@ -1,14 +1,14 @@
 /**
- * Work that was posted, where it stands in the number space, and the request packets that it must become (ref:conformance#REQ-01, REQ-25,
- * OPS-12..OPS-17, LEN-13). PSNs count from the device's first and never wrap.
+ * Work that was posted, where it stands in the number space, and the request packets that it must become
+ * (ref:conformance#REQ-01, REQ-25, OPS-12..OPS-17, LEN-13). PSNs count from the device's first and never wrap.
  */
-import { Op } from '../../../packets/opcode.ts';
-import type { Packet } from '../packet/packet.ts';
+import { Op } from 'rocev2/packets';
+import type { Packet } from 'rocev2/packets/kit';
 
 export type WorkKind = 'send' | 'write' | 'read' | 'fetch-add' | 'compare-swap';
 
 /** A work request. */
-export interface Work {
+export interface WorkRequest {
   readonly kind: WorkKind;
   /** What a SEND or WRITE brings; for a READ only its length counts. */
   readonly data: Uint8Array;
@@ -24,17 +24,17 @@ export interface Work {
 }
 
 /** Work in its place: PSNs of its first and last packet, responses of a READ included. */
-export interface Placed extends Work {
+export interface Placed extends WorkRequest {
   readonly index: number;
   readonly first: number;
   readonly last: number;
 }
 
-/** Answered by more than an acknowledge. */
-export const isAnswered = ({ kind }: Work): boolean => kind !== 'send' && kind !== 'write';
+/** Answered by more than an ACK. */
+export const isAnswered = ({ kind }: WorkRequest): boolean => kind !== 'send' && kind !== 'write';
 
 /** Puts a work request behind those that are there. */
-export function placed(before: readonly Placed[], work: Work, mtu: number): Placed {
+export function placed(before: readonly Placed[], work: WorkRequest, mtu: number): Placed {
   const first = (before.at(-1)?.last ?? -1) + 1;
   const atomic = work.kind === 'fetch-add' || work.kind === 'compare-swap';
   const packets = atomic ? 1 : Math.max(1, Math.ceil(work.data.length / mtu));
@@ -67,7 +67,10 @@ function opcodeAt(write: boolean, first: boolean, last: boolean, imm: boolean): 
   return write ? (imm ? Op.WriteLastImm : Op.WriteLast) : imm ? Op.SendLastImm : Op.SendLast;
 }
 
-/** The rule that the packet breaks as a request at its PSN; undefined when it is right. AckReq is the device's affair (REQ-02). */
+/**
+ * The rule that the packet breaks as a request at its PSN; undefined when it is right. AckReq is the device's affair
+ * (REQ-02).
+ */
 export function requestFault(
   work: Placed,
   packet: Packet,

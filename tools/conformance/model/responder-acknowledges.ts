@@ -1,16 +1,17 @@
 /**
- * Plain acknowledges: a device may send one for each request, one for many, and the newest again at any time (ACK-02, ACK-03, ACK-13,
- * RSP-PSN-12). Owns which of them make sense (ACK-05..ACK-07, RSP-PSN-08, RSP-PSN-11, RD-13) and what they settle.
+ * Plain ACKs: a device may send one for each request, one for many, and the newest again at any time (ACK-02, ACK-03,
+ * ACK-13, RSP-PSN-12). Owns which of them make sense (ACK-05..ACK-07, RSP-PSN-08, RSP-PSN-11, RD-13) and what they
+ * settle.
  */
-import { Op } from '../../../packets/opcode.ts';
-import { describePacket, type Packet } from '../packet/packet.ts';
-import type { Difference } from './difference.ts';
+import { Op } from 'rocev2/packets';
+import { describePacket, type Packet } from 'rocev2/packets/kit';
+import type { ModelDifference } from './difference.ts';
 import type { Profile } from './profiles.ts';
 import { describeExpected } from './responder-match.ts';
-import type { Expected, ResponderState } from './responder-state.ts';
+import type { ExpectedReply, ResponderState } from './responder-state.ts';
 
 /** A reply that has still to come, or may. */
-export interface Pending extends Expected {
+export interface Pending extends ExpectedReply {
   /** PSN of the request that drew it. */
   readonly request: number;
   /** What was expected next when it was owed. */
@@ -32,7 +33,7 @@ export const isPlainAck = ({ opcode, syndrome = 0xff }: Packet): boolean =>
   opcode === Op.Acknowledge && syndrome < 0x20;
 
 /** The way goes on with this acknowledge; or why it cannot be. */
-export function acknowledged(way: Hypothesis, packet: Packet, profile: Profile): Hypothesis | Difference {
+export function acknowledged(way: Hypothesis, packet: Packet, profile: Profile): Hypothesis | ModelDifference {
   const { psn } = packet;
   const ruleId = brokenRule(way, packet);
   // The acknowledge of a packet that never was settles nothing.
@@ -50,7 +51,10 @@ export function acknowledged(way: Hypothesis, packet: Packet, profile: Profile):
   return { ...way, pending, owed: way.owed.filter((debt) => debt.psn > psn), newestAck: Math.max(psn, -1) };
 }
 
-/** What was asked for before the packet that is acknowledged comes before its acknowledge; a packet that is refused gets none. */
+/**
+ * What was asked for before the packet that is acknowledged comes before its acknowledge; a packet that is refused gets
+ * none.
+ */
 function blocks(item: Pending, psn: number): boolean {
   return item.again ? item.at <= psn : item.psn <= psn;
 }

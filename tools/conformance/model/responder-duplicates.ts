@@ -1,15 +1,16 @@
 /**
- * Requests before the expected PSN (ref:conformance#RSP-PSN-10 to RSP-PSN-17, RD-07..RD-10, RD-16, ATM-05..ATM-08, MPE-07, MPE-12, C.3): nothing is
- * executed again but a READ. What must be answered is what was there and is still remembered; the rest may be, rightly, or not at all.
+ * Requests before the expected PSN (ref:conformance#RSP-PSN-10 to RSP-PSN-17, RD-07..RD-10, RD-16, ATM-05..ATM-08,
+ * MPE-07, MPE-12, C.3): nothing is executed again but a READ. What must be answered is what was there and is still
+ * remembered; the rest may be, rightly, or not at all.
  */
-import { Op } from '../../../packets/opcode.ts';
-import type { Packet } from '../packet/packet.ts';
+import { Op } from 'rocev2/packets';
+import type { Packet } from 'rocev2/packets/kit';
 import { kindOf, sizeOf } from './responder-faults.ts';
 import { type Asked, answersTo } from './responder-replies.ts';
-import type { Expected, Outcome, Past, ResponderSetup, ResponderState } from './responder-state.ts';
+import type { ExpectedReply, ModelOutcome, Past, ResponderSetup, ResponderState } from './responder-state.ts';
 
 /** `psn`: where the packet stands, counted from the connection's first; negative before it. */
-export function duplicate(setup: ResponderSetup, state: ResponderState, packet: Packet, psn: number): Outcome {
+export function duplicate(setup: ResponderSetup, state: ResponderState, packet: Packet, psn: number): ModelOutcome {
   const past = state.past.find(({ first, last }) => psn >= first && psn <= last);
   const nothing = { state, replies: [] };
   if (past === undefined) return nothing;
@@ -20,7 +21,7 @@ export function duplicate(setup: ResponderSetup, state: ResponderState, packet: 
 }
 
 /** RSP-PSN-10, RSP-PSN-12: with AckReq it is acknowledged, by whatever is newest; without, as the device likes. */
-function acknowledged(nothing: Outcome, packet: Packet, psn: number): Outcome {
+function acknowledged(nothing: ModelOutcome, packet: Packet, psn: number): ModelOutcome {
   return packet.ackReq === true ? { ...nothing, owed: { psn, ruleId: 'RSP-PSN-10' } } : nothing;
 }
 
@@ -43,7 +44,7 @@ function answersAgain(
   past: Past,
   packet: Packet,
   psn: number,
-): Expected[] {
+): ExpectedReply[] {
   const { memory } = state;
   const asked: Asked = { psn, memory, again: true, must: isHeld(setup, state, past) };
   if (packet.opcode === Op.ReadRequest) return readAgain(setup, state, past, packet, asked);
@@ -58,7 +59,13 @@ function answersAgain(
 }
 
 /** RD-08: the tail, moved by whole packets; RD-10: anything outside the original, or by another key, is dropped. */
-function readAgain(setup: ResponderSetup, state: ResponderState, past: Past, packet: Packet, asked: Asked): Expected[] {
+function readAgain(
+  setup: ResponderSetup,
+  state: ResponderState,
+  past: Past,
+  packet: Packet,
+  asked: Asked,
+): ExpectedReply[] {
   const before = past.packet.reth;
   const now = packet.reth;
   if (past.packet.opcode !== Op.ReadRequest || before === undefined || now === undefined) return [];
@@ -102,4 +109,4 @@ const sameBytes = (a: Uint8Array = NOTHING, b: Uint8Array = NOTHING): boolean =>
   a.length === b.length && a.every((byte, i) => byte === b[i]);
 
 const NOTHING = new Uint8Array(0);
-const NO_REPLY: Expected = { opcodes: [], psn: 0, msn: 0, syndrome: 0, must: false, again: true, ruleId: '' };
+const NO_REPLY: ExpectedReply = { opcodes: [], psn: 0, msn: 0, syndrome: 0, must: false, again: true, ruleId: '' };

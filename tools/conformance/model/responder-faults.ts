@@ -1,13 +1,16 @@
 /**
- * What is wrong with a request at the expected PSN, rule by rule, and what each fault may draw. Written from ref:conformance#3
- * (OPS, LEN, KEY, RD, ATM, RNR, MPE, C.1 and appendix D). With several faults any of their answers will do (PKT-21).
+ * What is wrong with a request at the expected PSN, rule by rule, and what each fault may draw. Written from
+ * ref:conformance#3 (OPS, LEN, KEY, RD, ATM, RNR, MPE, C.1 and appendix D). With several faults any of their answers
+ * will do (PKT-21).
  */
-import { OPCODE_FLAGS, Op, OpFlag } from '../../../packets/opcode.ts';
-import type { Packet } from '../packet/packet.ts';
+import { OPCODE_FLAGS, Op, OpFlag } from 'rocev2/packets';
+import type { Packet } from 'rocev2/packets/kit';
 import type { SwitchName } from './profiles.ts';
 import type { ResponderSetup, ResponderState } from './responder-state.ts';
 
-/** A NAK code; RNR NAK; nothing, as if it had been lost; nothing, and the queue pair is dead; no fault for this device. */
+/**
+ * A NAK code; RNR NAK; nothing, as if it had been lost; nothing, and the queue pair is dead; no fault for this device.
+ */
 export type Answer = 0x61 | 0x62 | 'rnr' | 'lost' | 'dies' | 'accept';
 
 export interface Fault {
@@ -17,7 +20,7 @@ export interface Fault {
 
 export const hasFlag = (packet: Packet, flags: number): boolean => ((OPCODE_FLAGS[packet.opcode] ?? 0) & flags) !== 0;
 
-/** SEND, WRITE, or what is answered by more than an acknowledge. */
+/** SEND, WRITE, or what is answered by more than an ACK. */
 export const kindOf = (packet: Packet): 'send' | 'write' | 'answered' =>
   hasFlag(packet, OpFlag.Send) ? 'send' : hasFlag(packet, OpFlag.Write) ? 'write' : 'answered';
 

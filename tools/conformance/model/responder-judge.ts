@@ -1,12 +1,13 @@
 /**
- * Holds what a responder sends against the model. It follows every way that the device may have taken (a hypothesis: a state, and the replies
- * that are still to come) and speaks when none is left, or when what must have come has not.
+ * Holds what a responder sends against the model. It follows every way that the device may have taken (a hypothesis: a
+ * state, and the replies that are still to come) and speaks when none is left, or when what must have come has not.
  *
- * Owns the order of replies (ACK-05, RD-13, RSP-PSN-13), coalescing (ACK-01..ACK-03) and which plain acknowledges make sense at all.
+ * Owns the order of replies (ACK-05, RD-13, RSP-PSN-13), coalescing (ACK-01..ACK-03) and which plain ACKs make sense at
+ * all.
  */
-import { Op } from '../../../packets/opcode.ts';
-import { describePacket, type Packet } from '../packet/packet.ts';
-import { type Difference, TooManyWays } from './difference.ts';
+import { defined, Op } from 'rocev2/packets';
+import { describePacket, type Packet } from 'rocev2/packets/kit';
+import { type ModelDifference, TooManyWays } from './difference.ts';
 import type { Profile } from './profiles.ts';
 import { acknowledged, type Hypothesis, isPlainAck } from './responder-acknowledges.ts';
 import { describeExpected, disagreement } from './responder-match.ts';
@@ -14,7 +15,7 @@ import { step } from './responder-model.ts';
 import {
   type Delivered,
   freshState,
-  type Outcome,
+  type ModelOutcome,
   type ResponderSetup,
   type ResponderState,
 } from './responder-state.ts';
@@ -62,10 +63,10 @@ export class ResponderJudge {
   }
 
   /** A packet of the device; undefined when it is in order. */
-  received(packet: Packet): Difference | undefined {
+  received(packet: Packet): ModelDifference | undefined {
     if (packet.opcode === Op.Cnp) return undefined;
     const ways: Hypothesis[] = [];
-    let why: Difference | undefined;
+    let why: ModelDifference | undefined;
     for (const way of this.#ways) {
       const next = follow(way, packet, this.setup.profile);
       if (Array.isArray(next)) ways.push(...next);
@@ -77,7 +78,7 @@ export class ResponderJudge {
   }
 
   /** The device has had all the time it needs: what must have come has come. */
-  settled(): Difference | undefined {
+  settled(): ModelDifference | undefined {
     const ways = this.#ways.filter(isSettled);
     if (ways.length === 0) return missing(this.#ways[0] ?? NO_WAY);
     // What may have come and did not will not.
@@ -86,7 +87,7 @@ export class ResponderJudge {
   }
 
   /** What the region holds at the end. */
-  memory(bytes: Uint8Array): Difference | undefined {
+  memory(bytes: Uint8Array): ModelDifference | undefined {
     const at = this.#ways.map(({ state }) => firstForeignByte(bytes, [state.memory, ...state.instead]));
     if (at.some((each) => each === undefined)) return undefined;
     const offset = at[0] ?? 0;
@@ -98,7 +99,7 @@ export class ResponderJudge {
   }
 
   /** What was put into receives by messages without fault, in order. */
-  delivered(found: readonly Delivered[]): Difference | undefined {
+  delivered(found: readonly Delivered[]): ModelDifference | undefined {
     const words = found.map(describeDelivered);
     const all = this.#ways.map(({ state }) => state.delivered.map(describeDelivered));
     if (all.some((one) => one.length === words.length && one.every((word, i) => word === words[i]))) return undefined;
@@ -124,7 +125,7 @@ function remembering<T>(compute: (state: ResponderState) => T): (state: Responde
   };
 }
 
-function after(way: Hypothesis, outcome: Outcome, request: Packet): Hypothesis {
+function after(way: Hypothesis, outcome: ModelOutcome, request: Packet): Hypothesis {
   const { state } = outcome;
   const changed = state.memory !== way.state.memory;
   const { psn = 0 } = request;
@@ -135,7 +136,7 @@ function after(way: Hypothesis, outcome: Outcome, request: Packet): Hypothesis {
       (reply) => reply.again && reply.data !== undefined && reply.psn === item.psn,
     );
     if (images === item.images && !restarted) return item;
-    return { ...item, ...(images === undefined ? {} : { images }), must: item.must && !restarted };
+    return { ...item, ...defined({ images }), must: item.must && !restarted };
   });
   const queued = outcome.replies.map((reply) => ({ ...reply, request: psn, at: state.expected }));
   return {
@@ -146,14 +147,15 @@ function after(way: Hypothesis, outcome: Outcome, request: Packet): Hypothesis {
   };
 }
 
-function follow(way: Hypothesis, packet: Packet, profile: Profile): Hypothesis[] | Difference {
+function follow(way: Hypothesis, packet: Packet, profile: Profile): Hypothesis[] | ModelDifference {
   if (isPlainAck(packet)) {
     const next = acknowledged(way, packet, profile);
     return 'ruleId' in next ? next : [next];
   }
   const found: Hypothesis[] = [];
-  let why: Difference | undefined;
-  // PSN of the earliest reply that must come and was passed over: only an answer to a duplicate from before it goes first (RSP-PSN-13).
+  let why: ModelDifference | undefined;
+  // PSN of the earliest reply that must come and was passed over: only an answer to a duplicate from before it goes
+  // first (RSP-PSN-13).
   let barrier = Infinity;
   for (const [i, item] of way.pending.entries()) {
     const inTurn = barrier === Infinity || (item.again && item.psn < barrier);
@@ -178,7 +180,7 @@ function taken(way: Hypothesis, i: number, packet: Packet): Hypothesis {
   return { ...way, pending, owed };
 }
 
-function unexpected(way: Hypothesis, packet: Packet): Difference {
+function unexpected(way: Hypothesis, packet: Packet): ModelDifference {
   const sentence = `nothing was expected, and ${describePacket(packet)} came`;
   const syndrome = packet.syndrome ?? 0;
   if (way.state.dead) return { ruleId: 'ACK-18', sentence };
@@ -195,14 +197,14 @@ function gapRule({ silent }: ResponderState): string {
 
 const isSettled = ({ pending, owed }: Hypothesis): boolean => owed.length === 0 && pending.every(({ must }) => !must);
 
-function missing({ pending, owed }: Hypothesis): Difference {
+function missing({ pending, owed }: Hypothesis): ModelDifference {
   const item = pending.find(({ must }) => must);
   if (item !== undefined)
     return { ruleId: item.ruleId, sentence: `${describeExpected(item)} was expected, and did not come` };
   const [debt] = owed;
   return {
     ruleId: debt?.ruleId ?? 'ACK-01',
-    sentence: `an acknowledge of psn+${debt?.psn ?? 0} or of a later packet was expected, and did not come`,
+    sentence: `an ACK of psn+${debt?.psn ?? 0} or of a later packet was expected, and did not come`,
   };
 }
 

@@ -1,17 +1,17 @@
 /** Whether a packet is the reply that was expected, and if not, what is wrong with it and by which rule. */
-import { Op, opcodeInfo } from '../../../packets/opcode.ts';
-import { describePacket, type Packet } from '../packet/packet.ts';
-import type { Difference } from './difference.ts';
-import type { Expected } from './responder-state.ts';
+import { Op, opcodeInfo } from 'rocev2/packets';
+import { describePacket, type Packet } from 'rocev2/packets/kit';
+import type { ModelDifference } from './difference.ts';
+import type { ExpectedReply } from './responder-state.ts';
 
 /** `msn`: messages completed by now. Undefined when the packet is the reply. */
-export function disagreement(expected: Expected, packet: Packet, msn: number): Difference | undefined {
+export function disagreement(expected: ExpectedReply, packet: Packet, msn: number): ModelDifference | undefined {
   const ruleId = brokenRule(expected, packet, msn);
   if (ruleId === undefined) return undefined;
   return { ruleId, sentence: `${describeExpected(expected)} was expected, and ${describePacket(packet)} came` };
 }
 
-function brokenRule(expected: Expected, packet: Packet, msn: number): string | undefined {
+function brokenRule(expected: ExpectedReply, packet: Packet, msn: number): string | undefined {
   const { opcodes, ruleId, psn, again } = expected;
   const refusal = typeof expected.syndrome === 'number';
   if (!opcodes.includes(packet.opcode))
@@ -24,27 +24,27 @@ function brokenRule(expected: Expected, packet: Packet, msn: number): string | u
   return undefined;
 }
 
-function agreesOnSyndrome({ syndrome }: Expected, packet: Packet): boolean {
+function agreesOnSyndrome({ syndrome }: ExpectedReply, packet: Packet): boolean {
   if (packet.opcode === Op.ReadResponseMiddle) return true;
   const found = packet.syndrome ?? 0xff;
   return syndrome === 'positive' ? found < 0x20 : found === syndrome;
 }
 
 /** A refusal counts what was completed then (ACK-08); an answer may count what has been completed since. */
-function agreesOnMsn(expected: Expected, packet: Packet, msn: number): boolean {
+function agreesOnMsn(expected: ExpectedReply, packet: Packet, msn: number): boolean {
   if (packet.opcode === Op.ReadResponseMiddle) return true;
   const found = packet.msn ?? -1;
   return found >= expected.msn && found <= (typeof expected.syndrome === 'number' ? expected.msn : msn);
 }
 
-function agreesOnData({ data, images = [] }: Expected, { payload = NOTHING }: Packet): boolean {
+function agreesOnData({ data, images = [] }: ExpectedReply, { payload = NOTHING }: Packet): boolean {
   if (data === undefined) return true;
   if (payload.length !== data.length) return false;
   return payload.every((byte, i) => images.some((image) => image[data.offset + i] === byte));
 }
 
 /** As `describePacket` would. */
-export function describeExpected({ opcodes, psn, msn, syndrome, data, original }: Expected): string {
+export function describeExpected({ opcodes, psn, msn, syndrome, data, original }: ExpectedReply): string {
   const nak =
     syndrome === 'positive'
       ? 'ACK'

@@ -1,19 +1,34 @@
 /**
- * An abstract responder, written from ref:conformance#3 alone (RSP-PSN, OPS, LEN, KEY, RD, ATM, ACK, RNR, MPE, appendices C and D): what one
- * packet after another changes and which replies it draws. It knows nothing of frames, queues or timers, and shares no code with transport/.
+ * An abstract responder, written from ref:conformance#3 alone (RSP-PSN, OPS, LEN, KEY, RD, ATM, ACK, RNR, MPE,
+ * appendices C and D): what one packet after another changes and which replies it draws. It knows nothing of frames,
+ * queues or timers, and shares no code with transport/.
  *
- * Where a device may choose, `step` gives several outcomes or marks a reply as optional. Plain acknowledges are no replies here: which are
- * in order is decided from the state (`acknowledges`), for a device may coalesce and repeat them as it likes.
+ * Where a device may choose, `step` gives several outcomes or marks a reply as optional. Plain ACKs are no replies
+ * here: which are in order is decided from the state (`acknowledges`), for a device may coalesce and repeat them as it
+ * likes.
  */
-import { OPCODE_FLAGS, Op, OpFlag, SERVICE_MASK, Service } from '../../../packets/opcode.ts';
-import { isResponse, type Packet } from '../packet/packet.ts';
+import { OPCODE_FLAGS, Op, OpFlag, SERVICE_MASK, Service } from 'rocev2/packets';
+import { isResponse, type Packet } from 'rocev2/packets/kit';
 import { duplicate } from './responder-duplicates.ts';
 import { type Answer, type Fault, faultsOf, hasFlag, isKnown, kindOf, sizeOf } from './responder-faults.ts';
 import { answersTo } from './responder-replies.ts';
-import { distance, type Expected, type Outcome, type ResponderSetup, type ResponderState } from './responder-state.ts';
+import {
+  distance,
+  type ExpectedReply,
+  type ModelOutcome,
+  type ResponderSetup,
+  type ResponderState,
+} from './responder-state.ts';
 
-/** What may come of `packet`, the likeliest first. `inProgress`: READs and atomics whose answers have not all been seen. */
-export function step(setup: ResponderSetup, state: ResponderState, packet: Packet, inProgress = 0): readonly Outcome[] {
+/**
+ * What may come of `packet`, the likeliest first. `inProgress`: READs and atomics whose answers have not all been seen.
+ */
+export function step(
+  setup: ResponderSetup,
+  state: ResponderState,
+  packet: Packet,
+  inProgress = 0,
+): readonly ModelOutcome[] {
   if (state.dead || !isRequest(packet)) return [{ state, replies: [] }];
   const ahead = distance(packet.psn, state.expected);
   if (ahead > 0) return [future(setup, state)];
@@ -32,7 +47,7 @@ function isRequest({ opcode }: Packet): boolean {
 }
 
 /** RSP-PSN-04, RSP-PSN-05, RNR-06. */
-function future(setup: ResponderSetup, state: ResponderState): Outcome {
+function future(setup: ResponderSetup, state: ResponderState): ModelOutcome {
   if (state.silent === 'sequence') return { state, replies: [] };
   const tolerated = state.silent === 'not-ready';
   if (tolerated && !setup.profile.switches.includes('nak-after-rnr')) return { state, replies: [] };
@@ -41,14 +56,14 @@ function future(setup: ResponderSetup, state: ResponderState): Outcome {
 }
 
 /** No duplicate draws a NAK (RSP-PSN-15), but of a device that is known to do so with a READ. */
-function refusedAgain({ profile }: ResponderSetup, state: ResponderState, packet: Packet, psn: number): Outcome[] {
+function refusedAgain({ profile }: ResponderSetup, state: ResponderState, packet: Packet, psn: number): ModelOutcome[] {
   const read = packet.opcode === Op.ReadRequest && psn >= 0;
   if (!read || !profile.switches.includes('read-replay-naked')) return [];
   const reply = { ...refusal(state, 0x62, 'RSP-PSN-15'), psn, again: true };
   return [{ state: { ...state, dead: true }, replies: [reply] }];
 }
 
-function arrival(setup: ResponderSetup, state: ResponderState, packet: Packet, inProgress: number): Outcome[] {
+function arrival(setup: ResponderSetup, state: ResponderState, packet: Packet, inProgress: number): ModelOutcome[] {
   const faults = faultsOf(setup, state, packet, inProgress);
   if (faults.every(({ answers }) => answers.includes('accept'))) {
     const accepted = execute(setup, state, packet);
@@ -58,7 +73,12 @@ function arrival(setup: ResponderSetup, state: ResponderState, packet: Packet, i
   return refusals(setup, state, packet, faults);
 }
 
-function refusals(setup: ResponderSetup, state: ResponderState, packet: Packet, faults: readonly Fault[]): Outcome[] {
+function refusals(
+  setup: ResponderSetup,
+  state: ResponderState,
+  packet: Packet,
+  faults: readonly Fault[],
+): ModelOutcome[] {
   const answers = new Set(faults.flatMap((fault) => fault.answers));
   answers.delete('accept');
   return [...answers].map((answer) => {
@@ -68,7 +88,13 @@ function refusals(setup: ResponderSetup, state: ResponderState, packet: Packet, 
 }
 
 /** Appendix C.1: what a fault draws, and what becomes of the queue pair. */
-function refuse(setup: ResponderSetup, state: ResponderState, packet: Packet, answer: Answer, ruleId: string): Outcome {
+function refuse(
+  setup: ResponderSetup,
+  state: ResponderState,
+  packet: Packet,
+  answer: Answer,
+  ruleId: string,
+): ModelOutcome {
   if (answer === 'lost') return { state, replies: [] };
   if (answer === 'dies') return { state: dying(setup, state, packet), replies: [] };
   if (answer === 'rnr')
@@ -107,7 +133,7 @@ function leftBehind(setup: ResponderSetup, state: ResponderState, packet: Packet
   return [image];
 }
 
-function execute(setup: ResponderSetup, state: ResponderState, packet: Packet): Outcome {
+function execute(setup: ResponderSetup, state: ResponderState, packet: Packet): ModelOutcome {
   if (kindOf(packet) === 'answered') return executeAnswered(setup, state, packet);
   const psn = state.expected;
   const begun = hasFlag(packet, OpFlag.First | OpFlag.Only) ? begin(setup, state, packet) : state;
@@ -148,7 +174,7 @@ function begin(setup: ResponderSetup, state: ResponderState, packet: Packet): Re
 }
 
 /** READ, atomics, FLUSH, ATOMIC WRITE. */
-function executeAnswered(setup: ResponderSetup, state: ResponderState, packet: Packet): Outcome {
+function executeAnswered(setup: ResponderSetup, state: ResponderState, packet: Packet): ModelOutcome {
   const { region, mtu } = setup;
   const { expected } = state;
   const read = packet.opcode === Op.ReadRequest;
@@ -160,7 +186,10 @@ function executeAnswered(setup: ResponderSetup, state: ResponderState, packet: P
   return { state: next, replies: answersTo(setup, past, { psn: expected, memory: state.memory, again: false }) };
 }
 
-/** Memory after an atomic, and what it held before (ATM-01..ATM-03, ATM-14: operands in the order of the host, which is little-endian). */
+/**
+ * Memory after an atomic, and what it held before (ATM-01..ATM-03, ATM-14: operands in the order of the host, which is
+ * little-endian).
+ */
 function changed(memory: Uint8Array, packet: Packet, base: bigint): { memory: Uint8Array; original: bigint } {
   if (packet.opcode === Op.AtomicWrite && packet.reth !== undefined)
     return { memory: written(memory, Number(packet.reth.va - base), packet.payload ?? NOTHING), original: 0n };
@@ -176,7 +205,7 @@ function changed(memory: Uint8Array, packet: Packet, base: bigint): { memory: Ui
 }
 
 /** KEY-18, ACK-08: a NAK carries the expected PSN and counts what has been completed. */
-function refusal(state: ResponderState, syndrome: number, ruleId: string): Expected {
+function refusal(state: ResponderState, syndrome: number, ruleId: string): ExpectedReply {
   const { expected: psn, msn } = state;
   return { opcodes: [Op.Acknowledge], psn, msn, syndrome, must: true, again: false, ruleId };
 }

@@ -1,6 +1,9 @@
-/** The replies of a responder to READ, atomics, FLUSH and ATOMIC WRITE, first and again (ref:conformance#RD-01 to RD-09, ATM-05, ATM-10, MPE-02). */
-import { Op } from '../../../packets/opcode.ts';
-import type { Expected, Past, ResponderSetup } from './responder-state.ts';
+/**
+ * The replies of a responder to READ, atomics, FLUSH and ATOMIC WRITE, first and again (ref:conformance#RD-01 to RD-09,
+ * ATM-05, ATM-10, MPE-02).
+ */
+import { Op } from 'rocev2/packets';
+import type { ExpectedReply, Past, ResponderSetup } from './responder-state.ts';
 
 /** What the answer is made from. */
 export interface Asked {
@@ -16,7 +19,7 @@ export interface Asked {
   readonly must?: boolean;
 }
 
-export function answersTo(setup: ResponderSetup, past: Past, asked: Asked): Expected[] {
+export function answersTo(setup: ResponderSetup, past: Past, asked: Asked): ExpectedReply[] {
   const { packet, msn, original } = past;
   const { psn, again, must = true } = asked;
   const common = { psn, msn, syndrome: 'positive', must, again } as const;
@@ -27,7 +30,7 @@ export function answersTo(setup: ResponderSetup, past: Past, asked: Asked): Expe
   return [{ ...common, opcodes: [Op.ReadResponseOnly], data: NO_DATA, images: [], ruleId: again ? again7 : 'MPE-02' }];
 }
 
-function responses(setup: ResponderSetup, past: Past, asked: Asked): Expected[] {
+function responses(setup: ResponderSetup, past: Past, asked: Asked): ExpectedReply[] {
   const { region, mtu, profile } = setup;
   const { va = 0n, length = 0 } = past.packet.reth ?? {};
   const part = asked.part ?? { offset: length === 0 ? 0 : Number(va - region.va), length };

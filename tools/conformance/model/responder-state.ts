@@ -2,8 +2,8 @@
  * What the abstract responder remembers and what it expects of the real one. Values only: a step makes new ones.
  * PSNs count from the connection's first and never wrap; `distance` alone knows of 24 bits.
  */
-import { PSN_MASK, psnDiff } from '../../../packets/psn.ts';
-import type { Packet } from '../packet/packet.ts';
+import { PSN_MASK, psnDiff } from 'rocev2/packets';
+import type { Packet } from 'rocev2/packets/kit';
 import type { Profile } from './profiles.ts';
 
 /** What the connection was made with. */
@@ -44,7 +44,7 @@ export interface Delivered {
   readonly data: Uint8Array | undefined;
 }
 
-export interface OpenMessage {
+export interface UnfinishedMessage {
   readonly kind: 'send' | 'write';
   /** SEND: what it has brought. */
   readonly got: Uint8Array;
@@ -59,7 +59,7 @@ export interface ResponderState {
   readonly expected: number;
   readonly msn: number;
   /** The message in progress. */
-  readonly open: OpenMessage | undefined;
+  readonly open: UnfinishedMessage | undefined;
   readonly memory: Uint8Array;
   /** What memory may hold instead, byte by byte: what a refused packet may have left behind. */
   readonly instead: readonly Uint8Array[];
@@ -75,8 +75,8 @@ export interface ResponderState {
   readonly dead: boolean;
 }
 
-/** A reply other than a plain acknowledge. */
-export interface Expected {
+/** A reply other than a plain ACK. */
+export interface ExpectedReply {
   readonly opcodes: readonly number[];
   readonly psn: number;
   /** Messages completed; an answer may also count those that have been completed since. */
@@ -97,9 +97,9 @@ export interface Expected {
 }
 
 /** One thing that may happen to a packet. */
-export interface Outcome {
+export interface ModelOutcome {
   readonly state: ResponderState;
-  readonly replies: readonly Expected[];
+  readonly replies: readonly ExpectedReply[];
   /** The packet has to be acknowledged, itself or by something later. */
   readonly owed?: { readonly psn: number; readonly ruleId: string };
 }

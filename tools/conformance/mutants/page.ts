@@ -1,4 +1,6 @@
-/** docs/conformance-mutants.md: every deliberate bug and the rules that catch it. The long tests see that it is true. */
+/**
+ * docs/conformance-mutants.md: every deliberate bug and the rules that catch it. The long tests see that it is true.
+ */
 import { findRule } from '../rules/index.ts';
 import { MUTANTS } from './index.ts';
 

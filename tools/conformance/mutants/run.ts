@@ -1,20 +1,24 @@
 /**
- * Switches deliberate bugs into a copy of the project, one at a time, and runs the conformance suite of that copy in a process of its own.
- * Owns the copy. The project itself is never touched.
+ * Switches deliberate bugs into a copy of the project, one at a time, and runs the conformance suite of that copy in a
+ * process of its own. Owns the copy. The project itself is never touched.
  */
 import { spawn } from 'node:child_process';
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { invariant, RoceError } from '../../../packets/errors.ts';
+import { RoceError } from 'rocev2/packets';
 import type { ResultFile } from '../runner/files.ts';
+import { plant } from './plant.ts';
 import type { Mutant } from './types.ts';
 
 /** What the suite said of a mutant. */
 export interface MutantRun {
   readonly mutant: Mutant;
-  /** Rules that were broken, of those that were run: a `must` fails, any other is an allowed variation that was none before. */
+  /**
+   * Rules that were broken, of those that were run: a `must` fails, any other is an allowed variation that was none
+   * before.
+   */
   readonly failed: readonly string[];
   /** Why the run itself came to nothing: the copy does not start, an assertion of ours fired, it never ended. */
   readonly broken: string | undefined;
@@ -47,13 +51,14 @@ export class MutantFarm {
     return JSON.parse(text) as ResultFile;
   }
 
-  /** Runs rules with the bug switched on, and switches it off again. @param rules globs; default those that are to catch it */
+  /**
+   * Runs rules with the bug switched on, and switches it off again. @param rules globs; default those that are to catch
+   * it
+   */
   async try(mutant: Mutant, rules = mutant.caughtBy.join(',')): Promise<MutantRun> {
     const path = join(this.#root, mutant.file);
     const text = await readFile(path, 'utf8');
-    const parts = text.split(mutant.find);
-    invariant(parts.length === 2, `the text that mutant ${mutant.id} changes stands in ${mutant.file} exactly once`);
-    await writeFile(path, parts.join(mutant.replace));
+    await writeFile(path, plant(mutant, text));
     try {
       const result = await this.suite(rules);
       const broken = result.rules.filter(({ verdict }) => verdict === 'fail' || verdict === 'variation');

@@ -1,23 +1,23 @@
 /**
- * CONFORMANCE.md: rules and devices, each cell a verdict and a link to its capture. Owns the layout. A text of this layout has neither times
- * nor numbers that differ from run to run, so that it changes when a verdict or a version does.
+ * docs/conformance-report.md: a row for each rule, a column for each device, a verdict in each cell. Owns the layout.
+ * The page contains no times and no numbers that differ from run to run: it changes only when a verdict or a version
+ * changes.
  */
-import { AREAS, type Rule } from '../rules/types.ts';
+import { invariant } from 'rocev2/packets';
+import { AREAS, type ConformanceRule } from '../rules/types.ts';
 import type { ResultFile, ResultRow } from '../runner/files.ts';
 import { countVerdicts, verdictName } from '../runner/report.ts';
 import { AREA_TITLES } from './titles.ts';
 
 /** The whole page. @param results one for each device, in the order of the columns */
-export function conformancePage(rules: readonly Rule[], results: readonly ResultFile[]): string {
+export function conformancePage(rules: readonly ConformanceRule[], results: readonly ResultFile[]): string {
   const areas = AREAS.map((area) => ({ area, of: rules.filter((rule) => rule.area === area) }));
   return [
     ...INTRODUCTION,
     '',
     '## Devices',
     '',
-    '| device | what it is | pass | variation | fail, known | fail | inconclusive | n/a | died | withheld |',
-    '| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |',
-    ...results.map(deviceLine),
+    ...devicesTable(results),
     '',
     ...areas.flatMap(({ area, of }) => areaSection(`${area}: ${AREA_TITLES[area]}`, of, results)),
     '## Why',
@@ -28,7 +28,35 @@ export function conformancePage(rules: readonly Rule[], results: readonly Result
   ].join('\n');
 }
 
-function deviceLine(result: ResultFile): string {
+/**
+ * How many rules have which verdict, a line for each device. Columns are aligned: docs/conformance.md has the table
+ * too, and is formatted.
+ */
+export function devicesTable(results: readonly ResultFile[]): string[] {
+  const lines = [DEVICES_HEAD, ...results.map(deviceCells)];
+  const widths = DEVICES_HEAD.map((_, column) => Math.max(...lines.map((cells) => cells[column]?.length ?? 0)));
+  const aligned = lines.map((cells) => row(cells.map((text, column) => text.padEnd(widths[column] ?? 0))));
+  return aligned.toSpliced(1, 0, row(widths.map((width) => '-'.repeat(width))));
+}
+
+/** A page with the table of devices between its two marks replaced. */
+export function withDevicesTable(page: string, results: readonly ResultFile[]): string {
+  const start = page.indexOf(DEVICES_START);
+  const end = page.indexOf(DEVICES_END);
+  invariant(start >= 0 && end > start, 'the page has the two marks of the table of devices');
+  const head = page.slice(0, start + DEVICES_START.length);
+  return `${head}\n\n${devicesTable(results).join('\n')}\n\n${page.slice(end)}`;
+}
+
+const DEVICES_START = '<!-- devices: written by npm run docs:conformance -->';
+const DEVICES_END = '<!-- end of devices -->';
+
+const DEVICES_HEAD = [
+  ...['device', 'what it is', 'pass', 'variation', 'fail, known'],
+  ...['fail', 'inconclusive', 'n/a', 'died', 'withheld'],
+];
+
+function deviceCells(result: ResultFile): string[] {
   const counts = countVerdicts(result.rules);
   const numbers = [
     counts.pass,
@@ -41,10 +69,10 @@ function deviceLine(result: ResultFile): string {
   const { withheldFindings: withheld } = result;
   const died = withheld === undefined ? String(result.deaths.length) : 'withheld';
   const left = withheld === undefined ? '' : `${withheld} findings (${counts.withheld} rules)`;
-  return row([columnName(result), result.description, ...numbers.map(String), died, left]);
+  return [columnName(result), result.description, ...numbers.map(String), died, left];
 }
 
-function areaSection(title: string, rules: readonly Rule[], results: readonly ResultFile[]): string[] {
+function areaSection(title: string, rules: readonly ConformanceRule[], results: readonly ResultFile[]): string[] {
   return [
     `## ${title}`,
     '',
@@ -57,15 +85,13 @@ function areaSection(title: string, rules: readonly Rule[], results: readonly Re
   ];
 }
 
-function verdictCell(rule: Rule, result: ResultFile): string {
+function verdictCell(rule: ConformanceRule, result: ResultFile): string {
   const found = rowOf(rule, result);
   if (found === undefined) return '';
-  const name = verdictName({ verdict: found.verdict, known: found.known });
-  const [capture] = found.captures;
-  return capture === undefined ? name : `[${name}](${capture})`;
+  return verdictName({ verdict: found.verdict, known: found.known });
 }
 
-function reasons(rules: readonly Rule[], result: ResultFile): string[] {
+function reasons(rules: readonly ConformanceRule[], result: ResultFile): string[] {
   const told = rules.flatMap((rule) => {
     const found = rowOf(rule, result);
     if (found === undefined || found.verdict === 'pass' || found.verdict === 'withheld') return [];
@@ -81,7 +107,7 @@ function reasons(rules: readonly Rule[], result: ResultFile): string[] {
   return [`### ${columnName(result)}`, '', ...deaths, ...told, ''];
 }
 
-const rowOf = (rule: Rule, result: ResultFile): ResultRow | undefined =>
+const rowOf = (rule: ConformanceRule, result: ResultFile): ResultRow | undefined =>
   result.rules.find((one) => one.rule === rule.id);
 
 /** Our own device by its name, guests by their kernel. */
@@ -108,15 +134,15 @@ const INTRODUCTION = [
   '# Conformance',
   '',
   'Written by `npm run docs:conformance`, which runs every case of the registry against our own stack and against Linux `rdma_rxe` in guests of',
-  'the lab. CI runs it for our stack and for rxe 6.1 and 6.12 and fails where a verdict is not as it stands here. How to read a verdict, and how',
-  'to point the tester at a device of your own: [docs/conformance.md](docs/conformance.md). What rxe does otherwise, with a command for each:',
-  '[docs/rxe-findings.md](docs/rxe-findings.md). A verdict leads to the capture of its run, which `npm run docs:conformance -- --run` leaves',
-  'below `conformance-out/`.',
+  'the lab. CI runs it for our stack and for rxe 6.1 and 6.12 and fails if a verdict differs from this page. How to read a verdict, and how to',
+  'test a device of your own: [conformance.md](conformance.md). What rxe does otherwise, with a command for each:',
+  '[rxe-findings.md](rxe-findings.md). `npm run docs:conformance -- --run` writes the captures of its runs into `conformance-out/DEVICE/`, which',
+  'git ignores; each file is named after its rule and case.',
   '',
   '- **pass**: the device did as the rule says, in every case of the rule.',
   '- **variation**: it did what is allowed and not usual, or broke a rule that is no `must`.',
-  '- **fail (known)**: it broke the rule, as the registry says with evidence that it does. **FAIL**: it broke it, and nobody knew.',
-  '- **withheld**: security findings that are not published yet ([SECURITY.md](SECURITY.md)); the verdicts of a whole area are left out, so that none',
+  '- **fail (known)**: it broke the rule, as the registry says with evidence that it does. **FAIL**: it broke it, and the registry does not know of it.',
+  '- **withheld**: security findings that are not published yet ([SECURITY.md](../SECURITY.md)); the verdicts of a whole area are left out, so that none',
   '  tells what to send, and with them those of rules that stand for it.',
   '- **inconclusive**: nothing was proven; the reason is below. **n/a**: the rule has no meaning for this device.',
 ];

@@ -1,6 +1,6 @@
 /**
- * Verdicts that the page is made from: one JSON file for each device in docs/conformance-results/, kept beside the page; what may not be
- * published yet is left out there, and whole in embargo/results/. Owns their place.
+ * Verdicts that the page is made from: one JSON file for each device in docs/conformance-results/, kept beside the
+ * page; what may not be published yet is left out there, and whole in embargo/results/. Owns their place.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +16,9 @@ const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const RESULTS = join(ROOT, 'docs/conformance-results');
 const WHOLE_RESULTS = join(EMBARGO_DIRECTORY, 'results');
 
-export const PAGE_FILE = join(ROOT, 'CONFORMANCE.md');
+export const PAGE_FILE = join(ROOT, 'docs/conformance-report.md');
+/** Has the table of devices in its head. */
+export const GUIDE_FILE = join(ROOT, 'docs/conformance.md');
 export const MUTANTS_FILE = join(ROOT, 'docs/conformance-mutants.md');
 
 /** All that this checkout knows of a device; undefined when it was never run. */
@@ -34,7 +36,10 @@ function read(directory: string, dut: string): ResultFile | undefined {
   }
 }
 
-/** Keeps the verdicts of a run, without what differs from run to run; what may not be published only where it is kept apart. */
+/**
+ * Keeps the verdicts of a run, without what differs from run to run; what may not be published only where it is kept
+ * apart.
+ */
 export function writeResult(result: ResultFile): void {
   const steady = { ...result, rules: result.rules.map((row) => ({ ...row, durationMs: 0 })) };
   if (!existsSync(EMBARGO_DIRECTORY)) {

@@ -11,7 +11,7 @@ export const AREA_TITLES: Readonly<Record<Area, string>> = {
   ATM: 'atomics',
   ACK: 'ACK, NAK, MSN, credits',
   RNR: 'receiver not ready',
-  REQ: 'requester: acknowledges, retries, timers',
+  REQ: 'requester: ACKs, retries, timers',
   UC: 'unreliable connections',
   UD: 'unreliable datagrams',
   MC: 'multicast',

@@ -1,14 +1,17 @@
 /**
- * What of a device's verdicts may be published. Owns which rows say `withheld`: a verdict beside the text of its rule tells what to send, so
- * the whole area of a withheld finding is left out, and every rule that stands for one of it.
+ * What of a device's verdicts may be published. Owns which rows say `withheld`: a verdict beside the text of its rule
+ * tells what to send, so the whole area of a withheld finding is left out, and every rule that stands for one of it.
  */
 import { WITHHELD } from '../findings/withheld.ts';
+import { DERIVED_RULES } from '../passive-checks/derived.ts';
 import { matchRules, RULES } from '../rules/index.ts';
 import type { Deviation } from '../rules/types.ts';
 import type { ResultFile, ResultRow } from '../runner/files.ts';
-import { DERIVED_RULES } from '../watch/derived.ts';
 
-/** A result as pages and packages have it: no verdict, reason, capture or death that would show a withheld finding, but their number. */
+/**
+ * A result as pages and packages have it: no verdict, reason, capture or death that would show a withheld finding, but
+ * their number.
+ */
 export function published(result: ResultFile): ResultFile {
   const reports = new Set(WITHHELD.deviations.filter((one) => isOf(one, result)).map(({ report }) => report));
   if (reports.size === 0) return result;
@@ -16,7 +19,8 @@ export function published(result: ResultFile): ResultFile {
 }
 
 /**
- * A new result where this checkout does not know what is withheld: what the published one left out stays out, and all deaths.
+ * A new result where this checkout does not know what is withheld: what the published one left out stays out, and all
+ * deaths.
  * @param before the published result of the same device
  */
 export function stillWithheld(result: ResultFile, before: ResultFile | undefined): ResultFile {
@@ -31,7 +35,9 @@ function hide(result: ResultFile, hidden: ReadonlySet<string>, withheldFindings:
   return { ...head, deaths: [], withheldFindings, rules: open };
 }
 
-/** The areas of rules that the device breaks as a withheld finding says, and the rules that are judged by one of those. */
+/**
+ * The areas of rules that the device breaks as a withheld finding says, and the rules that are judged by one of those.
+ */
 function hiddenRules(result: ResultFile): Set<string> {
   const shown = new Set(result.rules.filter(({ verdict }) => SAYS_NOTHING.has(verdict)).map(({ rule }) => rule));
   const broken = RULES.filter(

@@ -1,8 +1,9 @@
 /**
- * `npm run docs:conformance`: CONFORMANCE.md anew from the verdicts that are kept and may be published; with `--run [DEVICE...]` the devices (default: all of the
- * page) are run first and their verdicts kept. `--rules GLOBS` runs those only, and keeps the rest as it was.
+ * `npm run docs:conformance`: docs/conformance-report.md anew from the verdicts that are kept and may be published;
+ * with `--run [DEVICE...]` the devices (default: all of the page) are run first and their verdicts kept.
+ * `--rules GLOBS` runs those only, and keeps the rest as it was.
  */
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { openDut } from '../duts/open.ts';
@@ -10,16 +11,16 @@ import { FINDINGS_PAGE } from '../findings/index.ts';
 import { findingsPage } from '../findings/page.ts';
 import { mutantsPage } from '../mutants/page.ts';
 import { matchRules, RULES } from '../rules/index.ts';
-import type { Rule } from '../rules/types.ts';
+import type { ConformanceRule } from '../rules/types.ts';
 import { type ResultFile, resultFile } from '../runner/files.ts';
 import { summaryLine } from '../runner/report.ts';
 import { runSuite } from '../runner/suite.ts';
-import { conformancePage } from './page.ts';
-import { MUTANTS_FILE, PAGE_DUTS, PAGE_FILE, readPublished, readResult, writeResult } from './results.ts';
+import { conformancePage, withDevicesTable } from './page.ts';
+import { GUIDE_FILE, MUTANTS_FILE, PAGE_DUTS, PAGE_FILE, readPublished, readResult, writeResult } from './results.ts';
 
 const SEED = 1;
 
-async function runAndKeep(name: string, rules: readonly Rule[]): Promise<void> {
+async function runAndKeep(name: string, rules: readonly ConformanceRule[]): Promise<void> {
   const log = (line: string): void => void process.stderr.write(`${name}: ${line}\n`);
   const dut = await openDut({ dut: name, seed: SEED }, log);
   try {
@@ -46,7 +47,10 @@ async function runAndKeep(name: string, rules: readonly Rule[]): Promise<void> {
   }
 }
 
-/** Rows of a run in the place of those before; the others stay. A death of before stays too where none of its rules was run. */
+/**
+ * Rows of a run in the place of those before; the others stay. A death of before stays too where none of its rules was
+ * run.
+ */
 function merged(run: ResultFile, before: ResultFile | undefined): ResultFile {
   const ran = new Map(run.rules.map((row) => [row.rule, row]));
   const old = new Map(before?.rules.map((row) => [row.rule, row]));
@@ -67,5 +71,6 @@ if (values.run === true) {
 for (const result of PAGE_DUTS.map(readResult)) if (result !== undefined) writeResult(result);
 const results = PAGE_DUTS.map(readPublished).filter((result) => result !== undefined);
 writeFileSync(PAGE_FILE, conformancePage(RULES, results));
+writeFileSync(GUIDE_FILE, withDevicesTable(readFileSync(GUIDE_FILE, 'utf8'), results));
 writeFileSync(MUTANTS_FILE, mutantsPage());
 writeFileSync(FINDINGS_PAGE, findingsPage());

@@ -1,6 +1,11 @@
-/** `roce conformance --properties N`: sequences by chance against a device, what differs as ladders in files. Owns words and exit codes. */
+/**
+ * `roce conformance --properties N`: sequences by chance against a device, what differs as ladders in files. Owns words
+ * and exit codes.
+ */
+
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { defined } from 'rocev2/packets';
 import { PROFILES, type Profile } from '../model/profiles.ts';
 import { printScript, symbolic } from '../script/print.ts';
 import type { Dut } from '../tester/dut.ts';
@@ -25,7 +30,7 @@ export async function playProperties(dut: Dut, options: PropertiesOptions): Prom
   const reports = await runProperties({
     subject: testerSubject(dut, seed),
     ...{ profile, runs, seed },
-    ...(budgetMs === undefined ? {} : { budgetMs }),
+    ...defined({ budgetMs }),
   });
   if (profile !== known)
     process.stdout.write('not run: hazardous packets are left out of the sequences; --hazardous sends them\n');
@@ -67,12 +72,12 @@ function keep({ property, seed, counterexample }: PropertyReport, out: string): 
   if (counterexample === undefined) return;
   mkdirSync(out, { recursive: true });
   const file = join(out, `${property}-${counterexample.ruleId}.ladder`);
-  writeFileSync(file, ladderOf(property, seed, counterexample));
+  writeFileSync(file, counterexampleLadder(property, seed, counterexample));
   process.stdout.write(`  kept as ${file}\n`);
 }
 
 /** What was sent, as a script; what was seen, and what else was done, are comments of it. */
-export function ladderOf(property: string, seed: number, counterexample: Counterexample): string {
+export function counterexampleLadder(property: string, seed: number, counterexample: Counterexample): string {
   const { ruleId, difference, packets, path, lines, connection } = counterexample;
   const { options = { mtu: 256 }, region } = connection ?? {};
   const sent = packets.map((packet) => ({

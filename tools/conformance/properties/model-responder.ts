@@ -1,17 +1,20 @@
-/** The abstract responder as a peer: an honest one, for a requester that is to be tested. It takes the first of all outcomes and gives every answer at once. */
-import { Op } from '../../../packets/opcode.ts';
+/**
+ * The abstract responder as a peer: an honest one, for a requester that is to be tested. It takes the first of all
+ * outcomes and gives every answer at once.
+ */
+import { defined, Op } from 'rocev2/packets';
+import { ack, type Packet } from 'rocev2/packets/kit';
 import { PROFILES } from '../model/profiles.ts';
 import { step } from '../model/responder-model.ts';
-import { type Expected, freshState, type ResponderSetup, type ResponderState } from '../model/responder-state.ts';
-import { ack, type Packet } from '../packet/packet.ts';
+import { type ExpectedReply, freshState, type ResponderSetup, type ResponderState } from '../model/responder-state.ts';
 import { REMOTE } from './requester-stage.ts';
-import { MTU } from './responder-trial.ts';
+import { TRIAL_MTU } from './responder-trial.ts';
 
 export class ModelResponder {
   readonly #setup: ResponderSetup = {
     ...{
       profile: PROFILES.strict,
-      mtu: MTU,
+      mtu: TRIAL_MTU,
       region: { va: REMOTE.va, rkey: REMOTE.rkey, length: REMOTE.bytes.length },
     },
     ...{ access: { read: true, write: true, atomic: true }, receiveBytes: REMOTE.bytes.length },
@@ -49,18 +52,18 @@ export class ModelResponder {
         new DataView(bytes.buffer).setBigUint64(0, original, true);
         this.#answers.set(request.first, bytes);
       } else if (payload !== undefined)
-        this.#answers.set(request.first, over(known, payload, (psn - request.first) * MTU));
+        this.#answers.set(request.first, over(known, payload, (psn - request.first) * TRIAL_MTU));
     }
   }
 }
 
-function packetOf({ opcodes, psn, syndrome, original, data, images }: Expected, msn: number): Packet {
+function packetOf({ opcodes, psn, syndrome, original, data, images }: ExpectedReply, msn: number): Packet {
   const [opcode = Op.Acknowledge] = opcodes;
   const image = images?.[0];
   return {
     ...{ opcode, psn },
     ...(opcode === Op.ReadResponseMiddle ? {} : { msn, syndrome: syndrome === 'positive' ? 0x1f : syndrome }),
-    ...(original === undefined ? {} : { original }),
+    ...defined({ original }),
     ...(data === undefined
       ? {}
       : { payload: image?.slice(data.offset, data.offset + data.length) ?? new Uint8Array(0) }),

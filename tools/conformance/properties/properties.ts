@@ -2,9 +2,9 @@
 import type fc from 'fast-check';
 import { answers, losses } from './requester-plans.ts';
 import { tryAnswers, tryLoss } from './requester-trials.ts';
-import { duplicates, faults, type Limits, type ResponderPlan, sequences } from './responder-steps.ts';
-import { MTU, tryResponder } from './responder-trial.ts';
-import type { Against, Stage } from './stage.ts';
+import { duplicates, faults, type ResponderPlan, type SubjectLimits, sequences } from './responder-steps.ts';
+import { TRIAL_MTU, tryResponder } from './responder-trial.ts';
+import type { TrialContext, TrialTarget } from './stage.ts';
 import type { Trial } from './trial.ts';
 
 export interface Property {
@@ -12,44 +12,48 @@ export interface Property {
   /** One line. */
   readonly says: string;
   readonly role: 'responder' | 'requester';
-  /** Somebody has to post work on the device's host. */
-  readonly needsHands: boolean;
-  readonly plans: (against: Against) => fc.Arbitrary<unknown>;
-  readonly play: (stage: Stage, plan: unknown) => Promise<Trial>;
+  /** It takes an agent that posts work on the device's host. */
+  readonly needsHostControl: boolean;
+  readonly plans: (against: TrialTarget) => fc.Arbitrary<unknown>;
+  readonly play: (stage: TrialContext, plan: unknown) => Promise<Trial>;
 }
 
 /** Ties what is generated to what plays it. */
 function property<Plan>(
   parts: Omit<Property, 'plans' | 'play'> & {
-    readonly plans: (against: Against) => fc.Arbitrary<Plan>;
-    readonly play: (stage: Stage, plan: Plan) => Promise<Trial>;
+    readonly plans: (against: TrialTarget) => fc.Arbitrary<Plan>;
+    readonly play: (stage: TrialContext, plan: Plan) => Promise<Trial>;
   },
 ): Property {
   // The plans of a property are the only ones it is ever given.
   return { ...parts, play: (stage, plan) => parts.play(stage, plan as Plan) };
 }
 
-const responder = (name: string, says: string, plans: (limits: Limits) => fc.Arbitrary<ResponderPlan>): Property =>
+const responder = (
+  name: string,
+  says: string,
+  plans: (limits: SubjectLimits) => fc.Arbitrary<ResponderPlan>,
+): Property =>
   property({
-    ...{ name, says, role: 'responder', needsHands: false },
+    ...{ name, says, role: 'responder', needsHostControl: false },
     plans: (against) => plans(limitsOf(against)),
     play: tryResponder,
   });
 
-function limitsOf({ subject, profile }: Against): Limits {
-  const { atomicWrite, atomics, hands } = subject;
+function limitsOf({ subject, profile }: TrialTarget): SubjectLimits {
+  const { atomicWrite, atomics, hostControl } = subject;
   const flush = subject.flush && !profile.switches.includes('flush-dropped');
-  return { mtu: MTU, flush, atomicWrite, atomics, posts: hands, fragile: profile.fragile };
+  return { mtu: TRIAL_MTU, flush, atomicWrite, atomics, posts: hostControl, fragile: profile.fragile };
 }
 
-/** A device that is stuck for ever after a fence shows nothing else any more. */
-const fences = ({ profile }: Against): boolean => !profile.switches.includes('fenced-retry-stuck');
+/** A device that is stuck permanently after a fence shows nothing else any more. */
+const fences = ({ profile }: TrialTarget): boolean => !profile.switches.includes('fenced-retry-stuck');
 
-/** A plain acknowledge ends its ATOMICs (REQ-05): a legal one that comes late does so without their value. */
-const misled = ({ profile }: Against): boolean => profile.switches.includes('ack-in-read-completes');
+/** A plain ACK ends its ATOMICs (REQ-05): a legal one that comes late does so without their value. */
+const misled = ({ profile }: TrialTarget): boolean => profile.switches.includes('ack-in-read-completes');
 
-/** It believes an acknowledge of what it has not sent yet (REQ-09): on a real wire nobody can say what that one completes. */
-const believing = ({ profile }: Against): boolean => profile.switches.includes('ack-beyond-completes');
+/** It believes an ACK of what it has not sent yet (REQ-09): on a real wire nobody can say what that one completes. */
+const believing = ({ profile }: TrialTarget): boolean => profile.switches.includes('ack-beyond-completes');
 
 export const PROPERTIES: readonly Property[] = [
   responder(
@@ -66,15 +70,15 @@ export const PROPERTIES: readonly Property[] = [
   property({
     name: 'requester-answers',
     says: 'a requester sends what was posted, repeats what it has a reason to repeat, and completes nothing without evidence',
-    ...{ role: 'requester', needsHands: true },
-    plans: (against) => answers(MTU, against.subject.atomics, fences(against), !believing(against)),
+    ...{ role: 'requester', needsHostControl: true },
+    plans: (against) => answers(TRIAL_MTU, against.subject.atomics, fences(against), !believing(against)),
     play: tryAnswers,
   }),
   property({
     name: 'requester-loss',
     says: 'a requester gets all of its work done, once and in order, whatever the wire loses, doubles and delays',
-    ...{ role: 'requester', needsHands: true },
-    plans: (against) => losses(MTU, against.subject.atomics && !misled(against), fences(against)),
+    ...{ role: 'requester', needsHostControl: true },
+    plans: (against) => losses(TRIAL_MTU, against.subject.atomics && !misled(against), fences(against)),
     play: tryLoss,
   }),
 ];

@@ -1,4 +1,7 @@
-/** What a device is given to do as a requester, and what it gets as answers: plain data, and how it is drawn by chance. The simplest value comes first. */
+/**
+ * What a device is given to do as a requester, and what it gets as answers: plain data, and how it is drawn by chance.
+ * The simplest value comes first.
+ */
 import fc from 'fast-check';
 import type { WorkKind } from '../model/requester-work.ts';
 import { startingPsn } from './responder-steps.ts';
@@ -21,17 +24,17 @@ export type AnswerStep =
   /** A packet is said to be missing. */
   | { readonly do: 'missing'; readonly ahead: number }
   | { readonly do: 'not-ready'; readonly ahead: number; readonly code: number }
-  /** An acknowledge of what was acknowledged long ago, or a response to it with other data. */
+  /** An ACK of what was acknowledged long ago, or a response to it with other data. */
   | { readonly do: 'ghost'; readonly back: number; readonly response: boolean }
-  /** An acknowledge of what was never sent. */
+  /** An ACK of what was never sent. */
   | { readonly do: 'beyond'; readonly ahead: number }
   /** The newest packet is acknowledged, whatever is open before it. */
   | { readonly do: 'overtake' }
-  /** An acknowledge of a PSN inside of an open READ. */
+  /** An ACK of a PSN inside of an open READ. */
   | { readonly do: 'inside'; readonly ahead: number }
   /** Responses of a READ, without the first that is due. */
   | { readonly do: 'gap' }
-  /** A syndrome that nobody knows. */
+  /** A reserved syndrome. */
   | { readonly do: 'reserved'; readonly syndrome: number }
   | { readonly do: 'fatal'; readonly ahead: number; readonly code: 0x61 | 0x62 | 0x63 }
   | { readonly do: 'post'; readonly work: WorkSpec }
@@ -45,7 +48,10 @@ export interface AnswersPlan {
   readonly steps: readonly AnswerStep[];
 }
 
-/** Which packets do not get through, counted from the first of their direction; each list is short, so that no retry counter runs out. */
+/**
+ * Which packets do not get through, counted from the first of their direction; each list is short, so that no retry
+ * counter runs out.
+ */
 export interface LossPlan {
   readonly psn: number;
   readonly maxRdAtomic: number;
@@ -57,7 +63,7 @@ export interface LossPlan {
   readonly lateAnswers: readonly number[];
 }
 
-/** @param beyond acknowledges of what was never sent are among the answers */
+/** @param beyond ACKs of what was never sent are among the answers */
 export function answers(mtu: number, atomics: boolean, fences: boolean, beyond: boolean): fc.Arbitrary<AnswersPlan> {
   const spec = work(mtu, atomics, fences);
   return fc.record({

@@ -1,15 +1,17 @@
 /**
- * One try with the device as requester: what is common to all of them. Owns the memory at both ends, what is written down, and the end of a try:
- * everything that was posted has to complete, with the right data.
+ * One try with the device as requester: what is common to all of them. Owns the memory at both ends, what is written
+ * down, and the end of a try: everything that was posted has to complete, with the right data.
  */
-import type { Difference } from '../model/difference.ts';
+
+import { defined } from 'rocev2/packets';
+import { type Packet, pattern } from 'rocev2/packets/kit';
+import type { ModelDifference } from '../model/difference.ts';
 import { RequesterJudge } from '../model/requester-judge.ts';
-import { isAnswered, type Placed, type Work } from '../model/requester-work.ts';
-import { type Packet, pattern } from '../packet/packet.ts';
+import { isAnswered, type Placed, type WorkRequest } from '../model/requester-work.ts';
 import { MAX_WORKS, type WorkSpec } from './requester-plans.ts';
-import { MTU } from './responder-trial.ts';
-import type { Stage } from './stage.ts';
-import type { Connection, ConnectionOptions } from './subject.ts';
+import { TRIAL_MTU } from './responder-trial.ts';
+import type { TrialContext } from './stage.ts';
+import type { SubjectConnection, SubjectConnectionOptions } from './subject.ts';
 import type { Trial } from './trial.ts';
 
 /** What the tester's memory holds for the device. */
@@ -20,17 +22,17 @@ const SOURCE_BYTES = 1024;
 const SLOT_BYTES = 832;
 const RETRY_CNT = 7;
 
-export class RequesterStage {
-  readonly connection: Connection;
+export class RequesterTestbed {
+  readonly connection: SubjectConnection;
   readonly judge: RequesterJudge;
-  readonly stage: Stage;
+  readonly stage: TrialContext;
   /** Of the device's ACK timer. */
   readonly timeoutNs: number;
   readonly #source = pattern(SOURCE_BYTES, 5);
   /** What each READ and atomic has to have brought: as the tester answered. */
   readonly #answers = new Map<number, Uint8Array>();
 
-  private constructor(stage: Stage, connection: Connection, judge: RequesterJudge) {
+  private constructor(stage: TrialContext, connection: SubjectConnection, judge: RequesterJudge) {
     this.stage = stage;
     this.connection = connection;
     this.judge = judge;
@@ -39,18 +41,18 @@ export class RequesterStage {
 
   /** Connects, plays, and lets go. */
   static async play(
-    stage: Stage,
+    stage: TrialContext,
     plan: { readonly psn: number; readonly maxRdAtomic: number },
-    play: (one: RequesterStage) => Promise<Difference | undefined>,
+    play: (one: RequesterTestbed) => Promise<ModelDifference | undefined>,
   ): Promise<Trial> {
     const { subject, profile, happenings } = stage;
     const timeout = subject.virtual ? TIMEOUT : LIVE_TIMEOUT;
     const { psn, maxRdAtomic } = plan;
-    const options: ConnectionOptions = {
+    const options: SubjectConnectionOptions = {
       ...{
         psn: 0x20,
         dutPsn: psn,
-        mtu: MTU,
+        mtu: TRIAL_MTU,
         memory: new Uint8Array(64),
         access: { read: true, write: true, atomic: true },
       },
@@ -60,14 +62,21 @@ export class RequesterStage {
     const connection = await subject.fresh(options);
     try {
       const timeoutNs = 4096 * 2 ** timeout;
-      const setup = { profile, mtu: MTU, maxRdAtomic, timeoutNs, retryCnt: RETRY_CNT, exactTime: subject.virtual };
-      const one = new RequesterStage(stage, connection, new RequesterJudge(setup));
+      const setup = {
+        profile,
+        mtu: TRIAL_MTU,
+        maxRdAtomic,
+        timeoutNs,
+        retryCnt: RETRY_CNT,
+        exactTime: subject.virtual,
+      };
+      const one = new RequesterTestbed(stage, connection, new RequesterJudge(setup));
       await connection.setLocal(0, one.#source);
       const difference = await play(one);
       if (difference !== undefined) return { happenings, difference };
       const { done, over, strayed: astray } = one.judge;
       const left = done || over ? undefined : 'the device did not get done in time';
-      return { happenings, astray, ...(left === undefined ? {} : { inconclusive: left }) };
+      return { happenings, astray, ...defined({ inconclusive: left }) };
     } finally {
       await connection.close();
     }
@@ -94,7 +103,7 @@ export class RequesterStage {
       signaled: work.signaled,
       fence: work.fence,
       ...(work.kind === 'send' ? {} : { remoteAddr: work.va, rkey: work.rkey }),
-      ...(work.imm === undefined ? {} : { imm: work.imm }),
+      ...defined({ imm: work.imm }),
       ...(work.kind === 'fetch-add' ? { compareAdd: work.swapAdd } : {}),
       ...(work.kind === 'compare-swap' ? { compareAdd: work.compare, swap: work.swapAdd } : {}),
     });
@@ -110,7 +119,7 @@ export class RequesterStage {
   /** The next packet of the device, judged; undefined when it is quiet. */
   async next(
     withinNs = this.stage.subject.lingerNs,
-  ): Promise<{ readonly packet: Packet; readonly difference: Difference | undefined } | undefined> {
+  ): Promise<{ readonly packet: Packet; readonly difference: ModelDifference | undefined } | undefined> {
     const packet = await this.connection.next(withinNs);
     if (packet === undefined) return undefined;
     this.stage.happenings.push({ at: 'rx', packet });
@@ -125,7 +134,7 @@ export class RequesterStage {
   }
 
   /** Completions so far. Without timers nothing more would come: in virtual time what must be there is there. */
-  async settled(): Promise<Difference | undefined> {
+  async settled(): Promise<ModelDifference | undefined> {
     const completions = await this.connection.completions();
     for (const { wrId, status } of completions)
       this.stage.happenings.push({ at: 'do', what: `work request ${wrId} completes with status ${status}` });
@@ -141,10 +150,10 @@ export class RequesterStage {
   }
 
   /**
-   * All is done, or has failed: completions, and what READs and atomics brought. A device that was about to send again when it was answered may
-   * have taken no notice: `goOn` takes what still comes of it, and answers that.
+   * All is done, or has failed: completions, and what READs and atomics brought. A device that was about to send again
+   * when it was answered may have taken no notice: `goOn` takes what still comes of it, and answers that.
    */
-  async finished(goOn: () => Promise<Difference | undefined>): Promise<Difference | undefined> {
+  async finished(goOn: () => Promise<ModelDifference | undefined>): Promise<ModelDifference | undefined> {
     const { virtual, patienceNs } = this.stage.subject;
     const deadline = this.connection.now() + patienceNs;
     for (;;) {
@@ -160,7 +169,7 @@ export class RequesterStage {
     }
   }
 
-  async #data(): Promise<Difference | undefined> {
+  async #data(): Promise<ModelDifference | undefined> {
     if (this.#answers.size === 0) return undefined;
     const local = await this.connection.local();
     for (const [index, wanted] of this.#answers) {
@@ -182,7 +191,7 @@ export class RequesterStage {
   readonly #slot = (index: number): number => SOURCE_BYTES + index * SLOT_BYTES;
 }
 
-function workOf({ kind, length, at, imm, signaled, fence, value }: WorkSpec, source: Uint8Array): Work {
+function workOf({ kind, length, at, imm, signaled, fence, value }: WorkSpec, source: Uint8Array): WorkRequest {
   const carries = kind === 'send' || kind === 'write';
   const aligned = kind === 'read' ? READ_AT + at : carries ? at : at & ~7;
   return {

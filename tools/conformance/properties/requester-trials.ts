@@ -1,31 +1,33 @@
-/** Plays plans to a requester: answers right and wrong (`tryAnswers`), and an honest peer behind a bad wire (`tryLoss`). */
-import { Op } from '../../../packets/opcode.ts';
-import type { Difference } from '../model/difference.ts';
+/**
+ * Plays plans to a requester: answers right and wrong (`tryAnswers`), and an honest peer behind a bad wire (`tryLoss`).
+ */
+import { Op } from 'rocev2/packets';
+import { ack, atomicAck, nak, type Packet, pattern, rnrNak } from 'rocev2/packets/kit';
+import type { ModelDifference } from '../model/difference.ts';
 import { isAnswered, type Placed } from '../model/requester-work.ts';
-import { ack, atomicAck, nak, type Packet, pattern, rnrNak } from '../packet/packet.ts';
 import { ModelResponder } from './model-responder.ts';
 import type { AnswerStep, AnswersPlan, LossPlan } from './requester-plans.ts';
-import { REMOTE, RequesterStage } from './requester-stage.ts';
-import { MTU } from './responder-trial.ts';
-import type { Stage } from './stage.ts';
+import { REMOTE, RequesterTestbed } from './requester-stage.ts';
+import { TRIAL_MTU } from './responder-trial.ts';
+import type { TrialContext } from './stage.ts';
 import type { Trial } from './trial.ts';
 
-export function tryAnswers(stage: Stage, plan: AnswersPlan): Promise<Trial> {
-  return RequesterStage.play(stage, plan, (one) => new Answers(one).all(plan));
+export function tryAnswers(stage: TrialContext, plan: AnswersPlan): Promise<Trial> {
+  return RequesterTestbed.play(stage, plan, (one) => new Answers(one).all(plan));
 }
 
 class Answers {
-  readonly #one: RequesterStage;
+  readonly #one: RequesterTestbed;
   /** READs and atomics: where they were asked from last, and the next response. */
   readonly #asked = new Map<number, { readonly start: number; next: number }>();
   /** What came although it was answered before: the device took no notice of that answer. */
   #unheard: number[] = [];
 
-  constructor(one: RequesterStage) {
+  constructor(one: RequesterTestbed) {
     this.#one = one;
   }
 
-  async all({ works, steps }: AnswersPlan): Promise<Difference | undefined> {
+  async all({ works, steps }: AnswersPlan): Promise<ModelDifference | undefined> {
     for (const work of works) await this.#one.post(work);
     let difference = await this.#settle();
     for (const step of steps) {
@@ -122,9 +124,9 @@ class Answers {
       this.#one.answeredWith(work.index, 0, bytes);
       return atomicAck({ psn, msn, original });
     }
-    const skipped = (psn - work.first) * MTU;
+    const skipped = (psn - work.first) * TRIAL_MTU;
     const at = Number(work.va - REMOTE.va) + skipped;
-    const payload = REMOTE.bytes.slice(at, at + Math.min(MTU, work.data.length - skipped));
+    const payload = REMOTE.bytes.slice(at, at + Math.min(TRIAL_MTU, work.data.length - skipped));
     this.#one.answeredWith(work.index, skipped, payload);
     return { ...responseAt(psn === start, psn === work.last), psn, msn, syndrome: 0x1f, payload };
   }
@@ -136,7 +138,7 @@ class Answers {
     if (!response || work === undefined || !isAnswered(work)) this.#one.answer(ack({ psn, msn }));
     else if (work.kind !== 'read') this.#one.answer(atomicAck({ psn, msn, original: 0xdeadn }));
     else {
-      const length = Math.min(MTU, work.data.length - (psn - work.first) * MTU);
+      const length = Math.min(TRIAL_MTU, work.data.length - (psn - work.first) * TRIAL_MTU);
       const opcode = responseAt(psn === work.first, psn === work.last);
       this.#one.answer({ ...opcode, psn, msn, syndrome: 0x1f, payload: pattern(length, 99) });
     }
@@ -149,7 +151,7 @@ class Answers {
     const asked = work === undefined ? undefined : this.#asked.get(work.index);
     if (work?.kind !== 'read' || asked?.next !== from || from === work.last || from > newest) return;
     asked.next = from + 1;
-    const skipped = (from - work.first) * MTU;
+    const skipped = (from - work.first) * TRIAL_MTU;
     // What is lost now comes later, and it is the same.
     this.#one.answeredWith(work.index, skipped, this.#response(work, from, asked.start).payload ?? new Uint8Array(0));
     this.#respondTo(work, work.last);
@@ -164,7 +166,7 @@ class Answers {
   }
 
   /** Takes what comes until it is quiet. */
-  async #settle(): Promise<Difference | undefined> {
+  async #settle(): Promise<ModelDifference | undefined> {
     for (;;) {
       const next = await this.#one.next();
       if (next === undefined) return this.#one.settled();
@@ -177,7 +179,7 @@ class Answers {
   }
 
   /** From here on everything is answered as it should be: all has to complete. */
-  async #finish(): Promise<Difference | undefined> {
+  async #finish(): Promise<ModelDifference | undefined> {
     const { judge, timeoutNs } = this.#one;
     for (let round = 0; round < MAX_ROUNDS && !(judge.done && judge.complete) && !this.#over; round++) {
       if (!this.#repeat() && !this.#serve(1000, false)) await this.#one.wait(timeoutNs * 1.2);
@@ -189,7 +191,7 @@ class Answers {
     return judge.done || this.#over ? this.#finished() : undefined;
   }
 
-  #finished(): Promise<Difference | undefined> {
+  #finished(): Promise<ModelDifference | undefined> {
     return this.#one.finished(() => {
       if (!this.#over) this.#repeat();
       return this.#settle();
@@ -219,18 +221,18 @@ const responseAt = (first: boolean, last: boolean): { readonly opcode: number } 
       : Op.ReadResponseMiddle,
 });
 
-export function tryLoss(stage: Stage, plan: LossPlan): Promise<Trial> {
-  return RequesterStage.play(stage, plan, (one) => behindABadWire(one, plan));
+export function tryLoss(stage: TrialContext, plan: LossPlan): Promise<Trial> {
+  return RequesterTestbed.play(stage, plan, (one) => behindABadWire(one, plan));
 }
 
-async function behindABadWire(one: RequesterStage, plan: LossPlan): Promise<Difference | undefined> {
+async function behindABadWire(one: RequesterTestbed, plan: LossPlan): Promise<ModelDifference | undefined> {
   const { works, lostRequests, lostAnswers, doubledAnswers, lateAnswers } = plan;
   const peer = new ModelResponder();
   const { happenings } = one.stage;
   let requests = 0;
   let answers = 0;
   let held: Packet | undefined;
-  const take = async (): Promise<Difference | undefined> => {
+  const take = async (): Promise<ModelDifference | undefined> => {
     for (let next = await one.next(); next !== undefined; next = await one.next()) {
       if (next.difference !== undefined) return next.difference;
       if (lostRequests.includes(requests++)) happenings.push({ at: 'do', what: 'this one is lost' });

@@ -1,8 +1,10 @@
-/** The packets that steps stand for, given what the responder expects: legal ones unless the step says what is wrong. */
-import { OPCODE_FLAGS, Op, OpFlag } from '../../../packets/opcode.ts';
+/**
+ * The packets that steps stand for, given what the responder expects: legal ones unless the step says what is wrong.
+ */
+import { OPCODE_FLAGS, Op, OpFlag } from 'rocev2/packets';
+import { type Packet, pattern } from 'rocev2/packets/kit';
 import { hasFlag } from '../model/responder-faults.ts';
-import type { OpenMessage, ResponderSetup, ResponderState } from '../model/responder-state.ts';
-import { type Packet, pattern } from '../packet/packet.ts';
+import type { ResponderSetup, ResponderState, UnfinishedMessage } from '../model/responder-state.ts';
 import type { OpcodeStep, ReplayStep, RequestStep } from './responder-steps.ts';
 
 /** The packet of a step; undefined where there is none (nothing to replay). */
@@ -18,8 +20,8 @@ export function packetOf(
 }
 
 /**
- * What ends the open message, if there is one, then a request that a queue pair which is well answers: a WRITE of no bytes, or what else its
- * rights allow; a SEND draws an RNR NAK at least.
+ * What ends the open message, if there is one, then a request that a queue pair which is well answers: a WRITE of no
+ * bytes, or what else its rights allow; a SEND draws an RNR NAK at least.
  */
 export function sentinel(setup: ResponderSetup, state: ResponderState): Packet[] {
   const packets: Packet[] = [];
@@ -92,7 +94,7 @@ const only = (write: boolean, imm: boolean): number =>
   write ? (imm ? Op.WriteOnlyImm : Op.WriteOnly) : imm ? Op.SendOnlyImm : Op.SendOnly;
 
 /** The next packet of the open message. */
-function continued(step: RequestStep, { mtu, receiveBytes }: ResponderSetup, open: OpenMessage): Packet {
+function continued(step: RequestStep, { mtu, receiveBytes }: ResponderSetup, open: UnfinishedMessage): Packet {
   const { at, ackReq, imm } = step;
   const write = open.kind === 'write';
   const left = write ? open.left : step.more ? receiveBytes - open.got.length : Math.min(mtu, Math.max(1, step.size));
@@ -141,7 +143,7 @@ function spoiled(step: RequestStep, { region, mtu }: ResponderSetup, packet: Pac
   return packet;
 }
 
-/** A SEND that invalidates a key which nobody has. */
+/** A SEND that invalidates an unknown key. */
 function invalidating(packet: Packet): Packet {
   const inv = 0xdead_be00;
   const { imm: _, ...plain } = packet;

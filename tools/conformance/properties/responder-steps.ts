@@ -1,9 +1,10 @@
 /**
- * What a tester may do to a responder, as plain data, and how it is drawn by chance. A step says what kind of packet comes next; which packet that is
- * depends on what the responder expects by then (`responder-packets.ts`). The simplest value comes first everywhere, so that shrinking ends there.
+ * What a tester may do to a responder, as plain data, and how it is drawn by chance. A step says what kind of packet
+ * comes next; which packet that is depends on what the responder expects by then (`responder-packets.ts`). The simplest
+ * value comes first everywhere, so that shrinking ends there.
  */
 import fc from 'fast-check';
-import { Op } from '../../../packets/opcode.ts';
+import { Op } from 'rocev2/packets';
 
 export type Kind = 'write' | 'send' | 'read' | 'fetch-add' | 'compare-swap' | 'flush' | 'atomic-write';
 
@@ -70,13 +71,13 @@ export interface PostStep {
   readonly count: number;
 }
 
-export type Step = (RequestStep | ReplayStep | OpcodeStep | PostStep) & {
+export type ResponderStep = (RequestStep | ReplayStep | OpcodeStep | PostStep) & {
   /** The next packet waits for the answers to this one. */
   readonly wait: boolean;
 };
 
 /** What a device can be asked for, and what it had better not. */
-export interface Limits {
+export interface SubjectLimits {
   readonly mtu: number;
   readonly flush: boolean;
   readonly atomicWrite: boolean;
@@ -91,7 +92,7 @@ export interface ResponderPlan {
   readonly receives: number;
   readonly maxDestRdAtomic: number;
   readonly access: { readonly read: boolean; readonly write: boolean; readonly atomic: boolean };
-  readonly steps: readonly Step[];
+  readonly steps: readonly ResponderStep[];
 }
 
 /** Starting PSNs: the borders of the number space, and anything. */
@@ -101,7 +102,7 @@ export const startingPsn: fc.Arbitrary<number> = fc.oneof(
 );
 
 /** Everything, right and wrong. */
-export function sequences(limits: Limits): fc.Arbitrary<ResponderPlan> {
+export function sequences(limits: SubjectLimits): fc.Arbitrary<ResponderPlan> {
   const step = fc.oneof(
     { weight: 24, arbitrary: request(limits, rarely('none', flaw(limits), 40), rarely(0, far, 12)) },
     { weight: 6, arbitrary: replay(limits) },
@@ -112,7 +113,7 @@ export function sequences(limits: Limits): fc.Arbitrary<ResponderPlan> {
 }
 
 /** A legal run with many duplicates. */
-export function duplicates(limits: Limits): fc.Arbitrary<ResponderPlan> {
+export function duplicates(limits: SubjectLimits): fc.Arbitrary<ResponderPlan> {
   const step = fc.oneof(
     { weight: 4, arbitrary: request(limits, fc.constant('none'), rarely(0, fc.integer({ min: 1, max: 3 }), 20)) },
     { weight: 5, arbitrary: replay(limits) },
@@ -121,7 +122,7 @@ export function duplicates(limits: Limits): fc.Arbitrary<ResponderPlan> {
 }
 
 /** A legal run with one fault somewhere, and a little more behind it. */
-export function faults(limits: Limits): fc.Arbitrary<ResponderPlan> {
+export function faults(limits: SubjectLimits): fc.Arbitrary<ResponderPlan> {
   const legal = request(limits, fc.constant('none'), fc.constant(0));
   const wrong = fc.oneof(
     { weight: 4, arbitrary: request(limits, flaw(limits), fc.constant(0)) },
@@ -134,7 +135,7 @@ export function faults(limits: Limits): fc.Arbitrary<ResponderPlan> {
   return plan(steps, true);
 }
 
-function plan(steps: fc.Arbitrary<Step[]>, withoutRights: boolean): fc.Arbitrary<ResponderPlan> {
+function plan(steps: fc.Arbitrary<ResponderStep[]>, withoutRights: boolean): fc.Arbitrary<ResponderPlan> {
   const allowed = withoutRights ? rarely(true, fc.constant(false), 12) : fc.constant(true);
   return fc.record({
     psn: startingPsn,
@@ -154,7 +155,11 @@ const far: fc.Arbitrary<number> = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom(0x7f_ff_ff, -0x7f_ff_ff, -0x80_00_00, 1000, -1000) },
 );
 
-function request(limits: Limits, flaws: fc.Arbitrary<Flaw>, ahead: fc.Arbitrary<number>): fc.Arbitrary<Step> {
+function request(
+  limits: SubjectLimits,
+  flaws: fc.Arbitrary<Flaw>,
+  ahead: fc.Arbitrary<number>,
+): fc.Arbitrary<ResponderStep> {
   const kinds: Kind[] = ['write', 'send', 'read'];
   if (limits.atomics) kinds.push('fetch-add', 'compare-swap');
   if (limits.flush) kinds.push('flush');
@@ -176,7 +181,7 @@ function request(limits: Limits, flaws: fc.Arbitrary<Flaw>, ahead: fc.Arbitrary<
   });
 }
 
-function replay(limits: Limits): fc.Arbitrary<Step> {
+function replay(limits: SubjectLimits): fc.Arbitrary<ResponderStep> {
   const twists: ReplayStep['twist'][] = [
     'none',
     'payload',
@@ -199,7 +204,7 @@ function replay(limits: Limits): fc.Arbitrary<Step> {
   });
 }
 
-function strange(limits: Limits): fc.Arbitrary<Step> {
+function strange(limits: SubjectLimits): fc.Arbitrary<ResponderStep> {
   return fc.record({
     do: fc.constant('opcode' as const),
     opcode: opcode(limits),
@@ -209,7 +214,7 @@ function strange(limits: Limits): fc.Arbitrary<Step> {
   });
 }
 
-function opcode({ fragile, flush, atomicWrite }: Limits): fc.Arbitrary<number> {
+function opcode({ fragile, flush, atomicWrite }: SubjectLimits): fc.Arbitrary<number> {
   const known = Object.values(Op).filter((op) => op < 0x20 && op !== Op.Resync);
   const usable = known.filter((op) => (op !== Op.Flush || flush) && (op !== Op.AtomicWrite || atomicWrite));
   // The others are for devices that are known to survive whatever comes.
@@ -217,14 +222,14 @@ function opcode({ fragile, flush, atomicWrite }: Limits): fc.Arbitrary<number> {
   return fc.constantFrom(...(fragile ? safe : [...known, 0x15, 0x18, 0x19, 0x1a, 0x1b, 0x1e, 0x1f]));
 }
 
-function flaw({ fragile }: Limits): fc.Arbitrary<Flaw> {
+function flaw({ fragile }: SubjectLimits): fc.Arbitrary<Flaw> {
   const flaws: Flaw[] = ['key', 'below', 'above', 'longer', 'shorter', 'huge', 'oversize', 'undersize', 'empty'];
   flaws.push('pad', 'payload', 'unaligned');
   // What follows a failing invalidation is executed or not as rdma_rxe has time for (KEY-15).
   return fc.constantFrom(...(fragile ? flaws : [...flaws, 'wrap' as const, 'invalidate' as const]));
 }
 
-const post: fc.Arbitrary<Step> = fc.record({
+const post: fc.Arbitrary<ResponderStep> = fc.record({
   do: fc.constant('post' as const),
   count: fc.integer({ min: 1, max: 2 }),
   wait: fc.constant(true),

@@ -1,40 +1,53 @@
 /**
- * Plays a plan to a responder and judges it: a fresh queue pair, the steps, then the sentinel (the queue pair is well and expects what the model
- * expects), then memory and receives. What a slow device leaves open is inconclusive, never a difference.
+ * Plays a plan to a responder and judges it: a fresh queue pair, the steps, then the sentinel (the queue pair is well
+ * and expects what the model expects), then memory and receives. What a slow device leaves open is inconclusive, never
+ * a difference.
  */
-import type { Difference } from '../model/difference.ts';
+
+import { defined } from 'rocev2/packets';
+import { type Packet, pattern } from 'rocev2/packets/kit';
+import type { ModelDifference } from '../model/difference.ts';
 import { TooManyWays } from '../model/difference.ts';
 import { ResponderJudge } from '../model/responder-judge.ts';
 import type { ResponderSetup } from '../model/responder-state.ts';
-import { type Packet, pattern } from '../packet/packet.ts';
 import { packetOf, readBack, sentinel } from './responder-packets.ts';
 import type { ResponderPlan } from './responder-steps.ts';
-import type { Stage } from './stage.ts';
-import type { Connection, ConnectionOptions, Subject } from './subject.ts';
-import type { Happening, Trial } from './trial.ts';
+import type { TrialContext } from './stage.ts';
+import type { Subject, SubjectConnection, SubjectConnectionOptions } from './subject.ts';
+import type { Trial, TrialEvent } from './trial.ts';
 
 /** Path MTU of every property: messages of several packets are small. */
-export const MTU = 256;
+export const TRIAL_MTU = 256;
 const REGION_BYTES = 1024;
 const RECEIVE_BYTES = 600;
 const RNR_TIMER = 12;
 
-export async function tryResponder({ subject, profile, happenings }: Stage, plan: ResponderPlan): Promise<Trial> {
+export async function tryResponder(
+  { subject, profile, happenings }: TrialContext,
+  plan: ResponderPlan,
+): Promise<Trial> {
   const { psn, receives, maxDestRdAtomic, access } = plan;
   const memory = pattern(REGION_BYTES, 9);
-  const options: ConnectionOptions = {
-    ...{ psn, dutPsn: 0x10, mtu: MTU, memory, access, receives, receiveBytes: RECEIVE_BYTES, maxDestRdAtomic },
+  const options: SubjectConnectionOptions = {
+    ...{ psn, dutPsn: 0x10, mtu: TRIAL_MTU, memory, access, receives, receiveBytes: RECEIVE_BYTES, maxDestRdAtomic },
     ...{ rnrTimer: RNR_TIMER, maxRdAtomic: 4, timeout: 14, retryCnt: 3, rnrRetry: 3, localBytes: 8 },
   };
   const connection = await subject.fresh(options);
   try {
     const setup: ResponderSetup = {
-      ...{ profile, mtu: MTU, region: connection.region, access, receiveBytes: RECEIVE_BYTES, maxDestRdAtomic },
+      ...{ profile, mtu: TRIAL_MTU, region: connection.region, access, receiveBytes: RECEIVE_BYTES, maxDestRdAtomic },
       ...{ rnrTimer: RNR_TIMER, flush: subject.flush, atomicWrite: subject.atomicWrite },
     };
     const judge = new ResponderJudge(setup, memory, receives);
     const trial = await new Play(subject, connection, judge, happenings).all(plan);
-    const like = { psn, mtu: MTU, receives, receiveBytes: RECEIVE_BYTES, maxDestRdAtomic, minRnrTimer: RNR_TIMER };
+    const like = {
+      psn,
+      mtu: TRIAL_MTU,
+      receives,
+      receiveBytes: RECEIVE_BYTES,
+      maxDestRdAtomic,
+      minRnrTimer: RNR_TIMER,
+    };
     return { ...trial, connection: { options: { ...like, regionBytes: REGION_BYTES }, region: connection.region } };
   } finally {
     await connection.close();
@@ -43,13 +56,13 @@ export async function tryResponder({ subject, profile, happenings }: Stage, plan
 
 class Play {
   readonly #subject: Subject;
-  readonly #connection: Connection;
+  readonly #connection: SubjectConnection;
   readonly #judge: ResponderJudge;
-  readonly #happenings: Happening[];
+  readonly #happenings: TrialEvent[];
   #unsent: Packet[] = [];
   #afterDeath = 0;
 
-  constructor(subject: Subject, connection: Connection, judge: ResponderJudge, happenings: Happening[]) {
+  constructor(subject: Subject, connection: SubjectConnection, judge: ResponderJudge, happenings: TrialEvent[]) {
     this.#happenings = happenings;
     this.#subject = subject;
     this.#connection = connection;
@@ -59,7 +72,7 @@ class Play {
   async all(plan: ResponderPlan): Promise<Trial> {
     try {
       const difference = (await this.#steps(plan)) ?? (await this.#proof()) ?? (await this.#traces());
-      return { happenings: this.#happenings, ...(difference === undefined ? {} : { difference }) };
+      return { happenings: this.#happenings, ...defined({ difference }) };
     } catch (error) {
       if (error instanceof TooManyWays || error instanceof Silence)
         return { happenings: this.#happenings, inconclusive: error.message };
@@ -67,7 +80,7 @@ class Play {
     }
   }
 
-  async #steps({ steps }: ResponderPlan): Promise<Difference | undefined> {
+  async #steps({ steps }: ResponderPlan): Promise<ModelDifference | undefined> {
     const judge = this.#judge;
     for (const step of steps) {
       if (judge.state.dead && this.#unsent.length === 0 && judge.satisfied) this.#afterDeath++;
@@ -90,7 +103,7 @@ class Play {
   }
 
   /** The sentinel; and all of memory, as a READ shows it. */
-  async #proof(): Promise<Difference | undefined> {
+  async #proof(): Promise<ModelDifference | undefined> {
     const judge = this.#judge;
     const { setup } = judge;
     if (!judge.state.dead) {
@@ -101,10 +114,10 @@ class Play {
     return this.#settle(true);
   }
 
-  /** What only somebody on the device's host can see. */
-  async #traces(): Promise<Difference | undefined> {
+  /** What only an agent on the device's host can see. */
+  async #traces(): Promise<ModelDifference | undefined> {
     const judge = this.#judge;
-    if (!this.#subject.hands) return undefined;
+    if (!this.#subject.hostControl) return undefined;
     const delivered = await this.#connection.delivered(judge.state.delivered.length);
     const difference = judge.delivered(delivered);
     if (difference !== undefined) return difference;
@@ -119,7 +132,7 @@ class Play {
   }
 
   /** Sends what waits, and takes the answers until all that must come is there. */
-  async #settle(last: boolean): Promise<Difference | undefined> {
+  async #settle(last: boolean): Promise<ModelDifference | undefined> {
     const judge = this.#judge;
     const { virtual, patienceNs, lingerNs } = this.#subject;
     this.#connection.send(this.#unsent);

@@ -1,17 +1,19 @@
 /**
- * Runs properties against a subject: generates, plays, judges, shrinks. Owns budgets, repetition of what proved nothing, and the report.
- * The clock is real and only ever ends a run early; it never decides what a device did.
+ * Runs properties against a subject: generates, plays, judges, shrinks. Owns budgets, repetition of what proved
+ * nothing, and the report. The clock is real and only ever ends a run early; it never decides what a device did.
  */
+
 import fc from 'fast-check';
-import { HandsError } from '../hands/hands.ts';
+import { defined } from 'rocev2/packets';
+import type { Packet } from 'rocev2/packets/kit';
+import { HostControlError } from '../host-control/host-control.ts';
 import type { Profile } from '../model/profiles.ts';
-import type { Packet } from '../packet/packet.ts';
 import { Inconclusive } from '../tester/outcome.ts';
 import { PROPERTIES, type Property } from './properties.ts';
 import type { Subject } from './subject.ts';
 import { ladder, packetsOf, type Trial, type TrialConnection } from './trial.ts';
 
-export interface RunOptions {
+export interface PropertyRunOptions {
   readonly subject: Subject;
   readonly profile: Profile;
   /** Sequences of each property. */
@@ -69,7 +71,7 @@ export interface PropertyReport {
 }
 
 /** Holds a device against every property, one after the other. Never rejects for what the device does. */
-export async function runProperties(options: RunOptions): Promise<PropertyReport[]> {
+export async function runProperties(options: PropertyRunOptions): Promise<PropertyReport[]> {
   const reports: PropertyReport[] = [];
   for (const property of PROPERTIES) {
     if (options.only !== undefined && !options.only.includes(property.name)) continue;
@@ -82,7 +84,7 @@ export async function runProperties(options: RunOptions): Promise<PropertyReport
 
 class Run {
   readonly #property: Property;
-  readonly #options: RunOptions;
+  readonly #options: PropertyRunOptions;
   readonly #began = performance.now();
   readonly #reasons = new Set<string>();
   #runs = 0;
@@ -93,21 +95,21 @@ class Run {
   #killed: { readonly why: string; readonly lines: readonly string[] } | undefined;
   #cutShort = false;
 
-  constructor(property: Property, options: RunOptions) {
+  constructor(property: Property, options: PropertyRunOptions) {
     this.#property = property;
     this.#options = options;
   }
 
   async report(): Promise<PropertyReport> {
-    const { name, needsHands } = this.#property;
+    const { name, needsHostControl } = this.#property;
     const { subject, profile, seed, runs, path } = this.#options;
     const head = { property: name, subject: subject.name, profile: profile.name, seed };
-    if (needsHands && !subject.hands)
-      return { ...head, ...NOTHING_RUN, skipped: 'nobody acts on the host of the device: it takes an agent' };
+    if (needsHostControl && !subject.hostControl)
+      return { ...head, ...NOTHING_RUN, skipped: 'the device has no agent on its host' };
     const plans = this.#property.plans({ subject, profile });
     const checked = await fc.check(
       fc.asyncProperty(plans, (plan) => this.#once(plan)),
-      { numRuns: runs, seed, ...(path === undefined ? {} : { path }) },
+      { numRuns: runs, seed, ...defined({ path }) },
     );
     if (checked.failed && this.#failing === undefined) throw checked.errorInstance;
     const failing = this.#failing;
@@ -115,7 +117,7 @@ class Run {
       ...head,
       ...{ runs: this.#runs, packets: this.#packets, inconclusive: this.#inconclusive, reasons: [...this.#reasons] },
       ...{ astray: this.#astray, cutShort: this.#cutShort, tookMs: Math.round(performance.now() - this.#began) },
-      ...(this.#killed === undefined ? {} : { killed: this.#killed }),
+      ...defined({ killed: this.#killed }),
       ...(failing?.difference === undefined
         ? {}
         : { counterexample: counterexampleOf(failing, checked.counterexamplePath, checked.counterexample) }),
@@ -172,7 +174,7 @@ class Run {
       why = subject.gone();
       if (why === undefined) return trial;
     } catch (error) {
-      why = subject.gone() ?? (error instanceof HandsError && error.kind === 'gone' ? error.message : undefined);
+      why = subject.gone() ?? (error instanceof HostControlError && error.kind === 'gone' ? error.message : undefined);
       if (why === undefined && error instanceof Inconclusive) return { happenings, inconclusive: error.message };
       if (why === undefined) throw error;
     }
@@ -187,7 +189,7 @@ function counterexampleOf(trial: Trial, path: string | null, plan: unknown): Cou
     difference: trial.difference?.sentence ?? '',
     packets: packetsOf(trial),
     lines: ladder(trial),
-    ...(trial.connection === undefined ? {} : { connection: trial.connection }),
+    ...defined({ connection: trial.connection }),
     path: path ?? '',
     plan: JSON.stringify(plan, (_, value) => (typeof value === 'bigint' ? `${value}` : value)),
   };

@@ -1,15 +1,15 @@
 /** What a property plays on. Types only. */
 import type { Profile } from '../model/profiles.ts';
 import type { Subject } from './subject.ts';
-import type { Happening } from './trial.ts';
+import type { TrialEvent } from './trial.ts';
 
-/** What a property is held against. */
-export interface Against {
+/** What a property is compared with. */
+export interface TrialTarget {
   readonly subject: Subject;
   readonly profile: Profile;
 }
 
 /** Where a try writes down what happens, so that it is known when the device dies of it. */
-export interface Stage extends Against {
-  readonly happenings: Happening[];
+export interface TrialContext extends TrialTarget {
+  readonly happenings: TrialEvent[];
 }

@@ -1,13 +1,15 @@
 /**
  * What a property needs of a device under test: connections with it, one after the other, and what a connection can do.
- * Who implements it owns the device, the wire and the waiting; the properties own what is sent and what is thought of the answers.
+ * Who implements it owns the device, the wire and the waiting; the properties own what is sent and what is thought of
+ * the answers.
  */
-import type { Completion, SendRequest } from '../hands/hands.ts';
+
+import type { Packet } from 'rocev2/packets/kit';
+import type { HostCompletion, SendRequest } from '../host-control/host-control.ts';
 import type { Delivered } from '../model/responder-state.ts';
-import type { Packet } from '../packet/packet.ts';
 
 /** How a connection is to be. */
-export interface ConnectionOptions {
+export interface SubjectConnectionOptions {
   /** First PSN of the tester's requests. */
   readonly psn: number;
   /** First PSN of the device's requests. */
@@ -33,7 +35,7 @@ export interface ConnectionOptions {
 }
 
 /** One queue pair of the device, connected to the tester. PSNs of packets count from the first of their direction. */
-export interface Connection {
+export interface SubjectConnection {
   /** Where the tester reaches the device's memory. */
   readonly region: { readonly va: bigint; readonly rkey: number; readonly length: number };
   /** Sends packets, one after the other. */
@@ -46,14 +48,17 @@ export interface Connection {
   sleep(durationNs: number): Promise<void>;
   /** Posts more receives. */
   postReceives(count: number): Promise<void>;
-  /** What was put into receives by messages without fault since the connection was made; `expected` of them are waited for. */
+  /**
+   * What was put into receives by messages without fault since the connection was made; `expected` of them are waited
+   * for.
+   */
   delivered(expected: number): Promise<readonly Delivered[]>;
   /** What the region holds. */
   memory(): Promise<Uint8Array>;
   /** Posts a work request of the device: local bytes by offset and length. */
   post(request: LocalRequest): Promise<void>;
   /** Completions of sends since the last look. */
-  completions(): Promise<readonly Completion[]>;
+  completions(): Promise<readonly HostCompletion[]>;
   /** What the device's own requests have put into its local bytes. */
   local(): Promise<Uint8Array>;
   /** Sets local bytes. */
@@ -72,7 +77,7 @@ export interface Subject {
   readonly atomicWrite: boolean;
   readonly atomics: boolean;
   /** Whether receives can be posted, completions read and work requests posted. */
-  readonly hands: boolean;
+  readonly hostControl: boolean;
   /** How long an answer that has to come may take. */
   readonly patienceNs: number;
   /** How long to listen for what must not come, once all that must has. */
@@ -83,8 +88,8 @@ export interface Subject {
   gone(): string | undefined;
   /** Puts a fresh device in the place of one that is gone. */
   renew(): Promise<void>;
-  /** @throws HandsError of kind `gone`, Inconclusive */
-  fresh(options: ConnectionOptions): Promise<Connection>;
+  /** @throws HostControlError of kind `gone`, Inconclusive */
+  fresh(options: SubjectConnectionOptions): Promise<SubjectConnection>;
   /** Runs something that waits on the subject's clock. */
   run<T>(promise: Promise<T>): Promise<T>;
 }

@@ -1,14 +1,21 @@
-/** A subject made of the tester's device under test: in-process, in a guest, or remote. Owns the names of what it makes, for as long as a connection lives. */
-import type { AccessFlag, Completion, Handle } from '../hands/hands.ts';
+/**
+ * A subject made of the tester's device under test: in-process, in a guest, or remote. Owns the names of what it makes,
+ * for as long as a connection lives.
+ */
+
+import type { Packet } from 'rocev2/packets/kit';
+import type { AccessFlag, HostCompletion, HostHandle } from '../host-control/host-control.ts';
 import type { Delivered } from '../model/responder-state.ts';
-import type { Packet } from '../packet/packet.ts';
 import { register } from '../tester/connect.ts';
 import type { Dut } from '../tester/dut.ts';
-import type { Peer, Region } from '../tester/peer.ts';
+import type { Region, TesterPeer } from '../tester/peer.ts';
 import { Tester } from '../tester/tester.ts';
-import type { Connection, ConnectionOptions, LocalRequest, Subject } from './subject.ts';
+import type { LocalRequest, Subject, SubjectConnection, SubjectConnectionOptions } from './subject.ts';
 
-/** The device as properties see it. `seed` is of what the tester leaves to chance. @throws NotApplicable without hands */
+/**
+ * The device as properties see it. `seed` is of what the tester leaves to chance. @throws NotApplicable without host
+ * control
+ */
 export function testerSubject(dut: Dut, seed: number): Subject {
   const features = dut.features ?? [];
   let count = 0;
@@ -17,7 +24,7 @@ export function testerSubject(dut: Dut, seed: number): Subject {
     flush: features.includes('flush'),
     atomicWrite: features.includes('atomic-write'),
     atomics: features.includes('atomics'),
-    hands: dut.hands !== undefined,
+    hostControl: dut.hostControl !== undefined,
     patienceNs: dut.patienceNs,
     lingerNs: dut.virtual ? dut.quietNs : LINGER_NS,
     virtual: dut.virtual,
@@ -28,12 +35,12 @@ export function testerSubject(dut: Dut, seed: number): Subject {
   };
 }
 
-async function connect(t: Tester, options: ConnectionOptions): Promise<Connection> {
+async function connect(t: Tester, options: SubjectConnectionOptions): Promise<SubjectConnection> {
   const { psn, dutPsn, mtu, memory, access, receives, receiveBytes } = options;
   const { maxDestRdAtomic, rnrTimer, maxRdAtomic, timeout, retryCnt, rnrRetry } = options;
   const pd = t.handle();
   const all: readonly AccessFlag[] = ['local-write', 'remote-write', 'remote-read', 'remote-atomic'];
-  const allocated = t.hands.call('pd.alloc', { pd });
+  const allocated = t.hostControl.call('pd.alloc', { pd });
   const flushes = t.has('flush');
   const rights: readonly AccessFlag[] = flushes ? [...all, 'flush-global'] : all;
   const region = register(t, pd, memory.length, rights);
@@ -56,17 +63,17 @@ async function connect(t: Tester, options: ConnectionOptions): Promise<Connectio
   return new TesterConnection(t, peer, own, options);
 }
 
-class TesterConnection implements Connection {
+class TesterConnection implements SubjectConnection {
   readonly region: { readonly va: bigint; readonly rkey: number; readonly length: number };
   readonly #t: Tester;
-  readonly #peer: Peer;
+  readonly #peer: TesterPeer;
   readonly #local: Region;
   readonly #receiveBytes: number;
   /** Regions of the receives posted, in order, and where in them. */
-  readonly #receives: { readonly mr: Handle; readonly offset: number }[] = [];
+  readonly #receives: { readonly mr: HostHandle; readonly offset: number }[] = [];
   readonly #delivered: Delivered[] = [];
 
-  constructor(t: Tester, peer: Peer, local: Region, { receives, receiveBytes }: ConnectionOptions) {
+  constructor(t: Tester, peer: TesterPeer, local: Region, { receives, receiveBytes }: SubjectConnectionOptions) {
     this.#t = t;
     this.#peer = peer;
     this.#local = local;
@@ -98,7 +105,7 @@ class TesterConnection implements Connection {
       const offset = i * this.#receiveBytes;
       this.#receives.push({ mr, offset });
       const pieces = [{ mr, offset, length: this.#receiveBytes }];
-      calls.push(this.#t.hands.call('qp.recv', { qp: this.#peer.qp, wrId: this.#receives.length, pieces }));
+      calls.push(this.#t.hostControl.call('qp.recv', { qp: this.#peer.qp, wrId: this.#receives.length, pieces }));
     }
     await Promise.all(calls);
   }
@@ -107,14 +114,14 @@ class TesterConnection implements Connection {
     const { dut } = this.#t;
     const deadline = this.now() + dut.patienceNs;
     for (;;) {
-      const { completions } = await this.#t.hands.call('cq.poll', { cq: this.#peer.recvCq, max: 100 });
+      const { completions } = await this.#t.hostControl.call('cq.poll', { cq: this.#peer.recvCq, max: 100 });
       for (const one of completions) if (one.status === 0) this.#delivered.push(await this.#contents(one));
       if (this.#delivered.length >= expected || this.now() >= deadline) return this.#delivered;
       await this.sleep(dut.pollNs);
     }
   }
 
-  async #contents({ wrId, byteLen, imm, opcode }: Completion): Promise<Delivered> {
+  async #contents({ wrId, byteLen, imm, opcode }: HostCompletion): Promise<Delivered> {
     const receive = this.#receives[wrId - 1];
     if (opcode === RECV_RDMA_WITH_IMM || receive === undefined) return { length: byteLen, imm, data: undefined };
     const { mr, offset } = receive;
@@ -130,8 +137,8 @@ class TesterConnection implements Connection {
     await this.#peer.post({ ...request, pieces });
   }
 
-  async completions(): Promise<readonly Completion[]> {
-    return (await this.#t.hands.call('cq.poll', { cq: this.#peer.sendCq, max: 100 })).completions;
+  async completions(): Promise<readonly HostCompletion[]> {
+    return (await this.#t.hostControl.call('cq.poll', { cq: this.#peer.sendCq, max: 100 })).completions;
   }
 
   local(): Promise<Uint8Array> {
@@ -150,9 +157,9 @@ class TesterConnection implements Connection {
     return this.#t.end();
   }
 
-  async #read(mr: Handle, offset: number, length: number): Promise<Uint8Array> {
+  async #read(mr: HostHandle, offset: number, length: number): Promise<Uint8Array> {
     if (length === 0) return new Uint8Array(0);
-    const { hex } = await this.#t.hands.call('mem.read', { mr, offset, length });
+    const { hex } = await this.#t.hostControl.call('mem.read', { mr, offset, length });
     return Uint8Array.from({ length }, (_, i) => Number.parseInt(hex.slice(2 * i, 2 * i + 2), 16));
   }
 }

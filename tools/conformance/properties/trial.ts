@@ -1,20 +1,27 @@
-/** One try of a property: what was sent and seen, in order, and what came of it. Data only, so that it can be printed and played again. */
-import type { Difference } from '../model/difference.ts';
-import { describePacket, type Packet } from '../packet/packet.ts';
+/**
+ * One try of a property: what was sent and seen, in order, and what came of it. Data only, so that it can be printed
+ * and played again.
+ */
+
+import { describePacket, type Packet } from 'rocev2/packets/kit';
+import type { ModelDifference } from '../model/difference.ts';
 
 /** A thing that happened, in the order in which the tester saw it. */
-export type Happening =
+export type TrialEvent =
   | { readonly at: 'tx' | 'rx'; readonly packet: Packet }
   /** Something else that the tester did: receives posted, work posted, time passed. */
   | { readonly at: 'do'; readonly what: string };
 
 export interface Trial {
-  readonly happenings: readonly Happening[];
+  readonly happenings: readonly TrialEvent[];
   /** The device did what the model does not allow. */
-  readonly difference?: Difference;
+  readonly difference?: ModelDifference;
   /** Nothing is proven, and why. */
   readonly inconclusive?: string;
-  /** It held up to where the device did what its profile knows of and after which nobody can say what it does: the rest was not judged. */
+  /**
+   * It held up to where the device did what its profile knows of and after which nobody can say what it does: the rest
+   * was not judged.
+   */
   readonly astray?: boolean;
   /** What the connection was, so that the packets can be sent over another one like it. */
   readonly connection?: TrialConnection;

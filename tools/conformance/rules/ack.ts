@@ -1,12 +1,12 @@
 /**
- * Area ACK: ACK, NAK, MSN, credits. When acknowledges leave and what they say.
+ * Area ACK: ACK, NAK, MSN, credits. When ACKs are sent and what they contain.
  *
  * Data only, after ref:conformance#ACK.
  */
-import type { Rule } from './types.ts';
+import type { ConformanceRule } from './types.ts';
 
 /** Rules of area ACK: ACK, NAK, MSN, credits. */
-export const ACK_RULES: readonly Rule[] = [
+export const ACK_RULES: readonly ConformanceRule[] = [
   {
     id: 'ACK-01',
     area: 'ACK',

@@ -3,10 +3,10 @@
  *
  * Data only, after ref:conformance#ANX.
  */
-import type { Rule } from './types.ts';
+import type { ConformanceRule } from './types.ts';
 
 /** Rules of area ANX: The RoCEv2 annex, interfaces and congestion management. */
-export const ANX_INTERFACES_RULES: readonly Rule[] = [
+export const ANX_INTERFACES_RULES: readonly ConformanceRule[] = [
   {
     id: 'ANX-26',
     area: 'ANX',

@@ -3,10 +3,10 @@
  *
  * Data only, after ref:conformance#ANX.
  */
-import type { Rule } from './types.ts';
+import type { ConformanceRule } from './types.ts';
 
 /** Rules of area ANX: The RoCEv2 annex, on the wire. */
-export const ANX_RULES: readonly Rule[] = [
+export const ANX_RULES: readonly ConformanceRule[] = [
   {
     id: 'ANX-01',
     area: 'ANX',
@@ -77,7 +77,7 @@ export const ANX_RULES: readonly Rule[] = [
       {
         device: 'rocev2',
         does: 'Without congestion control it sends the ECN bits that its user has chosen for a path, and no others.',
-        evidence: 'our source, src/paths.ts#pathTo; other hosts may then mark and be told of it',
+        evidence: 'our source, src/device/paths.ts#pathTo; other hosts may then mark and be told of it',
       },
       {
         device: 'rxe',
@@ -219,7 +219,7 @@ export const ANX_RULES: readonly Rule[] = [
       {
         device: 'rocev2',
         does: 'Without congestion control it sends the ECN bits that its user has chosen for a path, and no others.',
-        evidence: 'our source, src/paths.ts#pathTo; other hosts may then mark and be told of it',
+        evidence: 'our source, src/device/paths.ts#pathTo; other hosts may then mark and be told of it',
       },
       {
         device: 'rxe',

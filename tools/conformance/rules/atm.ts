@@ -3,10 +3,10 @@
  *
  * Data only, after ref:conformance#ATM.
  */
-import type { Rule } from './types.ts';
+import type { ConformanceRule } from './types.ts';
 
 /** Rules of area ATM: Atomics. */
-export const ATM_RULES: readonly Rule[] = [
+export const ATM_RULES: readonly ConformanceRule[] = [
   {
     id: 'ATM-01',
     area: 'ATM',

@@ -3,10 +3,10 @@
  *
  * Data only, after ref:conformance#CM.
  */
-import type { Rule } from './types.ts';
+import type { ConformanceRule } from './types.ts';
 
 /** Rules of area CM: Connection management. */
-export const CM_RULES: readonly Rule[] = [
+export const CM_RULES: readonly ConformanceRule[] = [
   {
     id: 'CM-01',
     area: 'CM',

@@ -1,12 +1,13 @@
 /**
- * Area CNP: Congestion notification packets. An optional feature: a device without congestion management is not judged by it.
+ * Area CNP: Congestion notification packets. An optional feature: a device without congestion management is not judged
+ * by it.
  *
  * Data only, after ref:conformance#CNP.
  */
-import type { Rule } from './types.ts';
+import type { ConformanceRule } from './types.ts';
 
 /** Rules of area CNP: Congestion notification packets. */
-export const CNP_RULES: readonly Rule[] = [
+export const CNP_RULES: readonly ConformanceRule[] = [
   {
     id: 'CNP-01',
     area: 'CNP',

@@ -1,8 +1,9 @@
 /**
- * The registry: every rule once, in the order of ref:conformance#3. Finds rules by id and by glob; what a rule says is in the file of its area.
+ * The registry: every rule once, in the order of ref:conformance#3. Finds rules by id and by glob; what a rule says is
+ * in the file of its area.
  */
-import { RoceError } from '../../../packets/errors.ts';
-import { suggest } from '../../../pcap/filter/suggest.ts';
+import { RoceError } from 'rocev2/packets';
+import { suggest } from 'rocev2/pcap/filter';
 import { WITHHELD } from '../findings/withheld.ts';
 import { ACK_RULES } from './ack.ts';
 import { ANX_RULES } from './anx.ts';
@@ -23,11 +24,11 @@ import { REQ_RULES } from './req.ts';
 import { REQ_RETRIES_RULES } from './req-retries.ts';
 import { RNR_RULES } from './rnr.ts';
 import { RSP_PSN_RULES } from './rsp-psn.ts';
-import type { Deviation, Rule } from './types.ts';
+import type { ConformanceRule, Deviation } from './types.ts';
 import { UC_RULES } from './uc.ts';
 import { UD_RULES } from './ud.ts';
 
-const PUBLISHED: readonly Rule[] = [
+const PUBLISHED: readonly ConformanceRule[] = [
   ...PKT_RULES,
   ...RSP_PSN_RULES,
   ...OPS_RULES,
@@ -51,28 +52,31 @@ const PUBLISHED: readonly Rule[] = [
   ...QPS_RULES,
 ];
 
-/** All rules, area by area, ascending within an area; with the deviations that are not published, where this checkout has them. */
-export const RULES: readonly Rule[] = PUBLISHED.map((rule) => {
+/**
+ * All rules, area by area, ascending within an area; with the deviations that are not published, where this checkout
+ * has them.
+ */
+export const RULES: readonly ConformanceRule[] = PUBLISHED.map((rule) => {
   const withheld = WITHHELD.deviations
     .filter((one) => one.rule === rule.id)
     .map(({ rule: _, report: __, ...deviation }): Deviation => ({ ...deviation, withheld: true }));
   return withheld.length === 0 ? rule : { ...rule, deviations: [...(rule.deviations ?? []), ...withheld] };
 });
 
-const BY_ID: ReadonlyMap<string, Rule> = new Map(RULES.map((rule) => [rule.id, rule]));
+const BY_ID: ReadonlyMap<string, ConformanceRule> = new Map(RULES.map((rule) => [rule.id, rule]));
 
 /** The rule with this id, as it is written in the registry (`PKT-01`); undefined when there is none. */
-export function findRule(id: string): Rule | undefined {
+export function findRule(id: string): ConformanceRule | undefined {
   return BY_ID.get(id);
 }
 
 /**
- * The rules that a list of globs names, each once, in the order of the registry. Globs are separated by commas; `*` stands for any
- * characters, `?` for one; upper and lower case are the same: `PKT-*,RD-0?`. Throws ERR_ROCE_ARGUMENT for a glob that names no rule,
- * with the ids nearest to it.
+ * The rules that a list of globs names, each once, in the order of the registry. Globs are separated by commas; `*`
+ * stands for any characters, `?` for one; upper and lower case are the same: `PKT-*,RD-0?`. Throws ERR_ROCE_ARGUMENT
+ * for a glob that names no rule, with the ids nearest to it.
  */
-export function matchRules(globs: string): readonly Rule[] {
-  const wanted = new Set<Rule>();
+export function matchRules(globs: string): readonly ConformanceRule[] {
+  const wanted = new Set<ConformanceRule>();
   for (const glob of globs.split(',').map((part) => part.trim().toUpperCase())) {
     const found = rulesOf(glob);
     if (found.length === 0) throw new RoceError('ERR_ROCE_ARGUMENT', `${nameOf(glob)} names no rule; ${hintFor(glob)}`);
@@ -81,7 +85,7 @@ export function matchRules(globs: string): readonly Rule[] {
   return RULES.filter((rule) => wanted.has(rule));
 }
 
-function rulesOf(glob: string): readonly Rule[] {
+function rulesOf(glob: string): readonly ConformanceRule[] {
   const pattern = glob.replaceAll(/[^*?]/g, literally).replaceAll('?', '.').replaceAll(/\*+/g, '.*');
   const expression = new RegExp(`^${pattern}$`, 'u');
   return RULES.filter((rule) => expression.test(rule.id));

@@ -3,10 +3,10 @@
  *
  * Data only, after ref:conformance#KEY.
  */
-import type { Rule } from './types.ts';
+import type { ConformanceRule } from './types.ts';
 
 /** Rules of area KEY: Keys, bounds, memory windows. */
-export const KEY_RULES: readonly Rule[] = [
+export const KEY_RULES: readonly ConformanceRule[] = [
   {
     id: 'KEY-01',
     area: 'KEY',

@@ -3,10 +3,10 @@
  *
  * Data only, after ref:conformance#LEN.
  */
-import type { Rule } from './types.ts';
+import type { ConformanceRule } from './types.ts';
 
 /** Rules of area LEN: Length, pad, MTU. */
-export const LEN_RULES: readonly Rule[] = [
+export const LEN_RULES: readonly ConformanceRule[] = [
   {
     id: 'LEN-01',
     area: 'LEN',

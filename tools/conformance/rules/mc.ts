@@ -3,10 +3,10 @@
  *
  * Data only, after ref:conformance#MC.
  */
-import type { Rule } from './types.ts';
+import type { ConformanceRule } from './types.ts';
 
 /** Rules of area MC: Multicast. */
-export const MC_RULES: readonly Rule[] = [
+export const MC_RULES: readonly ConformanceRule[] = [
   {
     id: 'MC-01',
     area: 'MC',

@@ -3,10 +3,10 @@
  *
  * Data only, after ref:conformance#MPE.
  */
-import type { Rule } from './types.ts';
+import type { ConformanceRule } from './types.ts';
 
 /** Rules of area MPE: FLUSH and ATOMIC WRITE. */
-export const MPE_RULES: readonly Rule[] = [
+export const MPE_RULES: readonly ConformanceRule[] = [
   {
     id: 'MPE-01',
     area: 'MPE',

@@ -3,10 +3,10 @@
  *
  * Data only, after ref:conformance#OPS.
  */
-import type { Rule } from './types.ts';
+import type { ConformanceRule } from './types.ts';
 
 /** Rules of area OPS: Opcode sequence. */
-export const OPS_RULES: readonly Rule[] = [
+export const OPS_RULES: readonly ConformanceRule[] = [
   {
     id: 'OPS-01',
     area: 'OPS',

@@ -3,10 +3,10 @@
  *
  * Data only, after ref:conformance#PKQ.
  */
-import type { Rule } from './types.ts';
+import type { ConformanceRule } from './types.ts';
 
 /** Rules of area PKQ: P_Key. */
-export const PKQ_RULES: readonly Rule[] = [
+export const PKQ_RULES: readonly ConformanceRule[] = [
   {
     id: 'PKQ-01',
     area: 'PKQ',

@@ -1,12 +1,13 @@
 /**
- * Area PKT: Packet validation. What is wrong here is answered by silence, which a correct packet at the same PSN proves.
+ * Area PKT: Packet validation. What is wrong here is answered by silence, which a correct packet at the same PSN
+ * proves.
  *
  * Data only, after ref:conformance#PKT.
  */
-import type { Rule } from './types.ts';
+import type { ConformanceRule } from './types.ts';
 
 /** Rules of area PKT: Packet validation. */
-export const PKT_RULES: readonly Rule[] = [
+export const PKT_RULES: readonly ConformanceRule[] = [
   {
     id: 'PKT-01',
     area: 'PKT',

@@ -1,12 +1,12 @@
 /**
- * Area QPS: QP states, completions, verbs. Most need somebody who acts on the device's host.
+ * Area QPS: QP states, completions, verbs. Most need an agent on the device's host.
  *
  * Data only, after ref:conformance#QPS.
  */
-import type { Rule } from './types.ts';
+import type { ConformanceRule } from './types.ts';
 
 /** Rules of area QPS: QP states, completions, verbs. */
-export const QPS_RULES: readonly Rule[] = [
+export const QPS_RULES: readonly ConformanceRule[] = [
   {
     id: 'QPS-01',
     area: 'QPS',
@@ -89,7 +89,7 @@ export const QPS_RULES: readonly Rule[] = [
       {
         device: 'rxe',
         versions: ['6.1'],
-        does: 'A WRITE that waits for an acknowledge when SQD comes is not continued when the acknowledge is there.',
+        does: 'A WRITE that waits for an ACK when SQD comes is not continued when the ACK is there.',
         evidence: 'seen, source not read: 128 of 256 packets leave; in RTS a stream of 350 is whole',
       },
       {

@@ -3,10 +3,10 @@
  *
  * Data only, after ref:conformance#RD.
  */
-import type { Rule } from './types.ts';
+import type { ConformanceRule } from './types.ts';
 
 /** Rules of area RD: RDMA READ. */
-export const RD_RULES: readonly Rule[] = [
+export const RD_RULES: readonly ConformanceRule[] = [
   {
     id: 'RD-01',
     area: 'RD',

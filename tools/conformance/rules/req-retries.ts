@@ -1,12 +1,13 @@
 /**
- * Area REQ: The requester: retries, timers and limits. The device sends the requests, the tester answers them, late or wrongly.
+ * Area REQ: The requester: retries, timers and limits. The device sends the requests, the tester answers them, late or
+ * wrongly.
  *
  * Data only, after ref:conformance#REQ.
  */
-import type { Rule } from './types.ts';
+import type { ConformanceRule } from './types.ts';
 
 /** Rules of area REQ: The requester: retries, timers and limits. */
-export const REQ_RETRIES_RULES: readonly Rule[] = [
+export const REQ_RETRIES_RULES: readonly ConformanceRule[] = [
   {
     id: 'REQ-20',
     area: 'REQ',

@@ -3,10 +3,10 @@
  *
  * Data only, after ref:conformance#REQ.
  */
-import type { Rule } from './types.ts';
+import type { ConformanceRule } from './types.ts';
 
 /** Rules of area REQ: The requester: PSNs, completions and answers. */
-export const REQ_RULES: readonly Rule[] = [
+export const REQ_RULES: readonly ConformanceRule[] = [
   {
     id: 'REQ-01',
     area: 'REQ',
@@ -36,7 +36,7 @@ export const REQ_RULES: readonly Rule[] = [
     role: 'requester',
     needs: 'agent',
     priority: 2,
-    says: 'Some packet of every message asks for an acknowledge; AckReq on the last one is one valid way.',
+    says: 'Some packet of every message requests an ACK; AckReq on the last one is one valid way.',
     shownBy: 'Every message sees an AckReq within bounded time.',
   },
   {
@@ -155,7 +155,7 @@ export const REQ_RULES: readonly Rule[] = [
     role: 'requester',
     needs: 'agent',
     priority: 3,
-    says: 'An acknowledge of the past changes nothing, but its credits may be taken.',
+    says: 'An ACK of the past changes nothing, but its credits may be taken.',
     shownBy: 'Replay old ACKs at random, also between the responses of a READ: no effect.',
     deviations: [
       {

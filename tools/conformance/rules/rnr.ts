@@ -3,10 +3,10 @@
  *
  * Data only, after ref:conformance#RNR.
  */
-import type { Rule } from './types.ts';
+import type { ConformanceRule } from './types.ts';
 
 /** Rules of area RNR: Receiver not ready. */
-export const RNR_RULES: readonly Rule[] = [
+export const RNR_RULES: readonly ConformanceRule[] = [
   {
     id: 'RNR-01',
     area: 'RNR',
@@ -131,7 +131,7 @@ export const RNR_RULES: readonly Rule[] = [
     role: 'requester',
     needs: 'agent',
     priority: 3,
-    says: 'An rnr_retry of 7 retries for ever.',
+    says: 'An rnr_retry of 7 retries infinitely.',
     shownBy: '100 RNR NAKs, then an ACK: success.',
   },
   {

@@ -3,10 +3,10 @@
  *
  * Data only, after ref:conformance#RSP-PSN.
  */
-import type { Rule } from './types.ts';
+import type { ConformanceRule } from './types.ts';
 
 /** Rules of area RSP-PSN: Responder PSN. */
-export const RSP_PSN_RULES: readonly Rule[] = [
+export const RSP_PSN_RULES: readonly ConformanceRule[] = [
   {
     id: 'RSP-PSN-01',
     area: 'RSP-PSN',

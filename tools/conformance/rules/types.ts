@@ -1,8 +1,8 @@
 /**
  * What a rule of the registry is. Data only; the rules themselves are in the files beside, one for each area.
  *
- * What they rest on: ref:conformance#1. IBTA documents are copyrighted: a rule is said in our words, and `source` names a
- * statement only as far as somebody of the project has read it or says where it is cited (`certainty`).
+ * What they rest on: ref:conformance#1. IBTA documents are copyrighted: a rule is said in our words, and `source` names
+ * a statement only as far as somebody of the project has read it or says where it is cited (`certainty`).
  */
 
 /** The areas, in the order of ref:conformance#3. */
@@ -32,11 +32,17 @@ export type Area = (typeof AREAS)[number];
 /** R: the wording was read. C: number or behaviour is cited by others. U: recalled, inferred or our own choice. */
 export type Certainty = 'R' | 'C' | 'U';
 
-/** What breaking it means: a device that breaks a `must` fails; breaking a `should` or `may` is an allowed variation, and is reported. */
+/**
+ * What breaking it means: a device that breaks a `must` fails; breaking a `should` or `may` is an allowed variation,
+ * and is reported.
+ */
 export type Level = 'must' | 'should' | 'may';
 
-/** Which part of the device under test it is about; `both`: whoever sends or receives packets. `api`: verbs on the device's host. */
-export type Role = 'responder' | 'requester' | 'both' | 'cm' | 'api';
+/**
+ * Which part of the device under test it is about; `both`: every sender and receiver of packets. `api`: verbs on the
+ * device's host.
+ */
+export type RuleRole = 'responder' | 'requester' | 'both' | 'cm' | 'api';
 
 /** A device known to break the rule, and how we know. */
 export interface Deviation {
@@ -50,12 +56,15 @@ export interface Deviation {
   readonly evidence: string;
   /** The device does not survive the stimulus. */
   readonly kills?: boolean;
-  /** It is not published yet (SECURITY.md): pages and result files say `withheld`. It comes from `embargo/`, never from these files. */
+  /**
+   * It is not published yet (SECURITY.md): pages and result files say `withheld`. It comes from `embargo/`, never from
+   * these files.
+   */
   readonly withheld?: true;
 }
 
 /** One rule. */
-export interface Rule {
+export interface ConformanceRule {
   /** AREA-nn, stable. */
   readonly id: string;
   readonly area: Area;
@@ -63,8 +72,8 @@ export interface Rule {
   readonly source: string;
   readonly certainty: Certainty;
   readonly level: Level;
-  readonly role: Role;
-  /** Whether the wire alone shows it, or somebody has to act on the device's host. */
+  readonly role: RuleRole;
+  /** Whether the wire alone shows it, or an agent has to act on the device's host. */
   readonly needs: 'wire' | 'agent';
   /** Order of work, 1 first. */
   readonly priority: 1 | 2 | 3;

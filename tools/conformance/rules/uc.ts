@@ -3,10 +3,10 @@
  *
  * Data only, after ref:conformance#UC.
  */
-import type { Rule } from './types.ts';
+import type { ConformanceRule } from './types.ts';
 
 /** Rules of area UC: Unreliable connected. */
-export const UC_RULES: readonly Rule[] = [
+export const UC_RULES: readonly ConformanceRule[] = [
   {
     id: 'UC-01',
     area: 'UC',
@@ -45,7 +45,7 @@ export const UC_RULES: readonly Rule[] = [
     deviations: [
       {
         device: 'rxe',
-        does: 'After a broken SEND it drops the next FIRST or ONLY as well; after a broken WRITE it drops all of them for ever.',
+        does: 'After a broken SEND it drops the next FIRST or ONLY as well; after a broken WRITE it drops all of them permanently.',
         evidence:
           'rxe_resp.c#do_class_d1e_error drops the packet, and without a receive leaves the old opcode open; seen',
       },

@@ -3,10 +3,10 @@
  *
  * Data only, after ref:conformance#UD.
  */
-import type { Rule } from './types.ts';
+import type { ConformanceRule } from './types.ts';
 
 /** Rules of area UD: Unreliable datagram. */
-export const UD_RULES: readonly Rule[] = [
+export const UD_RULES: readonly ConformanceRule[] = [
   {
     id: 'UD-01',
     area: 'UD',
@@ -158,7 +158,7 @@ export const UD_RULES: readonly Rule[] = [
     priority: 3,
     says: 'A user without privilege may not give a UD QP a privileged Q_Key.',
     shownBy: 'Modify the QP with such a key: an error.',
-    untested: 'It takes hands without privileges, and an agent that opens devices and captures has them all.',
+    untested: 'It takes an agent without privileges, and an agent that opens devices and captures has all of them.',
   },
   {
     id: 'UD-13',

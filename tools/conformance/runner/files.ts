@@ -1,10 +1,10 @@
 /** A run as files for other programs: JSON, and JUnit XML as continuous integration reads it. */
 
 import { countVerdicts } from './report.ts';
-import type { Verdict } from './run-case.ts';
+import type { CaseVerdict } from './run-case.ts';
 import type { RuleResult, SuiteResult } from './suite.ts';
 
-/** A run as plain data: what `roce conformance --json` writes, and CONFORMANCE.md is made from. */
+/** A run as plain data: what `roce conformance --json` writes, and docs/conformance-report.md is made from. */
 export interface ResultFile {
   readonly version: 1;
   readonly dut: string;
@@ -25,7 +25,7 @@ export interface ResultFile {
 export interface ResultRow {
   readonly rule: string;
   /** `withheld`: it would show a finding that is not published yet. */
-  readonly verdict: Verdict | 'withheld';
+  readonly verdict: CaseVerdict | 'withheld';
   readonly reason: string;
   /** What the registry knows of the failure. */
   readonly known?: { readonly does: string; readonly evidence: string };
@@ -50,7 +50,10 @@ export function resultFile(result: SuiteResult): ResultFile {
   };
 }
 
-/** One test suite for each area, one test case for each rule. What is open is an error, so that nothing unproven looks like a success. */
+/**
+ * One test suite for each area, one test case for each rule. What is open is an error, so that nothing unproven looks
+ * like a success.
+ */
 export function junit(result: SuiteResult): string {
   const areas = [...new Set(result.rules.map(({ rule }) => rule.area))];
   const suites = areas.map((area) =>

@@ -1,9 +1,9 @@
 /**
- * Whether a real device still does the simplest things, after something went wrong: a fresh queue pair that answers a READ of no bytes, and a
- * connection manager that refuses a request for nobody.
+ * Whether a real device still does the simplest things, after something went wrong: a fresh queue pair that answers a
+ * READ of no bytes, and a connection manager that refuses a request for nobody.
  */
 
-import { HandsError } from '../hands/hands.ts';
+import { HostControlError } from '../host-control/host-control.ts';
 import type { Dut } from '../tester/dut.ts';
 import { Inconclusive, Violation } from '../tester/outcome.ts';
 import { Tester } from '../tester/tester.ts';
@@ -16,13 +16,13 @@ async function serves(dut: Dut): Promise<boolean> {
   const t = new Tester({ dut, seed: 1 });
   try {
     const peer = await t.connect();
-    await peer.stillExpects(0, 1);
-    const { hands } = dut;
-    if (hands?.description.features.includes('cm') !== false) await (await t.cm()).sentinel();
+    await peer.expectNextPsn(0, 1);
+    const { hostControl } = dut;
+    if (hostControl?.description.features.includes('cm') !== false) await (await t.cm()).sentinel();
     await t.end();
     return true;
   } catch (error) {
-    if (error instanceof Violation || error instanceof Inconclusive || error instanceof HandsError) return false;
+    if (error instanceof Violation || error instanceof Inconclusive || error instanceof HostControlError) return false;
     throw error;
   }
 }

@@ -1,5 +1,5 @@
 /** Whether a device has what a case takes, and whether it may be put at risk. */
-import { Medium } from '../../../packets/frame.ts';
+import { Medium } from 'rocev2/packets';
 import type { Case, Need } from '../tester/case.ts';
 import type { Dut } from '../tester/dut.ts';
 
@@ -18,8 +18,8 @@ export const isTooHazardous = (dut: Dut, { hazardous }: Case, allowed: boolean):
 
 function unmet(dut: Dut, need: Need): string | undefined {
   switch (need) {
-    case 'hands':
-      return dut.hands === undefined ? 'nobody acts on the host of the device: it takes an agent' : undefined;
+    case 'host-control':
+      return dut.hostControl === undefined ? 'the device has no agent on its host' : undefined;
     case 'ethernet':
       return dut.station.medium === Medium.Ethernet ? undefined : 'the link does not carry Ethernet headers';
     case 'ipv4':
@@ -32,7 +32,8 @@ function unmet(dut: Dut, need: Need): string | undefined {
       return dut.virtual ? undefined : 'it takes virtual time';
     default: {
       const { features } = dut;
-      if (features === undefined) return `nobody says whether the device has ${need}: it takes an agent, or --features`;
+      if (features === undefined)
+        return `it is unknown whether the device has ${need}: give it an agent, or --features`;
       return features.includes(need) ? undefined : `the device has no ${need}`;
     }
   }

@@ -1,6 +1,6 @@
 /** A run in words: the table of verdicts for a terminal, and the line that sums it up. */
 import { formatTable } from '../../table.ts';
-import type { Verdict } from './run-case.ts';
+import type { CaseVerdict } from './run-case.ts';
 import type { SuiteResult } from './suite.ts';
 
 /** What a verdict is called in reports; a failure that the registry knows of is told apart. */
@@ -8,7 +8,7 @@ export function verdictName({
   verdict,
   known,
 }: {
-  readonly verdict: Verdict | 'withheld';
+  readonly verdict: CaseVerdict | 'withheld';
   readonly known?: object | undefined;
 }): string {
   if (verdict === 'fail') return known === undefined ? 'FAIL' : 'fail (known)';
@@ -26,8 +26,8 @@ export function verdictTable(result: SuiteResult, { all = true } = {}): string {
 
 /** How many of each. */
 export function countVerdicts(
-  rules: readonly { readonly verdict: Verdict | 'withheld'; readonly known?: object | undefined }[],
-): Readonly<Record<Verdict | 'known' | 'withheld', number>> {
+  rules: readonly { readonly verdict: CaseVerdict | 'withheld'; readonly known?: object | undefined }[],
+): Readonly<Record<CaseVerdict | 'known' | 'withheld', number>> {
   const counts = {
     ...{ pass: 0, variation: 0, fail: 0, inconclusive: 0, 'not-applicable': 0, 'not-run': 0 },
     ...{ known: 0, withheld: 0 },

@@ -1,24 +1,24 @@
 /**
- * Runs one case against one device and says how it ended. Owns the limits of a case, what becomes of exceptions, and the capture of each run.
- * Whatever a case throws that is none of its own words is a bug of the tester and passes through.
+ * Runs one case against one device and says how it ended. Owns the limits of a case, what becomes of exceptions, and
+ * the capture of each run. Whatever a case throws that is none of its own words is a bug of the tester and passes
+ * through.
  */
-import { InvariantError, RoceError } from '../../../packets/errors.ts';
-import { Medium } from '../../../packets/frame.ts';
-import { Direction, LinkType, PcapngWriter } from '../../../pcap/index.ts';
-import { HandsError } from '../hands/hands.ts';
+import { InvariantError, Medium, RoceError } from 'rocev2/packets';
+import { Direction, LinkType, PcapngWriter } from 'rocev2/pcap';
+import { HostControlError } from '../host-control/host-control.ts';
 import type { Case } from '../tester/case.ts';
 import type { Dut } from '../tester/dut.ts';
 import { Inconclusive, NotApplicable, Violation } from '../tester/outcome.ts';
 import { Tester } from '../tester/tester.ts';
 import { isTooHazardous, unmetNeed } from './needs.ts';
 
-/** `not-run`: the case is hazardous, and nobody has allowed it (`RunOptions.hazardous`). */
+/** `not-run`: the case is hazardous, and nobody has allowed it (`CaseRunOptions.hazardous`). */
 export const VERDICTS = ['pass', 'variation', 'fail', 'inconclusive', 'not-applicable', 'not-run'] as const;
-export type Verdict = (typeof VERDICTS)[number];
+export type CaseVerdict = (typeof VERDICTS)[number];
 
 /** How one run of a case ended. */
 export interface CaseRun {
-  readonly verdict: Verdict;
+  readonly verdict: CaseVerdict;
   /** Why; empty for a pass. */
   readonly reason: string;
   readonly variations: readonly string[];
@@ -32,7 +32,7 @@ export interface CaseRun {
   readonly capture: Uint8Array;
 }
 
-export interface RunOptions {
+export interface CaseRunOptions {
   readonly seed: number;
   readonly psn?: number;
   /** Runs hazardous cases against devices that may not be crashed too; default false. */
@@ -42,7 +42,7 @@ export interface RunOptions {
 }
 
 /** Runs a case once. Nothing that the device does makes it throw. */
-export async function runCase(dut: Dut, one: Case, options: RunOptions): Promise<CaseRun> {
+export async function runCase(dut: Dut, one: Case, options: CaseRunOptions): Promise<CaseRun> {
   const { station } = dut;
   const capture = new CaseCapture(station.medium, one);
   station.capture = capture;
@@ -101,7 +101,7 @@ async function attempt(one: Case, t: Tester): Promise<Pick<CaseRun, 'verdict' | 
     try {
       await t.end();
     } catch (second) {
-      if (!(second instanceof HandsError)) throw second;
+      if (!(second instanceof HostControlError)) throw second;
     }
     return ending;
   }
@@ -111,16 +111,19 @@ function endingOf(error: unknown): Pick<CaseRun, 'verdict' | 'reason'> {
   if (error instanceof Violation) return { verdict: 'fail', reason: error.message };
   if (error instanceof Inconclusive) return { verdict: 'inconclusive', reason: error.message };
   if (error instanceof NotApplicable) return { verdict: 'not-applicable', reason: error.message };
-  if (error instanceof HandsError) {
+  if (error instanceof HostControlError) {
     const verdict = error.kind === 'unsupported' ? 'not-applicable' : 'inconclusive';
-    return { verdict, reason: `the hands: ${error.message}` };
+    return { verdict, reason: `the host control: ${error.message}` };
   }
   if (error instanceof InvariantError) throw error;
   if (error instanceof RoceError) return { verdict: 'inconclusive', reason: error.message };
   throw error;
 }
 
-/** One run as a capture: frames of both directions, the tester's with what they are, and the verdict as a comment on the file. */
+/**
+ * One run as a capture: frames of both directions, the tester's with what they are, and the verdict as a comment on the
+ * file.
+ */
 class CaseCapture {
   readonly #frames: { timeNs: number; out: boolean; bytes: Uint8Array; comment: string | undefined }[] = [];
   readonly #medium: Medium;
@@ -152,7 +155,7 @@ class CaseCapture {
       .join('; ');
   }
 
-  bytes(verdict: Verdict, reason: string): Uint8Array {
+  bytes(verdict: CaseVerdict, reason: string): Uint8Array {
     const title = `${this.#case.rules.join(', ')}${this.#case.title === undefined ? '' : `: ${this.#case.title}`}`;
     const writer = new PcapngWriter({
       application: 'roce conformance',

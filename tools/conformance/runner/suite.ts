@@ -1,23 +1,24 @@
 /**
- * Runs many cases against one device and makes one verdict for each rule of them. Owns the order, the second look at a failure of a real
- * device, and what happens when a device dies: the run says after which packets, takes a fresh one, and goes on.
+ * Runs many cases against one device and makes one verdict for each rule of them. Owns the order, the second look at a
+ * failure of a real device, and what happens when a device dies: the run says after which packets, takes a fresh one,
+ * and goes on.
  */
-import { RoceError } from '../../../packets/errors.ts';
+import { defined, RoceError } from 'rocev2/packets';
 import { CASES } from '../cases/index.ts';
+import { DERIVED_RULES } from '../passive-checks/derived.ts';
+import { type PassiveChecks, passiveChecksOf } from '../passive-checks/index.ts';
 import { matchRules } from '../rules/index.ts';
-import type { Deviation, Rule } from '../rules/types.ts';
+import type { ConformanceRule, Deviation } from '../rules/types.ts';
 import type { Case } from '../tester/case.ts';
 import type { Dut } from '../tester/dut.ts';
-import { DERIVED_RULES } from '../watch/derived.ts';
-import { type Watchers, watchersOf } from '../watch/index.ts';
 import { isHealthy } from './health.ts';
-import { type CaseRun, runCase, type Verdict } from './run-case.ts';
-import { psnsOf } from './sweep.ts';
+import { type CaseRun, type CaseVerdict, runCase } from './run-case.ts';
+import { sweepPsns } from './sweep.ts';
 
 /** One rule, judged. */
 export interface RuleResult {
-  readonly rule: Rule;
-  readonly verdict: Verdict;
+  readonly rule: ConformanceRule;
+  readonly verdict: CaseVerdict;
   /** Why, for everything but a plain pass. */
   readonly reason: string;
   /** A failure that the registry knows of. */
@@ -34,7 +35,7 @@ export interface SuiteResult {
   readonly dut: string;
   readonly device: string;
   readonly version: string;
-  /** What the hands say of the device: driver, kernel or firmware. */
+  /** What the host control say of the device: driver, kernel or firmware. */
   readonly description: string;
   readonly seed: number;
   readonly rules: readonly RuleResult[];
@@ -49,19 +50,19 @@ export interface SuiteOptions {
   /** Runs hazardous cases against devices that may not be crashed too; default false. */
   readonly hazardous?: boolean;
   /** Rules to be judged. */
-  readonly rules: readonly Rule[];
+  readonly rules: readonly ConformanceRule[];
   /** Milliseconds, for durations in reports. */
   readonly now: () => number;
   /** Keeps a capture, and says what it is called in the report. Absent: none is kept. */
   readonly keep?: (name: string, capture: Uint8Array) => string;
-  /** Is told of every case when it has ended. */
+  /** Receives every case after its end. */
   readonly progress?: (one: Case, run: CaseRun, done: number, all: number) => void;
   /** Default: all there are. */
   readonly cases?: readonly Case[];
 }
 
 interface Ending {
-  readonly verdict: Verdict;
+  readonly verdict: CaseVerdict;
   readonly reason: string;
   /** The device did not survive it: that is no variation, whatever the level of the rule. */
   readonly died: boolean;
@@ -77,7 +78,7 @@ export async function runSuite(dut: Dut, options: SuiteOptions): Promise<SuiteRe
 }
 
 /** What there is to say where no device was to be had. */
-export function nothingJudged(dut: string, rules: readonly Rule[], seed: number, why: string): SuiteResult {
+export function nothingJudged(dut: string, rules: readonly ConformanceRule[], seed: number, why: string): SuiteResult {
   const row = { verdict: 'inconclusive', reason: why, known: undefined, captures: [], durationMs: 0, seed } as const;
   return {
     ...{ dut, device: 'unknown', version: '', description: why, seed, deaths: [], notRun: 0 },
@@ -90,7 +91,7 @@ class Suite {
   readonly #options: SuiteOptions;
   readonly #endings = new Map<string, Ending[]>();
   readonly #deaths: string[] = [];
-  readonly #watchers: Watchers;
+  readonly #passiveChecks: PassiveChecks;
   #notRun = 0;
   /** Why nothing more can be run. */
   #over: string | undefined;
@@ -98,7 +99,7 @@ class Suite {
   constructor(dut: Dut, options: SuiteOptions) {
     this.#dut = dut;
     this.#options = options;
-    this.#watchers = watchersOf(dut);
+    this.#passiveChecks = passiveChecksOf(dut);
   }
 
   async run(): Promise<void> {
@@ -118,14 +119,15 @@ class Suite {
         this.#add(id, { verdict, reason, died, captures, durationMs: this.#options.now() - started });
       this.#options.progress?.(one, decisive, i + 1, cases.length);
     }
-    for (const { rule, verdict, reason } of this.#watchers.results())
+    for (const { rule, verdict, reason } of this.#passiveChecks.results())
       this.#add(rule, { verdict, reason, died: false, captures: [], durationMs: 0 });
   }
 
   result(): SuiteResult {
-    const { name, device, version, hands } = this.#dut;
+    const { name, device, version, hostControl } = this.#dut;
     const { seed, rules } = this.#options;
-    const description = hands === undefined ? 'no agent' : `${hands.description.driver} ${hands.description.version}`;
+    const description =
+      hostControl === undefined ? 'no agent' : `${hostControl.description.driver} ${hostControl.description.version}`;
     return {
       dut: name,
       device,
@@ -141,7 +143,7 @@ class Suite {
   /** One run for each starting PSN; no more after one that failed. */
   async #runsOf(one: Case): Promise<CaseRun[]> {
     const runs: CaseRun[] = [];
-    for (const psn of psnsOf(one)) {
+    for (const psn of sweepPsns(one)) {
       const run = await this.#confirmed(one, psn);
       runs.push(run);
       const decided = run.verdict === 'fail' || run.verdict === 'not-applicable' || run.verdict === 'not-run';
@@ -168,11 +170,11 @@ class Suite {
 
   async #once(one: Case, psn: number | undefined): Promise<CaseRun> {
     const dut = this.#dut;
-    dut.station.watch = (sighting) => this.#watchers.see(sighting);
-    dut.station.watchOther = (bytes, ip, timeNs) => this.#watchers.seeOther(bytes, ip, timeNs);
-    this.#watchers.begin();
+    dut.station.watch = (sighting) => this.#passiveChecks.check(sighting);
+    dut.station.watchOther = (bytes, ip, timeNs) => this.#passiveChecks.checkOther(bytes, ip, timeNs);
+    this.#passiveChecks.begin();
     const { seed, hazardous = false } = this.#options;
-    const run = await runCase(dut, one, { seed, hazardous, ...(psn === undefined ? {} : { psn }) });
+    const run = await runCase(dut, one, { seed, hazardous, ...defined({ psn }) });
     const suspicious = run.verdict === 'fail' || run.verdict === 'inconclusive';
     if (!run.died && (dut.virtual || !suspicious || (await isHealthy(dut)))) return run;
     const reason = run.died ? run.reason : `the device serves no more afterwards: ${run.reason}`;
@@ -205,7 +207,7 @@ class Suite {
     else endings.push(ending);
   }
 
-  #judge(rule: Rule): RuleResult {
+  #judge(rule: ConformanceRule): RuleResult {
     const derived = DERIVED_RULES.find(({ id }) => id === rule.id);
     const endings = [
       ...(this.#endings.get(rule.id) ?? []),
@@ -234,7 +236,7 @@ class Suite {
   }
 
   /** A rule that stands for others is known to be broken when all that are broken are. */
-  #knownOf(rule: Rule, died: boolean): Deviation | undefined {
+  #knownOf(rule: ConformanceRule, died: boolean): Deviation | undefined {
     const derived = DERIVED_RULES.find(({ id }) => id === rule.id);
     if (derived === undefined) return deviationOf(rule, this.#dut, died);
     const broken = this.#partsOf(rule, derived.from).filter(({ ending }) => ending.verdict === 'fail');
@@ -243,14 +245,14 @@ class Suite {
   }
 
   /** How the cases of the rules ended that another one stands for. */
-  #partsOf(rule: Rule, from: string): { readonly part: Rule; readonly ending: Ending }[] {
+  #partsOf(rule: ConformanceRule, from: string): { readonly part: ConformanceRule; readonly ending: Ending }[] {
     return matchRules(from)
       .filter(({ id, level }) => id !== rule.id && level === 'must')
       .flatMap((part) => (this.#endings.get(part.id) ?? []).map((ending) => ({ part, ending })));
   }
 
   /** A rule that says no more than that others hold. */
-  #derived(rule: Rule, from: string): Ending {
+  #derived(rule: ConformanceRule, from: string): Ending {
     const parts = this.#partsOf(rule, from);
     const judged = parts.filter(({ ending }) => ending.verdict !== 'not-applicable');
     const failed = judged.filter(({ ending }) => ending.verdict === 'fail').map(({ part }) => part.id);
@@ -263,7 +265,7 @@ class Suite {
   }
 }
 
-const verdictOnly = (verdict: Verdict, reason: string): Ending => ({
+const verdictOnly = (verdict: CaseVerdict, reason: string): Ending => ({
   ...{ verdict, reason, died: false },
   ...{ captures: [], durationMs: 0 },
 });
@@ -274,7 +276,11 @@ function lost(reason: string): CaseRun {
 }
 
 /** What the registry knows of this device and rule; `died`: that it does not survive the stimulus. */
-export function deviationOf(rule: Rule, dut: Pick<Dut, 'device' | 'version'>, died = false): Deviation | undefined {
+export function deviationOf(
+  rule: ConformanceRule,
+  dut: Pick<Dut, 'device' | 'version'>,
+  died = false,
+): Deviation | undefined {
   return rule.deviations?.find(
     ({ device, versions, kills }) =>
       device === dut.device && (versions === undefined || versions.includes(dut.version)) && (!died || kills === true),
@@ -282,7 +288,7 @@ export function deviationOf(rule: Rule, dut: Pick<Dut, 'device' | 'version'>, di
 }
 
 /** The worse of two decides: a failure, what is open, what was not run, what was allowed, what was right. */
-const RANKS: Readonly<Record<Verdict, number>> = {
+const RANKS: Readonly<Record<CaseVerdict, number>> = {
   'not-applicable': 0,
   pass: 1,
   variation: 2,
@@ -290,4 +296,4 @@ const RANKS: Readonly<Record<Verdict, number>> = {
   inconclusive: 4,
   fail: 5,
 };
-const rank = (verdict: Verdict): number => RANKS[verdict];
+const rank = (verdict: CaseVerdict): number => RANKS[verdict];

@@ -1,12 +1,10 @@
 /**
- * What is wrong on purpose with a packet of a ladder, below its BTH: cut short, another UDP length, IP options, the ICRC that rdma_rxe has for a
- * FLUSH. Owns the words' meaning in bytes; what a device must make of it, the ladder says.
+ * What is wrong on purpose with a packet of a ladder, below its BTH: cut short, another UDP length, IP options, the
+ * ICRC that rdma_rxe has for a FLUSH. Owns the words' meaning in bytes; what a device must make of it, the ladder says.
  */
-import { computeIcrc } from '../../../packets/icrc.ts';
-import { OPCODE_HEADER_BYTES, Op } from '../../../packets/opcode.ts';
-import { rxeFlushIcrc } from '../../../packets/rxe-flush-icrc.ts';
+import { computeIcrc, OPCODE_HEADER_BYTES, Op, rxeFlushIcrc } from 'rocev2/packets';
+import type { Draft, Edit, Packet } from 'rocev2/packets/kit';
 import { cutTo, edit, fixIpChecksum, flip, insertBehindIp, versionOf } from '../cases/edits.ts';
-import type { Draft, Edit, Packet } from '../packet/packet.ts';
 import { Inconclusive } from '../tester/outcome.ts';
 import type { ScriptPacket } from './steps.ts';
 

@@ -1,19 +1,17 @@
 /**
- * Reads a ladder: one step a line, `#` begins a comment. Owns the grammar (docs/conformance.md shows it) and its errors, which name line and
- * word. Never plays anything.
+ * Reads a ladder: one step a line, `#` begins a comment. Owns the grammar (docs/conformance.md shows it) and its
+ * errors, which name line and word. Never plays anything.
  */
-import { Syndrome } from '../../../packets/aeth.ts';
-import { RoceError } from '../../../packets/errors.ts';
-import { Op } from '../../../packets/opcode.ts';
-import type { SendOpcode } from '../hands/hands.ts';
-import type { Line, RegionRef, ScriptPacket, Step } from './steps.ts';
+import { Op, RoceError, Syndrome } from 'rocev2/packets';
+import type { SendOpcode } from '../host-control/host-control.ts';
+import type { RegionRef, ScriptLine, ScriptPacket, ScriptStep } from './steps.ts';
 import { durationOf, FLAGS, NUMBERS, opcodeOf, payloadOf } from './words.ts';
 
 /** Whether a script says of itself, in a comment of its own, that a device may not survive it. */
 export const isHazardous = (text: string): boolean => /^\s*#\s*hazardous\s*$/m.test(text);
 
 /** The steps of a script. @throws RoceError ERR_ROCE_ARGUMENT for a line that makes no sense */
-export function parseScript(text: string): Line[] {
+export function parseScript(text: string): ScriptLine[] {
   return text.split(/\r?\n/).flatMap((raw, i) => {
     const words = raw.replace(/#.*$/, '').trim().split(/\s+/);
     if (words[0] === '') return [];
@@ -33,13 +31,13 @@ class LineReader {
     this.#line = line;
   }
 
-  step(): Step {
+  step(): ScriptStep {
     const step = this.#step(this.#next('a step'));
     if (this.#at < this.#words.length) this.#fail(`'${this.#words[this.#at]}' was not expected`);
     return step;
   }
 
-  #step(kind: string): Step {
+  #step(kind: string): ScriptStep {
     switch (kind) {
       case 'connect':
         return this.#connect();
@@ -81,7 +79,7 @@ class LineReader {
     }
   }
 
-  #rx(): Step {
+  #rx(): ScriptStep {
     const wants = [this.#wanted()];
     while (this.#took('or')) wants.push(this.#wanted());
     return { kind: 'rx', wants, ...(this.#took('within') ? { withinNs: this.#duration() } : {}) };
@@ -104,7 +102,7 @@ class LineReader {
     return payloadOf(this.#next('a payload')) ?? this.#fail('a payload is 64, 64/3 or hex:00ff');
   }
 
-  #post(): Step {
+  #post(): ScriptStep {
     const opcode = this.#oneOf(POSTS);
     const wrId = this.#named('id');
     const length = this.#named('length');
@@ -114,7 +112,7 @@ class LineReader {
     return { kind: 'post', opcode, wrId, length, remote };
   }
 
-  #connect(): Step {
+  #connect(): ScriptStep {
     const options: Record<string, number | string> = {};
     const type = this.#words[this.#at];
     if (type === 'rc' || type === 'uc' || type === 'ud') {

@@ -1,14 +1,18 @@
-/** Plays a script against a device: as a case, so that it ends in a verdict like any other. What fails names the line. */
+/**
+ * Plays a script against a device: as a case, so that it ends in a verdict like any other. What fails names the line.
+ */
+
+import { defined } from 'rocev2/packets';
+import type { Packet } from 'rocev2/packets/kit';
 import { bindWindow } from '../cases/memory.ts';
-import type { Completion } from '../hands/hands.ts';
-import type { Packet } from '../packet/packet.ts';
+import type { HostCompletion } from '../host-control/host-control.ts';
 import type { Case, Need } from '../tester/case.ts';
-import { ALL_ACCESS, type ConnectOptions } from '../tester/connect.ts';
+import { ALL_ACCESS, type TesterConnectOptions } from '../tester/connect.ts';
 import { demand, Inconclusive, Violation } from '../tester/outcome.ts';
-import type { Peer } from '../tester/peer.ts';
+import type { TesterPeer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
 import { malformation } from './malformed.ts';
-import type { Line, Right, ScriptPacket, Step } from './steps.ts';
+import type { ScriptLine, ScriptPacket, ScriptRight, ScriptStep } from './steps.ts';
 
 export interface ScriptOptions {
   /** The device may not survive it (`isHazardous`). */
@@ -16,31 +20,32 @@ export interface ScriptOptions {
 }
 
 /** A script as a case; a script that does not begin with `connect` gets the usual connection. */
-export function scriptCase(name: string, lines: readonly Line[], options: ScriptOptions = {}): Case {
+export function scriptCase(name: string, lines: readonly ScriptLine[], options: ScriptOptions = {}): Case {
   const hazard = options.hazardous === true ? ({ hazardous: true } as const) : {};
   return { rules: [name], needs: needsOf(lines), ...hazard, run: (t) => play(t, lines) };
 }
 
 /** What its steps take of a device. */
-function needsOf(lines: readonly Line[]): Need[] {
+function needsOf(lines: readonly ScriptLine[]): Need[] {
   const steps = lines.map(({ step }) => step);
-  const has = (right: Right): boolean => steps.some((step) => step.kind === 'connect' && step.rights?.includes(right));
+  const has = (right: ScriptRight): boolean =>
+    steps.some((step) => step.kind === 'connect' && step.rights?.includes(right));
   const ipv6 = steps.some((step) => step.kind === 'connect' && step.options.version === 6);
   return [
     ...(ipv6 ? (['ipv6'] as const) : []),
-    ...(has('flush') ? (['hands', 'flush'] as const) : []),
-    ...(has('windows') || steps.some(({ kind }) => kind === 'window') ? (['hands', 'mw2'] as const) : []),
+    ...(has('flush') ? (['host-control', 'flush'] as const) : []),
+    ...(has('windows') || steps.some(({ kind }) => kind === 'window') ? (['host-control', 'mw2'] as const) : []),
   ];
 }
 
 /** What the steps have made so far. */
 interface Stage {
-  readonly peer: Peer;
+  readonly peer: TesterPeer;
   /** Key of the newest window. */
   window?: number;
 }
 
-async function play(t: Tester, lines: readonly Line[]): Promise<void> {
+async function play(t: Tester, lines: readonly ScriptLine[]): Promise<void> {
   let stage: Stage | undefined;
   for (const { line, step } of lines) {
     try {
@@ -57,14 +62,14 @@ async function play(t: Tester, lines: readonly Line[]): Promise<void> {
   }
 }
 
-function optionsOf({ options, rights = [] }: Extract<Step, { kind: 'connect' }>): ConnectOptions {
+function optionsOf({ options, rights = [] }: Extract<ScriptStep, { kind: 'connect' }>): TesterConnectOptions {
   if (rights.length === 0) return options;
   const flush = rights.includes('flush') ? (['flush-global'] as const) : [];
   const lending = rights.includes('windows') ? (['mw-bind'] as const) : [];
   return { access: [...ALL_ACCESS, ...flush], regionAccess: [...ALL_ACCESS, ...flush, ...lending], ...options };
 }
 
-async function playStep(t: Tester, stage: Stage, step: Exclude<Step, { kind: 'connect' }>): Promise<void> {
+async function playStep(t: Tester, stage: Stage, step: Exclude<ScriptStep, { kind: 'connect' }>): Promise<void> {
   const { peer } = stage;
   switch (step.kind) {
     case 'tx':
@@ -77,14 +82,14 @@ async function playStep(t: Tester, stage: Stage, step: Exclude<Step, { kind: 'co
       );
       return;
     case 'acked':
-      await peer.acked(step.psn, step.msn);
+      await peer.expectAck(step.psn, step.msn);
       return;
     case 'silence':
-      return peer.silence(step.durationNs);
+      return peer.expectSilence(step.durationNs);
     case 'sentinel':
-      return peer.stillExpects(step.psn, step.msn);
+      return peer.expectNextPsn(step.psn, step.msn);
     case 'dead':
-      return peer.isDead(step.psn);
+      return peer.expectDead(step.psn);
     case 'sleep':
       return t.sleep(step.durationNs);
     case 'post':
@@ -105,12 +110,12 @@ async function playStep(t: Tester, stage: Stage, step: Exclude<Step, { kind: 'co
       stage.window = await windowOf(t, peer, step);
       return;
     case 'state':
-      return peer.reaches(step.state);
+      return peer.expectState(step.state);
   }
 }
 
 /** The completion has to be of this work request, with this status. */
-function ends([wc]: readonly Completion[], { wrId, status }: { wrId: number; status: number }): void {
+function ends([wc]: readonly HostCompletion[], { wrId, status }: { wrId: number; status: number }): void {
   demand(
     wc?.wrId === wrId && wc.status === status,
     `work request ${wc?.wrId} completed with status ${wc?.status}, and ${wrId} was to with ${status}`,
@@ -118,12 +123,16 @@ function ends([wc]: readonly Completion[], { wrId, status }: { wrId: number; sta
 }
 
 /** The key of a new window. */
-async function windowOf(t: Tester, peer: Peer, { bound }: Extract<Step, { kind: 'window' }>): Promise<number> {
+async function windowOf(
+  t: Tester,
+  peer: TesterPeer,
+  { bound }: Extract<ScriptStep, { kind: 'window' }>,
+): Promise<number> {
   if (bound !== undefined) return (await bindWindow(t, peer, bound.offset, bound.length)).rkey;
-  return (await t.hands.call('mw.alloc', { mw: t.handle(), pd: peer.pd })).rkey;
+  return (await t.hostControl.call('mw.alloc', { mw: t.handle(), pd: peer.pd })).rkey;
 }
 
-async function post(peer: Peer, step: Extract<Step, { kind: 'post' }>): Promise<void> {
+async function post(peer: TesterPeer, step: Extract<ScriptStep, { kind: 'post' }>): Promise<void> {
   const { region, buffers } = peer;
   const { opcode, wrId, length, remote } = step;
   const mr = buffers?.mr;
@@ -146,7 +155,7 @@ function concrete<P extends Partial<ScriptPacket>>(packet: P, { peer, window }: 
   const key = ownKey === true ? region.rkey : windowKey === true ? window : undefined;
   const own = {
     ...(at === undefined ? {} : { va: region.va + BigInt(at.offset) }),
-    ...(key === undefined ? {} : { rkey: key }),
+    ...defined({ rkey: key }),
   };
   return {
     ...rest,

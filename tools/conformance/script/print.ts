@@ -1,17 +1,17 @@
 /** Writes a script as text that `parse.ts` reads again, so that what a property has shrunk can be played by anybody. */
-import { Op } from '../../../packets/opcode.ts';
-import type { Packet } from '../packet/packet.ts';
+import { Op } from 'rocev2/packets';
+import type { Packet } from 'rocev2/packets/kit';
 import type { Region } from '../tester/peer.ts';
-import type { ScriptPacket, Step } from './steps.ts';
+import type { ScriptPacket, ScriptStep } from './steps.ts';
 import { FLAGS, hex, NUMBERS, nameOf, printDuration, printPayload, syndromeWords } from './words.ts';
 
 /** The whole script; `title` becomes its first lines. */
-export function printScript(steps: readonly Step[], title?: string): string {
+export function printScript(steps: readonly ScriptStep[], title?: string): string {
   const head = title === undefined ? [] : title.split('\n').map((line) => `# ${line}`);
   return `${[...head, ...steps.map(printStep)].join('\n')}\n`;
 }
 
-export function printStep(step: Step): string {
+export function printStep(step: ScriptStep): string {
   switch (step.kind) {
     case 'connect':
       return printConnect(step);
@@ -48,7 +48,7 @@ export function printStep(step: Step): string {
   }
 }
 
-function printConnect({ options, rights = [] }: Extract<Step, { kind: 'connect' }>): string {
+function printConnect({ options, rights = [] }: Extract<ScriptStep, { kind: 'connect' }>): string {
   const words = Object.entries(options).flatMap(([name, value]) =>
     name === 'type' || typeof value !== 'number' ? [] : [`${kebab(name)} ${value}`],
   );

@@ -1,7 +1,11 @@
-/** A script as data: what a ladder in text says, line by line. `parse.ts` reads it, `print.ts` writes it, `play.ts` runs it. */
-import type { SendOpcode } from '../hands/hands.ts';
-import type { Packet } from '../packet/packet.ts';
-import type { ConnectOptions } from '../tester/connect.ts';
+/**
+ * A script as data: what a ladder in text says, line by line. `parse.ts` reads it, `print.ts` writes it, `play.ts` runs
+ * it.
+ */
+
+import type { Packet } from 'rocev2/packets/kit';
+import type { SendOpcode } from '../host-control/host-control.ts';
+import type { TesterConnectOptions } from '../tester/connect.ts';
 
 /** An address and a key of the region under test, by name: filled in when the script is played. */
 export interface RegionRef {
@@ -30,10 +34,10 @@ export interface ScriptPacket extends Packet {
 }
 
 /** What a connection allows beyond the usual, of queue pair and region: FLUSH, and windows bound to the region. */
-export type Right = 'flush' | 'windows';
+export type ScriptRight = 'flush' | 'windows';
 
-export type Step =
-  | { readonly kind: 'connect'; readonly options: ConnectOptions; readonly rights?: readonly Right[] }
+export type ScriptStep =
+  | { readonly kind: 'connect'; readonly options: TesterConnectOptions; readonly rights?: readonly ScriptRight[] }
   /** A window of memory, bound to a part of the region or to nothing. */
   | { readonly kind: 'window'; readonly bound?: { readonly offset: number; readonly length: number } }
   | { readonly kind: 'tx'; readonly packet: ScriptPacket }
@@ -55,12 +59,14 @@ export type Step =
   | { readonly kind: 'completion'; readonly wrId: number; readonly status: number }
   /** The next receive that completes. */
   | { readonly kind: 'received'; readonly wrId: number; readonly status: number }
-  /** What the buffers of the device begin with: what it sends is taken from there, what it receives or reads goes there. */
+  /**
+   * What the buffers of the device begin with: what it sends is taken from there, what it receives or reads goes there.
+   */
   | { readonly kind: 'buffer'; readonly payload: Uint8Array }
   | { readonly kind: 'state'; readonly state: 'RTS' | 'ERR' | 'SQD' | 'SQE' | 'RTR' };
 
 /** A step and the line it stands in, from 1. */
-export interface Line {
+export interface ScriptLine {
   readonly line: number;
-  readonly step: Step;
+  readonly step: ScriptStep;
 }

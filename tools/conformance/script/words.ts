@@ -1,10 +1,9 @@
 /**
- * The words of a ladder: names of opcodes, of fields, of durations. One table says how each field of a packet is read and written, so that what
- * is printed can be read again.
+ * The words of a ladder: names of opcodes, of fields, of durations. One table says how each field of a packet is read
+ * and written, so that what is printed can be read again.
  */
-import { Syndrome } from '../../../packets/aeth.ts';
-import { Op, SERVICE_MASK, Service } from '../../../packets/opcode.ts';
-import { pattern } from '../packet/packet.ts';
+import { Op, SERVICE_MASK, Service, Syndrome } from 'rocev2/packets';
+import { pattern } from 'rocev2/packets/kit';
 import type { ScriptPacket } from './steps.ts';
 
 const SERVICES: readonly (readonly [string, number])[] = [
@@ -107,7 +106,10 @@ export const FLAGS: readonly { readonly word: string; readonly set: Partial<Scri
   { word: 'rxe-icrc', set: { rxeIcrc: true } },
 ];
 
-/** `payload 64` is the pattern of the tester, `64/3` that of seed 3, `hex:00ff` these bytes. Undefined for anything else. */
+/**
+ * `payload 64` is the pattern of the tester, `64/3` that of seed 3, `hex:00ff` these bytes. Undefined for anything
+ * else.
+ */
 export function payloadOf(word: string): Uint8Array | undefined {
   const sized = /^(\d{1,4})(?:\/(\d{1,6}))?$/.exec(word);
   if (sized !== null) return pattern(Number(sized[1]), Number(sized[2] ?? 1));

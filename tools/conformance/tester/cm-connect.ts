@@ -1,14 +1,17 @@
 /**
- * Connections with the help of nobody on the device's host: REQ to a target that listens there, REP, RTU. What the target must be is in
- * docs/conformance.md: it accepts everybody, and the private data of its REP begins with the address (8 bytes), key (4) and length (4) of
- * a region that the peer may do everything with. At the port behind it there may be one that posts no receives.
+ * Connections without an agent on the device's host: REQ to a target that listens there, REP, RTU. What the target must
+ * be is in docs/conformance.md: it accepts everybody, and the private data of its REP begins with the address (8
+ * bytes), key (4) and length (4) of a region that the peer may do everything with. At the port behind it there may be
+ * one that posts no receives.
  */
-import type { CmReq } from '../../../packets/cm/index.ts';
+
+import type { CmReq } from 'rocev2/packets';
+import { defined } from 'rocev2/packets';
 import { type CmArrival, CmPort, type CmPortHost, type CmSendOptions, describeArrival, isKind } from './cm-port.ts';
 import { requestOf } from './cm-request.ts';
-import { ALL_ACCESS, type ConnectOptions } from './connect.ts';
+import { ALL_ACCESS, type TesterConnectOptions } from './connect.ts';
 import { Inconclusive, NotApplicable } from './outcome.ts';
-import { Peer, type PeerHost, type Region } from './peer.ts';
+import { type PeerHost, type Region, TesterPeer } from './peer.ts';
 
 /** A case whose connections end with it. */
 export interface CmCase extends CmPortHost {
@@ -17,7 +20,7 @@ export interface CmCase extends CmPortHost {
 }
 
 /** A connection as both sides know it. */
-export interface Conversation {
+export interface CmConversation {
   readonly req: CmReq;
   readonly rep: CmArrival<'REP'>;
   readonly transactionId: bigint;
@@ -28,7 +31,7 @@ export interface Conversation {
 }
 
 /** Sends the REQ and takes the REP. The device's queue pair is then in RTR. @throws Violation when none comes */
-export async function openConversation(cm: CmPort, req: CmReq, options: CmSendOptions = {}): Promise<Conversation> {
+export async function openConversation(cm: CmPort, req: CmReq, options: CmSendOptions = {}): Promise<CmConversation> {
   const transactionId = cm.send({ kind: 'REQ', body: req }, options);
   const rep = await cm.rx('REP', req.localCommId);
   const version = options.version ?? cm.route().source.version;
@@ -36,19 +39,19 @@ export async function openConversation(cm: CmPort, req: CmReq, options: CmSendOp
 }
 
 /** The two ids, as a message of ours has them. */
-export const idsOf = ({ ours, theirs }: Conversation): { localCommId: number; remoteCommId: number } => ({
+export const idsOf = ({ ours, theirs }: CmConversation): { localCommId: number; remoteCommId: number } => ({
   localCommId: ours,
   remoteCommId: theirs,
 });
 
-export function sendRtu(cm: CmPort, one: Conversation, privateData: Uint8Array = NOTHING): void {
+export function sendRtu(cm: CmPort, one: CmConversation, privateData: Uint8Array = NOTHING): void {
   const { transactionId, version } = one;
   cm.send({ kind: 'RTU', body: { ...idsOf(one), privateData } }, { transactionId, version });
 }
 
 export function sendDreq(
   cm: CmPort,
-  one: Conversation,
+  one: CmConversation,
   options: CmSendOptions = {},
   privateData: Uint8Array = NOTHING,
 ): bigint {
@@ -58,10 +61,10 @@ export function sendDreq(
 }
 
 /** Our end of it. The PSN of a REP is where we begin, that of a REQ where the device does. */
-export function peerOf(t: PeerHost, cm: CmPort, one: Conversation): Peer {
+export function peerOf(t: PeerHost, cm: CmPort, one: CmConversation): TesterPeer {
   const { req, rep, version } = one;
   const { localQpn, startingPsn, privateData } = rep.body;
-  return new Peer(t, {
+  return new TesterPeer(t, {
     ...{ type: 'rc', qpn: req.localQpn, dutQpn: localQpn, firstPsn: startingPsn, dutFirstPsn: req.startingPsn },
     ...{ mtu: 128 << req.pathMtu, region: regionOf(privateData), buffers: undefined, qp: undefined, pd: undefined },
     ...{ sendCq: undefined, recvCq: undefined },
@@ -69,9 +72,12 @@ export function peerOf(t: PeerHost, cm: CmPort, one: Conversation): Peer {
   });
 }
 
-/** A connection with the target; it is ended with the case. @throws NotApplicable for what no target can be asked for, Inconclusive when none is there */
-export async function connectByCm(t: PeerHost & CmCase, options: ConnectOptions): Promise<Peer> {
-  refuseWhatTakesHands(options);
+/**
+ * A connection with the target; it is ended with the case. @throws NotApplicable for what no target can be asked for,
+ * Inconclusive when none is there
+ */
+export async function connectByCm(t: PeerHost & CmCase, options: TesterConnectOptions): Promise<TesterPeer> {
+  refuseWhatTakesHostControl(options);
   const version = t.address(options.version).address.version;
   const cm = await CmPort.open(t);
   try {
@@ -79,7 +85,7 @@ export async function connectByCm(t: PeerHost & CmCase, options: ConnectOptions)
       pathMtu: Math.log2((options.mtu ?? 256) / 128),
       initiatorDepth: options.maxDestRdAtomic ?? 4,
       responderResources: options.maxRdAtomic ?? 4,
-      ...(options.dutPsn === undefined ? {} : { startingPsn: options.dutPsn }),
+      ...defined({ startingPsn: options.dutPsn }),
     };
     const port = t.dut.targetPort + (options.receives === 0 ? 1 : 0);
     const req = requestOf(t, cm.route(version), cm.id(), port, more);
@@ -98,7 +104,7 @@ export async function connectByCm(t: PeerHost & CmCase, options: ConnectOptions)
 }
 
 /** A MAD may be lost on a real wire. */
-async function reach(cm: CmPort, req: CmReq, version: 4 | 6, optional: boolean): Promise<Conversation> {
+async function reach(cm: CmPort, req: CmReq, version: 4 | 6, optional: boolean): Promise<CmConversation> {
   const transactionId = cm.transaction();
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     cm.send({ kind: 'REQ', body: req }, { transactionId, version });
@@ -112,7 +118,7 @@ async function reach(cm: CmPort, req: CmReq, version: 4 | 6, optional: boolean):
 }
 
 /** A connection that is to be ended with the case. */
-export function endLater(t: CmCase, one: Conversation): void {
+export function endLater(t: CmCase, one: CmConversation): void {
   const others = open.get(t);
   if (others !== undefined) {
     others.push(one);
@@ -124,7 +130,7 @@ export function endLater(t: CmCase, one: Conversation): void {
 }
 
 /** The target forgets us; whether it says so is no matter here, and a device that is gone costs one wait for all. */
-async function leave(t: CmPortHost, all: readonly Conversation[]): Promise<void> {
+async function leave(t: CmPortHost, all: readonly CmConversation[]): Promise<void> {
   const cm = await CmPort.open(t);
   const deadline = t.now() + t.dut.patienceNs;
   for (const one of all) {
@@ -135,9 +141,9 @@ async function leave(t: CmPortHost, all: readonly Conversation[]): Promise<void>
   cm.close();
 }
 
-const open = new WeakMap<CmCase, Conversation[]>();
+const open = new WeakMap<CmCase, CmConversation[]>();
 
-function refuseWhatTakesHands(o: ConnectOptions): void {
+function refuseWhatTakesHostControl(o: TesterConnectOptions): void {
   const refuse = (what: string): never => {
     throw new NotApplicable(`${what} takes an agent: a target has what it has`);
   };

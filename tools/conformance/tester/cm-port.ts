@@ -1,21 +1,23 @@
 /**
- * The tester's queue pair 1: messages of connection management, sent one by one as a script says, and those of the device as they come.
- * Owns the datagram around a MAD, and whose message is whose: what names an id that the script never gave is passed over.
+ * The tester's queue pair 1: messages of connection management, sent one by one as a script says, and those of the
+ * device as they come. Owns the datagram around a MAD, and whose message is whose: what names an id that the script
+ * never gave is passed over.
  *
- * It is no connection manager: nothing is repeated or answered by itself. Facts about MADs and queue pair 1: ref:wire#10, packets/cm.
+ * It is no connection manager: nothing is repeated or answered by itself. Facts about MADs and queue pair 1:
+ * ref:wire#10, packets/cm.
  */
 import {
   type CmMad,
   type CmMessage,
   CmRejReason,
   cmRejReasonName,
+  GSI_QKEY,
+  GSI_QPN,
+  MAD_BYTES,
   parseCmMad,
   writeCmMad,
-} from '../../../packets/cm/index.ts';
-import { GSI_QKEY, GSI_QPN, MAD_BYTES } from '../../../packets/mad.ts';
-import { buildFrame, type Route } from '../packet/build.ts';
-import { datagram, describePacket, type Packet } from '../packet/packet.ts';
-import type { Sighting } from '../packet/sighting.ts';
+} from 'rocev2/packets';
+import { buildFrame, datagram, describePacket, type Packet, type Route, type Sighting } from 'rocev2/packets/kit';
 import { type NumberSource, unknownServiceRequest } from './cm-request.ts';
 import type { Dut, DutAddress } from './dut.ts';
 import type { Inbox } from './inbox.ts';
@@ -60,7 +62,7 @@ export class CmPort {
   readonly #t: CmPortHost;
   readonly #routes: ReadonlyMap<4 | 6, Route>;
   readonly #inbox: Inbox;
-  /** By id of ours: messages that nobody has taken. */
+  /** By id of ours: messages that were not taken yet. */
   readonly #queues = new Map<number, CmArrival[]>();
   /** REQs of the device. */
   readonly #requests: CmArrival<'REQ'>[] = [];
@@ -134,7 +136,10 @@ export class CmPort {
     this.#t.dut.station.send(frame, `tx ${comment} in ${describePacket(packet)}`);
   }
 
-  /** The next message for an id of ours, whatever it is; undefined when none comes within the time (default: the device's patience). */
+  /**
+   * The next message for an id of ours, whatever it is; undefined when none comes within the time (default: the
+   * device's patience).
+   */
   async next(id: number, withinNs = this.#t.dut.patienceNs): Promise<CmArrival | undefined> {
     const deadline = this.#t.now() + withinNs;
     for (;;) {
@@ -145,8 +150,8 @@ export class CmPort {
   }
 
   /**
-   * The next message for an id of ours has to be of this kind. Passed over: repetitions of what was taken before, and MRAs, which only ask
-   * to wait. @throws Violation when another comes, or none
+   * The next message for an id of ours has to be of this kind. Passed over: repetitions of what was taken before, and
+   * MRAs, which only ask to wait. @throws Violation when another comes, or none
    */
   async rx<K extends CmKind>(kind: K, id: number, withinNs?: number): Promise<CmArrival<K>> {
     for (;;) {
@@ -175,22 +180,22 @@ export class CmPort {
     }
   }
 
-  /** A request that nobody listens for has to be refused: all that was sent before has been looked at then. */
+  /** A request without a listener has to be refused: all that was sent before has been looked at then. */
   async sentinel(version?: 4 | 6): Promise<CmArrival<'REJ'>> {
     const id = this.id();
     const body = unknownServiceRequest(this.#t, this.route(version), id);
     this.send({ kind: 'REQ', body }, version === undefined ? {} : { version });
     const arrival = await this.next(id);
-    demand(arrival !== undefined, 'the connection manager is silent: no answer to a REQ for a service that nobody has');
+    demand(arrival !== undefined, 'the connection manager is silent: no answer to a REQ for an unknown service');
     demand(
       isKind(arrival, 'REJ'),
-      () => `a REJ was expected for a REQ that nobody can serve, and ${arrival.kind} came`,
+      () => `a REJ was expected for a REQ of an unknown service, and ${arrival.kind} came`,
     );
     return arrival;
   }
 
   /** What was sent before draws nothing for this id: proven by a sentinel, and by waiting a little longer. */
-  async silence(id: number, what: string, version?: 4 | 6): Promise<void> {
+  async expectSilence(id: number, what: string, version?: 4 | 6): Promise<void> {
     await this.sentinel(version);
     for (;;) {
       const arrival = await this.next(id, this.#t.dut.quietNs);
@@ -261,6 +266,6 @@ function addressee({ message }: CmMad): number {
   return message.kind === 'REQ' ? 0 : message.body.remoteCommId;
 }
 
-/** What a device repeats by itself while nobody answers. */
+/** What a device repeats by itself without an answer. */
 const REPEATED: readonly CmKind[] = ['REQ', 'REP', 'DREQ', 'LAP', 'SIDR_REQ'];
 const NOTHING = new Uint8Array(0);

@@ -1,6 +1,7 @@
 /**
- * REQs of the tester: what one says when a case does not say otherwise. Field values as Linux hosts send them (test/vectors/cm-mads.ts):
- * permissive LIDs, no alternate path, the IP CM header in front of the private data (ref:wire#10).
+ * REQs of the tester: what one says when a case does not say otherwise. Field values as Linux hosts send them
+ * (test/vectors/cm-mads.ts): permissive LIDs, no alternate path, the IP CM header in front of the private data
+ * (ref:wire#10).
  */
 import {
   type CmPath,
@@ -12,25 +13,25 @@ import {
   RdmaPortSpace,
   rdmaServiceId,
   writeIpCmHeader,
-} from '../../../packets/cm/index.ts';
-import type { Prng } from '../../../src/fabric/prng.ts';
-import type { Route } from '../packet/build.ts';
+} from 'rocev2/packets';
+import type { Route } from 'rocev2/packets/kit';
+import type { Prng } from 'rocev2/sim';
 
 /** Where the numbers of a REQ come from. */
 export interface NumberSource {
   readonly random: Prng;
-  /** A queue pair number of ours that nobody has. */
+  /** A free queue pair number of ours. */
   qpn(): number;
 }
 
-/** GUID of our adapter: the same for ever, as an adapter's is. */
+/** GUID of our adapter: constant, as that of an adapter. */
 export const OUR_GUID = 0x0200_00ff_fe00_0099n;
 
 /** Service id of a port of RDMA_PS_TCP. */
 export const tcpService = (port: number): bigint => rdmaServiceId(RdmaPortSpace.Tcp, port);
 export const udpService = (port: number): bigint => rdmaServiceId(RdmaPortSpace.Udp, port);
 
-/** A REQ of ours for an RC connection with a queue pair number that nobody else has; `more` replaces what it says. */
+/** A REQ of ours for an RC connection with a free queue pair number; `more` replaces what it says. */
 export function requestOf(
   t: NumberSource,
   route: Route,
@@ -70,7 +71,7 @@ export function requestOf(
   };
 }
 
-/** A REQ for a service that nobody has. */
+/** A REQ for an unknown service. */
 export function unknownServiceRequest(t: NumberSource, route: Route, localCommId: number): CmReq {
   return requestOf(t, route, localCommId, 0, { serviceId: UNKNOWN_SERVICES + BigInt(t.random.u32() >>> 0) });
 }

@@ -1,14 +1,22 @@
 /**
- * Brings a queue pair of the device to a state, by the hands: region, buffers, receives, attributes. The calls are made at once and answered
- * in order, so that a connection costs one round trip to the agent.
+ * Brings a queue pair of the device to a state, by the host control: region, buffers, receives, attributes. The calls
+ * are made at once and answered in order, so that a connection costs one round trip to the agent.
  */
-import type { Prng } from '../../../src/fabric/prng.ts';
-import type { AccessFlag, Handle, Hands, QpAttributes, QpStateName, QpTypeName } from '../hands/hands.ts';
+import { defined } from 'rocev2/packets';
+import type { Prng } from 'rocev2/sim';
+import type {
+  AccessFlag,
+  HostControl,
+  HostHandle,
+  HostQpAttributes,
+  QpStateName,
+  QpTypeName,
+} from '../host-control/host-control.ts';
 import type { DutAddress } from './dut.ts';
-import { Peer, type PeerHost, type Region } from './peer.ts';
+import { type PeerHost, type Region, TesterPeer } from './peer.ts';
 
 /** How a connection is to be; what is absent is as the tester likes it. */
-export interface ConnectOptions {
+export interface TesterConnectOptions {
   /** Default RC. */
   readonly type?: QpTypeName;
   /** IP version; default the device's first address. */
@@ -25,7 +33,10 @@ export interface ConnectOptions {
   readonly regionAccess?: readonly AccessFlag[];
   /** Bytes of the region; default 8,192. */
   readonly regionBytes?: number;
-  /** Receives that are posted, of `receiveBytes` each; default 16 of 1,024. Their wrIds are 1, 2, ...; they lie one after the other. */
+  /**
+   * Receives that are posted, of `receiveBytes` each; default 16 of 1,024. Their wrIds are 1, 2, ...; they lie one
+   * after the other.
+   */
   readonly receives?: number;
   readonly receiveBytes?: number;
   readonly maxDestRdAtomic?: number;
@@ -39,12 +50,12 @@ export interface ConnectOptions {
   /** How far to go; default RTS. */
   readonly state?: 'RESET' | 'INIT' | 'RTR' | 'RTS';
   /** Receives come from here. */
-  readonly srq?: Handle;
+  readonly srq?: HostHandle;
   /** A protection domain, a region and completion queues that exist. */
-  readonly pd?: Handle;
+  readonly pd?: HostHandle;
   readonly region?: Region;
-  readonly sendCq?: Handle;
-  readonly recvCq?: Handle;
+  readonly sendCq?: HostHandle;
+  readonly recvCq?: HostHandle;
   readonly maxSendWr?: number;
   readonly maxRecvWr?: number;
   readonly hopLimit?: number;
@@ -57,18 +68,18 @@ export interface ConnectOptions {
   readonly sourcePort?: number;
 }
 
-/** What registering memory of the device takes: the hands, and a handle that no object of the case has. */
+/** What registering memory of the device takes: the host control, and a handle that no object of the case has. */
 export interface Registrar {
-  readonly hands: Hands;
-  handle(): Handle;
+  readonly hostControl: HostControl;
+  handle(): HostHandle;
 }
 
-/** What a connection by the hands needs of its case. */
-export interface HandsConnector extends PeerHost, Registrar {
+/** What a connection by the host control needs of its case. */
+export interface HostConnector extends PeerHost, Registrar {
   readonly random: Prng;
   /** Where our PSNs begin unless the options say otherwise. */
   readonly psn: number;
-  /** A queue pair number of ours that nobody has. */
+  /** A free queue pair number of ours. */
   qpn(): number;
   /** The address of the device of that version. @throws NotApplicable when it has none */
   address(version?: 4 | 6): DutAddress;
@@ -78,8 +89,8 @@ export const ALL_ACCESS: readonly AccessFlag[] = ['local-write', 'remote-write',
 /** Of a UD queue pair of the device when a case does not say. */
 export const DUT_QKEY = 0x1111_2222;
 
-export async function connectByHands(t: HandsConnector, options: ConnectOptions): Promise<Peer> {
-  const { hands, dut } = t;
+export async function connectWithHostControl(t: HostConnector, options: TesterConnectOptions): Promise<TesterPeer> {
+  const { hostControl, dut } = t;
   const { type = 'rc', mtu = 256, state = 'RTS', receives = 16, receiveBytes = 1024 } = options;
   const { address, gidIndex, ours } = t.address(options.version);
   const destMac = await dut.station.macTowards(address);
@@ -91,40 +102,39 @@ export async function connectByHands(t: HandsConnector, options: ConnectOptions)
   const sendCq = options.sendCq ?? t.handle();
   const recvCq = options.recvCq ?? t.handle();
   const calls: Promise<unknown>[] = [];
-  if (options.pd === undefined) calls.push(hands.call('pd.alloc', { pd }));
+  if (options.pd === undefined) calls.push(hostControl.call('pd.alloc', { pd }));
   for (const [given, cq] of [
     [options.sendCq, sendCq],
     [options.recvCq, recvCq],
   ] as const)
-    if (given === undefined) calls.push(hands.call('cq.create', { cq, entries: 512 }));
+    if (given === undefined) calls.push(hostControl.call('cq.create', { cq, entries: 512 }));
   const region =
     options.region ?? register(t, pd, options.regionBytes ?? 8192, options.regionAccess ?? ALL_ACCESS).region;
   const buffers = register(t, pd, Math.max(8192, receives * receiveBytes), ['local-write']);
-  const created = hands.call('qp.create', {
+  const created = hostControl.call('qp.create', {
     ...{ qp, pd, type, sendCq, recvCq },
-    ...(options.srq === undefined ? {} : { srq: options.srq }),
+    ...defined({ srq: options.srq }),
     ...{ maxSendWr: options.maxSendWr ?? 64, maxRecvWr: options.maxRecvWr ?? 64, maxSge: 2 },
-    ...(options.msn === undefined ? {} : { msn: options.msn }),
+    ...defined({ msn: options.msn }),
   });
   const path = {
     destination: ours.toString(),
     sgidIndex: gidIndex,
-    ...(options.hopLimit === undefined ? {} : { hopLimit: options.hopLimit }),
-    ...(options.trafficClass === undefined ? {} : { trafficClass: options.trafficClass }),
+    ...defined({ hopLimit: options.hopLimit, trafficClass: options.trafficClass }),
   };
   const moves = attributesOf(type, options, { path, qpn, firstPsn, dutFirstPsn, mtu });
   const states: readonly QpStateName[] = ['RESET', 'INIT', 'RTR', 'RTS'];
   for (const to of ['INIT', 'RTR', 'RTS'] as const) {
     if (states.indexOf(to) > states.indexOf(state)) break;
-    calls.push(hands.call('qp.modify', { qp, state: to, ...moves[to] }));
+    calls.push(hostControl.call('qp.modify', { qp, state: to, ...moves[to] }));
     if (to !== 'INIT' || options.srq !== undefined) continue;
     for (let i = 0; i < receives; i++) {
       const pieces = [{ mr: buffers.mr, offset: i * receiveBytes, length: receiveBytes }];
-      calls.push(hands.call('qp.recv', { qp, wrId: i + 1, pieces }));
+      calls.push(hostControl.call('qp.recv', { qp, wrId: i + 1, pieces }));
     }
   }
   const [{ qpn: dutQpn }, made, buffered] = await Promise.all([created, region, buffers.region, ...calls]);
-  return new Peer(t, {
+  return new TesterPeer(t, {
     ...{ type, qpn, dutQpn, firstPsn, dutFirstPsn, mtu, qp, pd, sendCq, recvCq, region: made, buffers: buffered },
     route: {
       medium: dut.station.medium,
@@ -143,17 +153,17 @@ export async function connectByHands(t: HandsConnector, options: ConnectOptions)
 /** Registers zeroed memory; its name is known at once. */
 export function register(
   t: Registrar,
-  pd: Handle,
+  pd: HostHandle,
   length: number,
   access: readonly AccessFlag[],
-): { readonly mr: Handle; readonly region: Promise<Region> } {
+): { readonly mr: HostHandle; readonly region: Promise<Region> } {
   const mr = t.handle();
-  const registered = t.hands.call('mr.reg', { mr, pd, length, access });
+  const registered = t.hostControl.call('mr.reg', { mr, pd, length, access });
   return { mr, region: registered.then(({ va, rkey, lkey }) => ({ mr, va, rkey, lkey, length })) };
 }
 
 interface Ends {
-  readonly path: NonNullable<QpAttributes['path']>;
+  readonly path: NonNullable<HostQpAttributes['path']>;
   readonly qpn: number;
   readonly firstPsn: number;
   readonly dutFirstPsn: number;
@@ -163,9 +173,9 @@ interface Ends {
 /** Which attributes each type takes at each move (ibv_modify_qp(3)). */
 function attributesOf(
   type: QpTypeName,
-  o: ConnectOptions,
+  o: TesterConnectOptions,
   ends: Ends,
-): Readonly<Record<'INIT' | 'RTR' | 'RTS', QpAttributes>> {
+): Readonly<Record<'INIT' | 'RTR' | 'RTS', HostQpAttributes>> {
   const { path, qpn, firstPsn, dutFirstPsn, mtu } = ends;
   if (type === 'ud')
     return {

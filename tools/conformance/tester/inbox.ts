@@ -1,5 +1,8 @@
-/** Packets of the device for one queue pair of the tester, in order, and whoever waits for the next one. Waiting always has a limit. */
-import type { Sighting } from '../packet/sighting.ts';
+/**
+ * Packets of the device for one queue pair of the tester, in order, and the waiter for the next one. Waiting always has
+ * a limit.
+ */
+import type { Sighting } from 'rocev2/packets/kit';
 
 /** What an inbox needs of its station. */
 interface Clock {

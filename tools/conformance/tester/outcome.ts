@@ -5,12 +5,14 @@ export class Violation extends Error {
   override readonly name = 'Violation';
 }
 
-/** Nothing was proven: the probe itself failed, or the device could not be brought into the state that the case needs. */
+/**
+ * Nothing was proven: the probe itself failed, or the device could not be brought into the state that the case needs.
+ */
 export class Inconclusive extends Error {
   override readonly name = 'Inconclusive';
 }
 
-/** The rule has no meaning for this device, or nobody is there who could do what it takes. */
+/** The rule does not apply to this device, or what its case needs is not there. */
 export class NotApplicable extends Error {
   override readonly name = 'NotApplicable';
 }

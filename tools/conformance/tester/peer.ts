@@ -1,23 +1,32 @@
 /**
- * Our end of a connection with a queue pair of the device under test: the script sends packets and says what it wants to see.
- * PSNs are relative: requests of ours and answers to them count from `firstPsn`, the device's requests and our answers from `dutFirstPsn`.
- * Owns nothing of the protocol: it neither acknowledges nor repeats.
+ * Our end of a connection with a queue pair of the device under test: the script sends packets and says what it wants
+ * to see. PSNs are relative: requests of ours and answers to them count from `firstPsn`, the device's requests and our
+ * answers from `dutFirstPsn`. Owns nothing of the protocol: it neither acknowledges nor repeats.
  */
-import type { MacAddress } from '../../../packets/address.ts';
-import { Op } from '../../../packets/opcode.ts';
-import type { Completion, Handle, Hands, QpAttributes, QpStateName, QpTypeName, SendRequest } from '../hands/hands.ts';
-import { buildFrame, type Route } from '../packet/build.ts';
+import { defined, type MacAddress, Op } from 'rocev2/packets';
 import {
   ack,
+  buildFrame,
   describePacket,
   isResponse,
   nak,
   type Packet,
+  type Route,
   readOnly,
   readRequest,
+  relativeTo,
+  type Sighting,
   writeOnly,
-} from '../packet/packet.ts';
-import { relativeTo, type Sighting } from '../packet/sighting.ts';
+} from 'rocev2/packets/kit';
+import type {
+  HostCompletion,
+  HostControl,
+  HostHandle,
+  HostQpAttributes,
+  QpStateName,
+  QpTypeName,
+  SendRequest,
+} from '../host-control/host-control.ts';
 import type { Dut } from './dut.ts';
 import type { Inbox } from './inbox.ts';
 import { demand, Inconclusive, Violation } from './outcome.ts';
@@ -25,8 +34,8 @@ import { describeWant, matches, type Want } from './want.ts';
 
 /** Memory of the device that we may reach. */
 export interface Region {
-  /** What the hands call it; absent for a device without hands. */
-  readonly mr: Handle | undefined;
+  /** What the host control call it; absent for a device without host control. */
+  readonly mr: HostHandle | undefined;
   readonly va: bigint;
   readonly rkey: number;
   readonly lkey: number;
@@ -34,12 +43,12 @@ export interface Region {
 }
 
 /** A packet of the device: relative, and as it was seen. */
-export interface Received {
+export interface ReceivedPacket {
   readonly packet: Packet;
   readonly sighting: Sighting;
 }
 
-export interface PeerParts {
+export interface PeerSetup {
   readonly type: QpTypeName;
   readonly qpn: number;
   readonly dutQpn: number;
@@ -49,10 +58,10 @@ export interface PeerParts {
   readonly region: Region;
   /** Where receives and what is sent lie, on the device's host. */
   readonly buffers: Region | undefined;
-  readonly qp: Handle | undefined;
-  readonly pd: Handle | undefined;
-  readonly sendCq: Handle | undefined;
-  readonly recvCq: Handle | undefined;
+  readonly qp: HostHandle | undefined;
+  readonly pd: HostHandle | undefined;
+  readonly sendCq: HostHandle | undefined;
+  readonly recvCq: HostHandle | undefined;
   readonly route: Route;
 }
 
@@ -60,15 +69,15 @@ export interface PeerParts {
 export interface PeerHost {
   readonly dut: Dut;
   /** @throws NotApplicable where there are none */
-  readonly hands: Hands;
-  /** @throws NotApplicable when the value, which only hands could have made, is not there */
+  readonly hostControl: HostControl;
+  /** @throws NotApplicable when the value, which only host control could have made, is not there */
   need<T>(value: T | undefined): T;
-  completions(cq: Handle, count: number, withinNs?: number): Promise<Completion[]>;
+  completions(cq: HostHandle, count: number, withinNs?: number): Promise<HostCompletion[]>;
   memory(region: Region, offset: number, length: number): Promise<Uint8Array>;
   setMemory(region: Region, offset: number, bytes: Uint8Array): Promise<void>;
 }
 
-export class Peer {
+export class TesterPeer {
   readonly type: QpTypeName;
   /** Our queue pair number. */
   readonly qpn: number;
@@ -85,9 +94,9 @@ export class Peer {
   readonly dutMac: MacAddress;
   readonly inbox: Inbox;
   readonly #t: PeerHost;
-  readonly #parts: PeerParts;
+  readonly #parts: PeerSetup;
 
-  constructor(t: PeerHost, parts: PeerParts) {
+  constructor(t: PeerHost, parts: PeerSetup) {
     this.#t = t;
     this.#parts = parts;
     this.type = parts.type;
@@ -103,20 +112,20 @@ export class Peer {
     this.inbox = t.dut.station.open(parts.qpn);
   }
 
-  /** What the hands call its queue pair. @throws NotApplicable without hands */
-  get qp(): Handle {
+  /** What the host control call its queue pair. @throws NotApplicable without host control */
+  get qp(): HostHandle {
     return this.#t.need(this.#parts.qp);
   }
 
-  get pd(): Handle {
+  get pd(): HostHandle {
     return this.#t.need(this.#parts.pd);
   }
 
-  get sendCq(): Handle {
+  get sendCq(): HostHandle {
     return this.#t.need(this.#parts.sendCq);
   }
 
-  get recvCq(): Handle {
+  get recvCq(): HostHandle {
     return this.#t.need(this.#parts.recvCq);
   }
 
@@ -137,21 +146,21 @@ export class Peer {
   }
 
   /** The next packet, whatever it is; undefined when none comes within the time (default: the device's patience). */
-  async take(withinNs = this.#t.dut.patienceNs): Promise<Received | undefined> {
+  async take(withinNs = this.#t.dut.patienceNs): Promise<ReceivedPacket | undefined> {
     const sighting = await this.inbox.next(withinNs);
     if (sighting === undefined) return undefined;
     return { sighting, packet: relativeTo(sighting, this.firstPsn, this.dutFirstPsn) };
   }
 
   /** What is there already. */
-  drain(): Received[] {
+  drain(): ReceivedPacket[] {
     return this.inbox
       .drain()
       .map((sighting) => ({ sighting, packet: relativeTo(sighting, this.firstPsn, this.dutFirstPsn) }));
   }
 
   /** The next packet has to be this. @throws Violation when another comes, or none */
-  async rx(want: Want, withinNs = this.#t.dut.patienceNs): Promise<Received> {
+  async rx(want: Want, withinNs = this.#t.dut.patienceNs): Promise<ReceivedPacket> {
     const received = await this.take(withinNs);
     demand(received !== undefined, () => `${describeWant(want)} was expected, and nothing came`);
     const { packet } = received;
@@ -160,18 +169,18 @@ export class Peer {
   }
 
   /** Each of these has to come, in this order and with nothing between. */
-  async rxAll(wants: readonly Want[]): Promise<Received[]> {
-    const all: Received[] = [];
+  async rxAll(wants: readonly Want[]): Promise<ReceivedPacket[]> {
+    const all: ReceivedPacket[] = [];
     for (const want of wants) all.push(await this.rx(want));
     return all;
   }
 
   /**
-   * An acknowledge of `psn` has to come. Acknowledges of earlier PSNs may come before it: a device may acknowledge more often than it is
-   * asked, or stand for several requests with one. Returns the one of `psn`.
+   * An ACK of `psn` has to come. ACKs of earlier PSNs may come before it: a device may acknowledge more often than it
+   * is asked, or stand for several requests with one. Returns the one of `psn`.
    */
-  async acked(psn: number, msn?: number): Promise<Received> {
-    const want = { opcode: Op.Acknowledge, psn, syndrome: 0x1f, ...(msn === undefined ? {} : { msn }) };
+  async expectAck(psn: number, msn?: number): Promise<ReceivedPacket> {
+    const want = { opcode: Op.Acknowledge, psn, syndrome: 0x1f, ...defined({ msn }) };
     for (;;) {
       const received = await this.take();
       demand(received !== undefined, () => `${describeWant(want)} was expected, and nothing came`);
@@ -182,8 +191,8 @@ export class Peer {
     }
   }
 
-  /** A NAK (0x60 to 0x63, or an RNR NAK) of `psn` has to come; acknowledges of earlier PSNs may come before it. */
-  async naked(syndrome: number | readonly number[], psn: number): Promise<Received> {
+  /** A NAK (0x60 to 0x63, or an RNR NAK) of `psn` has to come; ACKs of earlier PSNs may come before it. */
+  async expectNak(syndrome: number | readonly number[], psn: number): Promise<ReceivedPacket> {
     const syndromes = typeof syndrome === 'number' ? [syndrome] : syndrome;
     const wants = syndromes.map((one) => ({ opcode: Op.Acknowledge, psn, syndrome: one }));
     for (;;) {
@@ -196,8 +205,8 @@ export class Peer {
     }
   }
 
-  /** Nothing may come for this long (default: the device's `quietNs`). Prefer `stillExpects`, which proves it. */
-  async silence(durationNs = this.#t.dut.quietNs): Promise<void> {
+  /** Nothing may come for this long (default: the device's `quietNs`). Prefer `expectNextPsn`, which proves it. */
+  async expectSilence(durationNs = this.#t.dut.quietNs): Promise<void> {
     const received = await this.take(durationNs);
     demand(
       received === undefined,
@@ -206,12 +215,12 @@ export class Peer {
   }
 
   /**
-   * The sentinel: what was sent before must have drawn no answer and changed nothing, so a READ of no bytes at `psn` is the next new
-   * request, and `msn` counts it. Takes the PSN `psn`. It is a READ since a WRITE would be acknowledged just so when a stimulus had taken
-   * its PSN; a READ that takes the place of another request is dropped. @throws Violation for any other packet, or when the queue pair
-   * is silent
+   * The sentinel: what was sent before must have drawn no answer and changed nothing, so a READ of no bytes at `psn` is
+   * the next new request, and `msn` counts it. Takes the PSN `psn`. It is a READ since a WRITE would be acknowledged
+   * just so when a stimulus had taken its PSN; a READ that takes the place of another request is dropped. @throws
+   * Violation for any other packet, or when the queue pair is silent
    */
-  async stillExpects(psn: number, msn: number): Promise<void> {
+  async expectNextPsn(psn: number, msn: number): Promise<void> {
     const { va, rkey } = this.region;
     this.tx(readRequest({ psn, reth: { va, rkey, length: 0 } }));
     const received = await this.take();
@@ -229,61 +238,64 @@ export class Peer {
   }
 
   /** After a fatal NAK: neither the next expected PSN nor a duplicate draws an answer. */
-  async isDead(psn: number): Promise<void> {
+  async expectDead(psn: number): Promise<void> {
     const { va, rkey } = this.region;
     this.tx(writeOnly({ psn, ackReq: true, reth: { va, rkey, length: 0 } }));
-    await this.silence();
+    await this.expectSilence();
   }
 
   /** A fatal NAK, exactly once, and a dead queue pair after it. `psn` is that of the request it refuses. */
-  async fatal(syndrome: number | readonly number[], psn: number): Promise<Received> {
-    const received = await this.naked(syndrome, psn);
-    await this.isDead(psn);
+  async expectFatalNak(syndrome: number | readonly number[], psn: number): Promise<ReceivedPacket> {
+    const received = await this.expectNak(syndrome, psn);
+    await this.expectDead(psn);
     return received;
   }
 
-  /** For a device whose answer proves nothing was done: bytes of the region, by the hands or by a READ through a queue pair of its own. */
+  /**
+   * For a device whose answer proves nothing was done: bytes of the region, by the host control or by a READ through a
+   * queue pair of its own.
+   */
   memory(offset: number, length: number): Promise<Uint8Array> {
     return this.#t.memory(this.region, offset, length);
   }
 
-  /** Changes bytes of the region, by the hands or by a WRITE through a queue pair of its own. */
+  /** Changes bytes of the region, by the host control or by a WRITE through a queue pair of its own. */
   setMemory(offset: number, bytes: Uint8Array): Promise<void> {
     return this.#t.setMemory(this.region, offset, bytes);
   }
 
   /** Posts a send work request on the device. */
   async post(request: SendRequest): Promise<void> {
-    await this.#t.hands.call('qp.send', { qp: this.qp, ...request });
+    await this.#t.hostControl.call('qp.send', { qp: this.qp, ...request });
   }
 
   /** Posts a receive of `length` bytes at `offset` of `buffers`. */
   async postReceive(wrId: number, offset = 0, length = 1024): Promise<void> {
     const mr = this.#t.need(this.buffers?.mr);
-    await this.#t.hands.call('qp.recv', { qp: this.qp, wrId, pieces: [{ mr, offset, length }] });
+    await this.#t.hostControl.call('qp.recv', { qp: this.qp, wrId, pieces: [{ mr, offset, length }] });
   }
 
   /** The next `count` completions of sends, waited for. @throws Violation when fewer come */
-  sendCompletions(count: number, withinNs?: number): Promise<Completion[]> {
+  sendCompletions(count: number, withinNs?: number): Promise<HostCompletion[]> {
     return this.#t.completions(this.sendCq, count, withinNs);
   }
 
   /** The next `count` completions of receives, waited for. */
-  recvCompletions(count: number, withinNs?: number): Promise<Completion[]> {
+  recvCompletions(count: number, withinNs?: number): Promise<HostCompletion[]> {
     return this.#t.completions(this.recvCq, count, withinNs);
   }
 
-  modify(attributes: QpAttributes): Promise<unknown> {
-    return this.#t.hands.call('qp.modify', { qp: this.qp, ...attributes });
+  modify(attributes: HostQpAttributes): Promise<unknown> {
+    return this.#t.hostControl.call('qp.modify', { qp: this.qp, ...attributes });
   }
 
   /** The state of the device's queue pair. */
   async state(): Promise<QpStateName> {
-    return (await this.#t.hands.call('qp.query', { qp: this.qp })).state;
+    return (await this.#t.hostControl.call('qp.query', { qp: this.qp })).state;
   }
 
   /** The state has to become this, within the device's patience. */
-  async reaches(state: QpStateName): Promise<void> {
+  async expectState(state: QpStateName): Promise<void> {
     const { dut } = this.#t;
     const deadline = dut.station.now() + dut.patienceNs;
     for (let now = await this.state(); now !== state; now = await this.state()) {

@@ -1,20 +1,30 @@
 /**
- * The tester's place on the wire of the device under test: a host that answers for its addresses, sends the frames it is told to, byte for
- * byte, and sorts what the device sends by destination queue pair. Owns neighbours, the record of all frames, and those who wait.
+ * The tester's place on the wire of the device under test: a host that answers for its addresses, sends the frames it
+ * is told to, byte for byte, and sorts what the device sends by destination queue pair. Owns neighbours, the record of
+ * all frames, and those who wait.
  *
- * A `Machine`, so it lives on any link under `Driver` and in the simulated world: waiting is a deadline, never a timer of its own.
- * It has no transport: nothing is acknowledged, repeated or dropped unless a script says so.
+ * A `Machine`, so it lives on any link under `Driver` and in the simulated world: waiting is a deadline, never a timer
+ * of its own. It has no transport: nothing is acknowledged, repeated or dropped unless a script says so.
  */
-import type { IpAddress, IpPrefix, MacAddress } from '../../../packets/address.ts';
-import { RoceError } from '../../../packets/errors.ts';
-import { ETHERNET_BYTES } from '../../../packets/ethernet.ts';
-import { Frame, FrameStatus, Medium, parseFrame } from '../../../packets/frame.ts';
-import type { FrameBatch, FrameWriter } from '../../../packets/frame-writer.ts';
-import { isForMac } from '../../../src/host-protocols.ts';
-import type { CaptureSink } from '../../../src/links/capture.ts';
-import type { Host, Machine } from '../../../src/machine.ts';
-import { Neighbours } from '../../../src/neighbours.ts';
-import { type Sighting, sightingOf } from '../packet/sighting.ts';
+
+import type { Host, Machine } from 'rocev2';
+import { isForMac, Neighbours } from 'rocev2/host';
+import type { CaptureSink } from 'rocev2/node';
+import {
+  defined,
+  ETHERNET_BYTES,
+  Frame,
+  type FrameBatch,
+  FrameStatus,
+  type FrameWriter,
+  type IpAddress,
+  type IpPrefix,
+  type MacAddress,
+  Medium,
+  parseFrame,
+  RoceError,
+} from 'rocev2/packets';
+import { type Sighting, sightingOf } from 'rocev2/packets/kit';
 import { Inbox } from './inbox.ts';
 
 export interface StationOptions {
@@ -26,17 +36,19 @@ export interface StationOptions {
   readonly gateway?: IpAddress;
 }
 
-export class Station implements Machine {
+export class TesterStation implements Machine {
   readonly medium: Medium;
   readonly mac: MacAddress;
   readonly addresses: readonly IpPrefix[];
   /** Sees every frame that is sent and received, comments included; may be changed at any time. */
   capture: CaptureSink | undefined;
-  /** Is told of every RoCE packet of the device, whoever it is for: passive rules look here. */
+  /** Receives every RoCE packet of the device, of any queue pair: the passive checks look here. */
   watch: ((sighting: Sighting) => void) | undefined;
-  /** Is told of every other frame with an IP header at `ip`: a RoCE packet that is wrong enough looks like one of these. */
+  /**
+   * Receives every other frame with an IP header at `ip`: a RoCE packet that is wrong enough looks like one of these.
+   */
   watchOther: ((bytes: Uint8Array, ip: number, timeNs: number) => void) | undefined;
-  /** RoCE packets for queue pairs that nobody of ours has. */
+  /** RoCE packets for queue pairs that the tester does not have. */
   readonly strays: Sighting[] = [];
   /** Frames sent and received since the beginning. */
   sent = 0;
@@ -56,8 +68,7 @@ export class Station implements Machine {
     this.medium = medium;
     this.mac = mac;
     this.addresses = addresses;
-    if (medium === Medium.Ethernet)
-      this.#neighbours = new Neighbours({ mac, addresses, ...(gateway === undefined ? {} : { gateway }) });
+    if (medium === Medium.Ethernet) this.#neighbours = new Neighbours({ mac, addresses, ...defined({ gateway }) });
   }
 
   now(): number {
@@ -70,7 +81,7 @@ export class Station implements Machine {
     this.#host.wake();
   }
 
-  /** A queue pair number that nobody has had for a long time. */
+  /** A queue pair number that was not in use for a long time. */
   nextQpn(): number {
     this.#lastQpn = this.#lastQpn >= LAST_QPN ? FIRST_QPN : this.#lastQpn + 1;
     return this.#lastQpn;
@@ -90,7 +101,10 @@ export class Station implements Machine {
     this.#inboxes.delete(qpn);
   }
 
-  /** MAC address of the next hop towards `address`; zeros where frames have none. @throws RoceError ERR_ROCE_ADDRESS when nobody answers */
+  /**
+   * MAC address of the next hop towards `address`; zeros where frames have none. @throws RoceError ERR_ROCE_ADDRESS
+   * when nobody answers
+   */
   async macTowards(address: IpAddress): Promise<MacAddress> {
     const neighbours = this.#neighbours;
     if (neighbours === undefined) return NO_MAC;
@@ -204,7 +218,7 @@ export class Station implements Machine {
       const key = end.address.toString();
       const waiters = this.#resolutions.get(key) ?? [];
       this.#resolutions.delete(key);
-      const error = new RoceError('ERR_ROCE_ADDRESS', `nobody answers for ${key} on this link`);
+      const error = new RoceError('ERR_ROCE_ADDRESS', `${key} does not answer on this link`);
       for (const waiter of waiters) end.mac === undefined ? waiter.reject(error) : waiter.resolve();
     }
   }
@@ -214,5 +228,5 @@ export class Station implements Machine {
 const FIRST_QPN = 0x1a_00_00;
 const LAST_QPN = 0x7f_ff_ff;
 const NO_MAC: MacAddress = new Uint8Array(6);
-/** A device that answers for queue pairs nobody has does so without end. */
+/** A device that answers for queue pairs it does not have does so without end. */
 const MAX_STRAYS = 10_000;

@@ -1,19 +1,19 @@
 /**
- * What a case is given: connections with the device under test, the hands on its host, time, chance, and words for the report.
- * Everything it makes is gone when the case ends. Owns handles and queue pair numbers of ours.
+ * What a case is given: connections with the device under test, the host control on its host, time, chance, and words
+ * for the report. Everything it makes is gone when the case ends. Owns handles and queue pair numbers of ours.
  */
-import { Prng } from '../../../src/fabric/prng.ts';
-import type { AsyncEvent, Completion, Feature, Handle, Hands } from '../hands/hands.ts';
-import { HandsError } from '../hands/hands.ts';
+import { Prng } from 'rocev2/sim';
+import type { AsyncEvent, Feature, HostCompletion, HostControl, HostHandle } from '../host-control/host-control.ts';
+import { HostControlError } from '../host-control/host-control.ts';
 import { connectByCm } from './cm-connect.ts';
 import { CmPort } from './cm-port.ts';
-import { type ConnectOptions, connectByHands } from './connect.ts';
+import { connectWithHostControl, type TesterConnectOptions } from './connect.ts';
 import type { Dut, DutAddress } from './dut.ts';
 import { demand, Inconclusive, NotApplicable } from './outcome.ts';
-import type { Peer, Region } from './peer.ts';
+import type { Region, TesterPeer } from './peer.ts';
 import { Witness } from './witness.ts';
 
-export type { ConnectOptions } from './connect.ts';
+export type { TesterConnectOptions } from './connect.ts';
 
 export interface TesterOptions {
   readonly dut: Dut;
@@ -34,7 +34,7 @@ export class Tester {
   readonly notes: string[] = [];
   /** Where our PSNs begin unless a connection says otherwise. */
   readonly psn: number;
-  readonly #peers: Peer[] = [];
+  readonly #peers: TesterPeer[] = [];
   readonly #endings: (() => Promise<void>)[] = [];
   #nextHandle = 1;
   #cm: CmPort | undefined;
@@ -46,14 +46,14 @@ export class Tester {
     this.psn = options.psn ?? (0xff_ff_fe - this.random.below(4)) & 0xff_ff_ff;
   }
 
-  /** The hands. @throws NotApplicable where there are none */
-  get hands(): Hands {
-    return this.need(this.dut.hands);
+  /** The host control. @throws NotApplicable where there are none */
+  get hostControl(): HostControl {
+    return this.need(this.dut.hostControl);
   }
 
-  /** What only hands could have made. @throws NotApplicable when it is not there */
+  /** What only host control could have made. @throws NotApplicable when it is not there */
   need<T>(value: T | undefined): T {
-    if (value === undefined) throw new NotApplicable('nobody acts on the host of the device: it takes an agent');
+    if (value === undefined) throw new NotApplicable('the device has no agent on its host');
     return value;
   }
 
@@ -63,11 +63,14 @@ export class Tester {
   }
 
   /** A handle that no object of the case has. */
-  handle(): Handle {
+  handle(): HostHandle {
     return this.#nextHandle++;
   }
 
-  /** A queue pair number of ours that nobody has or had lately: what a device still sends to the one before is not taken for an answer. */
+  /**
+   * A queue pair number of ours that nobody has or had lately: what a device still sends to the one before is not taken
+   * for an answer.
+   */
   qpn(): number {
     return this.dut.station.nextQpn();
   }
@@ -89,7 +92,9 @@ export class Tester {
     return this.dut.station.sleep(durationNs);
   }
 
-  /** The address of the device of that version; the first one when none is said. @throws NotApplicable when it has none */
+  /**
+   * The address of the device of that version; the first one when none is said. @throws NotApplicable when it has none
+   */
   address(version?: 4 | 6): DutAddress {
     const found = this.dut.addresses.find(({ address }) => version === undefined || address.version === version);
     if (found === undefined) throw new NotApplicable(`the device has no IPv${version} address`);
@@ -108,31 +113,32 @@ export class Tester {
   }
 
   /** A peer that did not come by `connect` goes with the case too. */
-  adopt(peer: Peer): Peer {
+  adopt(peer: TesterPeer): TesterPeer {
     this.#peers.push(peer);
     return peer;
   }
 
   /**
-   * A queue pair of the device connected to one of ours, with a region that we may reach: by the hands, or with what listens at the
-   * device's target port. @throws Inconclusive when it cannot be brought up, NotApplicable for what only hands could bring about
+   * A queue pair of the device connected to one of ours, with a region that we may reach: by the host control, or with
+   * what listens at the device's target port. @throws Inconclusive when it cannot be brought up, NotApplicable for what
+   * only host control could bring about
    */
-  async connect(options: ConnectOptions = {}): Promise<Peer> {
+  async connect(options: TesterConnectOptions = {}): Promise<TesterPeer> {
     try {
-      const byHands = this.dut.hands !== undefined;
-      return this.adopt(byHands ? await connectByHands(this, options) : await connectByCm(this, options));
+      const byHostControl = this.dut.hostControl !== undefined;
+      return this.adopt(byHostControl ? await connectWithHostControl(this, options) : await connectByCm(this, options));
     } catch (error) {
-      if (error instanceof HandsError) throw new Inconclusive(`no connection could be made: ${error.message}`);
+      if (error instanceof HostControlError) throw new Inconclusive(`no connection could be made: ${error.message}`);
       throw error;
     }
   }
 
   /** `count` completions of a queue, waited for at most `withinNs` from now. @throws Violation when fewer come */
-  async completions(cq: Handle, count: number, withinNs = this.dut.patienceNs): Promise<Completion[]> {
-    const found: Completion[] = [];
+  async completions(cq: HostHandle, count: number, withinNs = this.dut.patienceNs): Promise<HostCompletion[]> {
+    const found: HostCompletion[] = [];
     const deadline = this.now() + withinNs;
     for (;;) {
-      const { completions } = await this.hands.call('cq.poll', { cq, max: count - found.length });
+      const { completions } = await this.hostControl.call('cq.poll', { cq, max: count - found.length });
       found.push(...completions);
       if (found.length >= count) return found;
       demand(this.now() < deadline, `${count} completions were expected, and ${found.length} came`);
@@ -141,9 +147,9 @@ export class Tester {
   }
 
   /** What completes within a time that is enough for what is under way: nothing may be missing afterwards. */
-  async completionsWithin(cq: Handle, durationNs = this.dut.quietNs): Promise<readonly Completion[]> {
+  async completionsWithin(cq: HostHandle, durationNs = this.dut.quietNs): Promise<readonly HostCompletion[]> {
     await this.sleep(durationNs);
-    return (await this.hands.call('cq.poll', { cq, max: 1000 })).completions;
+    return (await this.hostControl.call('cq.poll', { cq, max: 1000 })).completions;
   }
 
   /** An asynchronous event of this name, waited for. @throws Violation when none comes */
@@ -151,7 +157,7 @@ export class Tester {
     const deadline = this.now() + withinNs;
     const seen: string[] = [];
     for (;;) {
-      const { events } = await this.hands.call('events', {});
+      const { events } = await this.hostControl.call('events', {});
       const found = events.find(({ event }) => event === name);
       if (found !== undefined) return found;
       seen.push(...events.map(({ event }) => event));
@@ -164,12 +170,12 @@ export class Tester {
   }
 
   /** Verbs must refuse this. @throws Violation when they do not */
-  async refused(what: string, call: () => Promise<unknown>): Promise<HandsError> {
+  async refused(what: string, call: () => Promise<unknown>): Promise<HostControlError> {
     try {
       await call();
     } catch (error) {
-      if (error instanceof HandsError && error.kind === 'refused') return error;
-      if (error instanceof HandsError && error.kind === 'unsupported') throw new NotApplicable(error.message);
+      if (error instanceof HostControlError && error.kind === 'refused') return error;
+      if (error instanceof HostControlError && error.kind === 'unsupported') throw new NotApplicable(error.message);
       throw error;
     }
     demand(false, `${what} was to be refused, and was not`);
@@ -177,15 +183,15 @@ export class Tester {
 
   /** Bytes of a region of the device. */
   async memory(region: Region, offset: number, length: number): Promise<Uint8Array> {
-    if (this.dut.hands === undefined) return (await this.#witnessed()).read(region, offset, length);
-    const { hex } = await this.hands.call('mem.read', { mr: this.need(region.mr), offset, length });
+    if (this.dut.hostControl === undefined) return (await this.#witnessed()).read(region, offset, length);
+    const { hex } = await this.hostControl.call('mem.read', { mr: this.need(region.mr), offset, length });
     return Uint8Array.from({ length }, (_, i) => Number.parseInt(hex.slice(2 * i, 2 * i + 2), 16));
   }
 
   async setMemory(region: Region, offset: number, bytes: Uint8Array): Promise<void> {
-    if (this.dut.hands === undefined) return (await this.#witnessed()).write(region, offset, bytes);
+    if (this.dut.hostControl === undefined) return (await this.#witnessed()).write(region, offset, bytes);
     const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
-    await this.hands.call('mem.write', { mr: this.need(region.mr), offset, hex });
+    await this.hostControl.call('mem.write', { mr: this.need(region.mr), offset, hex });
   }
 
   /** Ends all that the case has made. */
@@ -193,7 +199,7 @@ export class Tester {
     for (const { qpn } of this.#peers) this.dut.station.close(qpn);
     this.#cm?.close();
     for (const ending of this.#endings.splice(0)) await ending();
-    await this.dut.hands?.call('reset', {});
+    await this.dut.hostControl?.call('reset', {});
   }
 
   /** A connection of its own, that memory is looked at through. */

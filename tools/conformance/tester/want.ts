@@ -1,10 +1,13 @@
 /** What a script wants to see: fields of a packet that must be as said, the others may be anything. */
-import { describePacket, type Packet } from '../packet/packet.ts';
+import { describePacket, type Packet } from 'rocev2/packets/kit';
 
-/** Fields that must be equal; a syndrome of ACK type stands for any of that type, since credits are the device's own affair. */
-export type Fields = Partial<Packet>;
+/**
+ * Fields that must be equal; a syndrome of ACK type stands for any of that type, since credits are the device's own
+ * affair.
+ */
+export type WantedFields = Partial<Packet>;
 /** One of several is as good. */
-export type Want = Fields | readonly Fields[];
+export type Want = WantedFields | readonly WantedFields[];
 
 /** Whether `packet` is what is wanted. */
 export function matches(packet: Packet, want: Want): boolean {
@@ -28,7 +31,7 @@ export function describeWant(want: Want): string {
   return describePacket({ ...want, opcode, psn });
 }
 
-const isList = (want: Want): want is readonly Fields[] => Array.isArray(want);
+const isList = (want: Want): want is readonly WantedFields[] => Array.isArray(want);
 
 const isAckType = (syndrome: unknown): boolean => typeof syndrome === 'number' && syndrome < 0x20;
 

@@ -1,17 +1,18 @@
 /**
- * Memory of a device without hands, seen and changed through a connection of its own: READ and WRITE with the key of the region.
- * Owns the PSNs of that connection. It works where the target's connections share a protection domain.
+ * Memory of a device without host control, seen and changed through a connection of its own: READ and WRITE with the
+ * key of the region. Owns the PSNs of that connection. It works where the target's connections share a protection
+ * domain.
  */
-import { Op } from '../../../packets/opcode.ts';
-import { describePacket, readRequest, writePackets } from '../packet/packet.ts';
+import { Op } from 'rocev2/packets';
+import { describePacket, readRequest, writePackets } from 'rocev2/packets/kit';
 import { Inconclusive, NotApplicable } from './outcome.ts';
-import type { Peer, Received, Region } from './peer.ts';
+import type { ReceivedPacket, Region, TesterPeer } from './peer.ts';
 
 export class Witness {
-  readonly #peer: Peer;
+  readonly #peer: TesterPeer;
   #psn = 0;
 
-  constructor(peer: Peer) {
+  constructor(peer: TesterPeer) {
     this.#peer = peer;
   }
 
@@ -48,7 +49,7 @@ export class Witness {
     }
   }
 
-  async #answer(): Promise<Received> {
+  async #answer(): Promise<ReceivedPacket> {
     const received = await this.#peer.take();
     if (received === undefined)
       throw new Inconclusive('memory could not be reached: no answer on the second connection');

@@ -1,7 +1,9 @@
-/** A server of rping that writes a word of its client's buffer by ATOMIC WRITE, reads it back, and may ask for a FLUSH. */
-import { FlushLevel, FlushType, WcStatus, WrOpcode } from '../../../src/index.ts';
+/**
+ * A server of rping that writes a word of its client's buffer by ATOMIC WRITE, reads it back, and may ask for a FLUSH.
+ */
+import { FlushLevel, FlushType, WcStatus, WrOpcode } from 'rocev2/transport';
 import { type Program, program } from './program.ts';
-import { Side } from './side.ts';
+import { RpingEnd } from './side.ts';
 
 interface Flags {
   readonly flush?: boolean;
@@ -13,7 +15,7 @@ export const atomicWrite: Program = program({
   options: (command) => command.option('--flush', 'then FLUSH the word, which needs rights that rping does not give'),
   run: async (context, flags: Flags) => {
     const { output } = context;
-    const side = new Side(context);
+    const side = new RpingEnd(context);
     side.postReceive();
     const connection = await side.accept();
     await side.next();

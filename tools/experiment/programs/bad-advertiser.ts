@@ -3,7 +3,7 @@
 import { integer } from '../../options.ts';
 import { advertisementOf, type RemoteBuffer, RPING_PORT } from '../../rping/protocol.ts';
 import { type Program, program } from './program.ts';
-import { Side, untilAborted, wrongKey } from './side.ts';
+import { RpingEnd, untilAborted, wrongKey } from './side.ts';
 
 interface Flags {
   readonly a: string;
@@ -31,7 +31,7 @@ export const badAdvertiser: Program = program({
       .option('--timeout <code>', 'of both sides, 4.096 us * 2^code', integer(1, 31), 17),
   run: async (context, flags: Flags) => {
     const { device, output, signal } = context;
-    const side = new Side(context);
+    const side = new RpingEnd(context);
     side.postReceive();
     const connection = await device.cm.connect({
       address: flags.a,
@@ -53,7 +53,7 @@ export const badAdvertiser: Program = program({
   },
 });
 
-function advertisedBy({ buffer }: Side, { S: size, ...flags }: Flags): RemoteBuffer {
+function advertisedBy({ buffer }: RpingEnd, { S: size, ...flags }: Flags): RemoteBuffer {
   const { iova, length, rkey } = buffer;
   if (flags.pastTheEnd === true) return { address: iova + BigInt(length - Math.floor(size / 2)), rkey, size };
   const truth = { ...advertisementOf(buffer), size };

@@ -1,6 +1,6 @@
 /** A server of rping that READs its client's buffer wrongly. */
 import { type Program, program } from './program.ts';
-import { Side, untilAborted, wrongKey } from './side.ts';
+import { RpingEnd, untilAborted, wrongKey } from './side.ts';
 
 interface Flags {
   readonly wrongKey?: boolean;
@@ -18,7 +18,7 @@ export const badReader: Program = program({
       .option('--hold', 'keep the connection until the program is ended'),
   run: async (context, flags: Flags) => {
     const { output, signal } = context;
-    const side = new Side(context);
+    const side = new RpingEnd(context);
     side.postReceive();
     const connection = await side.accept();
     await side.next();

@@ -1,8 +1,9 @@
 /**
- * rdmacm-utils' cmtime over our devices: how long each step of many connections takes, all of them at the same time. The server
- * accepts whoever comes, for as long as it is let. Source: rdma-core:librdmacm/examples/cmtime.c (44.0).
+ * rdmacm-utils' cmtime over our devices: how long each step of many connections takes, all of them at the same time.
+ * The server accepts whoever comes, for as long as it is let. Source: rdma-core:librdmacm/examples/cmtime.c (44.0).
  */
-import { type Connection, type Device, IpAddress, type Qp, RoceError } from '../../../src/index.ts';
+import type { Connection, Device, Qp } from 'rocev2';
+import { IpAddress, RoceError } from 'rocev2/packets';
 import { integer } from '../../options.ts';
 import { type Program, type ProgramContext, program } from './program.ts';
 

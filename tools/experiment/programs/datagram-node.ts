@@ -1,24 +1,12 @@
 /**
- * A datagram queue pair with its buffers, as udaddy and mckey of rdmacm-utils have one for each of their connections: receives
- * posted for all messages, sends from the same memory, the number of the queue pair as immediate data.
+ * A datagram queue pair with its buffers, as udaddy and mckey of rdmacm-utils have one for each of their connections:
+ * receives posted for all messages, sends from the same memory, the number of the queue pair as immediate data.
  * Sources: rdma-core:librdmacm/examples/udaddy.c, mckey.c.
  */
-import { GRH_BYTES } from '../../../packets/index.ts';
-import {
-  Access,
-  type Cq,
-  type Device,
-  type MemoryRegion,
-  type Pd,
-  type Qp,
-  QpState,
-  QpType,
-  RDMA_UDP_QKEY,
-  type RdmaAh,
-  RoceError,
-  type WorkCompletion,
-  WrOpcode,
-} from '../../../src/index.ts';
+
+import type { Cq, Device, Pd, Qp, RdmaAh } from 'rocev2';
+import { GRH_BYTES, RDMA_UDP_QKEY, RoceError } from 'rocev2/packets';
+import { Access, type MemoryRegion, QpState, QpType, type WorkCompletion, WrOpcode } from 'rocev2/transport';
 import { drain, nextCompletion } from './ucmatose.ts';
 
 export interface DatagramOptions {
@@ -69,7 +57,7 @@ export class DatagramNode {
 
   /** Sends every message; with `signaled` each of them completes. */
   send(signaled: boolean): void {
-    if (this.target === undefined) throw new RoceError('ERR_ROCE_STATE', 'nobody to send to is known');
+    if (this.target === undefined) throw new RoceError('ERR_ROCE_STATE', 'no destination is known');
     const { messages, messageBytes } = this.#options;
     const sges = [{ mr: this.#region, length: messageBytes }];
     const common = { opcode: WrOpcode.SendWithImm, sges, immData: this.qp.qpn, signaled, ...this.target };

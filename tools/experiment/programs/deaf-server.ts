@@ -1,7 +1,7 @@
 /** A server of rping that never posts a receive. */
 import { integer } from '../../options.ts';
 import { type Program, program } from './program.ts';
-import { Side } from './side.ts';
+import { RpingEnd } from './side.ts';
 
 interface Flags {
   readonly rnrRetries: number;
@@ -13,7 +13,7 @@ export const deafServer: Program = program({
   options: (command) =>
     command.option('--rnr-retries <count>', 'retries to ask the client for, 0 to 7', integer(0, 7), 1),
   run: async (context, { rnrRetries }: Flags) => {
-    const side = new Side(context);
+    const side = new RpingEnd(context);
     const connection = await side.accept({ rnrRetryCount: rnrRetries });
     const cause = await connection.closed;
     context.output.line(`the connection has ended: ${JSON.stringify(cause)}`);

@@ -15,7 +15,7 @@ import { rdmaClient, rdmaServer, rping, ucmatose } from './stock.ts';
 import { twoSends } from './two-sends.ts';
 import { udaddy } from './udaddy.ts';
 
-export type { Program, ProgramContext, ProgramOutput } from './program.ts';
+export type { Program, ProgramContext } from './program.ts';
 
 export const PROGRAMS: readonly Program[] = [
   rping,

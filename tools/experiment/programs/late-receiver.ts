@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { integer } from '../../options.ts';
 import { type Program, program } from './program.ts';
-import { Side } from './side.ts';
+import { RpingEnd } from './side.ts';
 
 interface Flags {
   readonly p: number;
@@ -20,7 +20,7 @@ export const lateReceiver: Program = program({
       .option('--rnr-timer <code>', 'the wait to ask for, as the AETH has it: 24 is 40.96 ms', integer(0, 31), 24),
   run: async (context, { p: port, after, rnrTimer: minRnrTimer }: Flags) => {
     const { device, output, signal } = context;
-    const side = new Side(context);
+    const side = new RpingEnd(context);
     const before = device.portCounters.sendRnrErr;
     const connection = await side.accept({ port, minRnrTimer });
     while (device.portCounters.sendRnrErr - before < after && !signal.aborted) await delay(1);

@@ -1,8 +1,8 @@
 /**
- * The conversation of rdmacm-utils' mckey over our devices, both roles: everybody joins a multicast group, one sends to it.
- * Source: rdma-core:librdmacm/examples/mckey.c; its lines as the stock one prints them on Linux 6.12.
+ * The conversation of rdmacm-utils' mckey over our devices, both roles: everybody joins a multicast group, one sends to
+ * it. Source: rdma-core:librdmacm/examples/mckey.c; its lines as the stock one prints them on Linux 6.12.
  */
-import { IpAddress, RDMA_UDP_QKEY } from '../../../src/index.ts';
+import { IpAddress, RDMA_UDP_QKEY } from 'rocev2/packets';
 import { integer } from '../../options.ts';
 import { gidName } from '../../pingpong/protocol.ts';
 import { DatagramNode } from './datagram-node.ts';

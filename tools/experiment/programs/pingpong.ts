@@ -1,5 +1,5 @@
 /** The pingpong programs of libibverbs, by their stock names. */
-import type { IpAddress } from '../../../src/index.ts';
+import type { IpAddress } from 'rocev2/packets';
 import { addPingpongOptions, PINGPONG_KINDS, type PingpongFlags, playPingpong } from '../../pingpong/main.ts';
 import { type Program, program } from './program.ts';
 

@@ -1,19 +1,16 @@
 /**
- * What a program for a host of kind "stack" is: a command line as of the tool it stands for, run on a device that is open
- * already. Owns the reading of command lines; what is wrong with one is exit code 2, as for `roce`.
+ * What a program for a host of kind "stack" is: a command line as of the tool it stands for, run on a device that is
+ * open already. Owns the reading of command lines; what is wrong with one is exit code 2, as for `roce`.
  */
 import { Command, CommanderError } from 'commander';
-import type { Device } from '../../../src/index.ts';
+import type { Device } from 'rocev2';
 import type { ToolOutput } from '../../output.ts';
-
-/** Where lines go. */
-export type ProgramOutput = ToolOutput;
 
 export interface ProgramContext {
   readonly device: Device;
   /** What followed the name. */
   readonly words: readonly string[];
-  readonly output: ProgramOutput;
+  readonly output: ToolOutput;
   /** Ends the program in good order. */
   readonly signal: AbortSignal;
 }

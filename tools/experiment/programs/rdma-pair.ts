@@ -2,7 +2,10 @@
  * The conversation of rdmacm-utils' rdma_server and rdma_client over our devices: the client sends 16 bytes, the server
  * answers with 16 bytes, both disconnect. The server posts exactly one receive.
  */
-import { Access, type Device, RoceError, WrOpcode } from '../../../src/index.ts';
+
+import type { Device } from 'rocev2';
+import { RoceError } from 'rocev2/packets';
+import { Access, WrOpcode } from 'rocev2/transport';
 import { drain } from './ucmatose.ts';
 
 const DEFAULT_PORT = 7471;

@@ -1,10 +1,12 @@
 /**
- * The conversation of rdmacm-utils' rdma_xserver and rdma_xclient over our devices: one message of 16 bytes, over RC or over XRC,
- * where the server tells the number of its shared receive queue as private data.
+ * The conversation of rdmacm-utils' rdma_xserver and rdma_xclient over our devices: one message of 16 bytes, over RC or
+ * over XRC, where the server tells the number of its shared receive queue as private data.
  * Sources: rdma-core:librdmacm/examples/rdma_xserver.c, rdma_xclient.c.
  */
 import { Option } from 'commander';
-import { Access, type Device, QpState, QpType, RoceError, WrOpcode } from '../../../src/index.ts';
+import type { Device } from 'rocev2';
+import { RoceError } from 'rocev2/packets';
+import { Access, QpState, QpType, WrOpcode } from 'rocev2/transport';
 import { integer } from '../../options.ts';
 import { type Program, program } from './program.ts';
 import { drain } from './ucmatose.ts';

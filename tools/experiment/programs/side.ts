@@ -1,21 +1,20 @@
 /**
- * One end of a connection for the programs that misbehave on purpose: a queue pair, room to read into, and words for every
- * completion. It says what happens and judges nothing: the expectations of an experiment do.
+ * One end of a connection for the programs that misbehave on purpose: a queue pair, room to read into, and words for
+ * every completion. It says what happens and judges nothing: the expectations of an experiment do.
  */
+
+import type { Connection, Cq, Qp } from 'rocev2';
+import { RoceError } from 'rocev2/packets';
 import {
   Access,
-  type Connection,
-  type Cq,
   type MemoryRegion,
-  type Qp,
   QpState,
-  RoceError,
   WcOpcode,
   WcStatus,
   type WorkCompletion,
   WrOpcode,
   wcStatusName,
-} from '../../../src/index.ts';
+} from 'rocev2/transport';
 import {
   ADVERTISEMENT_BYTES,
   type RemoteBuffer,
@@ -32,7 +31,7 @@ export interface AcceptChoices {
   readonly minRnrTimer?: number;
 }
 
-export class Side {
+export class RpingEnd {
   readonly qp: Qp;
   /** 64 KiB that the peer may read and write. */
   readonly buffer: MemoryRegion;

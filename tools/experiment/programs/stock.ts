@@ -1,4 +1,7 @@
-/** Programs with the names and options of those in rdmacm-utils that they speak to: rping, ucmatose, rdma_server, rdma_client. */
+/**
+ * Programs with the names and options of those in rdmacm-utils that they speak to: rping, ucmatose, rdma_server,
+ * rdma_client.
+ */
 import type { Command } from 'commander';
 import { integer } from '../../options.ts';
 import { addRpingOptions, chooseRole, type RpingFlags } from '../../rping/main.ts';

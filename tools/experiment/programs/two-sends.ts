@@ -1,7 +1,7 @@
 /** A client of rdma_server that SENDs twice to a peer with one receive. */
 import { integer } from '../../options.ts';
 import { type Program, program } from './program.ts';
-import { Side, untilAborted } from './side.ts';
+import { RpingEnd, untilAborted } from './side.ts';
 
 interface Flags {
   readonly s: string;
@@ -19,7 +19,7 @@ export const twoSends: Program = program({
       .option('--rnr-retries <count>', 'tries beyond the first while the receiver is not ready', integer(0, 7), 0),
   run: async (context, flags: Flags) => {
     const { device, signal } = context;
-    const side = new Side(context);
+    const side = new RpingEnd(context);
     side.postReceive();
     const connection = await device.cm.connect({
       address: flags.s,

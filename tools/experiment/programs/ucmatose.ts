@@ -3,18 +3,10 @@
  * connection, the client receives them all and sends as many back; then both disconnect.
  * The order was read off real captures (ref: shared captures, `ucmatose -c 2 -C 3 -S 2000`).
  */
-import {
-  Access,
-  type Connection,
-  type Cq,
-  type Device,
-  type Qp,
-  RoceError,
-  WcStatus,
-  type WorkCompletion,
-  WrOpcode,
-  wcStatusName,
-} from '../../../src/index.ts';
+
+import type { Connection, Cq, Device, Qp } from 'rocev2';
+import { RoceError } from 'rocev2/packets';
+import { Access, WcStatus, type WorkCompletion, WrOpcode, wcStatusName } from 'rocev2/transport';
 
 export interface UcmatoseOptions {
   /** Default 7471. */

@@ -1,12 +1,14 @@
 /**
- * The conversation of rdmacm-utils' udaddy over our devices, both roles: datagram queue pairs found through the connection
- * manager, messages from the client, then as many answers to where those came from.
+ * The conversation of rdmacm-utils' udaddy over our devices, both roles: datagram queue pairs found through the
+ * connection manager, messages from the client, then as many answers to where those came from.
  * Source: rdma-core:librdmacm/examples/udaddy.c.
  */
-import { type Device, IpAddress } from '../../../src/index.ts';
+import type { Device } from 'rocev2';
+import { IpAddress } from 'rocev2/packets';
 import { integer } from '../../options.ts';
+import type { ToolOutput } from '../../output.ts';
 import { DatagramNode, type DatagramOptions } from './datagram-node.ts';
-import { type Program, type ProgramOutput, program } from './program.ts';
+import { type Program, program } from './program.ts';
 
 interface UdaddyFlags {
   readonly s?: string;
@@ -42,7 +44,7 @@ function optionsOf({ C, S }: UdaddyFlags): DatagramOptions {
   return { messages: S === 0 ? 0 : C, messageBytes: S };
 }
 
-async function serve(device: Device, flags: UdaddyFlags, output: ProgramOutput): Promise<void> {
+async function serve(device: Device, flags: UdaddyFlags, output: ToolOutput): Promise<void> {
   output.line('udaddy: starting server');
   const options = optionsOf(flags);
   const listener = device.cm.listenUd(PORT);
@@ -67,7 +69,7 @@ async function serve(device: Device, flags: UdaddyFlags, output: ProgramOutput):
   output.line('data transfers complete');
 }
 
-async function call(device: Device, address: string, flags: UdaddyFlags, output: ProgramOutput): Promise<void> {
+async function call(device: Device, address: string, flags: UdaddyFlags, output: ToolOutput): Promise<void> {
   output.line('udaddy: starting client');
   output.line('udaddy: connecting');
   const options = optionsOf(flags);

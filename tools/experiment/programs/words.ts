@@ -1,5 +1,5 @@
 /** Splits a command line into words as a shell does, quotes included and nothing more: no variables, no wildcards. */
-import { RoceError } from '../../../src/index.ts';
+import { RoceError } from 'rocev2/packets';
 
 /** @throws RoceError ERR_ROCE_ARGUMENT for a quote that is not closed */
 export function splitWords(line: string): string[] {

@@ -4,11 +4,8 @@
  * Owns how a row of the table becomes the subject of a filter. Never throws for a text, whatever it is.
  */
 
-import type { Dissection } from '../../../pcap/dissection.ts';
-import { compileFilter } from '../../../pcap/filter/compile.ts';
-import { FilterError } from '../../../pcap/filter/filter-error.ts';
-import { completeFilter } from '../../../pcap/filter/help.ts';
-import type { CapturedPacket } from '../../../pcap/types.ts';
+import type { CapturedPacket, Dissection } from 'rocev2/pcap';
+import { compileFilter, completeFilter, FilterError } from 'rocev2/pcap/filter';
 import type { PacketTable } from './packet-table.ts';
 import type { Completion, FilterResult } from './protocol.ts';
 

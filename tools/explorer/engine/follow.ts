@@ -1,15 +1,13 @@
 /**
  * The seam between the explorer and the analysis: packets in, facts out, one report at the end.
  *
- * Owns which conversation a number given early stands for in the end: two that were opened as halves may turn out to be one.
+ * Owns which conversation a number given early stands for in the end: two that were opened as halves may turn out to be
+ * one.
  */
-import { Analyzer } from '../../../pcap/analysis/analyzer.ts';
-import type { PacketFacts } from '../../../pcap/analysis/facts.ts';
-import type { Analysis } from '../../../pcap/analysis/types.ts';
-import type { CapturedPacket } from '../../../pcap/types.ts';
+import { type Analysis, Analyzer, type CapturedPacket, type PacketFacts } from 'rocev2/pcap';
 
 /** What a conversation's number has become. */
-export interface Settled {
+export interface MergedConversation {
   readonly from: number;
   readonly to: number;
   /** Its end 0 is the other's end 1. */
@@ -17,7 +15,7 @@ export interface Settled {
 }
 
 /** Follows a capture from its first packet to its last. */
-export class Follower {
+export class CaptureAnalysis {
   readonly #analyzer = new Analyzer();
   /** The highest number of a conversation that facts had. */
   #last = 0;
@@ -35,8 +33,8 @@ export class Follower {
   }
 
   /** Conversations that are part of another one by now. */
-  settled(): Settled[] {
-    const settled: Settled[] = [];
+  settled(): MergedConversation[] {
+    const settled: MergedConversation[] = [];
     for (let from = 1; from <= this.#last; from++) {
       const whole = this.#analyzer.wholeOf(from);
       if (whole !== undefined) settled.push({ from, to: whole.id, crosswise: whole.crosswise });

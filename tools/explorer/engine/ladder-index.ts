@@ -1,21 +1,25 @@
 /**
- * Which line of a conversation's ladder is what, for conversations of any length: a number for each line, and rows for those that are seen.
+ * Which line of a conversation's ladder is what, for conversations of any length: a number for each line, and rows for
+ * those that are seen.
  *
  * Owns the numbers. What a row shows is the business of `ladder/`.
  */
-import { describeCmMad } from '../../../packets/cm-fields.ts';
-import { Role } from '../../../pcap/analysis/facts.ts';
+import { describeCmMad } from 'rocev2/packets';
+import { Role } from 'rocev2/pcap';
 import { type LadderNote, type LadderPacket, type LadderRow, rowsBefore, silenceOfDistances } from '../ladder/rows.ts';
 import { notesOf } from './notes.ts';
 import { NONE, NumberList } from './packet-table.ts';
 import type { LadderWindow } from './protocol.ts';
-import type { Session } from './session.ts';
+import type { CaptureSession } from './session.ts';
 
 /** Lines of one conversation, as far as it is read. */
 export class LadderIndex {
   readonly conversation: number;
-  readonly #session: Session;
-  /** For every line the position of the packet that it is, or stands before; one more than the last for what comes after all. */
+  readonly #session: CaptureSession;
+  /**
+   * For every line the position of the packet that it is, or stands before; one more than the last for what comes after
+   * all.
+   */
   readonly #positions = new NumberList();
   /** What the line is: `PACKET`, the number of a line before a packet, or from `FIRST_NOTE` on a note. */
   readonly #kinds = new NumberList();
@@ -25,7 +29,7 @@ export class LadderIndex {
   readonly #notes: readonly LadderNote[];
   readonly #silenceNs: number;
 
-  constructor(session: Session, conversation: number) {
+  constructor(session: CaptureSession, conversation: number) {
     this.#session = session;
     this.conversation = conversation;
     this.#silenceNs = this.#usualSilence();
@@ -113,7 +117,7 @@ export class LadderIndex {
 }
 
 /** A packet of the table as a ladder shows it. */
-export function ladderPacket(session: Session, index: number): LadderPacket {
+export function ladderPacket(session: CaptureSession, index: number): LadderPacket {
   const { table } = session;
   const relative = table.relativePsn[index] ?? Number.NaN;
   const syndrome = table.syndrome[index] ?? NONE;
@@ -133,7 +137,7 @@ export function ladderPacket(session: Session, index: number): LadderPacket {
 }
 
 /** "CM REQ". */
-function managementName(session: Session, index: number): string {
+function managementName(session: CaptureSession, index: number): string {
   const frame = session.dissection(index)?.frame;
   const words =
     frame === undefined || frame.payloadOffset < 0

@@ -1,17 +1,18 @@
 /**
- * What the trace of a device tells of one conversation beside its packets: decisions for the ladder, rates for their lanes.
+ * What the trace of a device tells of one conversation beside its packets: decisions for the ladder, rates for their
+ * lanes.
  *
  * Owns whose notes are whose, and their words. A capture has none.
  */
-import { psnDiff } from '../../../packets/psn.ts';
-import { Direction } from '../../../pcap/types.ts';
-import type { TraceEvent } from '../../../src/trace/reader.ts';
+import { psnDiff } from 'rocev2/packets';
+import { Direction } from 'rocev2/pcap';
+import type { TraceEvent } from 'rocev2/trace';
 import type { LadderNote } from '../ladder/rows.ts';
 import type { TracedRates } from './protocol.ts';
-import type { Session } from './session.ts';
+import type { CaptureSession } from './session.ts';
 
 /** Decisions of the device in this conversation, in order of time; empty for a capture. */
-export function notesOf(session: Session, conversation: number): LadderNote[] {
+export function notesOf(session: CaptureSession, conversation: number): LadderNote[] {
   const device = deviceOf(session, conversation);
   if (device === undefined) return [];
   const notes: LadderNote[] = [];
@@ -24,7 +25,7 @@ export function notesOf(session: Session, conversation: number): LadderNote[] {
 }
 
 /** Rates that the device used in this conversation; null where nothing is known of any. */
-export function tracedRates(session: Session, conversation: number): TracedRates | null {
+export function tracedRates(session: CaptureSession, conversation: number): TracedRates | null {
   const device = deviceOf(session, conversation);
   if (device === undefined) return null;
   const events = session.notes.filter(({ name, data }) => name === RATE_UPDATED && data['qpn'] === device.qpn);
@@ -40,7 +41,7 @@ export function tracedRates(session: Session, conversation: number): TracedRates
 }
 
 /** The end that was traced: the one that sends what is outbound. */
-function deviceOf(session: Session, conversation: number): { side: 0 | 1; qpn: number } | undefined {
+function deviceOf(session: CaptureSession, conversation: number): { side: 0 | 1; qpn: number } | undefined {
   if (session.notes.length === 0) return undefined;
   const { table } = session;
   const ends = session.analysis?.conversations.find(({ id }) => id === conversation)?.ends;
@@ -77,7 +78,7 @@ function wordsOf({ name, data }: TraceEvent, psn: Relative, side: 0 | 1): string
 }
 
 /** A PSN of the wire as the ladder counts it, where a packet near it is known. */
-function relative(session: Session, conversation: number, psn: unknown, requester: 0 | 1): string {
+function relative(session: CaptureSession, conversation: number, psn: unknown, requester: 0 | 1): string {
   const { table } = session;
   if (typeof psn !== 'number') return '?';
   for (const index of session.packetsOf(conversation).values) {

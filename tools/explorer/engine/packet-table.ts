@@ -1,7 +1,8 @@
 /**
  * What is kept of every packet of a capture: one column of numbers for each property, no object.
  *
- * Owns the columns and their growth. Bytes of packets are not here: `offset` says where in the file they are. Computes nothing.
+ * Owns the columns and their growth. Bytes of packets are not here: `offset` says where in the file they are. Computes
+ * nothing.
  */
 
 /** How a missing number is written in a column that cannot hold -1. */

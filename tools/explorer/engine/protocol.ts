@@ -4,10 +4,9 @@
  * Owns the types. All of it is plain data that can be posted. Numbers of packets are Wireshark's, from 1.
  */
 
-import type { MappedField, MappedHeader } from '../../../packets/field-map.ts';
-import type { Analysis } from '../../../pcap/analysis/types.ts';
-import type { Completion } from '../../../pcap/filter/help.ts';
-import type { CaptureInterface } from '../../../pcap/types.ts';
+import type { MappedField, MappedHeader } from 'rocev2/packets';
+import type { Analysis, CaptureInterface } from 'rocev2/pcap';
+import type { Completion } from 'rocev2/pcap/filter';
 import type { LadderRow } from '../ladder/rows.ts';
 
 /** What the worker can be asked, by name: what goes in, and what comes back. */
@@ -62,7 +61,7 @@ export interface Requests {
 export type RequestName = keyof Requests;
 
 /** A request on its way to the worker. */
-export type Request = {
+export type WorkerRequest = {
   readonly [Name in RequestName]: {
     readonly id: number;
     readonly name: Name;
@@ -71,7 +70,7 @@ export type Request = {
 }[RequestName];
 
 /** What comes back: an answer, a refusal in a sentence, or news. */
-export type Reply =
+export type WorkerReply =
   | { readonly kind: 'answer'; readonly id: number; readonly result: unknown }
   | { readonly kind: 'refusal'; readonly id: number; readonly sentence: string }
   | { readonly kind: 'news'; readonly news: News };
@@ -100,11 +99,11 @@ export interface RowWindow {
   readonly from: number;
   /** Rows of the whole list, after the filter. */
   readonly total: number;
-  readonly rows: readonly Row[];
+  readonly rows: readonly PacketRow[];
 }
 
 /** One line of the list. */
-export interface Row {
+export interface PacketRow {
   readonly number: number;
   readonly timeNs: number;
   /** "10.0.0.1 > 10.0.0.2"; may be empty. */
@@ -131,7 +130,7 @@ export interface LadderWindow {
   readonly originNs: number;
 }
 
-/** Points of a PSN space, column by column, and the line of acknowledges. */
+/** Points of a PSN space, column by column, and the line of ACKs. */
 export interface SequencePicture {
   readonly fromNs: number;
   readonly toNs: number;
@@ -193,7 +192,7 @@ export interface FilterResult {
 
 /** One packet in full. */
 export interface PacketDetail {
-  readonly row: Row;
+  readonly row: PacketRow;
   readonly bytes: Uint8Array;
   readonly original: number;
   readonly headers: readonly MappedHeader[];

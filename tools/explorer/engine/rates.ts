@@ -3,14 +3,16 @@
  *
  * Owns the sums. Of READs the responder is the sender. Draws nothing.
  */
-import { isMarked } from '../../../packets/traffic-class.ts';
-import { Mark, Role } from '../../../pcap/analysis/facts.ts';
+import { isMarked } from 'rocev2/packets';
+import { Mark, Role } from 'rocev2/pcap';
 import { tracedRates } from './notes.ts';
 import type { RatePicture, Requests } from './protocol.ts';
-import type { Session } from './session.ts';
+import type { CaptureSession } from './session.ts';
 
-/** The sums of one conversation, or of all with 0; between two times, or of all time where `toNs` is not above `fromNs`. */
-export function ratePicture(session: Session, params: Requests['rates']['params']): RatePicture {
+/**
+ * The sums of one conversation, or of all with 0; between two times, or of all time where `toNs` is not above `fromNs`.
+ */
+export function ratePicture(session: CaptureSession, params: Requests['rates']['params']): RatePicture {
   const { table } = session;
   const list = params.conversation === 0 ? undefined : session.packetsOf(params.conversation);
   const packets = list?.length ?? table.length;
@@ -50,7 +52,7 @@ class Side {
     this.#cnp = new Float64Array(bins);
   }
 
-  count({ table }: Session, index: number, bin: number): void {
+  count({ table }: CaptureSession, index: number, bin: number): void {
     const again = ((table.marks[index] ?? 0) & (Mark.Retransmission | Mark.Copy)) !== 0;
     add(this.#wire, bin, table.original[index] ?? 0);
     add(again ? this.#again : this.#goodput, bin, table.payload[index] ?? 0);

@@ -3,17 +3,14 @@
  *
  * Owns what is said of one packet. Never keeps anything.
  */
-import { mapFrame } from '../../../packets/field-map.ts';
-import { formatFrame } from '../../../packets/format.ts';
-import { FrameStatus } from '../../../packets/frame.ts';
-import { Mark } from '../../../pcap/analysis/facts.ts';
-import { IcrcState } from '../../../pcap/dissection.ts';
-import type { MappedHeader, PacketDetail, Row, RowWindow } from './protocol.ts';
-import type { Session } from './session.ts';
+import { FrameStatus, formatFrame, mapFrame } from 'rocev2/packets';
+import { IcrcState, Mark } from 'rocev2/pcap';
+import type { MappedHeader, PacketDetail, PacketRow, RowWindow } from './protocol.ts';
+import type { CaptureSession } from './session.ts';
 
 /** Rows `from` to `from + count` of the filtered list, as many as there are. */
-export function rowWindow(session: Session, from: number, count: number): RowWindow {
-  const rows: Row[] = [];
+export function rowWindow(session: CaptureSession, from: number, count: number): RowWindow {
+  const rows: PacketRow[] = [];
   for (let row = Math.max(0, from); row < from + Math.min(count, MOST_ROWS); row++) {
     const index = session.indexOfRow(row);
     if (index === undefined) break;
@@ -23,7 +20,7 @@ export function rowWindow(session: Session, from: number, count: number): RowWin
 }
 
 /** One row. */
-export function rowOf(session: Session, index: number): Row {
+export function rowOf(session: CaptureSession, index: number): PacketRow {
   const { table } = session;
   const dissection = session.dissection(index);
   const icrc = table.icrc[index];
@@ -47,7 +44,7 @@ export function rowOf(session: Session, index: number): Row {
 }
 
 /** Everything about the packet of a number; null when there is none. */
-export function packetDetail(session: Session, number: number): PacketDetail | null {
+export function packetDetail(session: CaptureSession, number: number): PacketDetail | null {
   const index = number - 1;
   const packet = session.packet(index);
   const dissection = session.dissection(index);
@@ -90,11 +87,11 @@ function withLinkHeader(bytes: Uint8Array, headers: readonly MappedHeader[], len
   return [link, ...moved];
 }
 
-function findingsOf({ analysis }: Session, number: number): readonly number[] {
+function findingsOf({ analysis }: CaptureSession, number: number): readonly number[] {
   return (analysis?.findings ?? []).flatMap(({ frames }, index) => (frames.includes(number) ? [index] : []));
 }
 
-function remarksOf({ table }: Session, index: number, cut: boolean): readonly string[] {
+function remarksOf({ table }: CaptureSession, index: number, cut: boolean): readonly string[] {
   const marks = table.marks[index] ?? 0;
   const refersTo = table.refersTo[index] ?? -1;
   const missing = table.missing[index] ?? 0;
@@ -119,8 +116,8 @@ const REMARKS: readonly (readonly [mark: number, sentence: string])[] = [
   [Mark.Nak, 'A negative acknowledge.'],
   [Mark.RnrNak, 'The receiver was not ready.'],
   [Mark.ImpliedNak, 'Asks again for what a gap in the responses lacks.'],
-  [Mark.AfterTimeout, 'Sent after nobody answered for a while.'],
-  [Mark.GhostAck, 'Acknowledges what is acknowledged already, or what nobody asked.'],
+  [Mark.AfterTimeout, 'Sent again after a time without a response.'],
+  [Mark.GhostAck, 'Acknowledges a PSN that is already acknowledged, or was never sent.'],
   [Mark.BadIcrc, 'Its ICRC is wrong: a receiver drops it in silence.'],
   [Mark.Ce, 'The network has marked it: congestion experienced.'],
   [Mark.Violation, 'It breaks a rule of the protocol.'],

@@ -1,13 +1,15 @@
 /**
- * PSNs over time, in the manner of tcptrace: every request and answer of one PSN space, as many as a picture can tell apart.
+ * PSNs over time, in the manner of tcptrace: every request and answer of one PSN space, as many as a picture can tell
+ * apart.
  *
- * Owns what is drawn where and the thinning: of packets that fall on the same spot of the picture, one is kept. Draws nothing.
+ * Owns what is drawn where and the thinning: of packets that fall on the same spot of the picture, one is kept. Draws
+ * nothing.
  */
-import { OpFlag, opcodeInfo } from '../../../packets/opcode.ts';
-import { Mark } from '../../../pcap/analysis/facts.ts';
+import { OpFlag, opcodeInfo } from 'rocev2/packets';
+import { Mark } from 'rocev2/pcap';
 import { NONE } from './packet-table.ts';
 import type { Requests, SequencePicture } from './protocol.ts';
-import { isAck, type Session } from './session.ts';
+import { type CaptureSession, isAck } from './session.ts';
 
 /** What a point of the picture is. */
 export const PointKind = {
@@ -27,7 +29,7 @@ export const PointKind = {
 } as const;
 
 /** The picture of one PSN space between two times; the whole space where `toNs` is not above `fromNs`. */
-export function sequencePicture(session: Session, params: Requests['sequence']['params']): SequencePicture {
+export function sequencePicture(session: CaptureSession, params: Requests['sequence']['params']): SequencePicture {
   const space = new Space(session, params.conversation, params.requester);
   const range = space.range(params.fromNs, params.toNs);
   const columns = Math.max(1, Math.min(MOST_PIXELS, Math.floor(params.width)));
@@ -75,11 +77,11 @@ interface Range {
 class Space {
   /** Packets that were seen by the last `each`. */
   packets = 0;
-  readonly #session: Session;
+  readonly #session: CaptureSession;
   readonly #conversation: number;
   readonly #requester: 0 | 1;
 
-  constructor(session: Session, conversation: number, requester: 0 | 1) {
+  constructor(session: CaptureSession, conversation: number, requester: 0 | 1) {
     this.#session = session;
     this.#conversation = conversation;
     this.#requester = requester;

@@ -1,40 +1,41 @@
 /**
  * The other side of the page: takes requests, answers them, and reads and filters in between.
  *
- * Owns the order of work: questions first, then a slice of reading. Knows the worker only as two functions, so that a test can be one.
+ * Owns the order of work: questions first, then a slice of reading. Knows the worker only as two functions, so that a
+ * test can be one.
  */
-import type { Analysis, ConversationReport } from '../../../pcap/analysis/types.ts';
+import type { Analysis, ConversationReport } from 'rocev2/pcap';
 import { completions } from './filter.ts';
 import { LadderIndex } from './ladder-index.ts';
-import type { News, Reply, Request, RequestName, Requests } from './protocol.ts';
+import type { News, RequestName, Requests, WorkerReply, WorkerRequest } from './protocol.ts';
 import { ratePicture } from './rates.ts';
 import { packetDetail, rowWindow } from './rows.ts';
 import { sequencePicture } from './sequence.ts';
-import { Session } from './session.ts';
+import { CaptureSession } from './session.ts';
 
 /** What the server needs of its surroundings. */
-export interface Surroundings {
-  post(reply: Reply): void;
+export interface RequestServerHost {
+  post(reply: WorkerReply): void;
   /** Calls back when messages that wait have been taken. */
   later(callback: () => void): void;
 }
 
 /** Answers requests about one file at a time. */
-export class ExplorerServer {
-  readonly #surroundings: Surroundings;
-  #session: Session | undefined;
+export class RequestServer {
+  readonly #surroundings: RequestServerHost;
+  #session: CaptureSession | undefined;
   #ladder: LadderIndex | undefined;
   #working = false;
   #slices = 0;
   /** Filters that wait for their end. */
   #waiting: { readonly id: number; readonly fault: Requests['filter']['result']['fault'] }[] = [];
 
-  constructor(surroundings: Surroundings) {
+  constructor(surroundings: RequestServerHost) {
     this.#surroundings = surroundings;
   }
 
   /** Takes one request; every request is answered or refused, once. */
-  handle(request: Request): void {
+  handle(request: WorkerRequest): void {
     try {
       if (request.name === 'filter') this.#filter(request.id, request.params.text);
       else this.#answer(request.id, this.#resultOf(request));
@@ -43,7 +44,7 @@ export class ExplorerServer {
     }
   }
 
-  #resultOf(request: Exclude<Request, { name: 'filter' }>): Requests[RequestName]['result'] {
+  #resultOf(request: Exclude<WorkerRequest, { name: 'filter' }>): Requests[RequestName]['result'] {
     switch (request.name) {
       case 'open':
         this.#open(request.params);
@@ -67,7 +68,7 @@ export class ExplorerServer {
     }
   }
 
-  get #file(): Session {
+  get #file(): CaptureSession {
     if (this.#session === undefined) throw new Error('no file is open');
     return this.#session;
   }
@@ -80,7 +81,7 @@ export class ExplorerServer {
 
   #open({ name, bytes }: Requests['open']['params']): void {
     for (const { id } of this.#waiting.splice(0)) this.#refuse(id, new Error('another file was opened'));
-    this.#session = new Session(name, new Uint8Array(bytes));
+    this.#session = new CaptureSession(name, new Uint8Array(bytes));
     this.#ladder = undefined;
     this.#slices = 0;
     this.#work();
@@ -111,7 +112,7 @@ export class ExplorerServer {
     });
   }
 
-  #tell(session: Session): void {
+  #tell(session: CaptureSession): void {
     const news: News = {
       name: session.name,
       packets: session.table.length,
@@ -136,7 +137,9 @@ export class ExplorerServer {
   }
 }
 
-/** What a page can show: events stay here, and of very many conversations those with findings and the longest are told. */
+/**
+ * What a page can show: events stay here, and of very many conversations those with findings and the longest are told.
+ */
 function bounded(analysis: Analysis): Analysis {
   const { conversations, conversationsOmitted, findings } = analysis;
   const accused = new Set(findings.flatMap((finding) => finding.conversations));

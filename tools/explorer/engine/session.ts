@@ -1,26 +1,29 @@
 /**
  * One capture that is open: its bytes, the table of its packets, the filter, and what the analysis says.
  *
- * Owns reading in slices, so that questions are answered in between, and filtering in slices. Never throws for a file, whatever its bytes:
- * what is whole is kept and `problem` says where it ends. Runs in the worker of the page; knows neither page nor worker.
+ * Owns reading in slices, so that questions are answered in between, and filtering in slices. Never throws for a file,
+ * whatever its bytes: what is whole is kept and `problem` says where it ends. Runs in the worker of the page; knows
+ * neither page nor worker.
  */
-import { SYNDROME_KIND_MASK } from '../../../packets/aeth.ts';
-import { FrameStatus } from '../../../packets/frame.ts';
-import { AETH_AT } from '../../../packets/opcode.ts';
-import type { PacketFacts } from '../../../pcap/analysis/facts.ts';
-import type { Analysis } from '../../../pcap/analysis/types.ts';
-import { Dissection, dissect } from '../../../pcap/dissection.ts';
-import type { CapturedPacket, CaptureInterface } from '../../../pcap/types.ts';
-import type { TraceEvent } from '../../../src/trace/reader.ts';
+import { AETH_AT, FrameStatus, SYNDROME_KIND_MASK } from 'rocev2/packets';
+import {
+  type Analysis,
+  type CapturedPacket,
+  type CaptureInterface,
+  Dissection,
+  dissect,
+  type PacketFacts,
+} from 'rocev2/pcap';
+import type { TraceEvent } from 'rocev2/trace';
 import { withDrops } from '../../analyze/drops.ts';
 import { makeFilter, type PacketTest } from './filter.ts';
-import { Follower, type Settled } from './follow.ts';
+import { CaptureAnalysis, type MergedConversation } from './follow.ts';
 import { NONE, NumberList, PacketTable } from './packet-table.ts';
 import type { FilterResult } from './protocol.ts';
 import { openSource, type PacketSource } from './source.ts';
 
 /** An open capture. */
-export class Session {
+export class CaptureSession {
   readonly table = new PacketTable();
   /** Indices of the packets of a conversation, by its id. */
   readonly byConversation = new Map<number, NumberList>();
@@ -34,7 +37,7 @@ export class Session {
   readonly name: string;
   readonly #bytes: Uint8Array;
   #source: PacketSource | undefined;
-  #follower: Follower | undefined = new Follower();
+  #follower: CaptureAnalysis | undefined = new CaptureAnalysis();
   readonly #dissection = new Dissection();
   readonly #comments = new Map<number, readonly string[]>();
   /** Packets whose bytes are not those of the file, by index. */
@@ -182,7 +185,7 @@ export class Session {
   }
 
   /** Gives the packets of a half to the conversation that it turned out to be a part of. */
-  #settle({ from, to, crosswise }: Settled): void {
+  #settle({ from, to, crosswise }: MergedConversation): void {
     const { table } = this;
     const half = this.packetsOf(from);
     for (const index of half.values) {
@@ -286,7 +289,10 @@ export class Session {
     }
   }
 
-  /** Runs a part that meets bytes of others: what it throws is told, and ends the reading unless `ends` is false. True when it threw. */
+  /**
+   * Runs a part that meets bytes of others: what it throws is told, and ends the reading unless `ends` is false. True
+   * when it threw.
+   */
   #guard(part: () => void, ends = true): boolean {
     try {
       part();
@@ -300,7 +306,7 @@ export class Session {
   }
 }
 
-/** Whether a syndrome is a positive acknowledge; the top three bits are 0. */
+/** Whether a syndrome is a positive ACK; the top three bits are 0. */
 export function isAck(syndrome: number): boolean {
   return (syndrome & SYNDROME_KIND_MASK) === 0;
 }

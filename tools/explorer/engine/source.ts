@@ -3,9 +3,8 @@
  *
  * Owns what the two have in common, and the notes of a trace: what the device did beside sending and receiving.
  */
-import { CaptureReader } from '../../../pcap/reader.ts';
-import { type CapturedPacket, type CaptureInterface, LinkType } from '../../../pcap/types.ts';
-import { looksLikeTrace, packetOfTrace, type TraceEvent, TraceReader } from '../../../src/trace/reader.ts';
+import { type CapturedPacket, type CaptureInterface, CaptureReader, LinkType } from 'rocev2/pcap';
+import { looksLikeTrace, packetOfTrace, type TraceEvent, TraceReader } from 'rocev2/trace';
 
 /** Packets, one after the other. */
 export interface PacketSource {
@@ -14,7 +13,10 @@ export interface PacketSource {
   readonly bytesRead?: number;
   /** What else the file tells; in order of time. */
   readonly notes: readonly TraceEvent[];
-  /** The next one; undefined at the end. @throws RoceError ERR_ROCE_CAPTURE when the file is malformed; then there is no next one */
+  /**
+   * The next one; undefined at the end. @throws RoceError ERR_ROCE_CAPTURE when the file is malformed; then there is no
+   * next one
+   */
   next(): CapturedPacket | undefined;
 }
 

@@ -1,14 +1,14 @@
 /**
  * Where the lines of a ladder go: rows in, shapes out.
  *
- * Owns all coordinates. Rows are equally high, so a part of a ladder is laid out as the same part of the whole would be; time is written, not
- * measured. Pure: no DOM. Runs in a browser.
+ * Owns all coordinates. Rows are equally high, so a part of a ladder is laid out as the same part of the whole would
+ * be; time is written, not measured. Pure: no DOM. Runs in a browser.
  */
-import { Mark } from '../../../pcap/analysis/facts.ts';
+import { Mark } from 'rocev2/pcap';
 import { type LadderRow, lettersOf, type Tone, toneOf, wordsOf } from './rows.ts';
 
 /** What is drawn, in pixels. `class` names tone and part: a style sheet colours it. */
-export type Shape =
+export type LadderShape =
   | {
       readonly kind: 'line';
       readonly x1: number;
@@ -33,7 +33,7 @@ export interface LaidRow {
   /** Number of the packet; 0 for lines that are none. */
   readonly number: number;
   readonly top: number;
-  readonly shapes: readonly Shape[];
+  readonly shapes: readonly LadderShape[];
   /** The row in words, for those who do not see it. */
   readonly text: string;
 }
@@ -84,7 +84,7 @@ function layoutPacket(
   const letters = lettersOf(packet);
   const words = wordsOf(packet);
   const stopped = packet.lost === true || (packet.marks & Mark.BadIcrc) !== 0;
-  const shapes: Shape[] = [
+  const shapes: LadderShape[] = [
     { kind: 'text', x: left - 10, y: top + 15, text: time, anchor: 'end', class: 'time' },
     ...arrow(packet.sender, top, left, right, tone, stopped),
     label(packet.sender, top, left, right, letters, words, tone),
@@ -149,12 +149,12 @@ function layoutSilence(
 }
 
 /** From the sender's rail to the other, a little downwards; one that is stopped ends in a cross on its way. */
-function arrow(sender: 0 | 1, top: number, left: number, right: number, tone: Tone, stopped: boolean): Shape[] {
+function arrow(sender: 0 | 1, top: number, left: number, right: number, tone: Tone, stopped: boolean): LadderShape[] {
   const [from, to] = sender === 0 ? [left, right] : [right, left];
   const reach = stopped ? STOPPED_AT : 1;
   const x = from + (to - from) * reach;
   const y = top + START_Y + (END_Y - START_Y) * reach;
-  const shaft: Shape = { kind: 'line', x1: from, y1: top + START_Y, x2: x, y2: y, class: `arrow ${tone}` };
+  const shaft: LadderShape = { kind: 'line', x1: from, y1: top + START_Y, x2: x, y2: y, class: `arrow ${tone}` };
   if (stopped) {
     const d = `M${x - 5} ${y - 5}L${x + 5} ${y + 5}M${x - 5} ${y + 5}L${x + 5} ${y - 5}`;
     return [shaft, { kind: 'path', d, class: `cross ${tone}` }];
@@ -171,7 +171,7 @@ function label(
   letters: string,
   words: string,
   tone: Tone,
-): Extract<Shape, { kind: 'text' }> {
+): Extract<LadderShape, { kind: 'text' }> {
   const room = Math.floor((right - left - 2 * INSET) / LETTER_WIDTH);
   const marked = letters === '' ? words : `${letters}  ${words}`;
   const text = marked.length <= room ? marked : `${marked.slice(0, Math.max(1, room - 1))}…`;

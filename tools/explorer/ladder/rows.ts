@@ -1,11 +1,11 @@
 /**
  * What stands in the lines of a ladder: packets, what was lost before them, and silences.
  *
- * Owns where an extra line belongs and what a packet is called. Pure: packets in, rows out; no DOM, no capture. Runs in a browser.
+ * Owns where an extra line belongs and what a packet is called. Pure: packets in, rows out; no DOM, no capture. Runs in
+ * a browser.
  */
-import { formatAeth } from '../../../packets/format.ts';
-import { Op, OpFlag, opcodeInfo, SERVICE_MASK } from '../../../packets/opcode.ts';
-import { Mark } from '../../../pcap/analysis/facts.ts';
+import { formatAeth, Op, OpFlag, opcodeInfo, SERVICE_MASK } from 'rocev2/packets';
+import { Mark } from 'rocev2/pcap';
 
 /** A packet, as far as a ladder shows it. */
 export interface LadderPacket {
@@ -92,7 +92,10 @@ function isSilence(durationNs: number, silenceNs: number): boolean {
   return durationNs >= silenceNs && durationNs > 0;
 }
 
-/** From how long on a pause has a line of its own: far longer than usual between these packets, and no less than `LEAST_SILENCE_NS`. */
+/**
+ * From how long on a pause has a line of its own: far longer than usual between these packets, and no less than
+ * `LEAST_SILENCE_NS`.
+ */
 function silenceOf(packets: readonly LadderPacket[]): number {
   const distances = packets.slice(1).map(({ timeNs }, index) => timeNs - (packets[index]?.timeNs ?? timeNs));
   return silenceOfDistances(distances);
@@ -116,7 +119,7 @@ export function wordsOf(packet: LadderPacket): string {
   return words.join('  ');
 }
 
-/** Short name of an operation, or what an acknowledge says. */
+/** Short name of an operation, or what an ACK says. */
 export function nameOf(opcode: number, syndrome: number): string {
   const { name, flags, known } = opcodeInfo(opcode);
   if (!known) return name;

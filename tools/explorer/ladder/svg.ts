@@ -3,7 +3,7 @@
  *
  * Owns the words of SVG and the colours of such a file. Pure: rows in, text out.
  */
-import { type LaidRow, layoutLadder, ROW_HEIGHT, railsOf, type Shape } from './layout.ts';
+import { type LadderShape, type LaidRow, layoutLadder, ROW_HEIGHT, railsOf } from './layout.ts';
 import { type LadderPacket, ladderRows } from './rows.ts';
 
 /** What is written around the ladder. */
@@ -52,7 +52,7 @@ function rowSvg({ shapes }: LaidRow): string[] {
   return shapes.map(shapeSvg);
 }
 
-function shapeSvg(shape: Shape): string {
+function shapeSvg(shape: LadderShape): string {
   switch (shape.kind) {
     case 'line':
       return `<line class="${shape.class}" x1="${round(shape.x1)}" y1="${round(shape.y1)}" x2="${round(shape.x2)}" y2="${round(shape.y2)}"/>`;

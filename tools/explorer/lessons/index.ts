@@ -1,5 +1,6 @@
 /**
- * The lessons, in the order in which they are best taken. Each is a JSON file beside this one; `parseLesson` of the playground reads it.
+ * The lessons, in the order in which they are best taken. Each is a JSON file beside this one; `parseLesson` of the
+ * playground reads it.
  */
 
 import atomicOnce from './atomic-once.json' with { type: 'json' };

@@ -8,13 +8,13 @@ import type { News } from '../engine/protocol.ts';
 import { Client } from './client.ts';
 import { Help } from './help.tsx';
 import { Ladder } from './ladder.tsx';
-import { type Place, readPlace, TABS, type Tab, writePlace } from './location.ts';
+import { type PageLocation, readPlace, TABS, type Tab, writePlace } from './location.ts';
 import { Overview } from './overview.tsx';
 import { Packets } from './packets.tsx';
 import { Playground } from './playground/index.tsx';
 import { Rates } from './rates.tsx';
 import { Sequence } from './sequence.tsx';
-import { openGiven, type Source } from './sources.ts';
+import { type LoadedFile, openGiven } from './sources.ts';
 import { Start } from './start.tsx';
 import { nextTheme, type Theme, useTheme } from './theme.ts';
 import { isTyping, type ViewProps } from './view.ts';
@@ -31,7 +31,7 @@ export function App() {
   const opened = useRef(0);
   const [file, setFile] = useState(0);
   const open = useCallback(
-    async (source: Promise<Source> | Source) => {
+    async (source: Promise<LoadedFile> | LoadedFile) => {
       try {
         const { name, bytes: content } = await source;
         setFailure('');
@@ -204,11 +204,14 @@ function Tabs({ tab, onTab }: { readonly tab: Tab; readonly onTab: (tab: Tab) =>
   );
 }
 
-/** The place in the address, and how to go elsewhere. Steps within a view replace the address, going to another view adds to the history. */
-function usePlace(): [Place, (change: Partial<Place>) => void] {
+/**
+ * The place in the address, and how to go elsewhere. Steps within a view replace the address, going to another view
+ * adds to the history.
+ */
+function usePlace(): [PageLocation, (change: Partial<PageLocation>) => void] {
   const [place, setPlace] = useState(() => readPlace(location.hash));
   const current = useRef(place);
-  const go = useCallback((change: Partial<Place>) => {
+  const go = useCallback((change: Partial<PageLocation>) => {
     const next = { ...current.current, ...change };
     const hash = writePlace(next, location.hash);
     const url = hash === '' ? `${location.pathname}${location.search}` : hash;
@@ -273,7 +276,7 @@ function useDrop(take: (file: File) => void): boolean {
   return over;
 }
 
-async function fromFile(file: File): Promise<Source> {
+async function fromFile(file: File): Promise<LoadedFile> {
   return { name: file.name, bytes: await file.arrayBuffer() };
 }
 

@@ -3,7 +3,7 @@
  *
  * Owns the worker. A worker that fails altogether is told as a sentence, once.
  */
-import type { News, Reply, RequestName, Requests } from '../engine/protocol.ts';
+import type { News, RequestName, Requests, WorkerReply } from '../engine/protocol.ts';
 import EngineWorker from './worker.ts?worker&inline';
 
 interface Waiting {
@@ -24,7 +24,7 @@ export class Client {
   #files = 0;
 
   constructor() {
-    this.#worker.onmessage = ({ data }: MessageEvent<Reply>) => this.#take(data);
+    this.#worker.onmessage = ({ data }: MessageEvent<WorkerReply>) => this.#take(data);
     this.#worker.onerror = (event) => this.onFailure(`the worker failed: ${event.message}`);
     this.#worker.onmessageerror = () => this.onFailure('the worker sent what cannot be read');
   }
@@ -43,7 +43,10 @@ export class Client {
     });
   }
 
-  /** Asks the worker and uses what it answers; a refusal is a failure that is told, unless another file has been opened by then. */
+  /**
+   * Asks the worker and uses what it answers; a refusal is a failure that is told, unless another file has been opened
+   * by then.
+   */
   look<Name extends RequestName>(
     name: Name,
     params: Requests[Name]['params'],
@@ -55,7 +58,7 @@ export class Client {
     });
   }
 
-  #take(reply: Reply): void {
+  #take(reply: WorkerReply): void {
     if (reply.kind === 'news') {
       this.onNews(reply.news);
       return;

@@ -1,5 +1,8 @@
-/** The choice of a conversation, shared by the views that show one at a time. Owns which one is meant when none is named. */
-import type { ConversationReport } from '../../../pcap/analysis/types.ts';
+/**
+ * The choice of a conversation, shared by the views that show one at a time. Owns which one is meant when none is
+ * named.
+ */
+import type { ConversationReport } from 'rocev2/pcap';
 import type { News } from '../engine/protocol.ts';
 import { count, qpn } from './words.ts';
 

@@ -5,7 +5,7 @@
  */
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { LadderWindow } from '../engine/protocol.ts';
-import { type LaidRow, layoutLadder, ROW_HEIGHT, railsOf, type Shape } from '../ladder/layout.ts';
+import { type LadderShape, type LaidRow, layoutLadder, ROW_HEIGHT, railsOf } from '../ladder/layout.ts';
 import { LETTERS } from '../ladder/rows.ts';
 import { ConversationPicker, chosenConversation } from './conversation-picker.tsx';
 import { memo } from './memo.ts';
@@ -208,7 +208,7 @@ function sameRung(one: DrawnRowProps, other: DrawnRowProps): boolean {
   );
 }
 
-function drawn(shape: Shape, key: number) {
+function drawn(shape: LadderShape, key: number) {
   switch (shape.kind) {
     case 'line':
       return <line key={key} class={shape.class} x1={shape.x1} y1={shape.y1} x2={shape.x2} y2={shape.y2} />;

@@ -10,7 +10,7 @@ export const TABS = ['overview', 'packets', 'ladder', 'sequence', 'rates', 'play
 export type Tab = (typeof TABS)[number];
 
 /** Where one is in the page. */
-export interface Place {
+export interface PageLocation {
   readonly tab: Tab;
   /** Packet number; 0: none. */
   readonly packet: number;
@@ -20,7 +20,7 @@ export interface Place {
 }
 
 /** What the hash says. */
-export function readPlace(hash: string): Place {
+export function readPlace(hash: string): PageLocation {
   const query = new URLSearchParams(hash.replace(/^#/, ''));
   const tab = TABS.find((known) => known === query.get('view')) ?? 'overview';
   return {
@@ -32,7 +32,7 @@ export function readPlace(hash: string): Place {
 }
 
 /** The hash for a place; what `others` carries of other parts of the page stays. */
-export function writePlace(place: Place, hash: string): string {
+export function writePlace(place: PageLocation, hash: string): string {
   const query = new URLSearchParams(hash.replace(/^#/, ''));
   set(query, 'view', place.tab === 'overview' ? '' : place.tab);
   set(query, 'packet', place.packet > 0 ? `${place.packet}` : '');

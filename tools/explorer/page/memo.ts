@@ -1,4 +1,7 @@
-/** A component that is drawn again only when one of its properties has changed. Owns the comparison: by identity, one level deep, unless told otherwise. */
+/**
+ * A component that is drawn again only when one of its properties has changed. Owns the comparison: by identity, one
+ * level deep, unless told otherwise.
+ */
 import { Component, type ComponentType, createElement, type FunctionComponent } from 'preact';
 
 /** Wraps `inner`; `same` says whether two sets of properties look the same. */

@@ -3,7 +3,7 @@
  *
  * Owns how the analysis is laid out.
  */
-import type { ConversationReport, EndReport, Finding } from '../../../pcap/analysis/types.ts';
+import type { ConversationReport, EndReport, Finding } from 'rocev2/pcap';
 import type { ViewProps } from './view.ts';
 import { bytes, count, plural, qpn, rate, span } from './words.ts';
 
@@ -196,12 +196,12 @@ function Paths({ news, go }: Pick<ViewProps, 'news' | 'go'>) {
             </tr>
           </thead>
           <tbody>
-            {news.analysis?.paths.map(({ from, to, frames, deeds, events }) => (
+            {news.analysis?.paths.map(({ from, to, frames, effects, events }) => (
               <tr key={`${from} ${to}`}>
                 <td>{nameOf(from)}</td>
                 <td>{nameOf(to)}</td>
                 <td class="n">{count(frames)}</td>
-                <td>{listOf(deeds, 1) || 'all passed as they came'}</td>
+                <td>{listOf(effects, 1) || 'all passed as they came'}</td>
                 <td class="frames">
                   {events.slice(0, MOST_LINKS).map((event) => {
                     const frame = event.in > 0 ? event.in : (event.out[0] ?? 0);
@@ -210,7 +210,7 @@ function Paths({ news, go }: Pick<ViewProps, 'news' | 'go'>) {
                         type="button"
                         class="link"
                         key={frame}
-                        title={event.deeds.join(', ')}
+                        title={event.effects.join(', ')}
                         onClick={() => go({ tab: 'packets', packet: frame, filter: '' })}
                       >
                         {frame}

@@ -4,7 +4,7 @@
  * Owns how a line looks.
  */
 import { useLayoutEffect, useRef } from 'preact/hooks';
-import type { Row } from '../engine/protocol.ts';
+import type { PacketRow } from '../engine/protocol.ts';
 import type { Client } from './client.ts';
 import { memo } from './memo.ts';
 import { usePart, useScrolling } from './windowed.ts';
@@ -27,7 +27,7 @@ interface Props {
 export function PacketList({ client, total, version, selected, reveal, onSelect }: Props) {
   const { box, height, first, visible, shift, reveal: scrollTo } = useScrolling(total, ROW_PIXELS);
   const count = visible + 2 * SPARE;
-  const { from, rows } = usePart<Row>(
+  const { from, rows } = usePart<PacketRow>(
     (start, wanted) => client.ask('rows', { from: start, count: wanted }),
     Math.max(0, first - SPARE),
     count,
@@ -68,7 +68,7 @@ export function PacketList({ client, total, version, selected, reveal, onSelect 
 }
 
 interface LineProps {
-  readonly row: Row;
+  readonly row: PacketRow;
   readonly at: number;
   readonly top: number;
   readonly selected: boolean;

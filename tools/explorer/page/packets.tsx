@@ -20,7 +20,8 @@ export function Packets({ client, news, place, go }: ViewProps) {
   // Steps of keys so far, and those whose packet is still asked for: while there are any, they know best where one is.
   const steps = useRef({ made: 0, pending: 0 });
   const total = place.filter === '' || result === undefined ? news.shown : Math.max(result.shown, news.shown);
-  // Where the selected packet stands, whenever it, the filter or the file changes; a packet that is not read yet is waited for.
+  // Where the selected packet stands, whenever it, the filter or the file changes; a packet that is not read yet is
+  // waited for.
   const known = news.packets >= place.packet;
   // The first packet that is looked into makes the list smaller, and the line chosen may be out of sight.
   const hasDetail = detail !== null;

@@ -3,7 +3,9 @@
  *
  * Owns the lanes; the sums are the worker's.
  */
+
 import { useEffect, useMemo, useState } from 'preact/hooks';
+import { defined } from 'rocev2/packets';
 import uPlot from 'uplot';
 import type { RatePicture } from '../engine/protocol.ts';
 import { axis, Chart, type Palette, timeAxis } from './chart.tsx';
@@ -133,7 +135,7 @@ function laneOptions(
     dash: index === 0 ? [] : [6, 3],
     points: { show: false },
     value: (_plot: uPlot, value: number | null) => (value === null ? '' : shown(value)),
-    ...(stepped === undefined ? {} : { paths: stepped }),
+    ...defined({ paths: stepped }),
   });
   return {
     cursor: { sync: { key: 'rates' } },

@@ -1,7 +1,8 @@
 /**
  * PSNs over time, in the manner of tcptrace.
  *
- * Owns which space and piece of time is shown, and choosing a packet with the mouse; the worker thins, `sequence-marks.ts` draws.
+ * Owns which space and piece of time is shown, and choosing a packet with the mouse; the worker thins,
+ * `sequence-marks.ts` draws.
  */
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type uPlot from 'uplot';

@@ -5,20 +5,20 @@
  */
 
 /** A file in memory. */
-export interface Source {
+export interface LoadedFile {
   readonly name: string;
   readonly bytes: ArrayBuffer;
 }
 
 /** The file that came with the page or is named in its address; undefined without one. */
-export function openGiven(): Promise<Source> | undefined {
+export function openGiven(): Promise<LoadedFile> | undefined {
   const embedded = document.getElementById('capture');
   if (embedded !== null) return embeddedSource(embedded);
   const path = new URLSearchParams(location.search).get('file');
   return path === null ? undefined : fetched(path);
 }
 
-async function embeddedSource(element: HTMLElement): Promise<Source> {
+async function embeddedSource(element: HTMLElement): Promise<LoadedFile> {
   const text = (element.textContent ?? '').trim();
   const bytes = new Uint8Array(
     Math.floor((text.length * 3) / 4) - (text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0),
@@ -33,7 +33,7 @@ async function embeddedSource(element: HTMLElement): Promise<Source> {
   return { name: element.dataset['name'] ?? 'capture', bytes: bytes.buffer };
 }
 
-async function fetched(path: string): Promise<Source> {
+async function fetched(path: string): Promise<LoadedFile> {
   const url = new URL(path, location.href);
   if (url.origin !== location.origin)
     throw new Error('a file is fetched from where the page comes, and from nowhere else');

@@ -1,4 +1,6 @@
-/** Light and dark: as the system has it, or as somebody chose. Owns the choice, which the browser keeps where it may. */
+/**
+ * Light and dark: as the system has it, or as somebody chose. Owns the choice, which the browser keeps where it may.
+ */
 import { useEffect, useState } from 'preact/hooks';
 
 /** What can be chosen. */

@@ -7,19 +7,19 @@ import type { RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 
 /** A part of a list. */
-export interface Part<Row> {
+export interface ListPart<Row> {
   readonly from: number;
   readonly rows: readonly Row[];
 }
 
 /** The last part that was answered. `ask` is called when `version` or the wish changes, and never twice at a time. */
 export function usePart<Row>(
-  ask: (from: number, count: number) => Promise<Part<Row> | undefined>,
+  ask: (from: number, count: number) => Promise<ListPart<Row> | undefined>,
   from: number,
   count: number,
   version: string,
-): Part<Row> {
-  const [part, setPart] = useState<Part<Row>>({ from: 0, rows: [] });
+): ListPart<Row> {
+  const [part, setPart] = useState<ListPart<Row>>({ from: 0, rows: [] });
   const state = useRef({ wish: { from, count, version }, ask, asking: false, alive: true });
   state.current.wish = { from, count, version };
   state.current.ask = ask;
@@ -108,7 +108,10 @@ export function useScrolling<Box extends HTMLElement = HTMLDivElement>(
   };
 }
 
-/** Between rows and pixels. Elements that are too high are cut by browsers: then the bar is a measure, and not the thing itself. */
+/**
+ * Between rows and pixels. Elements that are too high are cut by browsers: then the bar is a measure, and not the thing
+ * itself.
+ */
 class ScrollBar {
   readonly #total: number;
   readonly #rowPixels: number;

@@ -1,5 +1,5 @@
 /** Numbers as people read them. Owns units and digits. */
-import { MARK_NAMES } from '../../../pcap/analysis/facts.ts';
+import { MARK_NAMES } from 'rocev2/pcap';
 
 /** "1.234567890" seconds, with as many decimals as are given. */
 export function seconds(timeNs: number, decimals = 9): string {

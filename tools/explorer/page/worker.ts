@@ -1,11 +1,14 @@
-/** The worker of the page: the server of `engine/` behind messages. Owns nothing else; no exception leaves it unreported. */
-import type { Reply, Request } from '../engine/protocol.ts';
-import { ExplorerServer } from '../engine/server.ts';
+/**
+ * The worker of the page: the server of `engine/` behind messages. Owns nothing else; no exception leaves it
+ * unreported.
+ */
+import type { WorkerReply, WorkerRequest } from '../engine/protocol.ts';
+import { RequestServer } from '../engine/server.ts';
 
 /** What a worker's global has that a window's has not. */
 interface WorkerScope {
-  postMessage(message: Reply): void;
-  onmessage: ((event: MessageEvent<Request>) => void) | null;
+  postMessage(message: WorkerReply): void;
+  onmessage: ((event: MessageEvent<WorkerRequest>) => void) | null;
 }
 
 // The page's types know windows only.
@@ -14,7 +17,7 @@ const turn = new MessageChannel();
 let next: (() => void) | undefined;
 turn.port1.onmessage = () => next?.();
 
-const server = new ExplorerServer({
+const server = new RequestServer({
   post: (reply) => scope.postMessage(reply),
   // A message to ourselves queues behind the page's, so that its questions come first.
   later: (callback) => {

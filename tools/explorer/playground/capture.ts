@@ -1,15 +1,16 @@
 /**
- * A session as a capture: packets for the analysis, and a pcapng file. Owns which packet was seen where and the comments that say what
- * the network did; the formats are pcap's.
+ * A session as a capture: packets for the analysis, and a pcapng file. Owns which packet was seen where and the
+ * comments that say what the network did; the formats are pcap's.
  */
 
-import { PcapngWriter } from '../../../pcap/pcapng-writer.ts';
-import type { CapturedPacket } from '../../../pcap/types.ts';
-import { Direction, LinkType } from '../../../pcap/types.ts';
+import { type CapturedPacket, Direction, LinkType, PcapngWriter } from 'rocev2/pcap';
 import type { Flight } from './flight.ts';
 import { hostName } from './scenario.ts';
 
-/** Where one looks from: at every packet as it is sent, lost ones too; or at what the network card of one host sends and receives. */
+/**
+ * Where one looks from: at every packet as it is sent, lost ones too; or at what the network card of one host sends and
+ * receives.
+ */
 export type Vantage = 'wire' | number;
 
 /** Packets in the order in which they were seen there. Their bytes are the session's: not to be changed. */

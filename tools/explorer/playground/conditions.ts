@@ -1,12 +1,12 @@
 /**
- * Things that hold or do not hold of a session, as plain data: what a lesson waits for and what it promises. Owns the vocabulary and its
- * checks; changes nothing.
+ * Things that hold or do not hold of a session, as plain data: what a lesson waits for and what it promises. Owns the
+ * vocabulary and its checks; changes nothing.
  */
-import { Fields, oneOf, ScenarioError, whole } from './fields.ts';
+import { CheckedFields, oneOf, ScenarioError, whole } from './fields.ts';
 import type { NoteKind } from './notes.ts';
 import type { PacketSummary } from './packet-view.ts';
 import { LIMITS } from './scenario.ts';
-import type { Session } from './session.ts';
+import type { PlaygroundSession } from './session.ts';
 import type { HostSnapshot } from './snapshot.ts';
 
 /** How often something is to be seen; neither: at least once. */
@@ -84,7 +84,7 @@ export type Condition =
   | EndCondition;
 
 /** Whether it holds now. */
-export function holds(condition: Condition, session: Session): boolean {
+export function holds(condition: Condition, session: PlaygroundSession): boolean {
   switch (condition.see) {
     case 'packet':
       return often(condition, session.packets().filter((packet) => isPacket(condition, packet)).length);
@@ -113,7 +113,7 @@ export function describeCondition(condition: Condition): string {
 
 /** A condition from any value. @throws ScenarioError */
 export function parseCondition(value: unknown, path: string): Condition {
-  const fields = new Fields(value, path, ALL_FIELDS);
+  const fields = new CheckedFields(value, path, ALL_FIELDS);
   const see = fields.oneOf('see', SEES);
   const wrong = fields.names.find((name) => name !== 'see' && !FIELDS_OF[see].includes(name));
   if (wrong !== undefined) throw new ScenarioError(`${path}: '${see}' has no ${wrong}`);
@@ -127,7 +127,7 @@ function often({ times, atLeast }: Often, count: number): boolean {
   return times === undefined ? count >= (atLeast ?? 1) : count === times;
 }
 
-function countNotes({ host, kind }: NoteCondition, { steps }: Session): number {
+function countNotes({ host, kind }: NoteCondition, { steps }: PlaygroundSession): number {
   const wanted = host === undefined ? undefined : hostIndex(host);
   let count = 0;
   for (const { notes } of steps)
@@ -179,7 +179,7 @@ function isMemory({ region, at, text, bytes }: MemoryCondition, host: HostSnapsh
   return memory !== undefined && wanted.every((byte, index) => memory.bytes[at + index] === byte);
 }
 
-function hostOf(name: string, session: Session): HostSnapshot | undefined {
+function hostOf(name: string, session: PlaygroundSession): HostSnapshot | undefined {
   return session.snapshot().hosts[hostIndex(name)];
 }
 

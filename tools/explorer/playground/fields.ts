@@ -1,6 +1,6 @@
 /**
- * Objects from outside, field by field: each is asked for by name, checked for its kind and its bounds, and what nobody knows is refused.
- * Owns the checks and the words; what the fields mean is who asks.
+ * Objects from outside, field by field: each is asked for by name, checked for its kind and its bounds, and what nobody
+ * knows is refused. Owns the checks and the words; what the fields mean is who asks.
  */
 
 /** What is wrong with a scenario, in one sentence that names the field. */
@@ -11,7 +11,7 @@ export class ScenarioError extends Error {
 type Parse<T> = (value: unknown, path: string) => T;
 
 /** The fields of one object, each asked for by name. */
-export class Fields {
+export class CheckedFields {
   readonly names: readonly string[];
   readonly #values: ReadonlyMap<string, unknown>;
   readonly #path: string;

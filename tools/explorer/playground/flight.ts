@@ -1,13 +1,14 @@
 /**
- * One packet on its way, and what befalls it. Owns the record and the changing of its bytes; knows no time and no queue.
+ * One packet on its way, and what befalls it. Owns the record and the changing of its bytes; knows no time and no
+ * queue.
  *
- * What is done to a packet takes effect where its last hop ends, whenever it was asked for. So it makes no difference whether
- * an intervention was known when the packet left or came while it was under way, and a link replays what a hand did.
+ * What is done to a packet takes effect where its last hop ends, whenever it was asked for. So it makes no difference
+ * whether an intervention was known when the packet left or came while it was under way, and a link replays what a hand
+ * did.
  */
-import { Frame, Medium, parseFrame } from '../../../packets/frame.ts';
-import { markCongestion } from '../../../src/fabric/ecn.ts';
-import type { Prng } from '../../../src/fabric/prng.ts';
-import type { Action, Intervention, LinkSpec } from './scenario.ts';
+import { Frame, Medium, parseFrame } from 'rocev2/packets';
+import { markCongestion, type Prng } from 'rocev2/sim';
+import type { HostLinkSpec, Intervention, PacketAction } from './scenario.ts';
 
 /** Where a packet is. */
 export type FlightState = 'flying' | 'delivered' | 'lost';
@@ -28,7 +29,9 @@ export class Flight {
   /** The serial number of the original; 0: it is none itself. */
   readonly copyOf: number;
   state: FlightState = 'flying';
-  /** When it arrives if nothing more is done to it; Infinity while it waits in a queue. Once it is over: when it was. */
+  /**
+   * When it arrives if nothing more is done to it; Infinity while it waits in a queue. Once it is over: when it was.
+   */
   arrivesNs = Infinity;
   /** As it arrived, where that differs from `bytes`. */
   arrivedBytes: Uint8Array | undefined = undefined;
@@ -57,7 +60,7 @@ export class Flight {
   }
 
   /** Whether `action` is to be done to it, or was done. */
-  meets(action: Action): Intervention | undefined {
+  meets(action: PacketAction): Intervention | undefined {
     return this.fate.find((one) => one.action === action);
   }
 
@@ -85,10 +88,10 @@ export class Flight {
 }
 
 /**
- * What befalls the next packet of a host by chance. Draws the same count of numbers for each packet, so that what is done to one by hand
- * changes nobody else's luck.
+ * What befalls the next packet of a host by chance. Draws the same count of numbers for each packet, so that what is
+ * done to one by hand changes nobody else's luck.
  */
-export function drawFate(random: Prng, link: LinkSpec, host: number, packet: number): Intervention[] {
+export function drawFate(random: Prng, link: HostLinkSpec, host: number, packet: number): Intervention[] {
   const fate: Intervention[] = [];
   for (const [action, name] of CHANCES) {
     const drawn = random.u32() / TWO_POW_32;
@@ -103,7 +106,7 @@ const CHANCES = [
   ['duplicate', 'duplicate'],
   ['delay', 'reorder'],
   ['mark', 'mark'],
-] as const satisfies readonly (readonly [Action, keyof LinkSpec])[];
+] as const satisfies readonly (readonly [PacketAction, keyof HostLinkSpec])[];
 const TWO_POW_32 = 0x1_00_00_00_00;
 /** Filled and read within one call. */
 const PARSED = new Frame();

@@ -1,38 +1,39 @@
 /**
- * The hosts of a session: devices, queue pairs and memory made from a scenario, and the posting of its operations. This is the
- * application; the protocol is the stack's. Everything stands in RTS from the beginning, with neighbours known, so that the first packet on
- * the wire is the first request.
+ * The hosts of a session: devices, queue pairs and memory made from a scenario, and the posting of its operations. This
+ * is the application; the protocol is the stack's. Everything stands in RTS from the beginning, with neighbours known,
+ * so that the first packet on the wire is the first request.
  */
-import { IpAddress, parseMac } from '../../../packets/address.ts';
-import { RoceError } from '../../../packets/errors.ts';
-import type { Device } from '../../../src/device.ts';
-import type { World } from '../../../src/fabric/world.ts';
-import { attachDevice } from '../../../src/simulated-device.ts';
-import { Ah } from '../../../src/verbs/ah.ts';
-import type { Cq } from '../../../src/verbs/cq.ts';
-import type { Pd } from '../../../src/verbs/pd.ts';
-import type { Qp } from '../../../src/verbs/qp.ts';
-import type { CongestionOptions } from '../../../transport/congestion/congestion-options.ts';
-import { Access } from '../../../transport/memory.ts';
-import { QpState } from '../../../transport/qp-state.ts';
-import { QpType } from '../../../transport/qp-type.ts';
-import { FlushLevel, FlushType, type SendWr, WorkCompletion, WrOpcode, wcStatusName } from '../../../transport/work.ts';
+
+import { Ah, attachDevice, type Cq, type Device, type Pd, type Qp, type World } from 'rocev2/browser';
+import { defined, IpAddress, parseMac, RoceError } from 'rocev2/packets';
+import {
+  Access,
+  type CongestionOptions,
+  FlushLevel,
+  FlushType,
+  QpState,
+  QpType,
+  type SendWr,
+  WorkCompletion,
+  WrOpcode,
+  wcStatusName,
+} from 'rocev2/transport';
 import { HostMemory } from './memory.ts';
-import { type Completion, HostNotes, type Note } from './notes.ts';
+import { HostNotes, type PolledCompletion, type SessionNote } from './notes.ts';
 import {
   bytesOf,
   DATAGRAM_HEADER_BYTES,
   hostName,
   isCounting,
-  type Operation,
   type OperationKind,
-  type Scenario,
+  type PlaygroundOperation,
+  type PlaygroundScenario,
   takesReceive,
 } from './scenario.ts';
 import type { StepNetwork } from './step-network.ts';
 
 /** One side of a connection. */
-export interface Endpoint {
+export interface ConnectedEnd {
   readonly connection: number;
   readonly side: 0 | 1;
   readonly host: number;
@@ -40,7 +41,7 @@ export interface Endpoint {
 }
 
 /** One host. */
-export interface Host {
+export interface PlaygroundHost {
   readonly name: string;
   readonly address: IpAddress;
   readonly device: Device;
@@ -52,17 +53,17 @@ export interface Host {
 
 /** All hosts and their connections. */
 export class Hosts {
-  readonly list: readonly Host[];
-  readonly endpoints: readonly Endpoint[];
+  readonly list: readonly PlaygroundHost[];
+  readonly endpoints: readonly ConnectedEnd[];
   /** What was polled, oldest first. */
-  readonly completions: Completion[] = [];
-  readonly #scenario: Scenario;
-  readonly #handles = new Map<Endpoint, Ah>();
+  readonly completions: PolledCompletion[] = [];
+  readonly #scenario: PlaygroundScenario;
+  readonly #handles = new Map<ConnectedEnd, Ah>();
   readonly #polled = new WorkCompletion();
   #nextWrId = 1;
 
   /** Attaches them to the world. Decisions are appended to `notes`. */
-  constructor(world: World<StepNetwork>, scenario: Scenario, notes: Note[]) {
+  constructor(world: World<StepNetwork>, scenario: PlaygroundScenario, notes: SessionNote[]) {
     this.#scenario = scenario;
     this.list = Array.from({ length: scenario.hosts }, (_, host) => makeHost(world, scenario, host, notes));
     this.endpoints = scenario.connections.flatMap(({ from, to }, connection) => {
@@ -75,14 +76,14 @@ export class Hosts {
   }
 
   /** The host of that number. */
-  host(index: number): Host {
+  host(index: number): PlaygroundHost {
     const host = this.list[index];
     if (host === undefined) throw new RangeError(`there is no host ${index}`);
     return host;
   }
 
   /** Posts what an operation says; what is refused at once is a note. Says who posted. */
-  post(operation: Operation): number {
+  post(operation: PlaygroundOperation): number {
     const own = this.#endpoint(operation.connection ?? 0, operation.side ?? 0);
     const peer = this.peerOf(own);
     const count = operation.count ?? 1;
@@ -111,24 +112,24 @@ export class Hosts {
   }
 
   /** The other side of a connection. */
-  peerOf({ connection, side }: Endpoint): Endpoint {
+  peerOf({ connection, side }: ConnectedEnd): ConnectedEnd {
     return this.#endpoint(connection, side === 0 ? 1 : 0);
   }
 
-  #endpoint(connection: number, side: number): Endpoint {
+  #endpoint(connection: number, side: number): ConnectedEnd {
     const endpoint = this.endpoints[2 * connection + side];
     if (endpoint === undefined) throw new RangeError(`there is no connection ${connection}`);
     return endpoint;
   }
 
-  #makeEndpoint(connection: number, side: 0 | 1, host: number): Endpoint {
+  #makeEndpoint(connection: number, side: 0 | 1, host: number): ConnectedEnd {
     const { pd, cq } = this.host(host);
     const capabilities = { maxSendWr: MAX_WR, maxRecvWr: MAX_WR };
     const type = { rc: QpType.Rc, uc: QpType.Uc, ud: QpType.Ud }[this.#scenario.qp.service];
     return { connection, side, host, qp: pd.createQp({ type, sendCq: cq, recvCq: cq, ...capabilities }) };
   }
 
-  #connect(endpoint: Endpoint): void {
+  #connect(endpoint: ConnectedEnd): void {
     const { qp: spec } = this.#scenario;
     const { qp, side, host } = endpoint;
     const peer = this.peerOf(endpoint);
@@ -139,7 +140,10 @@ export class Hosts {
       qp.modifyNow({ state: QpState.Rtr });
       qp.modifyNow({ state: QpState.Rts, sqPsn });
       const { device, pd } = this.host(host);
-      this.#handles.set(endpoint, new Ah(device, pd, { destination }, device.paths.pathTo(qp.qpn, { destination }, 1)));
+      this.#handles.set(
+        endpoint,
+        new Ah(device.paths, pd, { destination }, device.paths.pathTo(qp.qpn, { destination }, 1)),
+      );
       return;
     }
     const rc = spec.service === 'rc';
@@ -152,7 +156,7 @@ export class Hosts {
     qp.modifyNow({ state: QpState.Rts, sqPsn, ...(rc ? { timeout, retryCnt, rnrRetry, maxRdAtomic } : {}) });
   }
 
-  #postReceives({ host, qp }: Endpoint, operation: Operation): void {
+  #postReceives({ host, qp }: ConnectedEnd, operation: PlaygroundOperation): void {
     const { incoming } = this.host(host).memory.regions;
     const { offset = 0, count = 1 } = operation;
     const length = bytesOf(operation) + (this.#scenario.qp.service === 'ud' ? DATAGRAM_HEADER_BYTES : 0);
@@ -160,7 +164,7 @@ export class Hosts {
       qp.postRecv({ wrId: this.#nextWrId++, sges: [{ mr: incoming, offset: offset + index * length, length }] });
   }
 
-  #postSend(own: Endpoint, peer: Endpoint, operation: Operation, index: number): void {
+  #postSend(own: ConnectedEnd, peer: ConnectedEnd, operation: PlaygroundOperation, index: number): void {
     const { kind, value, swap = DEFAULT_SWAP, mistake } = operation;
     const { outgoing, incoming } = this.host(own.host).memory.regions;
     const { exposed, counters, outgoing: closed } = this.host(peer.host).memory.regions;
@@ -185,7 +189,7 @@ export class Hosts {
 }
 
 /** "3 WRITEs of 4096 bytes". */
-export function describe(operation: Operation): string {
+export function describe(operation: PlaygroundOperation): string {
   const { kind, count = 1, mistake } = operation;
   const name = WORDS[kind];
   const many = count === 1 ? `a ${name}` : `${count} ${name}s`;
@@ -193,7 +197,12 @@ export function describe(operation: Operation): string {
   return `${many} of ${bytesOf(operation)} bytes${wrong}`;
 }
 
-function makeHost(world: World<StepNetwork>, scenario: Scenario, host: number, shared: Note[]): Host {
+function makeHost(
+  world: World<StepNetwork>,
+  scenario: PlaygroundScenario,
+  host: number,
+  shared: SessionNote[],
+): PlaygroundHost {
   const { congestion, link } = scenario;
   const name = hostName(host);
   const notes = new HostNotes(host, name, shared);
@@ -211,7 +220,7 @@ function makeHost(world: World<StepNetwork>, scenario: Scenario, host: number, s
     neighbours,
     maxUnacked: scenario.qp.maxUnacked,
     trace: notes,
-    ...(reaction === undefined ? {} : { congestion: reaction }),
+    ...defined({ congestion: reaction }),
   });
   const pd = device.allocPd();
   const cq = device.createCq(MAX_CQE);

@@ -1,4 +1,7 @@
-/** All lessons as one page of Markdown, for those who read rather than play. Owns the layout; the words are the lessons'. */
+/**
+ * All lessons as one page of Markdown, for those who read rather than play. Owns the layout; the words are the
+ * lessons'.
+ */
 import type { Lesson } from './lesson.ts';
 
 /** `docs/lessons.md`. */

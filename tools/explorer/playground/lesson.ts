@@ -1,12 +1,13 @@
 /**
- * Guided lessons: a scenario, and step by step what to read, what to look at and what will then be true. Data from JSON files; owns their
- * shape and how one is followed. A test follows every lesson and checks all its promises, so that none tells what is not so.
+ * Guided lessons: a scenario, and step by step what to read, what to look at and what will then be true. Data from JSON
+ * files; owns their shape and how one is followed. A test follows every lesson and checks all its promises, so that
+ * none tells what is not so.
  */
 import { type Condition, holds, parseCondition } from './conditions.ts';
-import { Fields, oneOf, ScenarioError, whole } from './fields.ts';
+import { CheckedFields, oneOf, ScenarioError, whole } from './fields.ts';
 import { parseScenario } from './parse-scenario.ts';
-import { ACTIONS, type Action, type Scenario } from './scenario.ts';
-import type { Session } from './session.ts';
+import { ACTIONS, type PacketAction, type PlaygroundScenario } from './scenario.ts';
+import type { PlaygroundSession } from './session.ts';
 
 /** Parts of the page a lesson can point to. */
 export const PANELS = ['ladder', 'machines', 'queues', 'memory', 'packet', 'completions', 'counters', 'rate'] as const;
@@ -20,7 +21,7 @@ export interface LessonStep {
   /** Where to look, and for what. */
   readonly look: readonly { readonly panel: Panel; readonly at: string }[];
   /** Done by hand to the packet under way, before going on. */
-  readonly act?: Action;
+  readonly act?: PacketAction;
   /** The session goes on until all of this holds; or so many steps; absent: it stays where it is. */
   readonly until?: readonly Condition[];
   readonly steps?: number;
@@ -35,15 +36,15 @@ export interface Lesson {
   readonly title: string;
   /** What one knows afterwards, one sentence. */
   readonly goal: string;
-  readonly scenario: Scenario;
+  readonly scenario: PlaygroundScenario;
   readonly steps: readonly LessonStep[];
   readonly question: { readonly ask: string; readonly answer: string };
 }
 
 /** A lesson from any value. @throws ScenarioError that names the place */
 export function parseLesson(value: unknown): Lesson {
-  const fields = new Fields(value, 'lesson', ['id', 'title', 'goal', 'scenario', 'steps', 'question']);
-  const question = new Fields(fields.get('question'), 'question', ['ask', 'answer']);
+  const fields = new CheckedFields(value, 'lesson', ['id', 'title', 'goal', 'scenario', 'steps', 'question']);
+  const question = new CheckedFields(fields.get('question'), 'question', ['ask', 'answer']);
   const steps = fields.list('steps', MOST_STEPS, [], parseStep);
   if (steps.length === 0) throw new ScenarioError('lesson.steps has one step at least');
   return {
@@ -60,7 +61,7 @@ export function parseLesson(value: unknown): Lesson {
 }
 
 /** Takes a session, which has come to the stop before, to this one. False when what the stop waits for never comes. */
-export function followStep(step: LessonStep, session: Session): boolean {
+export function followStep(step: LessonStep, session: PlaygroundSession): boolean {
   if (step.act !== undefined && !session.act(step.act)) return false;
   if (step.steps !== undefined) return session.run(step.steps) === step.steps;
   const { until } = step;
@@ -68,7 +69,7 @@ export function followStep(step: LessonStep, session: Session): boolean {
 }
 
 function parseStep(value: unknown, path: string): LessonStep {
-  const fields = new Fields(value, path, ['text', 'look', 'act', 'until', 'steps', 'expect']);
+  const fields = new CheckedFields(value, path, ['text', 'look', 'act', 'until', 'steps', 'expect']);
   const conditions = (name: string) => fields.list(name, MOST_CONDITIONS, [], parseCondition);
   if (fields.has('until') && fields.has('steps')) throw new ScenarioError(`${path} has either until or steps`);
   return {
@@ -82,7 +83,7 @@ function parseStep(value: unknown, path: string): LessonStep {
 }
 
 function parseLook(value: unknown, path: string): LessonStep['look'][number] {
-  const fields = new Fields(value, path, ['panel', 'at']);
+  const fields = new CheckedFields(value, path, ['panel', 'at']);
   return { panel: fields.oneOf('panel', PANELS), at: textOf(fields.get('at'), `${path}.at`) };
 }
 

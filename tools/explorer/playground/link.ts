@@ -1,17 +1,18 @@
 /**
- * A session as a link, and back: scenario, interventions and position in the fragment of a URL, so that a lesson or a bug is something one
- * can send. Owns the format; anything may come in, and what is wrong with it comes back as one sentence.
+ * A session as a link, and back: scenario, interventions and position in the fragment of a URL, so that a lesson or a
+ * bug is something one can send. Owns the format; anything may come in, and what is wrong with it comes back as one
+ * sentence.
  *
- * `#view=playground&play=1.` and base64url of JSON: `{"s": scenario, "p": position}`, defaults left out. 1 is the version of the format.
- * Other fields of the fragment are the page's.
+ * `#view=playground&play=1.` and base64url of JSON: `{"s": scenario, "p": position}`, defaults left out. 1 is the
+ * version of the format. Other fields of the fragment are the page's.
  */
 import { ScenarioError } from './fields.ts';
 import { compactScenario, parseScenario } from './parse-scenario.ts';
-import { LIMITS, type Scenario } from './scenario.ts';
+import { LIMITS, type PlaygroundScenario } from './scenario.ts';
 
 /** What a link says. */
 export interface LinkedSession {
-  readonly scenario: Scenario;
+  readonly scenario: PlaygroundScenario;
   /** Steps to be taken. */
   readonly position: number;
 }

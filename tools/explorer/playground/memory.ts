@@ -1,12 +1,13 @@
 /**
  * The memory of one host: four regions, their bytes to begin with, and what has changed in them since somebody looked.
- * `outgoing` is what SENDs and WRITEs are taken from, `incoming` what receives and answers go to, `exposed` what peers may WRITE and
- * READ, `counters` what they may do atomics on. Owns the bytes' meaning; what opens a region is the device's business.
+ * `outgoing` is what SENDs and WRITEs are taken from, `incoming` what receives and answers go to, `exposed` what peers
+ * may WRITE and READ, `counters` what they may do atomics on. Owns the bytes' meaning; what opens a region is the
+ * device's business.
  */
 
-import type { Pd } from '../../../src/verbs/pd.ts';
-import { Access, type MemoryRegion } from '../../../transport/memory.ts';
-import { COUNTER_BYTES, hostName, type Scenario } from './scenario.ts';
+import type { Pd } from 'rocev2/browser';
+import { Access, type MemoryRegion } from 'rocev2/transport';
+import { COUNTER_BYTES, hostName, type PlaygroundScenario } from './scenario.ts';
 
 /** Names of the regions. */
 export const REGION_NAMES = ['outgoing', 'incoming', 'exposed', 'counters'] as const;
@@ -24,7 +25,7 @@ export class HostMemory {
   readonly regions: Readonly<Record<RegionName, MemoryRegion>>;
   readonly #seen = new Map<RegionName, Uint8Array>();
 
-  constructor(pd: Pd, host: number, scenario: Scenario) {
+  constructor(pd: Pd, host: number, scenario: PlaygroundScenario) {
     const region = (name: RegionName) => pd.regMr(initialBytes(name, host, scenario), { access: ACCESS[name] });
     this.regions = {
       outgoing: region('outgoing'),
@@ -60,8 +61,11 @@ export class HostMemory {
   }
 }
 
-/** Cells of four characters, the host's letter and a number, so that one sees whose bytes they are; exposed ones in lower case. */
-function initialBytes(name: RegionName, host: number, { memoryBytes }: Scenario): Uint8Array {
+/**
+ * Cells of four characters, the host's letter and a number, so that one sees whose bytes they are; exposed ones in
+ * lower case.
+ */
+function initialBytes(name: RegionName, host: number, { memoryBytes }: PlaygroundScenario): Uint8Array {
   if (name === 'counters') return new Uint8Array(COUNTER_BYTES);
   const bytes = new Uint8Array(memoryBytes);
   if (name === 'incoming') return bytes;

@@ -1,13 +1,20 @@
 /**
- * What the queue pairs decide in a step, in words. Owns the wording and the kinds; hears from `QpTrace` and from counters, and decides
- * nothing. Cold: every note allocates.
+ * What the queue pairs decide in a step, in words. Owns the wording and the kinds; hears from `QpTrace` and from
+ * counters, and decides nothing. Cold: every note allocates.
  */
 
-import type { DeviceCounters } from '../../../src/device-counters.ts';
-import type { PortCounters } from '../../../transport/counters.ts';
-import { QP_STATE_NAMES, QpState } from '../../../transport/qp-state.ts';
-import type { QpTrace, RequestJudgement, RetryTrigger } from '../../../transport/trace.ts';
-import { WcStatus, type WorkCompletion, wcStatusName } from '../../../transport/work.ts';
+import type { DeviceCounters } from 'rocev2/browser';
+import {
+  type PortCounters,
+  QP_STATE_NAMES,
+  QpState,
+  type QpTrace,
+  type RequestJudgement,
+  type RetryTrigger,
+  WcStatus,
+  type WorkCompletion,
+  wcStatusName,
+} from 'rocev2/transport';
 
 /** Kinds of notes, for colours and for lessons that wait for one. */
 export type NoteKind =
@@ -29,7 +36,7 @@ export type NoteKind =
   | 'unreliable-loss';
 
 /** One decision. */
-export interface Note {
+export interface SessionNote {
   readonly kind: NoteKind;
   /** Whose. */
   readonly host: number;
@@ -37,7 +44,7 @@ export interface Note {
 }
 
 /** A completion as it was polled. */
-export interface Completion {
+export interface PolledCompletion {
   readonly host: number;
   readonly timeNs: number;
   readonly qpn: number;
@@ -56,13 +63,13 @@ export interface Completion {
 export class HostNotes implements QpTrace {
   readonly #host: number;
   readonly #name: string;
-  readonly #notes: Note[];
+  readonly #notes: SessionNote[];
   readonly #counters = new Map<string, number>();
   /** Queue pairs that were asked to wait and have not been heard of since. */
   readonly waiting = new Set<number>();
 
   /** Appends to `notes`, which all hosts share. */
-  constructor(host: number, name: string, notes: Note[]) {
+  constructor(host: number, name: string, notes: SessionNote[]) {
     this.#host = host;
     this.#name = name;
     this.#notes = notes;
@@ -78,7 +85,7 @@ export class HostNotes implements QpTrace {
     this.#note('acknowledged', `${this.#name} knows that everything before PSN ${psn} arrived; ${rest}`);
   }
 
-  wentBack(_qpn: number, psn: number, trigger: RetryTrigger, retriesLeft: number): void {
+  retried(_qpn: number, psn: number, trigger: RetryTrigger, retriesLeft: number): void {
     const why = trigger === 'timeout' ? 'The ACK timer ran out' : 'Something is missing at the peer';
     const left = Number.isFinite(retriesLeft) ? `; ${retriesLeft} more tries` : '';
     this.#note('retry', `${why}: ${this.#name} goes back to PSN ${psn} and sends from there again${left}`);
@@ -99,7 +106,7 @@ export class HostNotes implements QpTrace {
   }
 
   notified(): void {
-    this.#note('notified', `${this.#name} was told of congestion and slows down`);
+    this.#note('notified', `${this.#name} received a CNP and slows down`);
   }
 
   rate(): void {}
@@ -135,7 +142,7 @@ function packets(count: number): string {
 
 /** "12.5 us", "1.2 ms". */
 export function microseconds(ns: number): string {
-  if (ns === Infinity) return 'for ever';
+  if (ns === Infinity) return 'infinitely';
   if (ns >= 1e6) return `${round(ns / 1e6)} ms`;
   return ns >= 1_000 ? `${round(ns / 1_000)} us` : `${ns} ns`;
 }
@@ -155,8 +162,16 @@ const JUDGEMENTS: Readonly<Record<RequestJudgement, string>> = {
 const COUNTED: readonly (readonly [keyof DeviceCounters | keyof PortCounters, NoteKind, string])[] = [
   ['badIcrc', 'icrc', 'finds the ICRC wrong: it drops the packet without a word'],
   ['badIpChecksum', 'icrc', 'finds the IP checksum wrong: it drops the packet without a word'],
-  ['brokenMessage', 'unreliable-loss', 'misses a part of the message: the rest of it is worthless, and nobody is told'],
-  ['noReceive', 'unreliable-loss', 'has no receive posted: the message is gone, and nobody is told'],
-  ['bufferTooSmall', 'unreliable-loss', 'has a receive that is too small: the message is gone, and nobody is told'],
-  ['accessRefused', 'unreliable-loss', 'does not allow this WRITE: it is dropped, and nobody is told'],
+  [
+    'brokenMessage',
+    'unreliable-loss',
+    'misses a part of the message: the rest of it is worthless, and no error is reported',
+  ],
+  ['noReceive', 'unreliable-loss', 'has no receive posted: the message is gone, and no error is reported'],
+  [
+    'bufferTooSmall',
+    'unreliable-loss',
+    'has a receive that is too small: the message is gone, and no error is reported',
+  ],
+  ['accessRefused', 'unreliable-loss', 'does not allow this WRITE: it is dropped, and no error is reported'],
 ];

@@ -1,14 +1,26 @@
 /**
  * A packet in words: what a ladder, a list and a detail view show of it. Owns the wording; parses what it is given.
  */
-import { aethMsn, aethSyndrome, SYNDROME_KIND_MASK, SyndromeKind } from '../../../packets/aeth.ts';
-import type { FieldValue } from '../../../packets/field-list.ts';
-import { formatAeth, formatFrame } from '../../../packets/format.ts';
-import { Frame, FrameStatus, Medium, parseFrame } from '../../../packets/frame.ts';
-import { frameFields } from '../../../packets/frame-fields.ts';
-import { icrcMatches } from '../../../packets/icrc.ts';
-import { AETH_AT, Op, OpFlag, opcodeInfo } from '../../../packets/opcode.ts';
-import { isMarked } from '../../../packets/traffic-class.ts';
+import {
+  AETH_AT,
+  aethMsn,
+  aethSyndrome,
+  type FieldValue,
+  Frame,
+  FrameStatus,
+  formatAeth,
+  formatFrame,
+  frameFields,
+  icrcMatches,
+  isMarked,
+  Medium,
+  Op,
+  OpFlag,
+  opcodeInfo,
+  parseFrame,
+  SYNDROME_KIND_MASK,
+  SyndromeKind,
+} from 'rocev2/packets';
 import type { Flight } from './flight.ts';
 
 /** What a ladder shows of one packet. */

@@ -1,10 +1,11 @@
 /**
- * Scenarios from outside: links, files, forms. Every field is checked for its kind and its bounds, and what fits together is checked
- * to do so; what is wrong is a `ScenarioError` that names the place. Nothing else is ever thrown, whatever the value is.
+ * Scenarios from outside: links, files, forms. Every field is checked for its kind and its bounds, and what fits
+ * together is checked to do so; what is wrong is a `ScenarioError` that names the place. Nothing else is ever thrown,
+ * whatever the value is.
  */
-import { MLX_DEFAULTS, PAPER_DEFAULTS } from '../../../transport/congestion/dcqcn-parameters.ts';
-import { makeController } from '../../../transport/congestion/make-controller.ts';
-import { Fields, flag, oneOf, ScenarioError, whole } from './fields.ts';
+import { defined } from 'rocev2/packets';
+import { MLX_DEFAULTS, makeController, PAPER_DEFAULTS } from 'rocev2/transport';
+import { CheckedFields, flag, oneOf, ScenarioError, whole } from './fields.ts';
 import {
   ACTIONS,
   bytesOf,
@@ -14,30 +15,30 @@ import {
   DEFAULT_CONGESTION,
   DEFAULT_SCENARIO,
   type EcnSpec,
+  type HostLinkSpec,
   type Intervention,
   isCounting,
   LIMITS,
-  type LinkSpec,
   MISTAKES,
   OPERATION_KINDS,
-  type Operation,
+  type PlaygroundOperation,
+  type PlaygroundScenario,
   type QpSpec,
   reachOf,
-  type Scenario,
 } from './scenario.ts';
 
 /** A scenario from any value, absent fields filled with defaults. @throws ScenarioError */
-export function parseScenario(value: unknown): Scenario {
-  const fields = new Fields(value, 'scenario', SCENARIO_FIELDS);
+export function parseScenario(value: unknown): PlaygroundScenario {
+  const fields = new CheckedFields(value, 'scenario', SCENARIO_FIELDS);
   const hosts = fields.whole('hosts', 2, LIMITS.hosts, DEFAULT_SCENARIO.hosts);
   const congestion = fields.has('congestion') ? parseCongestion(fields.get('congestion')) : undefined;
-  const scenario: Scenario = {
+  const scenario: PlaygroundScenario = {
     seed: fields.whole('seed', 0, 0xff_ff_ff_ff, DEFAULT_SCENARIO.seed),
     hosts,
     memoryBytes: fields.whole('memoryBytes', 256, LIMITS.memoryBytes, DEFAULT_SCENARIO.memoryBytes),
     link: parseLink(fields.get('link'), hosts),
     qp: parseQp(fields.get('qp')),
-    ...(congestion === undefined ? {} : { congestion }),
+    ...defined({ congestion }),
     connections: fields.list('connections', LIMITS.connections, DEFAULT_SCENARIO.connections, (item, path) =>
       parseConnection(item, path, hosts),
     ),
@@ -51,7 +52,7 @@ export function parseScenario(value: unknown): Scenario {
 }
 
 /** The shortest value from which `parseScenario` makes the same scenario. */
-export function compactScenario(scenario: Scenario): Record<string, unknown> {
+export function compactScenario(scenario: PlaygroundScenario): Record<string, unknown> {
   const { link, qp, congestion, ...rest } = scenario;
   const short = without(rest, DEFAULT_SCENARIO);
   const shortLink = without(link, DEFAULT_SCENARIO.link);
@@ -65,15 +66,15 @@ export function compactScenario(scenario: Scenario): Record<string, unknown> {
 }
 
 /** Why an operation does not fit the memory there is; empty when it does. */
-export function memoryError(operation: Operation, memoryBytes: number): string {
+export function memoryError(operation: PlaygroundOperation, memoryBytes: number): string {
   const reach = reachOf(operation);
   if (isCounting(operation) && reach > COUNTER_BYTES) return `reaches beyond the ${COUNTER_BYTES} bytes of counters`;
   return reach > memoryBytes ? `needs ${reach} bytes of memory; memoryBytes is ${memoryBytes}` : '';
 }
 
-function parseLink(value: unknown, hosts: number): LinkSpec {
+function parseLink(value: unknown, hosts: number): HostLinkSpec {
   const d = DEFAULT_SCENARIO.link;
-  const fields = new Fields(value ?? {}, 'link', LINK_FIELDS);
+  const fields = new CheckedFields(value ?? {}, 'link', LINK_FIELDS);
   const ecn = fields.has('ecn') ? parseEcn(fields.get('ecn')) : undefined;
   return {
     rateBps: fields.whole('rateBps', MIN_RATE_BPS, MAX_RATE_BPS, d.rateBps),
@@ -87,12 +88,12 @@ function parseLink(value: unknown, hosts: number): LinkSpec {
     duplicate: fields.chance('duplicate'),
     reorder: fields.chance('reorder'),
     mark: fields.chance('mark'),
-    ...(ecn === undefined ? {} : { ecn }),
+    ...defined({ ecn }),
   };
 }
 
 function parseEcn(value: unknown): EcnSpec {
-  const fields = new Fields(value, 'link.ecn', ['kminBytes', 'kmaxBytes', 'pmax']);
+  const fields = new CheckedFields(value, 'link.ecn', ['kminBytes', 'kmaxBytes', 'pmax']);
   const kminBytes = fields.whole('kminBytes', 0, 1 << 24, 5_000);
   const kmaxBytes = fields.whole('kmaxBytes', kminBytes, 1 << 24, Math.max(kminBytes, 50_000));
   return { kminBytes, kmaxBytes, pmax: fields.number('pmax', 0, 1, 0.1) };
@@ -100,7 +101,7 @@ function parseEcn(value: unknown): EcnSpec {
 
 function parseQp(value: unknown): QpSpec {
   const d = DEFAULT_SCENARIO.qp;
-  const fields = new Fields(value ?? {}, 'qp', Object.keys(d));
+  const fields = new CheckedFields(value ?? {}, 'qp', Object.keys(d));
   return {
     service: fields.oneOf('service', SERVICES, d.service),
     mtu: fields.oneOf('mtu', MTUS, d.mtu),
@@ -116,10 +117,10 @@ function parseQp(value: unknown): QpSpec {
 }
 
 function parseCongestion(value: unknown): CongestionSpec {
-  const fields = new Fields(value, 'congestion', Object.keys(DEFAULT_CONGESTION));
+  const fields = new CheckedFields(value, 'congestion', Object.keys(DEFAULT_CONGESTION));
   const profile = fields.oneOf('profile', ['paper', 'mlx'], DEFAULT_CONGESTION.profile);
   const known: Readonly<Record<string, unknown>> = { ...(profile === 'paper' ? PAPER_DEFAULTS : MLX_DEFAULTS) };
-  const asked = new Fields(fields.get('parameters') ?? {}, 'congestion.parameters', Object.keys(known));
+  const asked = new CheckedFields(fields.get('parameters') ?? {}, 'congestion.parameters', Object.keys(known));
   const parameters: Record<string, number | boolean> = {};
   for (const name of asked.names) {
     const given = asked.get(name);
@@ -135,17 +136,17 @@ function parseCongestion(value: unknown): CongestionSpec {
 }
 
 function parseConnection(value: unknown, path: string, hosts: number): ConnectionSpec {
-  const fields = new Fields(value, path, ['from', 'to']);
+  const fields = new CheckedFields(value, path, ['from', 'to']);
   const from = fields.whole('from', 0, hosts - 1, 0);
   const to = fields.whole('to', 0, hosts - 1, 1);
   if (from === to) throw new ScenarioError(`${path} joins a host to itself`);
   return { from, to };
 }
 
-function parseOperation(value: unknown, path: string): Operation {
-  const fields = new Fields(value, path, OPERATION_FIELDS);
+function parseOperation(value: unknown, path: string): PlaygroundOperation {
+  const fields = new CheckedFields(value, path, OPERATION_FIELDS);
   const { messageBytes, memoryBytes, count, connections, steps, timeNs } = LIMITS;
-  const operation: Operation = {
+  const operation: PlaygroundOperation = {
     kind: fields.oneOf('kind', OPERATION_KINDS),
     ...fields.optional('connection', (item, at) => whole(item, at, 0, connections - 1)),
     ...fields.optional('side', (item, at) => (whole(item, at, 0, 1) === 0 ? 0 : 1)),
@@ -165,7 +166,7 @@ function parseOperation(value: unknown, path: string): Operation {
 }
 
 function parseIntervention(value: unknown, path: string, hosts: number): Intervention {
-  const fields = new Fields(value, path, ['host', 'packet', 'action', 'byNs']);
+  const fields = new CheckedFields(value, path, ['host', 'packet', 'action', 'byNs']);
   return {
     host: fields.whole('host', 0, hosts - 1, 0),
     packet: fields.whole('packet', 1, LIMITS.steps),
@@ -175,7 +176,7 @@ function parseIntervention(value: unknown, path: string, hosts: number): Interve
 }
 
 /** What no single field can say. */
-function checkTogether({ connections, operations, congestion, qp, link, memoryBytes }: Scenario): void {
+function checkTogether({ connections, operations, congestion, qp, link, memoryBytes }: PlaygroundScenario): void {
   if (connections.length === 0) throw new ScenarioError('connections has one connection at least');
   let workRequests = 0;
   for (const [index, operation] of operations.entries()) {
@@ -196,7 +197,7 @@ function checkTogether({ connections, operations, congestion, qp, link, memoryBy
 }
 
 /** The controller itself knows the ranges of its parameters. */
-function checkController({ profile, parameters }: CongestionSpec, { rateBps, ratesBps }: LinkSpec): void {
+function checkController({ profile, parameters }: CongestionSpec, { rateBps, ratesBps }: HostLinkSpec): void {
   try {
     for (const rate of [rateBps, ...ratesBps.filter((rate) => rate > 0)])
       makeController({ kind: 'dcqcn', profile, parameters }, rate);

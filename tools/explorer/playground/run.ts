@@ -1,56 +1,58 @@
 /**
- * One pass through a scenario, forwards only: the real stack in a world whose network shows every packet. `session.ts` goes back by
- * beginning anew.
+ * One pass through a scenario, forwards only: the real stack in a world whose network shows every packet. `session.ts`
+ * goes back by beginning anew.
  *
- * Owns the order: what is posted by hand is a step of its own, what is posted by time is one when that time has come; then one packet is
- * sent, arrives or is lost, or a timer runs out. What happens between two such moments belongs to the later one.
+ * Owns the order: what is posted by hand is a step of its own, what is posted by time is one when that time has come;
+ * then one packet is sent, arrives or is lost, or a timer runs out. What happens between two such moments belongs to
+ * the later one.
  */
-import { invariant } from '../../../packets/errors.ts';
-import { World } from '../../../src/fabric/world.ts';
-import { RcQueuePair } from '../../../transport/rc-queue-pair.ts';
+
+import { World } from 'rocev2/browser';
+import { invariant } from 'rocev2/packets';
+import { RcQueuePair } from 'rocev2/transport';
 import type { Flight } from './flight.ts';
-import { type Endpoint, Hosts } from './hosts.ts';
-import type { Note } from './notes.ts';
+import { type ConnectedEnd, Hosts } from './hosts.ts';
+import type { SessionNote } from './notes.ts';
 import { PacketReader } from './packet-view.ts';
-import { type Intervention, LIMITS, type Operation, type Scenario } from './scenario.ts';
+import { type Intervention, LIMITS, type PlaygroundOperation, type PlaygroundScenario } from './scenario.ts';
 import { StepNetwork } from './step-network.ts';
 
 /** What a step was about. */
-export type StepKind = 'posted' | 'sent' | 'delivered' | 'lost' | 'delayed' | 'timer';
+export type SessionStepKind = 'posted' | 'sent' | 'delivered' | 'lost' | 'delayed' | 'timer';
 
 /** One step. */
-export interface Step {
+export interface SessionStep {
   /** From 1. */
   readonly number: number;
   readonly timeNs: number;
-  readonly kind: StepKind;
+  readonly kind: SessionStepKind;
   /** The host that did it or had it done: the sender of what was sent, the receiver of what arrived. */
   readonly host: number;
   /** Serial number of the packet; 0: none. */
   readonly serial: number;
   /** What the queue pairs decided. */
-  readonly notes: readonly Note[];
+  readonly notes: readonly SessionNote[];
 }
 
 /** Why nothing more happens; empty: something will. */
 export type RunEnd = '' | 'silent' | 'too many steps' | 'too much time';
 
 /** A scenario under way. */
-export class Run {
+export class ScenarioRun {
   readonly network: StepNetwork;
   readonly hosts: Hosts;
   readonly packets = new PacketReader();
-  readonly steps: Step[] = [];
+  readonly steps: SessionStep[] = [];
   end: RunEnd = '';
   readonly #world: World<StepNetwork>;
-  readonly #notes: Note[] = [];
+  readonly #notes: SessionNote[] = [];
   /** Operations that wait for their step, in its order. */
-  readonly #byStep: Operation[];
+  readonly #byStep: PlaygroundOperation[];
   /** The host that has just posted what its time had come for; -1: none. */
   #posted = -1;
 
   /** Makes hosts and connections. Nothing has happened yet. */
-  constructor(scenario: Scenario) {
+  constructor(scenario: PlaygroundScenario) {
     this.network = new StepNetwork(scenario);
     this.#world = new World({ seed: scenario.seed, network: this.network });
     this.hosts = new Hosts(this.#world, scenario, this.#notes);
@@ -66,7 +68,7 @@ export class Run {
   }
 
   /** The next thing that happens; undefined when nothing does any more, and `end` says why. */
-  step(): Step | undefined {
+  step(): SessionStep | undefined {
     if (this.end !== '') return undefined;
     if (this.steps.length >= LIMITS.steps) this.end = 'too many steps';
     const [next] = this.#byStep;
@@ -79,7 +81,7 @@ export class Run {
   }
 
   /** Posts by hand, as the next step. */
-  post(operation: Operation): Step | undefined {
+  post(operation: PlaygroundOperation): SessionStep | undefined {
     if (this.end === 'silent') this.end = '';
     if (this.end !== '') return undefined;
     this.#byStep.unshift(operation);
@@ -91,19 +93,19 @@ export class Run {
     this.network.intervene(intervention);
   }
 
-  #postNext(): Step | undefined {
+  #postNext(): SessionStep | undefined {
     const operation = this.#byStep.shift();
     if (operation === undefined) return undefined;
     this.#post(operation);
     return this.#record();
   }
 
-  #post(operation: Operation): void {
+  #post(operation: PlaygroundOperation): void {
     this.#posted = this.hosts.post(operation);
   }
 
   /** The smallest move of the world; undefined when that is not worth looking at. */
-  #advance(): Step | undefined {
+  #advance(): SessionStep | undefined {
     const goesOn = this.#world.step();
     const { now } = this.network;
     this.#lookAtPauses();
@@ -118,7 +120,7 @@ export class Run {
   }
 
   /** What was to be posted in a later step is posted now: that step would never come. */
-  #fallSilent(): Step | undefined {
+  #fallSilent(): SessionStep | undefined {
     if (this.#byStep.length > 0) return this.#postNext();
     this.end = 'silent';
     return undefined;
@@ -133,7 +135,7 @@ export class Run {
   }
 
   /** Makes a step of what has happened since the last, if anything has. */
-  #record(): Step | undefined {
+  #record(): SessionStep | undefined {
     const events = this.network.takeEvents();
     invariant(events.length <= 1, 'the network shows one packet at a time');
     const [event] = events;
@@ -142,7 +144,7 @@ export class Run {
     this.#posted = -1;
     if (event === undefined && posted < 0 && notes.length === 0) return undefined;
     if (event?.kind === 'sent') this.packets.sent(event.flight);
-    const step: Step = {
+    const step: SessionStep = {
       number: this.steps.length + 1,
       timeNs: this.now,
       kind: event?.kind ?? (posted < 0 ? 'timer' : 'posted'),
@@ -155,15 +157,15 @@ export class Run {
   }
 }
 
-function hostOfNotes(posted: number, notes: readonly Note[]): number {
+function hostOfNotes(posted: number, notes: readonly SessionNote[]): number {
   return posted < 0 ? (notes[0]?.host ?? 0) : posted;
 }
 
-function hostOf(kind: StepKind, { from, to }: Flight): number {
+function hostOf(kind: SessionStepKind, { from, to }: Flight): number {
   return kind === 'sent' || to < 0 ? from : to;
 }
 
-function isPausing({ core }: Endpoint['qp']): boolean {
+function isPausing({ core }: ConnectedEnd['qp']): boolean {
   return core instanceof RcQueuePair && core.inspect().requester?.rnrWaiting === true;
 }
 

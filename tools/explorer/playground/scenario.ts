@@ -1,5 +1,6 @@
 /**
- * A scenario: everything that decides what happens in the playground, as plain data. The same scenario gives the same bytes.
+ * A scenario: everything that decides what happens in the playground, as plain data. The same scenario gives the same
+ * bytes.
  *
  * Owns names, units, defaults and bounds. Computes nothing; `parse-scenario.ts` checks what comes from outside.
  * Hosts are numbered from 0 and called A, B, C... Times are virtual nanoseconds.
@@ -23,11 +24,14 @@ export type OperationKind = (typeof OPERATION_KINDS)[number];
 
 /** What is wrong with a request, on purpose. */
 export const MISTAKES = ['rkey', 'range', 'right'] as const;
-/** `rkey`: a key that opens nothing. `range`: beyond the end of the region. `right`: a region whose key does not allow it. */
+/**
+ * `rkey`: a key that opens nothing. `range`: beyond the end of the region. `right`: a region whose key does not allow
+ * it.
+ */
 export type Mistake = (typeof MISTAKES)[number];
 
 /** Work requests that one side of a connection posts. */
-export interface Operation {
+export interface PlaygroundOperation {
   readonly kind: OperationKind;
   /** Index into `Scenario.connections`; default 0. */
   readonly connection?: number;
@@ -38,8 +42,8 @@ export interface Operation {
   /** How many of them at once; default 1. */
   readonly count?: number;
   /**
-   * Where in the memory on both sides, in bytes; default 0. Further ones follow behind the first. Atomics and ATOMIC WRITE change the
-   * counters of the peer.
+   * Where in the memory on both sides, in bytes; default 0. Further ones follow behind the first. Atomics and ATOMIC
+   * WRITE change the counters of the peer.
    */
   readonly offset?: number;
   /** FETCH & ADD: the addend; COMPARE & SWAP: the value compared with. Default 1 and 0. */
@@ -58,7 +62,7 @@ export interface Operation {
 /** What can be done to a packet on its way. */
 export const ACTIONS = ['drop', 'corrupt', 'duplicate', 'delay', 'mark'] as const;
 /** One of them: `mark` marks Congestion Experienced. */
-export type Action = (typeof ACTIONS)[number];
+export type PacketAction = (typeof ACTIONS)[number];
 
 /** Something that is done to one packet. */
 export interface Intervention {
@@ -66,7 +70,7 @@ export interface Intervention {
   readonly host: number;
   /** Which of those it sends, from 1. */
   readonly packet: number;
-  readonly action: Action;
+  readonly action: PacketAction;
   /** `delay`: how much later it arrives; `duplicate`: how much later the copy does. Default 20,000 and 1,000. */
   readonly byNs?: number;
 }
@@ -80,7 +84,7 @@ export interface EcnSpec {
 }
 
 /** Every host's cable to the switch in the middle, both ways. */
-export interface LinkSpec {
+export interface HostLinkSpec {
   /** Bits a second. */
   readonly rateBps: number;
   /** Rates of single hosts, where they differ: `ratesBps[2]` is C's. 0: as all others. */
@@ -120,7 +124,10 @@ export interface QpSpec {
   readonly peerFirstPsn: number;
 }
 
-/** Congestion control of all hosts: DCQCN in one of its profiles. Absent in a scenario: none, and packets are not ECN-capable. */
+/**
+ * Congestion control of all hosts: DCQCN in one of its profiles. Absent in a scenario: none, and packets are not
+ * ECN-capable.
+ */
 export interface CongestionSpec {
   readonly profile: 'paper' | 'mlx';
   /** What is not the profile's default, by the names of `PaperParameters` or `MlxParameters`. */
@@ -137,23 +144,23 @@ export interface ConnectionSpec {
 }
 
 /** All of it. */
-export interface Scenario {
+export interface PlaygroundScenario {
   /** 0 .. 2^32 - 1: keys, queue pair numbers, memory and chance follow from it. */
   readonly seed: number;
   /** How many, 2..8. */
   readonly hosts: number;
   /** Bytes of each host's outgoing, incoming and exposed memory. */
   readonly memoryBytes: number;
-  readonly link: LinkSpec;
+  readonly link: HostLinkSpec;
   readonly qp: QpSpec;
   readonly congestion?: CongestionSpec;
   readonly connections: readonly ConnectionSpec[];
-  readonly operations: readonly Operation[];
+  readonly operations: readonly PlaygroundOperation[];
   readonly interventions: readonly Intervention[];
 }
 
 /** Two hosts, one reliable connection, one SEND of 64 bytes. */
-export const DEFAULT_SCENARIO: Scenario = {
+export const DEFAULT_SCENARIO: PlaygroundScenario = {
   seed: 1,
   hosts: 2,
   memoryBytes: 16_384,
@@ -214,23 +221,23 @@ export function hostName(host: number): string {
 }
 
 /** Bytes of each message of an operation. */
-export function bytesOf(operation: Operation): number {
+export function bytesOf(operation: PlaygroundOperation): number {
   return EIGHT_BYTES.includes(operation.kind) ? 8 : (operation.bytes ?? 64);
 }
 
 /** Bytes of memory from the beginning that an operation reaches on either side. */
-export function reachOf(operation: Operation): number {
+export function reachOf(operation: PlaygroundOperation): number {
   const room = takesReceive(operation) || operation.kind === 'recv' ? DATAGRAM_HEADER_BYTES : 0;
   return (operation.offset ?? 0) + (operation.count ?? 1) * (bytesOf(operation) + room);
 }
 
 /** Whether it changes the peer's counters. */
-export function isCounting({ kind }: Operation): boolean {
+export function isCounting({ kind }: PlaygroundOperation): boolean {
   return EIGHT_BYTES.includes(kind);
 }
 
 /** Whether each message of it takes a receive of the peer. */
-export function takesReceive({ kind }: Operation): boolean {
+export function takesReceive({ kind }: PlaygroundOperation): boolean {
   return kind === 'send' || kind === 'send-imm' || kind === 'write-imm';
 }
 

@@ -1,38 +1,45 @@
 /**
- * A session of the playground: a scenario, and how far it has been followed. Goes forwards packet by packet and back by beginning anew, which
- * gives the same bytes. What is done by hand becomes part of the scenario, so that a link has it.
+ * A session of the playground: a scenario, and how far it has been followed. Goes forwards packet by packet and back by
+ * beginning anew, which gives the same bytes. What is done by hand becomes part of the scenario, so that a link has it.
  *
  * ```ts
- * const session = new Session(parseScenario({ operations: [{ kind: 'write', bytes: 4096 }] }));
+ * const session = new PlaygroundSession(parseScenario({ operations: [{ kind: 'write', bytes: 4096 }] }));
  * session.step(); // A posts
  * session.step(); // A's first packet is on the wire
  * session.act('drop'); // it will not arrive
  * session.run(); // ...and B asks for it again
  * ```
  */
-import type { CapturedPacket } from '../../../pcap/types.ts';
+import { defined } from 'rocev2/packets';
+import type { CapturedPacket } from 'rocev2/pcap';
 import { capturedPackets, pcapngOf, type Vantage } from './capture.ts';
 import { decodeLink, encodeLink } from './link.ts';
 import { type PacketDetails, type PacketSummary, packetDetails } from './packet-view.ts';
 import { parseScenario } from './parse-scenario.ts';
-import { Run, type Step } from './run.ts';
-import { type Action, type Intervention, LIMITS, type Operation, type Scenario } from './scenario.ts';
+import { ScenarioRun, type SessionStep } from './run.ts';
+import {
+  type Intervention,
+  LIMITS,
+  type PacketAction,
+  type PlaygroundOperation,
+  type PlaygroundScenario,
+} from './scenario.ts';
 import { type Snapshot, takeSnapshot } from './snapshot.ts';
 
 /** A scenario under way, with a way back. */
-export class Session {
-  #scenario: Scenario;
-  #run: Run;
+export class PlaygroundSession {
+  #scenario: PlaygroundScenario;
+  #run: ScenarioRun;
 
   /** Takes as many steps as `position` says, fewer if there are not so many. */
-  constructor(scenario: Scenario, position = 0) {
+  constructor(scenario: PlaygroundScenario, position = 0) {
     this.#scenario = scenario;
-    this.#run = new Run(scenario);
+    this.#run = new ScenarioRun(scenario);
     this.#replay(position);
   }
 
   /** What was begun with, and what has been done by hand since. */
-  get scenario(): Scenario {
+  get scenario(): PlaygroundScenario {
     return this.#scenario;
   }
 
@@ -47,7 +54,7 @@ export class Session {
   }
 
   /** What happened, oldest first. */
-  get steps(): readonly Step[] {
+  get steps(): readonly SessionStep[] {
     return this.#run.steps;
   }
 
@@ -56,8 +63,10 @@ export class Session {
     return this.#run.end !== '';
   }
 
-  /** Until the next packet is sent, arrives or is lost, or a timer runs out; undefined when nothing happens any more. */
-  step(): Step | undefined {
+  /**
+   * Until the next packet is sent, arrives or is lost, or a timer runs out; undefined when nothing happens any more.
+   */
+  step(): SessionStep | undefined {
     this.#look();
     return this.#run.step();
   }
@@ -115,12 +124,12 @@ export class Session {
   }
 
   /** Does something to a packet that is under way. False when that cannot be, or is done already. */
-  act(action: Action, serial: number | undefined = this.peek()?.serial, byNs?: number): boolean {
+  act(action: PacketAction, serial: number | undefined = this.peek()?.serial, byNs?: number): boolean {
     const flight = this.#run.network.flights[(serial ?? 0) - 1];
     if (flight === undefined || flight.state !== 'flying' || flight.copyOf > 0) return false;
     if (flight.meets(action) !== undefined || this.#scenario.interventions.length >= LIMITS.interventions) return false;
     const { from: host, packet } = flight;
-    const intervention: Intervention = { host, packet, action, ...(byNs === undefined ? {} : { byNs }) };
+    const intervention: Intervention = { host, packet, action, ...defined({ byNs }) };
     this.#scenario = { ...this.#scenario, interventions: [...this.#scenario.interventions, intervention] };
     this.#run.intervene(intervention);
     return true;
@@ -133,10 +142,13 @@ export class Session {
     this.#restart(this.position);
   }
 
-  /** Posts by hand, as the next step. Undefined when the session is at its end. @throws ScenarioError for what makes no sense here */
-  post(operation: Operation): Step | undefined {
+  /**
+   * Posts by hand, as the next step. Undefined when the session is at its end. @throws ScenarioError for what makes no
+   * sense here
+   */
+  post(operation: PlaygroundOperation): SessionStep | undefined {
     const { atNs: _, ...rest } = operation;
-    const posted: Operation = { ...rest, atStep: this.position + 1 };
+    const posted: PlaygroundOperation = { ...rest, atStep: this.position + 1 };
     // What a link could not carry is not done either.
     parseScenario({ ...this.#scenario, operations: [...this.#scenario.operations, posted] });
     this.#look();
@@ -188,14 +200,14 @@ export class Session {
   }
 
   /** A session from the fragment of a URL, or why there is none. Never throws for what the fragment holds. */
-  static fromLink(hash: string): { readonly session: Session } | { readonly error: string } {
+  static fromLink(hash: string): { readonly session: PlaygroundSession } | { readonly error: string } {
     const decoded = decodeLink(hash);
     if (!decoded.ok) return { error: decoded.error };
-    return { session: new Session(decoded.session.scenario, decoded.session.position) };
+    return { session: new PlaygroundSession(decoded.session.scenario, decoded.session.position) };
   }
 
   #restart(position: number): void {
-    this.#run = new Run(this.#scenario);
+    this.#run = new ScenarioRun(this.#scenario);
     this.#replay(position);
   }
 

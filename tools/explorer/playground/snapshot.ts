@@ -1,17 +1,21 @@
 /**
- * Everything there is to see at one moment, as plain data: queue pairs with both of their machines, queues, timers, rates, memory, completions
- * and packets under way. Owns the shapes and the copying; changes nothing.
+ * Everything there is to see at one moment, as plain data: queue pairs with both of their machines, queues, timers,
+ * rates, memory, completions and packets under way. Owns the shapes and the copying; changes nothing.
  */
-import type { RateState } from '../../../transport/congestion/rate-controller.ts';
-import type { QpInspection } from '../../../transport/inspection.ts';
-import { QP_STATE_NAMES, type QpState } from '../../../transport/qp-state.ts';
-import { RcQueuePair } from '../../../transport/rc-queue-pair.ts';
-import { UnreliableQueuePair } from '../../../transport/unreliable-queue-pair.ts';
-import type { Endpoint, Host } from './hosts.ts';
+import { defined } from 'rocev2/packets';
+import {
+  QP_STATE_NAMES,
+  type QpInspection,
+  type QpState,
+  type RateState,
+  RcQueuePair,
+  UnreliableQueuePair,
+} from 'rocev2/transport';
+import type { ConnectedEnd, PlaygroundHost } from './hosts.ts';
 import { type ByteRange, REGION_NAMES, type RegionName } from './memory.ts';
-import type { Completion } from './notes.ts';
+import type { PolledCompletion } from './notes.ts';
 import type { PacketSummary } from './packet-view.ts';
-import type { Run, RunEnd, Step } from './run.ts';
+import type { RunEnd, ScenarioRun, SessionStep } from './run.ts';
 
 /** The whole session at one moment. */
 export interface Snapshot {
@@ -20,7 +24,7 @@ export interface Snapshot {
   readonly timeNs: number;
   readonly end: RunEnd;
   /** Undefined before the first. */
-  readonly last: Step | undefined;
+  readonly last: SessionStep | undefined;
   readonly hosts: readonly HostSnapshot[];
   /** Packets on their way, oldest first. */
   readonly inFlight: readonly PacketSummary[];
@@ -33,7 +37,7 @@ export interface HostSnapshot {
   readonly queuePairs: readonly QpSnapshot[];
   readonly memory: readonly RegionSnapshot[];
   /** Oldest first. */
-  readonly completions: readonly Completion[];
+  readonly completions: readonly PolledCompletion[];
   /** Those that are not 0. */
   readonly counters: Readonly<Record<string, number>>;
   /** Bytes that wait in the switch for this host. */
@@ -76,7 +80,7 @@ export interface RegionSnapshot {
 }
 
 /** What there is to see of a run. */
-export function takeSnapshot(run: Run): Snapshot {
+export function takeSnapshot(run: ScenarioRun): Snapshot {
   const { network, hosts, steps, end, packets } = run;
   return {
     ...{ position: steps.length, timeNs: run.now, end, last: steps[steps.length - 1] },
@@ -94,12 +98,12 @@ export function takeSnapshot(run: Run): Snapshot {
 }
 
 /** What a queue pair is doing. */
-export function inspectionOf({ core }: Endpoint['qp']): QpInspection {
+export function inspectionOf({ core }: ConnectedEnd['qp']): QpInspection {
   if (core instanceof RcQueuePair || core instanceof UnreliableQueuePair) return core.inspect();
   return { sends: [], receives: [] };
 }
 
-function qpSnapshot(endpoint: Endpoint, { hosts }: Run): QpSnapshot {
+function qpSnapshot(endpoint: ConnectedEnd, { hosts }: ScenarioRun): QpSnapshot {
   const { connection, side, qp } = endpoint;
   const peer = hosts.peerOf(endpoint);
   const inspection = inspectionOf(qp);
@@ -108,11 +112,11 @@ function qpSnapshot(endpoint: Endpoint, { hosts }: Run): QpSnapshot {
     ...inspection,
     ...{ connection, side, qpn: qp.qpn, peerHost: peer.host, peerQpn: peer.qp.qpn },
     ...{ state: qp.state, stateName: QP_STATE_NAMES[qp.state], timers: timersOf(qp, inspection) },
-    ...(congestion === undefined ? {} : { rate: congestion }),
+    ...defined({ rate: congestion }),
   };
 }
 
-function timersOf({ core }: Endpoint['qp'], { requester }: QpInspection): TimerSnapshot[] {
+function timersOf({ core }: ConnectedEnd['qp'], { requester }: QpInspection): TimerSnapshot[] {
   const timers: TimerSnapshot[] = [];
   if (requester !== undefined && requester.deadline < Infinity)
     timers.push({ name: requester.rnrWaiting ? 'RNR pause' : 'ACK timeout', deadlineNs: requester.deadline });
@@ -121,7 +125,7 @@ function timersOf({ core }: Endpoint['qp'], { requester }: QpInspection): TimerS
   return timers;
 }
 
-function regionSnapshot({ memory }: Host, name: RegionName): RegionSnapshot {
+function regionSnapshot({ memory }: PlaygroundHost, name: RegionName): RegionSnapshot {
   const { iova, rkey, bytes } = memory.regions[name];
   return {
     ...{ name, iova, rkey, bytes },
@@ -132,7 +136,7 @@ function regionSnapshot({ memory }: Host, name: RegionName): RegionSnapshot {
   };
 }
 
-function countersOf({ device }: Host): Record<string, number> {
+function countersOf({ device }: PlaygroundHost): Record<string, number> {
   const all: [string, number][] = [...Object.entries(device.counters), ...Object.entries(device.portCounters)];
   return Object.fromEntries(all.filter(([, value]) => value !== 0));
 }

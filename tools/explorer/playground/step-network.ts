@@ -1,19 +1,16 @@
 /**
- * The playground's network: hosts around one switch, where nothing happens faster than one can look. In each step one host puts one
- * packet on its wire, or one packet ends its way.
+ * The playground's network: hosts around one switch, where nothing happens faster than one can look. In each step one
+ * host puts one packet on its wire, or one packet ends its way.
  *
- * Owns the clock, the packets under way, the switch's queues with their ECN marks, and what is done to packets. Never reads a clock and
- * never draws anything but by seed. `World` drives it; who asks for more than one packet in an instant is given its turn in the next step.
- * A host that is slower than its peers is what a queue grows in front of (ref:dcqcn#1: marks by what waits behind a frame as it leaves).
+ * Owns the clock, the packets under way, the switch's queues with their ECN marks, and what is done to packets. Never
+ * reads a clock and never draws anything but by seed. `World` drives it; who asks for more than one packet in an
+ * instant is given its turn in the next step. A host that is slower than its peers is what a queue grows in front of
+ * (ref:dcqcn#1: marks by what waits behind a frame as it leaves).
  */
-import { invariant } from '../../../packets/errors.ts';
-import type { FrameBatch } from '../../../packets/frame-writer.ts';
-import { markingProbability } from '../../../src/fabric/ecn.ts';
-import { EventQueue } from '../../../src/fabric/event-queue.ts';
-import { Prng } from '../../../src/fabric/prng.ts';
-import type { WorldNetwork } from '../../../src/fabric/world.ts';
+import { type FrameBatch, invariant } from 'rocev2/packets';
+import { EventQueue, markingProbability, Prng, type WorldNetwork } from 'rocev2/sim';
 import { drawFate, Flight } from './flight.ts';
-import { hostName, type Intervention, type Scenario } from './scenario.ts';
+import { hostName, type Intervention, type PlaygroundScenario } from './scenario.ts';
 import { StepPort } from './step-port.ts';
 
 /** What a packet did in a step. */
@@ -31,7 +28,7 @@ export class StepNetwork implements WorldNetwork {
   readonly flights: Flight[] = [];
   /** What packets did since `takeEvents`. */
   #happened: FlightEvent[] = [];
-  readonly #scenario: Scenario;
+  readonly #scenario: PlaygroundScenario;
   readonly #interventions: Intervention[];
   readonly #ports: StepPort[] = [];
   readonly #lines: Egress[] = [];
@@ -42,7 +39,7 @@ export class StepNetwork implements WorldNetwork {
   #turnTaken = false;
   #underWay = 0;
 
-  constructor(scenario: Scenario) {
+  constructor(scenario: PlaygroundScenario) {
     this.#scenario = scenario;
     this.#interventions = [...scenario.interventions];
     this.#random = new Prng(scenario.seed).fork('switch');
@@ -83,7 +80,10 @@ export class StepNetwork implements WorldNetwork {
         flight.fate.push(intervention);
   }
 
-  /** Calls `ring` in an event of its own when this time has come: before packets of the same instant that were sent later. */
+  /**
+   * Calls `ring` in an event of its own when this time has come: before packets of the same instant that were sent
+   * later.
+   */
   alarm(atNs: number, ring: () => void): void {
     this.#alarms.push(ring);
     this.#push(atNs, Kind.Alarm, this.#alarms.length - 1);
@@ -213,8 +213,8 @@ export class StepNetwork implements WorldNetwork {
   }
 
   /**
-   * The end of the way: what is to be done to the packet is done here. The delay comes first: whatever is done by hand to a packet that is held
-   * back comes later, and has to when the link is played again.
+   * The end of the way: what is to be done to the packet is done here. The delay comes first: whatever is done by hand
+   * to a packet that is held back comes later, and has to when the link is played again.
    */
   #arrive(flight: Flight): void {
     const delay = flight.meets('delay');

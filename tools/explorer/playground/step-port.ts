@@ -1,11 +1,11 @@
 /**
- * A host's end of its cable: a `Link` that takes one frame, and no more until that has left and it is somebody's turn again.
- * Owns the sink and whether the wire is busy. Never moves a frame: the network does.
+ * A host's end of its cable: a `Link` that takes one frame, and no more until that has left and it is somebody's turn
+ * again. Owns the sink and whether the wire is busy. Never moves a frame: the network does.
  */
-import { Medium } from '../../../packets/frame.ts';
-import type { FrameBatch } from '../../../packets/frame-writer.ts';
-import type { WorldPort } from '../../../src/fabric/member.ts';
-import type { LinkSink } from '../../../src/links/link.ts';
+
+import type { LinkSink } from 'rocev2/browser';
+import { type FrameBatch, Medium } from 'rocev2/packets';
+import type { WorldPort } from 'rocev2/sim';
 
 /** What a port needs of its network. */
 export interface StepMedium {

@@ -1,8 +1,16 @@
 /**
- * Cells of perftest: bandwidth and latency of WRITE, READ, SEND and atomics, over RC, UC and UD, introduced over TCP and by
- * rdma_cm (`-R`), by sizes, by path MTU, over IPv4 and IPv6. What perftest itself does not have is told as such.
+ * Cells of perftest: bandwidth and latency of WRITE, READ, SEND and atomics, over RC, UC and UD, introduced over TCP
+ * and by rdma_cm (`-R`), by sizes, by path MTU, over IPv4 and IPv6. What perftest itself does not have is told as such.
  */
-import { type Cell, fullPackets, type IpFamily, type Party, type PathMtu, packets, type Side } from '../cell.ts';
+import {
+  type CellCommand,
+  type CellSide,
+  fullPackets,
+  type InteropCell,
+  type IpFamily,
+  type PathMtu,
+  packets,
+} from '../cell.ts';
 
 type Verb = 'write' | 'read' | 'send' | 'atomic';
 type Test = 'bw' | 'lat';
@@ -25,7 +33,7 @@ interface Choice {
   readonly without?: string;
 }
 
-export function perftestCells(): Cell[] {
+export function perftestCells(): InteropCell[] {
   return VERBS.flatMap((verb) => TESTS.flatMap((test) => [...ofVerb(verb, test), ...absent(verb, test)].map(cellOf)));
 }
 
@@ -84,7 +92,7 @@ function absent(verb: Verb, test: Test): Choice[] {
   return all;
 }
 
-function cellOf(choice: Choice): Cell {
+function cellOf(choice: Choice): InteropCell {
   const { verb, test, service = 'RC', size, atomic, cm = false, ip = 'IPv4', mtu, interfaceMtu = 4096 } = choice;
   const tool = `ib_${verb}_${test}`;
   const iterations = size !== undefined && size > 65_536 ? 5 : 20;
@@ -120,10 +128,10 @@ function parties(
   tool: string,
   options: readonly string[],
   { row, serverIsSilent }: { readonly row: string; readonly serverIsSilent: boolean },
-): Pick<Cell, 'server' | 'client'> {
-  const command = ({ kind, gid }: Side): string =>
+): Pick<InteropCell, 'server' | 'client'> {
+  const command = ({ kind, gid }: CellSide): string =>
     [tool, ...(kind === 'stock' ? ['-d rxe0'] : []), `-x ${gid} -F`, ...options].join(' ');
-  const server = (side: Side): Party => ({
+  const server = (side: CellSide): CellCommand => ({
     command: command(side),
     prints: serverIsSilent ? [] : [row],
     ready: { listen: 18_515 },
@@ -137,7 +145,7 @@ function wireOf(
   bytes: number,
   iterations: number,
   mtu: PathMtu,
-): NonNullable<Cell['wire']> {
+): NonNullable<InteropCell['wire']> {
   const base = service === 'UC' ? UC_BASE : 0;
   const min = { min: iterations };
   const isLong = bytes > mtu;

@@ -1,19 +1,19 @@
 /**
- * Cells of rdmacm-utils' programs over reliable connections: rping, ucmatose, rdma_server with rdma_client, cmtime. Their path
- * MTU follows from the interface's.
+ * Cells of rdmacm-utils' programs over reliable connections: rping, ucmatose, rdma_server with rdma_client, cmtime.
+ * Their path MTU follows from the interface's.
  */
 import {
-  type Cell,
+  type CellCommand,
+  type CellSide,
   fullPackets,
+  type InteropCell,
   type IpFamily,
   OPCODES,
-  type Party,
   type PathMtu,
   packets,
-  type Side,
 } from '../cell.ts';
 
-export function rdmacmCells(): Cell[] {
+export function rdmacmCells(): InteropCell[] {
   return [
     ...PATHS.map(([ip, mtu]) => rping(ip, mtu)),
     ...PATHS.map(([ip, mtu]) => ucmatose(ip, mtu)),
@@ -21,7 +21,7 @@ export function rdmacmCells(): Cell[] {
   ];
 }
 
-function rping(ip: IpFamily, mtu: PathMtu): Cell {
+function rping(ip: IpFamily, mtu: PathMtu): InteropCell {
   const prints = [{ pattern: 'ping data: rdma-ping-\\d+: ', count: 5 }];
   return {
     ...common(`rping-${ip}-mtu${mtu}`, 'rping', '-C 5 -S 10000 -v -V', ip, mtu),
@@ -48,8 +48,8 @@ function rping(ip: IpFamily, mtu: PathMtu): Cell {
   };
 }
 
-function ucmatose(ip: IpFamily, mtu: PathMtu): Cell {
-  const party = ({ kind }: Side, where: string): Party =>
+function ucmatose(ip: IpFamily, mtu: PathMtu): InteropCell {
+  const party = ({ kind }: CellSide, where: string): CellCommand =>
     kind === 'ours'
       ? { command: `ucmatose ${where} -c 2 -C 3 -S 5000`, prints: ['^6 messages sent, 6 received'] }
       : { command: `ucmatose ${where} -c 2 -C 3 -S 5000`, prints: ['^test complete', '^return status 0'] };
@@ -65,7 +65,7 @@ function ucmatose(ip: IpFamily, mtu: PathMtu): Cell {
   };
 }
 
-function rdmaPair(ip: IpFamily): Cell {
+function rdmaPair(ip: IpFamily): InteropCell {
   return {
     ...common(`rdma-pair-${ip}`, 'rdma_server, rdma_client', '', ip, 1024),
     inCi: ip === 'IPv4',
@@ -87,11 +87,11 @@ function common(
   options: string,
   ip: IpFamily,
   mtu: PathMtu,
-): Pick<Cell, 'name' | 'tool' | 'options' | 'ip' | 'interfaceMtu' | 'pathMtu'> {
+): Pick<InteropCell, 'name' | 'tool' | 'options' | 'ip' | 'interfaceMtu' | 'pathMtu'> {
   return { name: name.toLowerCase(), tool, options, ip, interfaceMtu: mtu, pathMtu: mtu };
 }
 
-const EXCUSED: Pick<Party, 'excuse'> = {
+const EXCUSED: Pick<CellCommand, 'excuse'> = {
   excuse: {
     exit: 255,
     prints: 'rdma_get_cm_event: Bad file descriptor',

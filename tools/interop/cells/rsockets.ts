@@ -1,15 +1,16 @@
 /**
- * Cells of the programs of rdmacm-utils that speak rsocket: rstream, riostream, rcopy, and udpong, whose datagrams find no way over
- * RoCE. Not run: `-T a`, with which two unmodified programs stall one another now and then, and the whole ladder of sizes, which takes minutes.
+ * Cells of the programs of rdmacm-utils that speak rsocket: rstream, riostream, rcopy, and udpong, whose datagrams find
+ * no way over RoCE. Not run: `-T a`, with which two unmodified programs stall one another now and then, and the whole
+ * ladder of sizes, which takes minutes.
  */
 import { createHash } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Cell, type IpFamily, OPCODES, type PathMtu, packets } from '../cell.ts';
+import { type InteropCell, type IpFamily, OPCODES, type PathMtu, packets } from '../cell.ts';
 
-export function rsocketCells(): Cell[] {
+export function rsocketCells(): InteropCell[] {
   return [
     ...STREAMS.map(([options, row]) => stream('rstream', options, row, 'IPv4', 1024)),
     ...OTHER_PATHS.map(([ip, mtu]) => stream('rstream', LARGE[0], LARGE[1], ip, mtu)),
@@ -21,7 +22,7 @@ export function rsocketCells(): Cell[] {
   ];
 }
 
-function stream(tool: 'rstream' | 'riostream', options: string, row: string, ip: IpFamily, mtu: PathMtu): Cell {
+function stream(tool: 'rstream' | 'riostream', options: string, row: string, ip: IpFamily, mtu: PathMtu): InteropCell {
   const prints = [`^custom +${row} `];
   const words = options.replace(/[^a-zA-Z0-9]+/g, '');
   return {
@@ -38,7 +39,7 @@ function stream(tool: 'rstream' | 'riostream', options: string, row: string, ip:
   };
 }
 
-function copy(ip: IpFamily): Cell {
+function copy(ip: IpFamily): InteropCell {
   const opened = (name: string, bytes: number): string =>
     `^opening: ${name}, transferring\\.\\.\\.${bytes} bytes\\.\\.\\.closing\\.\\.\\.done`;
   return {
@@ -77,7 +78,7 @@ function copy(ip: IpFamily): Cell {
   };
 }
 
-function udpong(ip: IpFamily): Cell {
+function udpong(ip: IpFamily): InteropCell {
   return {
     name: `udpong-${ip}`.toLowerCase(),
     tool: 'udpong',

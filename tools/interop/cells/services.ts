@@ -1,10 +1,11 @@
 /**
- * Cells of rdmacm-utils' programs for datagrams, multicast and the connection manager itself: udaddy, mckey (its receiver is
- * called the server here), cmtime, and rdma_xserver with rdma_xclient, whose XRC half rdma_rxe does not have.
+ * Cells of rdmacm-utils' programs for datagrams, multicast and the connection manager itself: udaddy, mckey (its
+ * receiver is called the server here), cmtime, and rdma_xserver with rdma_xclient, whose XRC half rdma_rxe does not
+ * have.
  */
-import { type Cell, type IpFamily, OPCODES, type Party, packets, type Side } from '../cell.ts';
+import { type CellCommand, type CellSide, type InteropCell, type IpFamily, OPCODES, packets } from '../cell.ts';
 
-export function serviceCells(): Cell[] {
+export function serviceCells(): InteropCell[] {
   return [
     ...IP_FAMILIES.map(udaddy),
     ...IP_FAMILIES.map((ip) => mckey(ip, 1)),
@@ -15,7 +16,7 @@ export function serviceCells(): Cell[] {
   ];
 }
 
-function udaddy(ip: IpFamily): Cell {
+function udaddy(ip: IpFamily): InteropCell {
   const options = '-c 2 -C 3 -S 100';
   return {
     ...common(`udaddy-${ip}`, 'udaddy', options, ip),
@@ -29,7 +30,7 @@ function udaddy(ip: IpFamily): Cell {
   };
 }
 
-function mckey(ip: IpFamily, count: number): Cell {
+function mckey(ip: IpFamily, count: number): InteropCell {
   const group = ip === 'IPv4' ? '239.1.2.3' : 'ff0e::1:203';
   const command = (address: string): string => `mckey -m ${group} -b ${address} -C ${count}`;
   return {
@@ -49,7 +50,7 @@ function mckey(ip: IpFamily, count: number): Cell {
   };
 }
 
-function cmtime(ip: IpFamily): Cell {
+function cmtime(ip: IpFamily): InteropCell {
   return {
     ...common(`cmtime-${ip}`, 'cmtime', '-c 20', ip),
     // Neither server ever ends.
@@ -68,8 +69,8 @@ function cmtime(ip: IpFamily): Cell {
   };
 }
 
-function xpair(ip: IpFamily, type: 'r' | 'x'): Cell {
-  const party = (tool: string, words: string, { kind }: Side): Party => ({
+function xpair(ip: IpFamily, type: 'r' | 'x'): InteropCell {
+  const party = (tool: string, words: string, { kind }: CellSide): CellCommand => ({
     command: `${tool} ${words}-p 7471 -c ${type}`,
     prints: kind === 'ours' ? [] : [`^${tool}: end 0`],
   });
@@ -84,7 +85,10 @@ function xpair(ip: IpFamily, type: 'r' | 'x'): Cell {
   };
 }
 
-/** Ends when the receiver attaches its queue pair, as rxe listens for the group's MAC address then; nothing tells when it has. */
+/**
+ * Ends when the receiver attaches its queue pair, as rxe listens for the group's MAC address then; nothing tells when
+ * it has.
+ */
 function joined(ip: IpFamily): string {
   const mac = ip === 'IPv4' ? '3333ef010203' : '333300010203';
   return `for i in $(seq 500); do grep -q ${mac} /proc/net/dev_mcast && break; usleep 20000; done; usleep 500000`;
@@ -95,7 +99,7 @@ function common(
   tool: string,
   options: string,
   ip: IpFamily,
-): Pick<Cell, 'name' | 'tool' | 'options' | 'ip' | 'interfaceMtu' | 'pathMtu' | 'inCi'> {
+): Pick<InteropCell, 'name' | 'tool' | 'options' | 'ip' | 'interfaceMtu' | 'pathMtu' | 'inCi'> {
   return { name: name.toLowerCase(), tool, options, ip, interfaceMtu: 1024, pathMtu: 1024, inCi: ip === 'IPv4' };
 }
 

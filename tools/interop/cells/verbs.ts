@@ -1,19 +1,19 @@
 /**
- * Cells of the pingpong programs of ibverbs-utils: RC, UC, UD, a shared receive queue, and XRC, which rdma_rxe does not have. They
- * meet over TCP and IPv4 in any case; the GID index says what their packets travel by.
+ * Cells of the pingpong programs of ibverbs-utils: RC, UC, UD, a shared receive queue, and XRC, which rdma_rxe does not
+ * have. They meet over TCP and IPv4 in any case; the GID index says what their packets travel by.
  */
 import {
-  type Cell,
+  type CellCommand,
+  type CellSide,
   fullPackets,
+  type InteropCell,
   type IpFamily,
   OPCODES,
-  type Party,
   type PathMtu,
   packets,
-  type Side,
 } from '../cell.ts';
 
-export function pingpongCells(): Cell[] {
+export function pingpongCells(): InteropCell[] {
   return [
     ...PATHS.map(([ip, mtu]) => pingpong('rc', ip, mtu, OPCODES.rcSend, OPCODES.rcSendFirst)),
     ...PATHS.map(([ip, mtu]) => pingpong('uc', ip, mtu, OPCODES.ucSend, OPCODES.ucSendFirst)),
@@ -29,7 +29,7 @@ function pingpong(
   mtu: PathMtu,
   opcodes: readonly number[],
   first: number,
-): Cell {
+): InteropCell {
   const options = `-n 20 -s 10000 -m ${mtu} ${kind === 'srq' ? '-q 4' : '-c'}`;
   return {
     ...meeting(`ibv_${kind}_pingpong`, options, 400_000),
@@ -42,7 +42,7 @@ function pingpong(
   };
 }
 
-function datagrams(ip: IpFamily, mtu: PathMtu): Cell {
+function datagrams(ip: IpFamily, mtu: PathMtu): InteropCell {
   return {
     ...meeting('ibv_ud_pingpong', `-n 20 -s ${mtu} -c`, 40 * mtu),
     name: `ud-pingpong-${ip}-s${mtu}`.toLowerCase(),
@@ -54,7 +54,7 @@ function datagrams(ip: IpFamily, mtu: PathMtu): Cell {
   };
 }
 
-function xrc(ip: IpFamily): Cell {
+function xrc(ip: IpFamily): InteropCell {
   return {
     ...meeting('ibv_xsrq_pingpong', '-n 20 -s 10000 -m 1024', undefined),
     name: `xsrq-pingpong-${ip}`.toLowerCase(),
@@ -71,9 +71,12 @@ function meeting(
   tool: string,
   options: string,
   bytes: number | undefined,
-): Pick<Cell, 'tool' | 'options' | 'server' | 'client'> {
+): Pick<InteropCell, 'tool' | 'options' | 'server' | 'client'> {
   const prints = bytes === undefined ? [] : [`^${bytes} bytes in .* Mbit/sec`, '^20 iters in .* usec/iter'];
-  const party = ({ gid }: Side, peer = ''): Party => ({ command: `${tool} -g ${gid} ${options}${peer}`, prints });
+  const party = ({ gid }: CellSide, peer = ''): CellCommand => ({
+    command: `${tool} -g ${gid} ${options}${peer}`,
+    prints,
+  });
   return {
     tool,
     options,

@@ -1,4 +1,7 @@
-/** Tables for other programs (RFC 4180): runs, flows, series. Owns the columns. Numbers are in the units of the figures' names, unrounded. */
+/**
+ * Tables for other programs (RFC 4180): runs, flows, series. Owns the columns. Numbers are in the units of the figures'
+ * names, unrounded.
+ */
 import type { VariantOutcome } from '../report/run-plots.ts';
 import type { RunRecord } from '../run/record.ts';
 import type { Json } from '../scenario/json.ts';

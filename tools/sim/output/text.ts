@@ -1,4 +1,7 @@
-/** What a terminal is told of runs: figures of one, a line for each of many, verdicts. Owns the words; prints nothing itself. */
+/**
+ * What a terminal is told of runs: figures of one, a line for each of many, verdicts. Owns the words; prints nothing
+ * itself.
+ */
 import { formatTable } from '../../table.ts';
 import { isGood, type RunRecord } from '../run/record.ts';
 import { figureText } from './words.ts';

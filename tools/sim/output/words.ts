@@ -1,4 +1,7 @@
-/** Figures as people read them: 812.3 µs, 95.8 Gb/s, 17.9 KB. Owns units and digits; KB is 1000 bytes, as everywhere in the literature this is held against. */
+/**
+ * Figures as people read them: 812.3 µs, 95.8 Gb/s, 17.9 KB. Owns units and digits; KB is 1000 bytes, as everywhere in
+ * the literature this is held against.
+ */
 import { parseFigure, unitOf } from '../scenario/figures.ts';
 
 /** A figure by its name, such as `fctNs.p99` or `group:fctNs.p99`. */

@@ -1,6 +1,7 @@
 /**
- * A report as one HTML file that needs nothing else: text and tables as HTML, plots as data that the page draws with uPlot. Owns the page;
- * every text in it is escaped, and its policy lets no script run but its own and nothing be fetched.
+ * A report as one HTML file that needs nothing else: text and tables as HTML, plots as data that the page draws with
+ * uPlot. Owns the page; every text in it is escaped, and its policy lets no script run but its own and nothing be
+ * fetched.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -17,17 +18,17 @@ export interface Report {
 export type Section =
   | { readonly kind: 'text'; readonly heading?: string; readonly paragraphs: readonly string[] }
   | { readonly kind: 'code'; readonly heading: string; readonly text: string; readonly folded?: boolean }
-  | { readonly kind: 'table'; readonly heading: string; readonly about?: string; readonly table: Table }
+  | { readonly kind: 'table'; readonly heading: string; readonly about?: string; readonly table: ReportTable }
   | { readonly kind: 'plots'; readonly heading: string; readonly plots: readonly Plot[] };
 
-export interface Table {
+export interface ReportTable {
   readonly headings: readonly string[];
   /** Columns of numbers stand to the right. */
   readonly numbers: readonly boolean[];
-  readonly rows: readonly (readonly Cell[])[];
+  readonly rows: readonly (readonly TableCell[])[];
 }
 
-export type Cell = string | { readonly text: string; readonly verdict: 'pass' | 'fail' };
+export type TableCell = string | { readonly text: string; readonly verdict: 'pass' | 'fail' };
 
 export function reportHtml({ title, sections, footer }: Report): string {
   const plots: Plot[] = [];
@@ -102,9 +103,9 @@ function codeHtml({ heading, text, folded }: Section & { kind: 'code' }): string
   return `<h2>${escapeHtml(heading)}</h2>\n${pre}`;
 }
 
-function tableHtml({ headings, numbers, rows }: Table): string {
+function tableHtml({ headings, numbers, rows }: ReportTable): string {
   const side = (column: number): string => (numbers[column] === true ? ' class="number"' : '');
-  const sideOf = (cell: Cell, column: number): string =>
+  const sideOf = (cell: TableCell, column: number): string =>
     typeof cell === 'string' && cell.length > LONG ? ' class="long"' : side(column);
   const head = headings.map((text, column) => `<th scope="col"${side(column)}>${escapeHtml(text)}</th>`).join('');
   const body = rows.map(
@@ -113,7 +114,7 @@ function tableHtml({ headings, numbers, rows }: Table): string {
   return `<div class="wide"><table>\n<thead><tr>${head}</tr></thead>\n<tbody>\n${body.join('\n')}\n</tbody>\n</table></div>`;
 }
 
-function cellHtml(cell: Cell): string {
+function cellHtml(cell: TableCell): string {
   return typeof cell === 'string' ? escapeHtml(cell) : `<span class="${cell.verdict}">${escapeHtml(cell.text)}</span>`;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Plots as data: what `page/page.js` draws. Owns their shape, and how a long series becomes one that a page can carry without losing its
- * peaks.
+ * Plots as data: what `page/page.js` draws. Owns their shape, and how a long series becomes one that a page can carry
+ * without losing its peaks.
  */
 
 export interface Plot {
@@ -13,10 +13,10 @@ export interface Plot {
   readonly logY?: boolean;
   /** The value holds until the next one. */
   readonly stepped?: boolean;
-  readonly lines: readonly Line[];
+  readonly lines: readonly PlotLine[];
 }
 
-export interface Line {
+export interface PlotLine {
   readonly label: string;
   /** A place in the page's palette, so that what belongs together looks alike; or `INK`. */
   readonly colour: number;

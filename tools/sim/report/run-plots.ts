@@ -1,22 +1,22 @@
 /**
- * The plots of one run: what was sampled over time, variants laid over each other, the fluid model beside them where it was asked for;
- * and how long flows took. Owns which lines are drawn when there are too many.
+ * The plots of one run: what was sampled over time, variants laid over each other, the fluid model beside them where it
+ * was asked for; and how long flows took. Owns which lines are drawn when there are too many.
  */
 
 import { slowdownBySize, sorted } from '../run/measure.ts';
-import type { Outcome, Series, SeriesKind } from '../run/outcome.ts';
-import { decimate, INK, type Line, type Plot, rounded, timeUnit } from './plot.ts';
+import type { OutcomeSeries, OutcomeSeriesKind, RunOutcome } from '../run/outcome.ts';
+import { decimate, INK, type Plot, type PlotLine, rounded, timeUnit } from './plot.ts';
 
 /** One variant and what it gave. */
 export interface VariantOutcome {
   readonly name: string;
-  readonly outcome: Outcome;
+  readonly outcome: RunOutcome;
 }
 
 /** A curve of the fluid model. */
 export interface FluidCurve {
   readonly variant: string;
-  readonly kind: Extract<SeriesKind, 'queueBytes' | 'rateBps' | 'targetRateBps' | 'alpha'>;
+  readonly kind: Extract<OutcomeSeriesKind, 'queueBytes' | 'rateBps' | 'targetRateBps' | 'alpha'>;
   /** Of which flow it is, where they differ. */
   readonly flow?: number;
   readonly timesNs: readonly number[];
@@ -36,7 +36,7 @@ function timePlot(
   endNs: number,
 ): Plot {
   const unit = timeUnit(endNs);
-  const lines: Line[] = [];
+  const lines: PlotLine[] = [];
   const add = (label: string, colour: number, dash: number, times: readonly number[], values: readonly number[]) => {
     const thin = decimate(times, values);
     const x = rounded(thin.x.map((time) => time / unit.ns));
@@ -66,7 +66,7 @@ interface DrawnSeries {
   readonly values: readonly number[];
 }
 
-function named({ flows }: Outcome): (series: Series) => DrawnSeries {
+function named({ flows }: RunOutcome): (series: OutcomeSeries) => DrawnSeries {
   return ({ of, times, values }) => {
     const flow = typeof of === 'number' ? flows[of] : undefined;
     const own = of === 'all' ? '' : String(of);
@@ -76,7 +76,7 @@ function named({ flows }: Outcome): (series: Series) => DrawnSeries {
 }
 
 /** Too many to tell apart: mean, least and greatest of them all; or their sum, of what is counted. */
-function crowd(series: readonly Series[], parts: KindOfPlot['parts']): DrawnSeries[] {
+function crowd(series: readonly OutcomeSeries[], parts: KindOfPlot['parts']): DrawnSeries[] {
   const at = new Map<number, number[]>();
   for (const { times, values } of series)
     times.forEach((time, index) => {
@@ -154,7 +154,7 @@ function completionPlot(variants: readonly VariantOutcome[]): Plot {
 }
 
 interface KindOfPlot {
-  readonly kind: SeriesKind;
+  readonly kind: OutcomeSeriesKind;
   readonly title: string;
   readonly about: string;
   readonly y: string;

@@ -1,11 +1,14 @@
-/** The report of one run: what it was about, whether it came out as expected, plots, figures, and all that is needed to run it again. */
+/**
+ * The report of one run: what it was about, whether it came out as expected, plots, figures, and all that is needed to
+ * run it again.
+ */
 
 import { figureNames } from '../output/text.ts';
 import { digits, figureText } from '../output/words.ts';
 import type { Details } from '../run/execute.ts';
 import type { RunRecord } from '../run/record.ts';
 import type { Json } from '../scenario/json.ts';
-import type { Report, Section, Table } from './html.ts';
+import type { Report, ReportTable, Section } from './html.ts';
 import { runPlots } from './run-plots.ts';
 
 export interface RunReportInput {
@@ -47,7 +50,7 @@ export function footer(what: string, version: string): string {
 }
 
 /** Verdicts with figures; of one run, or of many. */
-export function verdictTable({ verdicts }: Pick<RunRecord, 'verdicts'>): Table {
+export function verdictTable({ verdicts }: Pick<RunRecord, 'verdicts'>): ReportTable {
   return {
     headings: ['verdict', 'figure', 'of', 'found', 'wanted', 'what it shows'],
     numbers: [false, false, false, true, true, false],
@@ -62,7 +65,7 @@ export function verdictTable({ verdicts }: Pick<RunRecord, 'verdicts'>): Table {
   };
 }
 
-function figureTable(record: RunRecord): Table {
+function figureTable(record: RunRecord): ReportTable {
   const { variants } = record;
   return {
     headings: ['figure', ...variants.map(({ name }) => name)],

@@ -1,14 +1,14 @@
 /**
- * The report of many runs: how figures depend on what was swept, each point the median of its seeds with the least and the greatest. Owns
- * which figures are drawn over which parameter.
+ * The report of many runs: how figures depend on what was swept, each point the median of its seeds with the least and
+ * the greatest. Owns which figures are drawn over which parameter.
  */
 import { failureText, figureNames, shown, sweptNames } from '../output/text.ts';
 import { figureText, withoutGroup } from '../output/words.ts';
 import { percentile, sorted } from '../run/measure.ts';
 import type { RunRecord } from '../run/record.ts';
 import { aboutFigure, parseFigure, unitOf } from '../scenario/figures.ts';
-import type { Cell, Report, Section, Table } from './html.ts';
-import { type Line, type Plot, rounded } from './plot.ts';
+import type { Report, ReportTable, Section, TableCell } from './html.ts';
+import { type Plot, type PlotLine, rounded } from './plot.ts';
 import { footer, verdictTable } from './run-report.ts';
 
 export interface SweepReportInput {
@@ -77,7 +77,7 @@ function lines(
   figure: string,
   place: (record: RunRecord) => number,
   others: readonly string[],
-): Line[] {
+): PlotLine[] {
   const of = new Map<string, Map<number, number[]>>();
   for (const record of records) {
     for (const { name, figures } of record.variants) {
@@ -94,22 +94,22 @@ function lines(
     const x = sorted([...points.keys()]);
     const at = (pick: (ascending: readonly number[]) => number): number[] =>
       rounded(x.map((key) => pick(sorted(points.get(key) ?? [])) / divisor));
-    const median: Line = { label, colour, dash: 0, points: true, x, y: at((all) => percentile(all, 50)) };
+    const median: PlotLine = { label, colour, dash: 0, points: true, x, y: at((all) => percentile(all, 50)) };
     if ([...points.values()].every((all) => all.length === 1)) return [median];
-    const least: Line = { label: `${label} · least`, colour, dash: 2, x, y: at((all) => all[0] ?? 0) };
-    const most: Line = { label: `${label} · greatest`, colour, dash: 2, x, y: at((all) => all.at(-1) ?? 0) };
+    const least: PlotLine = { label: `${label} · least`, colour, dash: 2, x, y: at((all) => all[0] ?? 0) };
+    const most: PlotLine = { label: `${label} · greatest`, colour, dash: 2, x, y: at((all) => all.at(-1) ?? 0) };
     return [median, least, most];
   });
 }
 
-function runTable(records: readonly RunRecord[], swept: readonly string[]): Table {
+function runTable(records: readonly RunRecord[], swept: readonly string[]): ReportTable {
   const figures = drawn(records);
   const headings = ['run', ...swept, 'seed', 'variant', ...figures, 'expectations'];
   const rows = records.slice(0, MAX_ROWS).flatMap((record) =>
-    record.variants.map(({ name, figures: all }): Cell[] => {
+    record.variants.map(({ name, figures: all }): TableCell[] => {
       const own = record.verdicts.filter(({ variant }) => variant === name);
       const passed = own.filter((verdict) => verdict.passed).length;
-      const verdict: Cell =
+      const verdict: TableCell =
         own.length === 0
           ? ''
           : { text: `${passed} of ${own.length}`, verdict: passed === own.length ? 'pass' : 'fail' };
@@ -123,7 +123,7 @@ function runTable(records: readonly RunRecord[], swept: readonly string[]): Tabl
     }),
   );
   const failed = records.filter(({ error }) => error !== undefined).slice(0, MAX_ROWS);
-  const errors = failed.map(({ index, seed, error = '' }): Cell[] => [
+  const errors = failed.map(({ index, seed, error = '' }): TableCell[] => [
     String(index),
     ...swept.map(() => ''),
     String(seed),

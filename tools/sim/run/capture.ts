@@ -1,11 +1,10 @@
 /**
- * Frames of a simulation as a pcapng file: what every host sends and receives, an interface for each host, virtual time from 0. Owns the choice
- * of frames and the bound; the same run gives the same bytes.
+ * Frames of a simulation as a pcapng file: what every host sends and receives, an interface for each host, virtual time
+ * from 0. Owns the choice of frames and the bound; the same run gives the same bytes.
  */
 import { closeSync, openSync, writeSync } from 'node:fs';
-import { Direction, LinkType, PcapngWriter } from '../../../pcap/index.ts';
-import type { FabricTap } from '../../../src/fabric/switching/index.ts';
-import { portName, type Topology } from '../../../src/fabric/topology/index.ts';
+import { Direction, LinkType, PcapngWriter } from 'rocev2/pcap';
+import { type FabricTap, portName, type Topology } from 'rocev2/sim';
 
 export class HostCapture implements FabricTap {
   readonly #writer = new PcapngWriter({ application: 'rocev2 sim' });

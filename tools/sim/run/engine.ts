@@ -1,26 +1,25 @@
 /**
- * From a variant to `simulate` of src/fabric/simulation and back: the one place that knows both. Owns the translation; what a
- * simulation does is not its matter.
+ * From a variant to `simulate` of src/sim/simulation and back: the one place that knows both. Owns the translation;
+ * what a simulation does is not its matter.
  */
 
-import {
-  type Series as RawSeries,
-  type SimulationOptions,
-  type SimulationResult,
-  simulate,
-} from '../../../src/fabric/simulation/index.ts';
-import type { SwitchOptions } from '../../../src/fabric/switching/index.ts';
+import { defined } from 'rocev2/packets';
 import {
   buildTopology,
   PathFinder,
   portName,
+  type ProbeSeries as RawSeries,
+  type SimulationOptions,
+  type SimulationResult,
+  type SwitchOptions,
   shortestPaths,
+  simulate,
   type Topology,
-} from '../../../src/fabric/topology/index.ts';
+} from 'rocev2/sim';
 import type { Variant } from '../scenario/schema.ts';
 import { allFlows, type GroupedFlow } from '../scenario/traffic.ts';
 import { HostCapture } from './capture.ts';
-import type { FlowOutcome, Outcome, Series, SeriesKind } from './outcome.ts';
+import type { FlowOutcome, OutcomeSeries, OutcomeSeriesKind, RunOutcome } from './outcome.ts';
 
 export interface CaptureRequest {
   readonly path: string;
@@ -35,7 +34,7 @@ export interface EngineOptions {
 }
 
 /** Simulates one variant. @throws RoceError for what the simulation refuses, InvariantError for a bug of ours */
-export function simulateVariant(variant: Variant, { tell, capture }: EngineOptions): Outcome {
+export function simulateVariant(variant: Variant, { tell, capture }: EngineOptions): RunOutcome {
   const topology = buildTopology(variant.topology);
   const flows = allFlows(variant);
   const tap = capture && new HostCapture(capture.path, capture.frames, topology);
@@ -43,7 +42,7 @@ export function simulateVariant(variant: Variant, { tell, capture }: EngineOptio
     const result = simulate({
       ...simulationOptions(variant, topology, flows),
       onProgress: tell,
-      ...(tap === undefined ? {} : { tap }),
+      ...defined({ tap }),
     });
     return outcomeOf(result, flows, topology, variant.window !== undefined);
   } finally {
@@ -57,9 +56,7 @@ function simulationOptions(variant: Variant, topology: Topology, flows: readonly
     ...{ seed, topology, clockwise, host, mtu, loss },
     switches: switchOptions(switches),
     flows: flows.map(({ flow }) => flow),
-    ...(congestion === undefined ? {} : { congestion }),
-    ...(stopNs === undefined ? {} : { stopNs }),
-    ...(window === undefined ? {} : { window }),
+    ...defined({ congestion, stopNs, window }),
     ...(probe === undefined ? {} : { probe: { ...probe, queues: probe.queues ?? receiverQueues(topology, flows) } }),
   };
 }
@@ -93,7 +90,7 @@ function outcomeOf(
   flows: readonly GroupedFlow[],
   topology: Topology,
   windowed: boolean,
-): Outcome {
+): RunOutcome {
   const { hosts, network, ports, deadlocks, dataPackets } = result;
   const stopped = ports.filter(({ pausedNs, creditStalls }) => pausedNs > 0 || creditStalls > 0);
   const hostPorts = new Set(
@@ -131,18 +128,17 @@ function flowOutcome(flow: SimulationResult['flows'][number], group: string, win
   const { src, dst, bytes, startNs, fctNs, slowdown, deliveredBytes, goodputBps, windowBps, status } = flow;
   return {
     ...{ group, src, dst, bytes, startNs, deliveredBytes, goodputBps, status },
-    ...(fctNs === undefined ? {} : { fctNs }),
-    ...(slowdown === undefined ? {} : { slowdown }),
+    ...defined({ fctNs, slowdown }),
     ...(windowed ? { windowBps } : {}),
   };
 }
 
-function seriesOf({ kind, of, times, values }: RawSeries): Series {
+function seriesOf({ kind, of, times, values }: RawSeries): OutcomeSeries {
   const flow = /^flow (\d+)$/.exec(of)?.[1];
   return { kind: KINDS[kind], of: flow === undefined ? of : Number(flow), times, values };
 }
 
-const KINDS: Readonly<Record<RawSeries['kind'], SeriesKind>> = {
+const KINDS: Readonly<Record<RawSeries['kind'], OutcomeSeriesKind>> = {
   queue: 'queueBytes',
   rate: 'rateBps',
   target: 'targetRateBps',

@@ -1,8 +1,9 @@
 /**
- * Carries out one run in the thread it is called in: every variant simulated, measured and judged. Owns what a record is made of and what
- * goes with it when details are wanted. What fails while it runs is in the record; what the file has wrong was refused before.
+ * Carries out one run in the thread it is called in: every variant simulated, measured and judged. Owns what a record
+ * is made of and what goes with it when details are wanted. What fails while it runs is in the record; what the file
+ * has wrong was refused before.
  */
-import { RoceError } from '../../../packets/errors.ts';
+import { RoceError } from 'rocev2/packets';
 import type { FluidCurve, VariantOutcome } from '../report/run-plots.ts';
 import { type LoadedScenario, loadScenario, type ScenarioFile } from '../scenario/load.ts';
 import { type CaptureRequest, simulateVariant } from './engine.ts';

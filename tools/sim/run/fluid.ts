@@ -1,23 +1,20 @@
 /**
- * The fluid model beside a variant: its parameters from those of the scenario, its values for verdicts, its curves for plots. Owns the
- * translation; the model is src/fluid.
+ * The fluid model beside a variant: its parameters from those of the scenario, its values for verdicts, its curves for
+ * plots. Owns the translation; the model is src/sim/fluid.
  */
 
-import { buildTopology, clockwiseRoutes, pathBetween, shortestPaths } from '../../../src/fabric/topology/index.ts';
-import {
-  convergenceBound,
-  type FluidParameters,
-  fixedPoint,
-  integrate,
-  phaseMargin,
-} from '../../../src/fluid/index.ts';
-import { MLX_DEFAULTS, PAPER_DEFAULTS } from '../../../transport/congestion/dcqcn-parameters.ts';
+import { convergenceBound, type FluidParameters, fixedPoint, integrate, phaseMargin } from 'rocev2/fluid';
+import { buildTopology, clockwiseRoutes, pathBetween, shortestPaths } from 'rocev2/sim';
+import { MLX_DEFAULTS, PAPER_DEFAULTS } from 'rocev2/transport';
 import type { FluidCurve } from '../report/run-plots.ts';
 import type { FluidFigure } from '../scenario/expect.ts';
 import type { Variant } from '../scenario/schema.ts';
 import { allFlows } from '../scenario/traffic.ts';
 
-/** What the model is told of a variant; undefined where it has no say: another reaction than DCQCN, or nothing is marked. */
+/**
+ * What the model is told of a variant; undefined where it has no say: another reaction than DCQCN, or nothing is
+ * marked.
+ */
 export function fluidParameters(name: string, variant: Variant): FluidParameters | undefined {
   const { fluid, switches } = variant;
   const clocks = clocksOf(variant);
@@ -41,7 +38,10 @@ type Clocks = Pick<
   'byteCounterBytes' | 'timerNs' | 'alphaTimerNs' | 'cnpTimerNs' | 'fastRecoveryStages' | 'g' | 'aiRateBps'
 >;
 
-/** The knobs of a profile by the model's names. The model knows no hyper increase, and of `mlx` none of what makes it differ. */
+/**
+ * The knobs of a profile by the model's names. The model knows no hyper increase, and of `mlx` none of what makes it
+ * differ.
+ */
 function clocksOf({ congestion }: Variant): Clocks | undefined {
   const { reaction, notification } = congestion ?? {};
   if (reaction?.kind !== 'dcqcn' || notification === false || notification === undefined) return undefined;

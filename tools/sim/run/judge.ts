@@ -1,23 +1,26 @@
-/** Whether what a scenario expects has come out: a verdict for each expectation, with the figure. Owns the comparison. */
-import type { Expectation, Selection } from '../scenario/expect.ts';
+/**
+ * Whether what a scenario expects has come out: a verdict for each expectation, with the figure. Owns the comparison.
+ */
+import { defined } from 'rocev2/packets';
+import type { FigureExpectation, Selection } from '../scenario/expect.ts';
 import { parseFigure } from '../scenario/figures.ts';
 import type { Variant } from '../scenario/schema.ts';
 import { fluidParameters, fluidValue } from './fluid.ts';
 import { measure } from './measure.ts';
-import type { Outcome } from './outcome.ts';
+import type { RunOutcome } from './outcome.ts';
 
-export interface Judged {
+export interface VariantResult {
   readonly name: string;
   readonly variant: Variant;
-  readonly outcome: Outcome;
+  readonly outcome: RunOutcome;
 }
 
 /** One expectation of one variant. Goes into records, so it is plain data. */
-export interface Verdict {
+export interface ExpectationVerdict {
   readonly passed: boolean;
   readonly variant: string;
   readonly figure: string;
-  readonly operator: Expectation['operator'];
+  readonly operator: FigureExpectation['operator'];
   /** Null: there is no such figure, so the verdict is a fail. */
   readonly found: number | null;
   readonly wanted: number | null;
@@ -27,14 +30,18 @@ export interface Verdict {
 }
 
 /** Verdicts on a whole run, in the order of the file. */
-export function judge(expectations: readonly Expectation[], run: readonly Judged[]): Verdict[] {
+export function judge(expectations: readonly FigureExpectation[], run: readonly VariantResult[]): ExpectationVerdict[] {
   return expectations.flatMap((expectation) => {
     const of = expectation.variant === undefined ? run : run.filter(({ name }) => name === expectation.variant);
     return of.map((judged) => verdictOn(expectation, judged, run));
   });
 }
 
-function verdictOn(expectation: Expectation, judged: Judged, run: readonly Judged[]): Verdict {
+function verdictOn(
+  expectation: FigureExpectation,
+  judged: VariantResult,
+  run: readonly VariantResult[],
+): ExpectationVerdict {
   const { figure, operator, why, tolerance } = expectation;
   const found = measure(judged.outcome, parseFigure(figure), expectation);
   const wanted = wantedOf(expectation, judged, run);
@@ -47,11 +54,15 @@ function verdictOn(expectation: Expectation, judged: Judged, run: readonly Judge
     found: found ?? null,
     wanted: wanted ?? null,
     terms: termsOf(expectation),
-    ...(why === undefined ? {} : { why }),
+    ...defined({ why }),
   };
 }
 
-function wantedOf(expectation: Expectation, own: Judged, run: readonly Judged[]): number | undefined {
+function wantedOf(
+  expectation: FigureExpectation,
+  own: VariantResult,
+  run: readonly VariantResult[],
+): number | undefined {
   const { value } = expectation;
   if (typeof value === 'number') return value;
   if ('fluid' in value) {
@@ -66,7 +77,7 @@ function wantedOf(expectation: Expectation, own: Judged, run: readonly Judged[])
   return theirs === undefined ? undefined : theirs * value.times;
 }
 
-function holds(found: number, operator: Expectation['operator'], wanted: number, tolerance: number): boolean {
+function holds(found: number, operator: FigureExpectation['operator'], wanted: number, tolerance: number): boolean {
   switch (operator) {
     case '<':
       return found < wanted;
@@ -89,7 +100,7 @@ function unknownOperator(operator: never): never {
   throw new TypeError(`no operator ${String(operator)}`);
 }
 
-function termsOf(expectation: Expectation): string {
+function termsOf(expectation: FigureExpectation): string {
   const { value, operator, tolerance } = expectation;
   const parts = [selectionText(expectation)];
   if (operator === '~') parts.push(`within ${Number((tolerance * 100).toPrecision(4))} %`);
@@ -98,7 +109,7 @@ function termsOf(expectation: Expectation): string {
   return parts.filter((part) => part !== '').join('; ');
 }
 
-function otherText(expectation: Expectation, value: Exclude<Expectation['value'], number>): string {
+function otherText(expectation: FigureExpectation, value: Exclude<FigureExpectation['value'], number>): string {
   if ('fluid' in value) return `${value.fluid} of the fluid model`;
   const of = value.variant === undefined ? '' : ` of ${value.variant}`;
   const selected = selectionText(value);

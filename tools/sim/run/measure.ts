@@ -1,20 +1,20 @@
 /**
- * Takes figures of an outcome: the numbers that records carry, verdicts compare and tables show. Owns what each figure means.
- * A figure of nothing (no flow has ended, no queue was probed) is undefined, never 0.
+ * Takes figures of an outcome: the numbers that records carry, verdicts compare and tables show. Owns what each figure
+ * means. A figure of nothing (no flow has ended, no queue was probed) is undefined, never 0.
  */
 import type { Selection } from '../scenario/expect.ts';
 import { type Figure, parseFigure, type Quantity, type Scalar, type Statistic } from '../scenario/figures.ts';
-import type { FlowOutcome, Outcome, QueueSummary, Series } from './outcome.ts';
+import type { FlowOutcome, OutcomeSeries, QueueSummary, RunOutcome } from './outcome.ts';
 
 /** One figure of an outcome, or of the part of it that is selected. */
-export function measure(outcome: Outcome, figure: Figure, selection: Selection = {}): number | undefined {
+export function measure(outcome: RunOutcome, figure: Figure, selection: Selection = {}): number | undefined {
   if (figure.kind === 'scalar') return scalar(outcome, figure.name, selection);
   const looked = figure.of === 'queueBytes' ? queueSummary(outcome, figure.statistic, selection) : undefined;
   return looked ?? statistic(values(outcome, figure.of, selection), figure.statistic);
 }
 
 /** What was looked at more often than samples were kept; of several queues the one that is longest in the mean. */
-function queueSummary(outcome: Outcome, which: Statistic, selection: Selection): number | undefined {
+function queueSummary(outcome: RunOutcome, which: Statistic, selection: Selection): number | undefined {
   const { queue, fromNs, toNs } = selection;
   if (fromNs !== undefined || toNs !== undefined) return undefined;
   const queues = outcome.queues.filter(({ port }) => queue === undefined || port === queue);
@@ -29,7 +29,7 @@ function queueSummary(outcome: Outcome, which: Statistic, selection: Selection):
 }
 
 /** The figures that every record has; those of flows again for each group where there is more than one. */
-export function summary(outcome: Outcome): Record<string, number> {
+export function summary(outcome: RunOutcome): Record<string, number> {
   const figures: [string, number | undefined][] = SUMMARY.map((name) => [name, measure(outcome, parseFigure(name))]);
   const groups = [...new Set(outcome.flows.map(({ group }) => group))];
   if (groups.length > 1)
@@ -39,7 +39,7 @@ export function summary(outcome: Outcome): Record<string, number> {
   return Object.fromEntries(figures.filter((entry): entry is [string, number] => entry[1] !== undefined));
 }
 
-function scalar(outcome: Outcome, name: Scalar, selection: Selection): number | undefined {
+function scalar(outcome: RunOutcome, name: Scalar, selection: Selection): number | undefined {
   const flows = selectFlows(outcome, selection);
   switch (name) {
     case 'flows':
@@ -60,7 +60,7 @@ function scalar(outcome: Outcome, name: Scalar, selection: Selection): number | 
 }
 
 /** From the first begin to the last end; a flow that has none has lasted until the end of the run. */
-function spanNs({ endNs }: Outcome, flows: readonly FlowOutcome[]): number | undefined {
+function spanNs({ endNs }: RunOutcome, flows: readonly FlowOutcome[]): number | undefined {
   if (flows.length === 0) return undefined;
   const start = flows.reduce((least, flow) => Math.min(least, flow.startNs), Infinity);
   const end = flows.reduce((most, flow) => Math.max(most, endOf(flow, endNs)), 0);
@@ -71,14 +71,14 @@ function endOf({ startNs, fctNs }: FlowOutcome, endNs: number): number {
   return fctNs === undefined ? endNs : startNs + fctNs;
 }
 
-function throughputBps(outcome: Outcome, flows: readonly FlowOutcome[]): number | undefined {
+function throughputBps(outcome: RunOutcome, flows: readonly FlowOutcome[]): number | undefined {
   const span = spanNs(outcome, flows);
   if (span === undefined || span <= 0) return undefined;
   const bits = flows.reduce((total, flow) => total + flow.deliveredBytes * 8, 0);
   return (bits / span) * 1e9;
 }
 
-function values(outcome: Outcome, of: Quantity, selection: Selection): number[] {
+function values(outcome: RunOutcome, of: Quantity, selection: Selection): number[] {
   switch (of) {
     case 'fctNs':
     case 'slowdown':
@@ -99,14 +99,18 @@ function unknownQuantity(of: never): never {
   throw new TypeError(`no quantity ${String(of)}`);
 }
 
-function selectFlows({ flows }: Outcome, { group, minBytes = 0, maxBytes = Infinity }: Selection): FlowOutcome[] {
+function selectFlows({ flows }: RunOutcome, { group, minBytes = 0, maxBytes = Infinity }: Selection): FlowOutcome[] {
   return flows.filter(
     (flow) => (group === undefined || flow.group === group) && flow.bytes >= minBytes && flow.bytes <= maxBytes,
   );
 }
 
 /** Series of flows by the flow, of queues by the port. */
-function samples({ series, flows }: Outcome, kind: Series['kind'], { group, queue }: Selection): Series[] {
+function samples(
+  { series, flows }: RunOutcome,
+  kind: OutcomeSeries['kind'],
+  { group, queue }: Selection,
+): OutcomeSeries[] {
   return series.filter(({ kind: has, of }) => {
     if (has !== kind) return false;
     if (typeof of === 'number') return group === undefined || flows[of]?.group === group;
@@ -114,7 +118,7 @@ function samples({ series, flows }: Outcome, kind: Series['kind'], { group, queu
   });
 }
 
-function within({ times, values: all }: Series, { fromNs = 0, toNs = Infinity }: Selection): number[] {
+function within({ times, values: all }: OutcomeSeries, { fromNs = 0, toNs = Infinity }: Selection): number[] {
   return all.filter((_, at) => {
     const time = times[at] ?? -1;
     return time >= fromNs && time < toNs;
@@ -193,7 +197,7 @@ export interface SlowdownRow {
 }
 
 /** Completed flows in at most `rows` parts of as many flows each, by size; flows of one size stay together. */
-export function slowdownBySize(outcome: Outcome, rows = 10): SlowdownRow[] {
+export function slowdownBySize(outcome: RunOutcome, rows = 10): SlowdownRow[] {
   const flows = outcome.flows
     .flatMap(({ bytes, slowdown }) => (slowdown === undefined ? [] : [{ bytes, slowdown }]))
     .sort((a, b) => a.bytes - b.bytes);

@@ -1,15 +1,15 @@
 /**
- * What a simulation of one variant gave, as the rest of `roce sim` sees it: plain data that crosses threads. Owns the types alone;
- * `engine.ts` makes one of what `simulate` returns.
+ * What a simulation of one variant gave, as the rest of `roce sim` sees it: plain data that crosses threads. Owns the
+ * types alone; `engine.ts` makes one of what `simulate` returns.
  */
 import type { Quantity, Scalar } from '../scenario/figures.ts';
 
-export interface Outcome {
+export interface RunOutcome {
   readonly endNs: number;
   /** What the event queue has done, for who asks how fast it was. */
   readonly events: number;
   readonly flows: readonly FlowOutcome[];
-  readonly series: readonly Series[];
+  readonly series: readonly OutcomeSeries[];
   /** Queues over the window, looked at far more often than they are drawn. */
   readonly queues: readonly QueueSummary[];
   /** What is counted over the whole run and not made of `flows`. */
@@ -45,10 +45,14 @@ export interface QueueSummary {
 }
 
 /** What is drawn over time. */
-export type SeriesKind = Extract<Quantity, 'queueBytes' | 'rateBps' | 'alpha'> | 'targetRateBps' | 'cnps' | 'pauses';
+export type OutcomeSeriesKind =
+  | Extract<Quantity, 'queueBytes' | 'rateBps' | 'alpha'>
+  | 'targetRateBps'
+  | 'cnps'
+  | 'pauses';
 
-export interface Series {
-  readonly kind: SeriesKind;
+export interface OutcomeSeries {
+  readonly kind: OutcomeSeriesKind;
   /** Whose it is: a port, `switch0:3`; a flow, by its place in `flows`; or everybody's. */
   readonly of: string | number;
   /** Ascending, in nanoseconds. */

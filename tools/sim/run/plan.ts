@@ -1,8 +1,9 @@
 /**
- * Which runs a command line asks for: every point of the sweeps times every seed, numbered the same whatever shard does them.
- * Owns the order (the last sweep changes fastest, then the seed) and the words `--sweep`, `--seeds`, `--shard` are typed in.
+ * Which runs a command line asks for: every point of the sweeps times every seed, numbered the same whatever shard does
+ * them. Owns the order (the last sweep changes fastest, then the seed) and the words `--sweep`, `--seeds`, `--shard`
+ * are typed in.
  */
-import { RoceError } from '../../../packets/errors.ts';
+import { RoceError } from 'rocev2/packets';
 import { type Json, type JsonPath, parsePath, parseValue, pathText } from '../scenario/json.ts';
 
 /** A value for a field, as `--set` gives it. */

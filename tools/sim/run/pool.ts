@@ -1,11 +1,12 @@
 /**
- * Threads that carry out runs side by side, so that this one can listen to ctrl-C and draw. Owns the threads and who does what; results
- * come in the order of the jobs, whoever is ready first, so that a file of them is always the same.
+ * Threads that carry out runs side by side, so that this one can listen to ctrl-C and draw. Owns the threads and who
+ * does what; results come in the order of the jobs, whoever is ready first, so that a file of them is always the same.
  */
-import { invariant } from '../../../packets/errors.ts';
-import { loadWorker } from '../../../src/worker/load-worker.ts';
+import { Worker } from 'node:worker_threads';
+import { workerSource } from 'rocev2/node';
+import { invariant } from 'rocev2/packets';
 import type { Job, JobResult } from './execute.ts';
-import type { Told } from './worker.ts';
+import type { WorkerMessage } from './worker.ts';
 
 export interface PoolOptions {
   /** Threads at most. */
@@ -80,7 +81,8 @@ function serve(queue: JobQueue, signal: AbortSignal): Promise<void> {
       resolve();
       return;
     }
-    const worker = loadWorker(import.meta.url, 'worker', { name: 'rocev2 simulation' });
+    const { source, options } = workerSource(import.meta.url, 'worker');
+    const worker = new Worker(source, { ...options, name: 'rocev2 simulation' });
     let place = -1;
     const stop = (): void => {
       signal.removeEventListener('abort', stop);
@@ -96,7 +98,7 @@ function serve(queue: JobQueue, signal: AbortSignal): Promise<void> {
       worker.postMessage(taken.job);
     };
     signal.addEventListener('abort', stop);
-    worker.on('message', (told: Told) => {
+    worker.on('message', (told: WorkerMessage) => {
       if (told.kind === 'progress') {
         queue.progress(place, told.share);
         return;

@@ -1,6 +1,6 @@
 /**
- * What is kept of a run: one line of JSON that stands for itself. Owns its fields and their order, so that the same run gives the same bytes
- * on every machine and in every shard: no wall time, no host, no path is in it.
+ * What is kept of a run: one line of JSON that stands for itself. Owns its fields and their order, so that the same run
+ * gives the same bytes on every machine and in every shard: no wall time, no host, no path is in it.
  */
 import { createHash } from 'node:crypto';
 import { z } from 'zod';

@@ -1,11 +1,11 @@
 /** A thread that carries out runs, one after the other, as it is told. Owns nothing: the pool gives and takes. */
 import { parentPort } from 'node:worker_threads';
-import { invariant } from '../../../packets/errors.ts';
-import { installBulkCrc32 } from '../../../src/bulk-crc32.ts';
+import { installBulkCrc32 } from 'rocev2/node';
+import { invariant } from 'rocev2/packets';
 import { execute, type Job, type JobResult } from './execute.ts';
 
 /** What a thread says. */
-export type Told =
+export type WorkerMessage =
   | { readonly kind: 'progress'; readonly share: number }
   | { readonly kind: 'done'; readonly result: JobResult };
 
@@ -19,9 +19,9 @@ port.on('message', (job: Job) => {
     const nowMs = performance.now();
     if (nowMs - lastMs < PROGRESS_MS) return;
     lastMs = nowMs;
-    port.postMessage({ kind: 'progress', share } satisfies Told);
+    port.postMessage({ kind: 'progress', share } satisfies WorkerMessage);
   };
-  port.postMessage({ kind: 'done', result: execute(job, tell) } satisfies Told);
+  port.postMessage({ kind: 'done', result: execute(job, tell) } satisfies WorkerMessage);
 });
 
 const PROGRESS_MS = 100;

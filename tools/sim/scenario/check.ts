@@ -1,14 +1,13 @@
 /**
- * What the shape of a scenario cannot say: that its network is possible, that flows have hosts, queues a port, parameters of DCQCN their
- * ranges, expectations a variant. Owns these rules; builds nothing that is kept.
+ * What the shape of a scenario cannot say: that its network is possible, that flows have hosts, queues a port,
+ * parameters of DCQCN their ranges, expectations a variant. Owns these rules; builds nothing that is kept.
  */
-import { RoceError } from '../../../packets/errors.ts';
-import { Prng } from '../../../src/fabric/prng.ts';
-import { buildTopology, portName, type Topology } from '../../../src/fabric/topology/index.ts';
-import { makeController } from '../../../transport/congestion/make-controller.ts';
+import { RoceError } from 'rocev2/packets';
+import { buildTopology, Prng, portName, type Topology } from 'rocev2/sim';
+import { makeController } from 'rocev2/transport';
 import type { Selection } from './expect.ts';
 import type { Issue } from './issues.ts';
-import type { Scenario, Variant } from './schema.ts';
+import type { SimScenario, Variant } from './schema.ts';
 import { flowsOf, type TrafficGroup } from './traffic.ts';
 
 /** A variant by name; `variants` of a scenario that compares nothing is one, whose name is the scenario's. */
@@ -80,7 +79,7 @@ function checkReaction({ congestion }: Variant, topology: Topology): Issue[] {
 }
 
 /** Names that expectations and the fluid model use. */
-export function checkNames(scenario: Scenario, variants: readonly NamedVariant[]): Issue[] {
+export function checkNames(scenario: SimScenario, variants: readonly NamedVariant[]): Issue[] {
   const issues: Issue[] = [];
   const names = variants.map(({ name }) => name);
   const need = (

@@ -1,15 +1,17 @@
 /**
- * `congestion` of a scenario: how senders react and what receivers notify. Owns names and words of the fields; ranges of the parameters of
- * DCQCN are those of transport/congestion, which `check.ts` asks.
+ * `congestion` of a scenario: how senders react and what receivers notify. Owns names and words of the fields; ranges
+ * of the parameters of DCQCN are those of transport/congestion, which `check.ts` asks.
  */
-import { z } from 'zod';
-import { DEFAULT_NOTIFICATION, type NotificationParameters } from '../../../transport/congestion/congestion-options.ts';
+
 import {
+  DEFAULT_NOTIFICATION,
   MLX_DEFAULTS,
   type MlxParameters,
+  type NotificationParameters,
   PAPER_DEFAULTS,
   type PaperParameters,
-} from '../../../transport/congestion/dcqcn-parameters.ts';
+} from 'rocev2/transport';
+import { z } from 'zod';
 import { choice, count, rateBps, sizeBytes, timeNs } from './fields.ts';
 
 /** A field for every parameter, all optional: an absent one has its profile's default, which the reference tells. */
@@ -101,7 +103,7 @@ const notificationSchema = z
       .literal([0, 1], '0 or 1 is expected')
       .default(DEFAULT_NOTIFICATION.becn)
       .meta({ description: 'The BECN bit of CNPs.' }),
-    signal: choice('By CNPs, or by a mark in every acknowledge of a marked packet, as the simulator of HPCC has it.', [
+    signal: choice('By CNPs, or by a mark in every ACK of a marked packet, as the simulator of HPCC has it.', [
       'cnp',
       'ack',
     ]).default(DEFAULT_NOTIFICATION.signal),

@@ -1,6 +1,9 @@
-/** `expect` of a scenario: what must hold of its figures. Owns names and words of the fields; `run/judge.ts` decides. */
+/**
+ * `expect` of a scenario: what must hold of its figures. Owns names and words of the fields; `run/judge.ts` decides.
+ */
+
+import { RoceError } from 'rocev2/packets';
 import { z } from 'zod';
-import { RoceError } from '../../../packets/errors.ts';
 import { choice, sizeBytes, timeNs, words } from './fields.ts';
 import { parseFigure } from './figures.ts';
 
@@ -88,5 +91,5 @@ export const expectationSchema = z.strictObject({
   why: words('What it shows, in a sentence for the reader.').exactOptional(),
 });
 
-export type Expectation = z.infer<typeof expectationSchema>;
-export type Selection = Partial<Pick<Expectation, keyof typeof selection>>;
+export type FigureExpectation = z.infer<typeof expectationSchema>;
+export type Selection = Partial<Pick<FigureExpectation, keyof typeof selection>>;

@@ -1,6 +1,7 @@
 /**
- * The kinds of values a scenario is made of: rates, times, sizes, shares, each with its range and the words for the reference.
- * Owns what a number has to be. The words are data of the schema (`meta`), so that `reference.ts` and `roce sim fields` print what is checked.
+ * The kinds of values a scenario is made of: rates, times, sizes, shares, each with its range and the words for the
+ * reference. Owns what a number has to be. The words are data of the schema (`meta`), so that `reference.ts` and
+ * `roce sim fields` print what is checked.
  */
 import { z } from 'zod';
 

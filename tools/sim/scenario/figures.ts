@@ -1,8 +1,8 @@
 /**
- * Names of the figures a result has: a quantity alone (`dropped`), or one of many values and what is made of them (`fctNs.p99`).
- * Owns the list with units and words; `run/measure.ts` takes the figures.
+ * Names of the figures a result has: a quantity alone (`dropped`), or one of many values and what is made of them
+ * (`fctNs.p99`). Owns the list with units and words; `run/measure.ts` takes the figures.
  */
-import { RoceError } from '../../../packets/errors.ts';
+import { RoceError } from 'rocev2/packets';
 
 /** What is one number for a whole run. */
 export const SCALARS = {
@@ -18,7 +18,7 @@ export const SCALARS = {
   retransmitted: ['', 'Packets sent again.'],
   timeouts: ['', 'ACK timers that ran out.'],
   dropped: ['', 'Frames that a full buffer refused.'],
-  lost: ['', 'Frames that links lost by chance.'],
+  lost: ['', 'Frames that links lost at random.'],
   marked: ['', 'Frames that switches marked CE.'],
   cnps: ['', 'Congestion notifications that receivers sent.'],
   pauses: ['', 'PFC pause frames sent.'],

@@ -1,9 +1,10 @@
 /**
- * What is wrong with a scenario, in one line: where in the file, why, and what stands there. Owns these words, and which of several
- * complaints of a union is the one the writer meant.
+ * What is wrong with a scenario, in one line: where in the file, why, and what stands there. Owns these words, and
+ * which of several complaints of a union is the one the writer meant.
  */
+
+import { RoceError } from 'rocev2/packets';
 import type { z } from 'zod';
-import { RoceError } from '../../../packets/errors.ts';
 import { type Json, pathText, valueAt } from './json.ts';
 
 /** A fault and its place. */

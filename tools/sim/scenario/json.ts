@@ -1,8 +1,8 @@
 /**
- * JSON values and three things done to them: a partial override (JSON Merge Patch, RFC 7396), a value set at a path, a path read and written.
- * Owns how paths are typed: `traffic[0].bytes`, `traffic.0.bytes`. Changes nothing it is given.
+ * JSON values and three things done to them: a partial override (JSON Merge Patch, RFC 7396), a value set at a path, a
+ * path read and written. Owns how paths are typed: `traffic[0].bytes`, `traffic.0.bytes`. Changes nothing it is given.
  */
-import { RoceError } from '../../../packets/errors.ts';
+import { RoceError } from 'rocev2/packets';
 
 export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
 export interface JsonObject {
@@ -23,8 +23,9 @@ export function mergePatch(target: Json | undefined, patch: Json): Json {
 }
 
 /**
- * The same value with another one at `path`; objects on the way are made. Null takes a field away, but for what is below `compare`, where it
- * says that a variant takes it away. @throws RoceError ERR_ROCE_ARGUMENT where the path leads nowhere
+ * The same value with another one at `path`; objects on the way are made. Null takes a field away, but for what is
+ * below `compare`, where it says that a variant takes it away. @throws RoceError ERR_ROCE_ARGUMENT where the path leads
+ * nowhere
  */
 export function withValueAt(target: Json | undefined, path: JsonPath, value: Json): Json {
   return place(target, path, value, 0);

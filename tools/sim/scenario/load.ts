@@ -1,16 +1,16 @@
 /**
- * From a name or a file to variants that can be simulated: where files are, what is in them, settings put in, overrides applied. Owns the
- * reading. Whatever is wrong is one line that names file, place and reason.
+ * From a name or a file to variants that can be simulated: where files are, what is in them, settings put in, overrides
+ * applied. Owns the reading. Whatever is wrong is one line that names file, place and reason.
  */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { RoceError } from '../../../packets/errors.ts';
+import { RoceError } from 'rocev2/packets';
 import type { Setting } from '../run/plan.ts';
 import { checkNames, checkVariant, type NamedVariant } from './check.ts';
 import { faultOf, type Issue, issuesOf } from './issues.ts';
 import { isObject, type Json, type JsonObject, mergePatch, pathText, valueAt, withValueAt } from './json.ts';
-import { HEAD_FIELDS, type Scenario, scenarioSchema, type Variant, variantSchema } from './schema.ts';
+import { HEAD_FIELDS, type SimScenario, scenarioSchema, type Variant, variantSchema } from './schema.ts';
 
 /** A file as it was read. */
 export interface ScenarioFile {
@@ -21,7 +21,7 @@ export interface ScenarioFile {
 
 /** A scenario that is ready to be run. */
 export interface LoadedScenario {
-  readonly scenario: Scenario;
+  readonly scenario: SimScenario;
   /** With settings, without defaults: what a report shows. */
   readonly json: JsonObject;
   readonly variants: readonly NamedVariant[];
@@ -40,7 +40,7 @@ export function scenarioPath(fileOrName: string): string {
   if (existsSync(fileOrName) && statSync(fileOrName).isFile()) return fileOrName;
   const path = join(BUILT_IN, `${fileOrName}.json`);
   if (/^[a-z0-9.-]+$/.test(fileOrName) && existsSync(path)) return path;
-  throw new RoceError('ERR_ROCE_ARGUMENT', `${fileOrName}: no such file or scenario; --list tells of those built in`);
+  throw new RoceError('ERR_ROCE_ARGUMENT', `${fileOrName}: no such file or scenario; --list prints the built-in ones`);
 }
 
 /** @throws RoceError ERR_ROCE_ARGUMENT for what is no JSON */
@@ -88,7 +88,7 @@ function chosen({ scenario, json, variants }: LoadedScenario, only: readonly str
   return { scenario: { ...scenario, expect }, json, variants: variants.filter(({ name }) => only.includes(name)) };
 }
 
-function variantsOf(file: string, whole: JsonObject, scenario: Scenario): NamedVariant[] {
+function variantsOf(file: string, whole: JsonObject, scenario: SimScenario): NamedVariant[] {
   const base = Object.fromEntries(Object.entries(whole).filter(([key]) => !HEAD_FIELDS.includes(key)));
   const own = parseVariant(base);
   if ('issues' in own) throw faultOf(file, own.issues, whole);

@@ -1,6 +1,6 @@
 /**
- * The reference of scenario files, made from the schema that checks them: a field that is not documented does not exist. Owns the form of the
- * tables; the words are the schema's.
+ * The reference of scenario files, made from the schema that checks them: a field that is not documented does not
+ * exist. Owns the form of the tables; the words are the schema's.
  */
 import { z } from 'zod';
 import { QUANTITIES, SCALARS, STATISTICS } from './figures.ts';

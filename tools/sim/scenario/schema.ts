@@ -1,6 +1,7 @@
 /**
- * A scenario as its file describes it: network, traffic, what is watched, what has to come out. Owns the shape of the whole; the parts have
- * files of their own. Fields that are not named here are refused, and each has the words that `roce sim fields` prints.
+ * A scenario as its file describes it: network, traffic, what is watched, what has to come out. Owns the shape of the
+ * whole; the parts have files of their own. Fields that are not named here are refused, and each has the words that
+ * `roce sim fields` prints.
  */
 import { z } from 'zod';
 import { congestionSchema } from './congestion.ts';
@@ -113,7 +114,7 @@ export const scenarioSchema = z
 export const variantSchema = z.strictObject(variantShape);
 
 /** The whole file, defaults in place. */
-export type Scenario = z.infer<typeof scenarioSchema>;
+export type SimScenario = z.infer<typeof scenarioSchema>;
 /** What is simulated. */
 export type Variant = z.infer<typeof variantSchema>;
 /** A scenario without what is not simulated is a variant. */

@@ -1,4 +1,7 @@
-/** `switches` and `host` of a scenario: what stands between the hosts, and how hosts send. Owns names, words and ranges of the fields. */
+/**
+ * `switches` and `host` of a scenario: what stands between the hosts, and how hosts send. Owns names, words and ranges
+ * of the fields.
+ */
 import { z } from 'zod';
 import { choice, count, priority, share, sizeBytes, timeNs } from './fields.ts';
 
@@ -67,10 +70,10 @@ export const switchesSchema = z
 
 export const hostSchema = z
   .strictObject({
-    ackEveryPackets: count('Every so many packets ask for an acknowledge.', 1, 65_536).default(1),
+    ackEveryPackets: count('Every so many packets ask for an ACK.', 1, 65_536).default(1),
     maxUnacked: count('Packets that may be sent and not acknowledged; 65,536 is no window.', 1, 65_536).default(65_536),
     messageBytes: sizeBytes('Of one work request; default 1 MiB, and 64 KiB for endless flows.', 1).exactOptional(),
-    aheadBytes: sizeBytes('Posted ahead of the acknowledges.', 1).default(1 << 24),
+    aheadBytes: sizeBytes('Posted ahead of the ACKs.', 1).default(1 << 24),
     ackTimeout: count('Local ACK timeout, a code: 4.096 us x 2^code.', 1, 31).default(10),
     retryCount: count('Timeouts and NAKs in a row without progress before a flow fails.', 0, 7).default(7),
     nicQueueFrames: count(

@@ -1,9 +1,10 @@
 /**
- * `topology` of a scenario: the shapes of src/fabric/topology as files carry them. Owns names and words of the fields; whether a network of
- * this shape is possible, `buildTopology` says.
+ * `topology` of a scenario: the shapes of src/sim/topology as files carry them. Owns names and words of the fields;
+ * whether a network of this shape is possible, `buildTopology` says.
  */
+
+import type { TopologySpec } from 'rocev2/sim';
 import { z } from 'zod';
-import type { TopologySpec } from '../../../src/fabric/topology/index.ts';
 import { count, rateBps, timeNs, words } from './fields.ts';
 
 const link = (about: string) =>

@@ -1,10 +1,10 @@
 /**
- * `traffic` of a scenario: who sends to whom and when. Owns names and words of the fields, and flows that are listed one by one; the patterns
- * are those of src/fabric/traffic.
+ * `traffic` of a scenario: who sends to whom and when. Owns names and words of the fields, and flows that are listed
+ * one by one; the patterns are those of src/sim/traffic.
  */
+
+import { type Flow, makeTraffic, Prng, SIZE_DISTRIBUTIONS, type TrafficSpec } from 'rocev2/sim';
 import { z } from 'zod';
-import { Prng } from '../../../src/fabric/prng.ts';
-import { type Flow, makeTraffic, SIZE_DISTRIBUTIONS, type TrafficSpec } from '../../../src/fabric/traffic/index.ts';
 import { choice, count, name, priority, rateBps, timeNs } from './fields.ts';
 
 const host = (about: string) => count(about, 0, 1e6);
@@ -30,7 +30,7 @@ const sizes = z
     `A number of bytes from 1, ${sizesOf.join(', ')}, endless or a table is expected`,
   )
   .meta({
-    description: `Size of every flow: bytes, \`${sizesOf.join('`, `')}\` (drawn by chance), \`endless\`, or a table.`,
+    description: `Size of every flow: bytes, \`${sizesOf.join('`, `')}\` (drawn at random), \`endless\`, or a table.`,
   });
 
 const traits = {
@@ -82,7 +82,7 @@ const patterns = [
       ...traits,
       ...starts,
     })
-    .meta({ description: 'Every host to one other, by chance.' }),
+    .meta({ description: 'Every host to one other, chosen at random.' }),
   z
     .strictObject({
       pattern: z.literal('all-to-all'),
@@ -151,7 +151,10 @@ export interface GroupedFlow {
   readonly flow: Flow;
 }
 
-/** All flows of a variant; each group has randomness of its own, so that one does not change another. @throws RoceError as `flowsOf` */
+/**
+ * All flows of a variant; each group has randomness of its own, so that one does not change another. @throws RoceError
+ * as `flowsOf`
+ */
 export function allFlows({
   traffic,
   seed,

@@ -1,10 +1,11 @@
 /**
- * Fields that were changed after the ICRC had been computed: by NAT, by a kernel that fills in the IP identification, by an offload that
- * cuts or lengthens. The original is solved for, not guessed.
+ * Fields that were changed after the ICRC had been computed: by NAT, by a kernel that fills in the IP identification,
+ * by an offload that cuts or lengthens packets. The original value is solved for, not guessed.
  *
- * Owns the hypotheses and when one is believed. A field of n bits explains a packet by chance with 2^(n - 32), and what is left to chance
- * must be under 2^-16. The same bits changed in the headers of packets of any length are one equation of 32 bits, so an address of
- * 32 bits always solves it: it is believed when the capture knows it or when it is private and the other address would not be.
+ * Owns the hypotheses and when one is accepted. A field of n bits explains a packet by chance with probability 2^(n -
+ * 32). The remaining probability of chance must be below 2^-16. The same bits changed in the headers of packets of any
+ * length are one equation of 32 bits, so an address of 32 bits always solves it. It is accepted when the capture
+ * contains that address, or when it is private and the other address would not be.
  */
 import { IpAddress } from '../../../../packets/address.ts';
 import { solve } from './linear.ts';
@@ -16,9 +17,15 @@ export interface ChangedFields {
   readonly fields: readonly string[];
   /** What was there when the ICRC was computed, of each field; "" where packets differ in it. */
   readonly originals: readonly string[];
+  /** One of the fields is an address or a port, as after address translation. */
+  readonly translation: boolean;
 }
 
-/** The smallest change that explains all samples; undefined when none does. `known`: addresses that the capture has seen. */
+/**
+ * The smallest change that explains all samples; undefined when none does.
+ *
+ * @param known addresses that occur in the capture
+ */
 export function findChange(samples: readonly IcrcSample[], known: readonly IpAddress[]): ChangedFields | undefined {
   const [first] = samples;
   if (first === undefined || samples.some(({ ipVersion }) => ipVersion !== first.ipVersion)) return undefined;
@@ -34,7 +41,7 @@ export function findChange(samples: readonly IcrcSample[], known: readonly IpAdd
 export function flippedByte(sample: IcrcSample): number {
   const syndrome = syndromeOf(sample);
   if (syndrome !== 0 && (syndrome & (syndrome - 1)) === 0) return sample.icrcAt;
-  // Backwards from the ICRC: the effect of a bit further ahead is that of its successor with one more zero bit behind it.
+  // From the ICRC backwards: the effect of an earlier bit is that of its successor with one more zero bit after it.
   let effect = POLYNOMIAL_OF_LAST_BIT;
   for (let bit = 8 * sample.icrcAt - 1; bit >= 0; bit--) {
     if (effect === syndrome) return bit >> 3;
@@ -45,6 +52,8 @@ export function flippedByte(sample: IcrcSample): number {
 
 interface Field {
   readonly name: string;
+  /** An address or a port, which address translation changes. */
+  readonly translated: boolean;
   readonly at: number;
   readonly length: number;
   /** Packets of one flow differ in it, so that each may have been changed by something else. */
@@ -65,7 +74,7 @@ function sameChange(fields: readonly Field[], samples: readonly IcrcSample[]): C
     const texts = samples.map((sample) => field.print(originalOf(field, sample, mask)));
     return texts.every((text) => text === texts[0]) ? (texts[0] ?? '') : '';
   });
-  return { fields: fields.map(({ name }) => name), originals };
+  return { ...described(fields), originals };
 }
 
 /** Every packet's field was changed by bits of its own: the identification that a kernel counts up. */
@@ -78,14 +87,15 @@ function eachItsOwn(field: Field, samples: readonly IcrcSample[]): ChangedFields
   }
   const distinct = new Set(samples.map(syndromeOf)).size;
   if (distinct * (32 - 8 * field.length) < SURE_BITS) return undefined;
-  return { fields: [field.name], originals: [texts.every((text) => text === texts[0]) ? (texts[0] ?? '') : ''] };
+  return { ...described([field]), originals: [texts.every((text) => text === texts[0]) ? (texts[0] ?? '') : ''] };
 }
 
 /** The lengths of IP and UDP counted some bytes more or less: the ICRC itself, the pad. */
 function bothLengths(samples: readonly IcrcSample[]): ChangedFields | undefined {
   for (let more = -MOST_LENGTH_CHANGE; more <= MOST_LENGTH_CHANGE; more++) {
     if (more === 0 || !samples.every((sample) => lengthsFit(sample, more))) continue;
-    return { fields: ['lengths of IP and UDP'], originals: [`${Math.abs(more)} bytes ${more < 0 ? 'less' : 'more'}`] };
+    const original = `${Math.abs(more)} bytes ${more < 0 ? 'less' : 'more'}`;
+    return { fields: ['lengths of IP and UDP'], originals: [original], translation: false };
   }
   return undefined;
 }
@@ -99,24 +109,26 @@ function lengthsFit(sample: IcrcSample, more: number): boolean {
   return effects.reduce((sum, effect) => (sum ^ effect) >>> 0, syndromeOf(sample)) === 0;
 }
 
-/** An address of the capture stood in the place of one of the two, and perhaps another port with it. */
+/**
+ * One of the two addresses was replaced; the original is a known address of the capture. The port may have changed too.
+ */
 function replacedAddress(samples: readonly IcrcSample[], known: readonly IpAddress[]): ChangedFields | undefined {
   const [first] = samples;
   if (first === undefined) return undefined;
-  const fields = fieldsOf(first);
-  const port = fields.find(({ name }) => name === 'UDP source port');
-  for (const { name, at, length } of addressFields(first)) {
+  const port = sourcePortOf(first);
+  for (const field of addressFields(first)) {
+    const { at, length } = field;
     for (const address of known) {
       if (address.version !== first.ipVersion) continue;
       const bytes = addressBytes(address);
       const rest = samples.map((sample) => (syndromeOf(sample) ^ replacement(sample, at, bytes)) >>> 0);
       if (bytes.every((byte, i) => byte === first.bytes[at + i])) continue;
-      if (rest.every((syndrome) => syndrome === 0)) return { fields: [name], originals: [address.toString()] };
-      if (port === undefined || length !== 4) continue;
+      if (rest.every((syndrome) => syndrome === 0)) return { ...described([field]), originals: [address.toString()] };
+      if (length !== 4) continue;
       const solution = solve(bitColumns(port, samples), rest);
       if (solution === undefined) continue;
       const original = port.print(originalOf(port, first, bytesOf(solution.chosen)));
-      return { fields: [name, port.name], originals: [address.toString(), original] };
+      return { ...described([field, port]), originals: [address.toString(), original] };
     }
   }
   return undefined;
@@ -127,13 +139,13 @@ function translated(samples: readonly IcrcSample[]): ChangedFields | undefined {
   const [first] = samples;
   if (first === undefined || !samples.every((sample) => headerSyndrome(sample) === headerSyndrome(first)))
     return undefined;
-  const generic = { fields: [first.ipVersion === 4 ? 'addresses or ports' : 'headers'], originals: [''] };
-  if (first.ipVersion !== 4) return generic;
+  if (first.ipVersion !== 4) return { fields: ['headers'], originals: [''], translation: false };
+  const generic = { fields: ['addresses or ports'], originals: [''], translation: true };
   const plausible = addressFields(first).flatMap((field) => {
     const solution = solve(bitColumns(field, [first]), [syndromeOf(first)]);
     const original = solution === undefined ? undefined : originalOf(field, first, bytesOf(solution.chosen));
     return original !== undefined && isPrivate(original)
-      ? [{ fields: [field.name], originals: [field.print(original)] }]
+      ? [{ ...described([field]), originals: [field.print(original)] }]
       : [];
   });
   return plausible.length === 1 ? plausible[0] : generic;
@@ -164,7 +176,7 @@ function replacement({ bytes, icrcAt }: IcrcSample, at: number, by: Uint8Array):
   return effectOf(CRC32, difference, at, icrcAt);
 }
 
-/** A masked field stood for ones: what was there instead is the ones with those bits changed. */
+/** A masked field counts as ones: the original is the ones with those bits changed. */
 function originalOf({ at, length }: Field, { masked }: IcrcSample, mask: Uint8Array): Uint8Array {
   return masked.slice(at, at + length).map((byte, i) => byte ^ (mask[i] ?? 0));
 }
@@ -183,31 +195,39 @@ function addressBytes(address: IpAddress): Uint8Array {
   return address.version === 4 ? bytes.slice(12) : bytes;
 }
 
+function described(fields: readonly Field[]): Pick<ChangedFields, 'fields' | 'translation'> {
+  return { fields: fields.map(({ name }) => name), translation: fields.some(({ translated }) => translated) };
+}
+
 /** From the narrowest, which explains least by chance, to the widest. */
 function fieldsOf({ ipVersion, bthAt }: IcrcSample): readonly Field[] {
   const udpAt = bthAt - 8;
   const ip: readonly Field[] =
     ipVersion === 4
       ? [
-          { name: 'traffic class (TOS), which is not masked,', at: 1, length: 1, varies: false, print: hex },
-          { name: 'TTL, which is not masked,', at: 8, length: 1, varies: false, print: decimal },
-          { name: 'IPv4 identification', at: 4, length: 2, varies: true, print: decimal },
-          { name: 'IPv4 flags and fragment offset', at: 6, length: 2, varies: false, print: hex },
-          { name: 'IPv4 total length', at: 2, length: 2, varies: true, print: decimal },
+          { ...KEPT, name: 'traffic class (TOS), which is not masked,', at: 1, length: 1, print: hex },
+          { ...KEPT, name: 'TTL, which is not masked,', at: 8, length: 1, print: decimal },
+          { ...KEPT, name: 'IPv4 identification', varies: true, at: 4, length: 2, print: decimal },
+          { ...KEPT, name: 'IPv4 flags and fragment offset', at: 6, length: 2, print: hex },
+          { ...KEPT, name: 'IPv4 total length', varies: true, at: 2, length: 2, print: decimal },
         ]
       : [
-          { name: 'hop limit, which is not masked,', at: 7, length: 1, varies: false, print: decimal },
-          { name: 'IPv6 payload length', at: 4, length: 2, varies: true, print: decimal },
+          { ...KEPT, name: 'hop limit, which is not masked,', at: 7, length: 1, print: decimal },
+          { ...KEPT, name: 'IPv6 payload length', varies: true, at: 4, length: 2, print: decimal },
         ];
   return [
     ...ip,
-    { name: 'UDP source port', at: udpAt, length: 2, varies: false, print: decimal },
-    { name: 'UDP destination port', at: udpAt + 2, length: 2, varies: false, print: decimal },
-    { name: 'UDP length', at: udpAt + 4, length: 2, varies: true, print: decimal },
-    { name: 'P_Key', at: bthAt + 2, length: 2, varies: false, print: hex },
-    { name: 'flags and pad count of the BTH', at: bthAt + 1, length: 1, varies: false, print: hex },
-    { name: 'AckReq byte of the BTH', at: bthAt + 8, length: 1, varies: false, print: hex },
+    sourcePortOf({ bthAt }),
+    { ...KEPT, name: 'UDP destination port', translated: true, at: udpAt + 2, length: 2, print: decimal },
+    { ...KEPT, name: 'UDP length', varies: true, at: udpAt + 4, length: 2, print: decimal },
+    { ...KEPT, name: 'P_Key', at: bthAt + 2, length: 2, print: hex },
+    { ...KEPT, name: 'flags and pad count of the BTH', at: bthAt + 1, length: 1, print: hex },
+    { ...KEPT, name: 'AckReq byte of the BTH', at: bthAt + 8, length: 1, print: hex },
   ];
+}
+
+function sourcePortOf({ bthAt }: Pick<IcrcSample, 'bthAt'>): Field {
+  return { ...KEPT, name: 'UDP source port', translated: true, at: bthAt - 8, length: 2, print: decimal };
 }
 
 function addressFields({ ipVersion }: IcrcSample): readonly Field[] {
@@ -215,8 +235,8 @@ function addressFields({ ipVersion }: IcrcSample): readonly Field[] {
   const at = ipVersion === 4 ? 12 : 8;
   const print = (bytes: Uint8Array) => IpAddress.read(new DataView(bytes.buffer), 0, ipVersion).toString();
   return [
-    { name: 'source address', at, length, varies: false, print },
-    { name: 'destination address', at: at + length, length, varies: false, print },
+    { ...KEPT, name: 'source address', translated: true, at, length, print },
+    { ...KEPT, name: 'destination address', translated: true, at: at + length, length, print },
   ];
 }
 
@@ -228,6 +248,8 @@ function hex(bytes: Uint8Array): string {
   return `0x${[...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('')}`;
 }
 
+/** Packets of one flow have the same value, and address translation does not change it. */
+const KEPT = { varies: false, translated: false } as const;
 const SURE_BITS = 16;
 const MOST_LENGTH_CHANGE = 64;
 /** What a flip of the bit right before the ICRC does to it: the last byte's most significant bit is the last fed. */

@@ -1,7 +1,7 @@
 /**
- * Why the ICRCs of one sender are wrong, in words: a constant, a wrong recipe, a field changed on the way, a bit turned over.
+ * Why the ICRCs of one sender are wrong, as text: a constant, a wrong recipe, a changed field, a flipped bit.
  *
- * Owns the order in which explanations are tried, the cheapest mistake first. Never decides how bad it is.
+ * Owns the order in which explanations are tried, the simplest mistake first. The severity is decided elsewhere.
  */
 import type { IpAddress } from '../../../../packets/address.ts';
 import { type ChangedFields, findChange, flippedByte } from './changed-fields.ts';
@@ -24,7 +24,7 @@ export function explain(samples: readonly IcrcSample[], known: readonly IpAddres
   if (samples.length > 1 && samples.every(({ found }) => found === first.found)) {
     return {
       kind: 'constant',
-      clause: `is 0x${first.found.toString(16).padStart(8, '0')} in all of them: nobody computed it`,
+      clause: `is 0x${first.found.toString(16).padStart(8, '0')} in all of them: it was not computed`,
       advice: 'Compute the ICRC, or look for the offload that should: a capture of the sender may be from before it.',
     };
   }
@@ -33,7 +33,7 @@ export function explain(samples: readonly IcrcSample[], known: readonly IpAddres
     return {
       kind: 'recipe',
       clause: `fits when computed ${mistakesOf(recipe).join(', ')}`,
-      advice: 'Mend the recipe of the sender; packets/icrc.ts and the page on the wire have the right one.',
+      advice: 'Fix the recipe of the sender; packets/icrc.ts and the page on the wire have the right one.',
     };
   }
   const change = samples.length >= ENOUGH_FOR_CHANGES ? findChange(samples, known) : undefined;
@@ -50,12 +50,11 @@ export function damagedPart(sample: IcrcSample): string | undefined {
   return at >= sample.bthAt - UDP_BYTES ? 'UDP header' : 'IP header';
 }
 
-function changed({ fields, originals }: ChangedFields): Explanation {
+function changed({ fields, originals, translation }: ChangedFields): Explanation {
   const parts = fields.map((field, index) => {
     const original = originals[index] ?? '';
     return original === '' ? `other ${field}` : `${field} ${original}`;
   });
-  const translation = fields.some((field) => field.includes('address') || field.includes('port'));
   return {
     kind: 'changed',
     clause: `fits with ${parts.join(' and ')}: changed after the ICRC had been computed`,

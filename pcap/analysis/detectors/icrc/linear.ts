@@ -1,10 +1,11 @@
 /**
- * Linear equations over bits: which of some effects add up to what was seen.
+ * Linear equations over bits: which subset of effects adds up to what was seen.
  *
- * Owns the elimination. An effect is a row of 32-bit words, one for each packet looked at together. Knows nothing of packets.
+ * Owns the elimination. An effect is a row of 32-bit words, one word for each packet of the sample. Contains nothing
+ * about packets.
  */
 
-/** What can be said of `sum of chosen effects = target`. */
+/** The solution of `sum of chosen effects = target`. */
 export interface Solution {
   /** Which effects are chosen; of several choices one. */
   readonly chosen: readonly boolean[];
@@ -35,7 +36,10 @@ interface Reduced {
   pivot: number;
 }
 
-/** Adds rows of the basis until none of their pivots is left. Rows are in the order of their making, and so never bring one back. */
+/**
+ * Adds rows of the basis until none of their pivots is left. Rows are in the order of creation, so a later row never
+ * brings back an earlier pivot.
+ */
 function reduce(basis: readonly Reduced[], row: Reduced): Reduced {
   for (const { words, chosen, pivot } of basis) {
     if (!bitIsSet(row.words, pivot)) continue;

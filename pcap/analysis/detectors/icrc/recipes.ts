@@ -1,15 +1,16 @@
 /**
- * Wrong ways to compute an ICRC that people have really taken, and the search for the one that explains some packets.
+ * Wrong ways to compute an ICRC that occur in practice, and the search for the one that explains some packets.
  *
- * Owns the list of mistakes of ref:wire#3 and their combinations: another polynomial, byte order, prefix, pad, inversion, and fields that
- * should have been masked. Prefers the explanation with the fewest mistakes. Never reads more of a packet than its sample.
+ * Owns the list of mistakes of ref:wire#3 and their combinations: another polynomial, byte order, prefix, pad,
+ * inversion, and fields that should have been masked. It prefers the explanation with the fewest mistakes. It reads no
+ * more of a packet than its sample.
  */
 import { CRC32, CRC32C, crcUpdate, effectOf, type IcrcSample, ONES, PREFIX } from './sample.ts';
 
 /** One way to compute it; the right one has none of the mistakes. */
 export interface Recipe {
   readonly polynomial: typeof CRC32 | typeof CRC32C;
-  readonly pad: 'covered' | 'left out' | 'behind the ICRC';
+  readonly pad: 'covered' | 'left-out' | 'behind-icrc';
   readonly prefix: 'ones' | 'none' | 'zeros';
   readonly initial: typeof ONES | 0;
   readonly inverted: boolean;
@@ -18,12 +19,12 @@ export interface Recipe {
   readonly masks: readonly Mask[];
 }
 
-/** What stands in the place of a field that the network may change. */
-export type Mask = 'ones' | 'as sent' | 'zeros';
+/** The value used for a field that the network may change. */
+export type Mask = 'ones' | 'as-sent' | 'zeros';
 
 /** The simplest recipe that gives the ICRC of at least nine in ten of the samples; undefined when none does. */
 export function findRecipe(samples: readonly IcrcSample[]): Recipe | undefined {
-  // Packets with a pad tell more recipes apart than those without.
+  // Packets with a pad distinguish more recipes than those without.
   const [first, ...others] = [...samples].sort((a, b) => b.padCount - a.padCount);
   if (first === undefined) return undefined;
   const candidates = recipesOf(first).sort((a, b) => mistakesOf(a).length - mistakesOf(b).length);
@@ -51,8 +52,8 @@ export function mistakesOf(recipe: Recipe): string[] {
   const mistakes: string[] = [];
   if (polynomial === CRC32C) mistakes.push('with CRC-32C (Castagnoli) instead of CRC-32');
   if (bigEndian) mistakes.push('and stored big-endian');
-  if (pad === 'left out') mistakes.push('without the pad bytes');
-  if (pad === 'behind the ICRC') mistakes.push('and put before the pad bytes');
+  if (pad === 'left-out') mistakes.push('without the pad bytes');
+  if (pad === 'behind-icrc') mistakes.push('and put before the pad bytes');
   if (prefix === 'none') mistakes.push('without the eight bytes of ones in front');
   if (prefix === 'zeros') mistakes.push('with zeros in the place of the eight bytes of ones in front');
   if (initial === 0) mistakes.push('from 0 on');
@@ -68,7 +69,7 @@ interface MaskedField {
   readonly length: number;
 }
 
-/** Fields that are all ones in the right recipe; in the order of `FIELD_NAMES`, of which IPv6 has no header checksum. */
+/** Fields that are all ones in the correct recipe, in the order of `FIELD_NAMES`. IPv6 has no header checksum. */
 function maskedFields({ ipVersion, bthAt }: IcrcSample): readonly (MaskedField | undefined)[] {
   const transport = [
     { at: bthAt - 2, length: 2 },
@@ -91,7 +92,7 @@ function maskEffect(
   for (let i = 0; i < length; i++) {
     const ones = masked[at + i] ?? 0;
     const version = at + i === 0 ? 0xf0 : 0;
-    difference[i] = (ones ^ (mask === 'as sent' ? (bytes[at + i] ?? 0) : 0)) & ~version;
+    difference[i] = (ones ^ (mask === 'as-sent' ? (bytes[at + i] ?? 0) : 0)) & ~version;
   }
   return effectOf(polynomial, difference, at, end);
 }
@@ -147,7 +148,7 @@ function registerOf(recipe: Omit<Recipe, 'masks'>, sample: IcrcSample): number {
 
 /** Register before the inversion that would make the ICRC found. */
 function wanted({ pad, inverted, bigEndian }: Omit<Recipe, 'masks'>, sample: IcrcSample): number {
-  const at = pad === 'behind the ICRC' ? sample.icrcAt - sample.padCount : sample.icrcAt;
+  const at = pad === 'behind-icrc' ? sample.icrcAt - sample.padCount : sample.icrcAt;
   const value = sample.view.getUint32(at, !bigEndian);
   return (inverted ? ~value : value) >>> 0;
 }
@@ -157,8 +158,8 @@ function endOf(pad: Recipe['pad'], { icrcAt, padCount }: IcrcSample): number {
 }
 
 const NEEDED_SHARE = 0.9;
-const MASKS = ['ones', 'as sent', 'zeros'] as const;
-const PADS = ['covered', 'left out', 'behind the ICRC'] as const;
+const MASKS = ['ones', 'as-sent', 'zeros'] as const;
+const PADS = ['covered', 'left-out', 'behind-icrc'] as const;
 const FIELD_NAMES = [
   'traffic class (TOS)',
   'TTL or hop limit',

@@ -1,9 +1,10 @@
 /**
- * One packet whose ICRC is wrong, kept for study, and what changes of it do to an ICRC.
+ * One packet with a wrong ICRC, kept for study, and the effect of a change in it on the ICRC.
  *
- * A CRC is linear: of two packets of one length, the CRCs differ by the CRC (begun at 0, not inverted) of their difference. So what any
- * field contributes is computed without knowing what else went wrong, and a field that was changed on the way can be solved for.
- * Owns the copy and this algebra, for CRC-32 and for CRC-32C. Never judges. Sources: ref:wire#3, packets/icrc.ts.
+ * A CRC is linear: the CRCs of two packets of one length differ by the CRC (initial value 0, not inverted) of their
+ * difference. So the contribution of a field is known without knowing what else went wrong, and the original value of a
+ * changed field can be solved for.
+ * Owns the copy and this algebra, for CRC-32 and for CRC-32C. Sources: ref:wire#3, packets/icrc.ts.
  */
 import { BTH_BYTES } from '../../../../packets/bth.ts';
 import type { Frame } from '../../../../packets/frame.ts';

@@ -1,6 +1,7 @@
 /**
  * Goal: the thresholds of symptoms 11 to 20 are where the files say, and each condition counts.
- * Method: for each a capture just inside and one just outside, most of frames made by hand; the whole analysis looks at them.
+ * Method: for each a capture just inside and one just outside, most of frames made by hand; the whole analysis looks at
+ * them.
  */
 import { describe, expect, it } from 'vitest';
 import { writeCnp } from '../../../../packets/cnp.ts';

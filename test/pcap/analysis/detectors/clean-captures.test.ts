@@ -1,11 +1,12 @@
 /**
- * Goal: sound traffic gives no alarm, however little of it a capture has: begun in the middle, ended in the middle, with packets that the capture lost,
- * with one direction only, cut to headers, or shifted by gaps in time.
- * Method: captures of real rdma_rxe and sound scenes, whole and maimed in seeded ways; every finding beyond a note is a failure.
+ * Goal: sound traffic gives no alarm, however little of it a capture has: begun in the middle, ended in the middle,
+ * with packets that the capture lost, with one direction only, cut to headers, or shifted by gaps in time.
+ * Method: captures of real rdma_rxe and sound scenes, whole and maimed in seeded ways; every finding beyond a note is a
+ * failure.
  */
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { CapturedPacket } from '../../../../pcap/index.ts';
-import { Prng } from '../../../../src/fabric/index.ts';
+import { Prng } from '../../../../src/sim/index.ts';
 import { allScenes } from '../../../../tools/symptoms/index.ts';
 import { RXE_CAPTURES, rxeCapture } from '../../../vectors/captures.ts';
 import { alarms, analyze, packetsOf } from './support.ts';

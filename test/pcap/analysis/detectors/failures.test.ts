@@ -1,6 +1,7 @@
 /**
- * Goal: the findings of symptoms 1 to 4 say what happened: the right request, tries, waits, timers, severity, and the frames that prove it.
- * Method: scenes whose figures are known beforehand; the frames named are looked up in the capture.
+ * Goal: the findings of symptoms 1 to 4 say what happened: the right request, tries, waits, timers, severity, and the
+ * frames that prove it. Method: scenes whose figures are known beforehand; the frames named are looked up in the
+ * capture.
  */
 import { describe, expect, it } from 'vitest';
 import { Op } from '../../../../packets/opcode.ts';
@@ -72,7 +73,7 @@ describe('no-reply', () => {
     const tries = (count: number) => analyze(packets.slice(0, 7 + count));
     expect([1, 2, 3].flatMap((count) => alarmIds(tries(count)))).toEqual([]);
     expect(findingOf(tries(4), 'no-reply')).toMatchObject({ severity: 'warning', evidence: { tries: 4 } });
-    expect(findingOf(tries(4), 'no-reply').text).toContain('the capture ends while it is still tried');
+    expect(findingOf(tries(4), 'no-reply').text).toContain('the capture ends while the requester still retries');
     // Eight tries are as many as any retry count allows.
     expect(findingOf(tries(8), 'no-reply').severity).toBe('error');
   });
@@ -130,7 +131,7 @@ describe('retry-exceeded', () => {
   it('says how much was lost', async () => {
     const { finding } = await found('retry-exceeded-loss-bursts', 'retry-exceeded');
     expect(finding.evidence['lossPercent']).toBeGreaterThan(5);
-    expect(finding.text).toMatch(/\d+ request packets of \d+ never came past here \(7\.9 %\)/);
+    expect(finding.text).toMatch(/\d+ request packets of \d+ were never captured here \(7\.9 %\)/);
   });
 });
 

@@ -1,7 +1,8 @@
 /**
- * Goal: sound networks raise no alarm of congestion control, pauses, classes, ports, READs or connections, however busy they are.
- * Method: simulations with DCQCN and PFC, captured at the hosts as `roce sim` captures them; and sound scenes of symptoms 11 to 20, begun and
- * ended anywhere, with packets that the capture lost. A network whose only congestion control are pauses is the counterexample: it is told of.
+ * Goal: sound networks raise no alarm of congestion control, pauses, classes, ports, READs or connections, however busy
+ * they are. Method: simulations with DCQCN and PFC, captured at the hosts as `roce sim` captures them; and sound scenes
+ * of symptoms 11 to 20, begun and ended anywhere, with packets that the capture lost. A network whose only congestion
+ * control are pauses is the counterexample: it is told of.
  */
 import { describe, expect, it } from 'vitest';
 import { LinkType, PcapngWriter } from '../../../../pcap/index.ts';
@@ -13,7 +14,7 @@ import {
   type SimulationOptions,
   simulate,
   type Topology,
-} from '../../../../src/fabric/index.ts';
+} from '../../../../src/sim/index.ts';
 import { alarms, analyze, packetsOf, sceneNamed } from './support.ts';
 
 const LINK = { rateBps: 10e9, delayNs: 1_000 };

@@ -1,12 +1,13 @@
 /**
- * Goal: whatever a capture holds, the detectors of symptoms 1 to 10 neither throw nor print nonsense, and say a bounded number of things.
- * Method: scenes with bits turned over, packets cut, doubled, put out of order and moved in time, by seed; and more stalls and refusals than are kept.
+ * Goal: whatever a capture holds, the detectors of symptoms 1 to 10 neither throw nor print nonsense, and say a bounded
+ * number of things. Method: scenes with bits turned over, packets cut, doubled, put out of order and moved in time, by
+ * seed; and more stalls and refusals than are kept.
  */
 import { describe, expect, it } from 'vitest';
 import { Op } from '../../../../packets/opcode.ts';
 import { SYMPTOMS_A } from '../../../../pcap/analysis/detectors/list-a.ts';
 import { type CapturedPacket, PcapngWriter } from '../../../../pcap/index.ts';
-import { Prng } from '../../../../src/fabric/index.ts';
+import { Prng } from '../../../../src/sim/index.ts';
 import { roceFrame, station } from '../../../../tools/symptoms/forge.ts';
 import { aeth } from '../../../../tools/symptoms/headers.ts';
 import { SCENES_A } from '../../../../tools/symptoms/list-a.ts';

@@ -1,7 +1,7 @@
 /**
- * Goal: the findings of symptoms 8 to 10 have the right figures: what was lost, what came late, who noticed when, and which GIDs miss each other.
- * Method: scenes with a known number of faults, looked at from either side of them; and runs of a fair wire with faults drawn by seed, held against
- * what the wire did.
+ * Goal: the findings of symptoms 8 to 10 have the right figures: what was lost, what came late, who noticed when, and
+ * which GIDs miss each other. Method: scenes with a known number of faults, looked at from either side of them; and
+ * runs of a fair wire with faults drawn by seed, held against what the wire did.
  */
 import { describe, expect, it } from 'vitest';
 import { Op, OpFlag } from '../../../../packets/opcode.ts';
@@ -31,7 +31,7 @@ describe('sequence-error', () => {
   it('does not claim to tell loss from reordering where it only sees the NAKs', async () => {
     const { evidence, text } = await finding('sequence-error-loss-at-sender', 'sequence-error');
     expect(evidence).toMatchObject({ lostPackets: 3, behindCapture: 3, sequenceNaks: 3 });
-    expect(text).toContain('lost, or overtaken, behind the place of this capture');
+    expect(text).toContain('lost, or overtaken, after this capture point');
   });
 
   it('tells a story once that two vantage points show, with the figures of the one that saw the gaps', async () => {
@@ -83,13 +83,21 @@ describe('sequence-error', () => {
 
 describe('implied-nak', () => {
   it.each([
-    ['implied-nak-at-once', { impliedNaks: 1, atOnce: 1, afterTimeout: 0, lostResponses: 1 }, 'missing, at once'],
+    [
+      'implied-nak-at-once',
+      { impliedNaks: 1, atOnce: 1, afterTimeout: 0, lostResponses: 1 },
+      'again once, immediately',
+    ],
     [
       'implied-nak-after-timeout',
       { impliedNaks: 1, atOnce: 0, afterTimeout: 1, lostResponses: 1 },
       'only after a timeout (up to 4.2 ms)',
     ],
-    ['implied-nak-next-read', { impliedNaks: 1, atOnce: 1, afterTimeout: 0, lostResponses: 1 }, 'missing, at once'],
+    [
+      'implied-nak-next-read',
+      { impliedNaks: 1, atOnce: 1, afterTimeout: 0, lostResponses: 1 },
+      'again once, immediately',
+    ],
   ])('says of %s when the requester noticed', async (scene, figures, words) => {
     const { severity, evidence, text } = await finding(scene, 'implied-nak');
     expect(severity).toBe('warning');

@@ -1,6 +1,7 @@
 /**
- * Goal: the findings of symptoms 5 to 7 name the request that was refused with its key, address and length, and guess rightly why.
- * Method: scenes in which the reason is known, one for each guess; and the same with the evidence for the guess taken out of the capture.
+ * Goal: the findings of symptoms 5 to 7 name the request that was refused with its key, address and length, and guess
+ * rightly why. Method: scenes in which the reason is known, one for each guess; and the same with the evidence for the
+ * guess taken out of the capture.
  */
 import { describe, expect, it } from 'vitest';
 import { Op, OpFlag } from '../../../../packets/opcode.ts';

@@ -1,6 +1,7 @@
 /**
- * Goal: each symptom is found where it is and nowhere else: every scene gives exactly the alarms that are right in it, whichever symptom it is about.
- * Method: all scenes of all symptoms through the whole analysis, with all detectors and rules; what a scene is made of is the same each time.
+ * Goal: each symptom is found where it is and nowhere else: every scene gives exactly the alarms that are right in it,
+ * whichever symptom it is about. Method: all scenes of all symptoms through the whole analysis, with all detectors and
+ * rules; what a scene is made of is the same each time.
  */
 import { describe, expect, it } from 'vitest';
 import { SYMPTOMS } from '../../../../pcap/analysis/detectors/index.ts';

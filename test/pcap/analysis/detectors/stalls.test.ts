@@ -116,7 +116,7 @@ describe('a silence', () => {
     const pair = new Pair();
     const nine = findingOf(await tell(pair.tries(9, 2)), 'no-reply');
     expect(nine).toMatchObject({ severity: 'warning', evidence: { tries: 9 } });
-    expect(nine.text).toContain('still tried');
+    expect(nine.text).toContain('still retries');
     expect(findingOf(await tell(pair.tries(8, 2)), 'no-reply').severity).toBe('error');
   });
 

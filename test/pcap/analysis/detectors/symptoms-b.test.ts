@@ -1,7 +1,7 @@
 /**
- * Goal: symptoms 11 to 20 of ref:analyzer#1 are found in captures that show them, with the packets and figures that prove it.
- * Method: every scene that shows one goes through the whole analyzer. Which packets prove a finding is computed here from the capture alone, by
- * what the scene did, and never by the code under test.
+ * Goal: symptoms 11 to 20 of ref:analyzer#1 are found in captures that show them, with the packets and figures that
+ * prove it. Method: every scene that shows one goes through the whole analyzer. Which packets prove a finding is
+ * computed here from the capture alone, by what the scene did, and never by the code under test.
  */
 import { describe, expect, it } from 'vitest';
 import { cmKind } from '../../../../packets/cm/index.ts';
@@ -34,7 +34,9 @@ class Played {
     this.analysis = analyze(this.capture);
   }
 
-  /** Numbers of the packets for which this holds; the frame of what is no RoCE packet is as far as it could be parsed. */
+  /**
+   * Numbers of the packets for which this holds; the frame of what is no RoCE packet is as far as it could be parsed.
+   */
   framesWhere(holds: (frame: Frame, packet: CapturedPacket, status: FrameStatus) => boolean): number[] {
     const frame = new Frame();
     return this.capture
@@ -89,7 +91,7 @@ const EXPECTED: Readonly<Record<string, Expected>> = {
   'mtu-mismatch-router': {
     severity: 'error',
     evidence: { sign: 'icmp', reporter: '10.0.0.254', limitBytes: 1500, packetBytes: 4156, messages: 3 },
-    says: '10.0.0.254 said 3 times that RoCE packets of 10.0.0.1 to 10.0.0.2 do not fit',
+    says: '10.0.0.254 reported 3 times that RoCE packets of 10.0.0.1 to 10.0.0.2 do not fit',
     frames: (played) => played.framesWhere(({ protocol }) => protocol === 1),
   },
   'mtu-mismatch-black-hole': {
@@ -169,7 +171,7 @@ const EXPECTED: Readonly<Record<string, Expected>> = {
   'ecn-not-ect': {
     severity: 'warning',
     evidence: { leg: 'ect', sender: '10.0.0.3', notEctPackets: 80, ectPackets: 80, otherHosts: 1 },
-    says: '80 data packets of 10.0.0.3 say that the network may not mark them',
+    says: '80 data packets of 10.0.0.3 are Not-ECT, so the network may not mark them',
     frames: (played) => played.roceWhere(({ payloadLength }, { bytes }) => bytes[11] === 3 && payloadLength > 0),
   },
   'pfc-storm-host': {
@@ -225,13 +227,13 @@ const EXPECTED: Readonly<Record<string, Expected>> = {
   'refused-no-listener': {
     severity: 'error',
     evidence: { refuser: '10.0.0.2', service: 'port 7471', reason: 8, refusals: 3, succeededLater: 'no' },
-    says: 'nobody listens there (reason 8, InvalidServiceId)',
+    says: 'no process listens there (reason 8, InvalidServiceId)',
     frames: (played) => played.roceWhere((frame) => isCm('REQ')(frame) || isCm('REJ')(frame)),
   },
   'refused-other-service': {
     severity: 'error',
     evidence: { reason: 9, refusals: 1 },
-    says: 'it wants another transport service',
+    says: 'it requires another transport service',
     frames: (played) => played.roceWhere((frame) => isCm('REQ')(frame) || isCm('REJ')(frame)),
   },
   'connect-timeout-dead-host': {
@@ -244,7 +246,7 @@ const EXPECTED: Readonly<Record<string, Expected>> = {
       connections: 1,
       serverSeen: 'no',
     },
-    says: 'got no answer, then gave up; nothing at all comes from 10.0.0.2',
+    says: 'got no response, then gave up; nothing at all comes from 10.0.0.2',
     frames: (played) => played.roceWhere(isCm('REQ')),
   },
   'connect-timeout-backlog': {
@@ -257,7 +259,7 @@ const EXPECTED: Readonly<Record<string, Expected>> = {
   'connect-timeout-unheard-answer': {
     severity: 'error',
     evidence: { replies: 6, connections: 1 },
-    says: 'nobody confirmed it (RTU)',
+    says: 'no RTU confirmed it',
     frames: (played) => played.roceWhere(isCm('REP')),
   },
   'duplicates-at-responder': {
@@ -270,19 +272,19 @@ const EXPECTED: Readonly<Record<string, Expected>> = {
       duplicatePackets: 12,
       lostRequestPackets: 0,
     },
-    says: 'repeated 4 times what 10.0.0.2 had received',
+    says: 'retransmitted 4 times what 10.0.0.2 had received',
     frames: (played) => lostAcksAndRepetitions(played),
   },
   'duplicates-at-requester': {
     severity: 'warning',
     evidence: { runs: 4, shownByLateAck: 4, repeatedAfterAck: 0 },
-    says: 'as the acknowledges that came at last show',
+    says: 'as the ACKs that came at last show',
     frames: (played) => repetitionsAndSecondAcks(played),
   },
   'duplicates-both': {
     severity: 'warning',
     evidence: { runs: 4, repeatedAfterAck: 4 },
-    says: 'repeated 4 times',
+    says: 'retransmitted 4 times',
     frames: (played) => lostAcksAndRepetitions(played, 1),
   },
   'read-stall-depth-two': {
@@ -302,7 +304,7 @@ const EXPECTED: Readonly<Record<string, Expected>> = {
   'read-stall-overrun': {
     severity: 'warning',
     evidence: { outstanding: 8, agreed: 2, overruns: 38 },
-    says: 'had up to 8 READs and atomics outstanding, but 10.0.0.2 had said that it answers 2 at a time',
+    says: 'had up to 8 READs and atomics outstanding, but 10.0.0.2 announced that it answers 2 at a time',
     frames: (played) => played.roceWhere(({ opcode }) => opcode === Op.ReadRequest).slice(2),
   },
   'one-port-eight-queue-pairs': {
@@ -321,7 +323,7 @@ const EXPECTED: Readonly<Record<string, Expected>> = {
   },
 };
 
-/** At the host that acknowledges: the first acknowledge of a PSN that comes again later, and the first repeated packet behind it. */
+/** At the responder: the first ACK of a PSN that comes again later, and the first repeated packet behind it. */
 function lostAcksAndRepetitions(played: Played, at = 0): number[] {
   const acks = new Map<number, number>();
   const frames: number[] = [];
@@ -335,7 +337,7 @@ function lostAcksAndRepetitions(played: Played, at = 0): number[] {
   return frames;
 }
 
-/** At the host that asks: the first packet of each repetition, and the second acknowledge of its end. */
+/** At the requester: the first packet of each run of retransmissions, and the second ACK of its end. */
 function repetitionsAndSecondAcks(played: Played): number[] {
   const acks = new Map<number, number>();
   const run = new Run();

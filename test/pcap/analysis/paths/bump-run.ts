@@ -1,6 +1,7 @@
 /**
- * A run of two devices with a bump between them in virtual time, every kind of fault by chance and by rule, all drawn from the seed; and what was done,
- * as the bump's account has it and as the analyzer finds it in the capture, from which the bump's comments are taken away.
+ * A run of two devices with a bump between them in virtual time, every kind of fault by chance and by rule, all drawn
+ * from the seed; and what was done, as the bump's account has it and as the analyzer finds it in the capture, from
+ * which the bump's comments are taken away.
  */
 import { describe, expect, it } from 'vitest';
 import { PathComparer } from '../../../../pcap/analysis/paths/path-compare.ts';
@@ -8,11 +9,11 @@ import type { PathEvent } from '../../../../pcap/analysis/types.ts';
 import { Dissection, dissect, icrcState } from '../../../../pcap/dissection.ts';
 import { readCapture } from '../../../../pcap/reader.ts';
 import { nanosecondsSince } from '../../../../pcap/types.ts';
-import { Prng } from '../../../../src/fabric/index.ts';
 import type { WireFaults, WireRule } from '../../../../src/faults/rule.ts';
 import { attachDevice, World, WrOpcode } from '../../../../src/index.ts';
+import { Prng } from '../../../../src/sim/index.ts';
 import type { EventAccount } from '../../../../tools/bump/account.ts';
-import { makeSide, PORT } from '../../../src/support.ts';
+import { makeSide, PORT } from '../../../device/support.ts';
 import { BumpWire } from '../../../support/bump-wire.ts';
 
 const WAY_NS = 2_000;
@@ -99,14 +100,14 @@ function found(capture: Uint8Array): PathEvent[] {
 }
 
 /**
- * The account names intentions, the capture shows effects: what was dropped was nothing else; the copy of a frame that is held back goes ahead of it;
- * a flipped bit that no ICRC covers is a rewritten field.
+ * The account names intentions, the capture shows effects: what was dropped was nothing else; the copy of a frame that
+ * is held back goes ahead of it; a flipped bit that no ICRC covers is a rewritten field.
  */
 function fromAccount({ in: number = 0, out = [], action }: EventAccount, copyDelayNs: number): string {
   const has = (word: string): boolean => action.includes(word);
   if (has('dropped')) return told(number, out, ['dropped']);
   const copyAhead = has('duplicated (') || (has('duplicated') && copyDelayNs === 0);
-  const deeds = [
+  const effects = [
     has('duplicated') ? 'duplicated' : '',
     has('delayed') || (has('held back') && !copyAhead) ? 'held' : '',
     has('marked') ? 'marked' : '',
@@ -115,18 +116,18 @@ function fromAccount({ in: number = 0, out = [], action }: EventAccount, copyDel
   return told(
     number,
     out,
-    deeds.filter((deed) => deed !== ''),
+    effects.filter((effect) => effect !== ''),
   );
 }
 
-function fromAnalysis({ in: number, out, deeds }: PathEvent): string {
-  const words = deeds.map((deed) => (deed === 'corrupted' || deed === 'rewritten' ? 'changed' : deed));
+function fromAnalysis({ in: number, out, effects }: PathEvent): string {
+  const words = effects.map((effect) => (effect === 'corrupted' || effect === 'rewritten' ? 'changed' : effect));
   return told(number, out, [...new Set(words)]);
 }
 
 /** One deed as both sides tell it. */
-function told(number: number, out: readonly number[], deeds: readonly string[]): string {
-  return `frame ${String(number).padStart(6)} > ${out.join(' ')}: ${[...deeds].sort().join(' ')}`;
+function told(number: number, out: readonly number[], effects: readonly string[]): string {
+  return `frame ${String(number).padStart(6)} > ${out.join(' ')}: ${[...effects].sort().join(' ')}`;
 }
 
 /** What was done to frames, a line each, by the account of the bump and by the analysis of its capture. */

@@ -1,6 +1,7 @@
 /**
  * Goal: each rule of the protocol is told where it is broken, with the packets that break it, and nowhere else.
- * Method: exchanges of a connection by hand, a sound one and then the same with one thing wrong; real captures break none.
+ * Method: exchanges of a connection by hand, a sound one and then the same with one thing wrong; real captures break
+ * none.
  */
 import { describe, expect, it } from 'vitest';
 import { computeIcrc } from '../../../../packets/icrc.ts';

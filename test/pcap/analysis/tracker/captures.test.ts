@@ -1,6 +1,6 @@
 /**
- * Goal: captures of real rdma_rxe traffic show what was run and nothing else: from their beginning, from any packet on, and with packets taken out.
- * Method: the captures in test/vectors, whose README.md says what was run.
+ * Goal: captures of real rdma_rxe traffic show what was run and nothing else: from their beginning, from any packet on,
+ * and with packets taken out. Method: the captures in test/vectors, whose README.md says what was run.
  */
 import { describe, expect, it } from 'vitest';
 import { Analyzer } from '../../../../pcap/analysis/analyzer.ts';

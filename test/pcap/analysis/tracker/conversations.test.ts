@@ -1,6 +1,7 @@
 /**
- * Goal: packets find the conversation they belong to, with and without connection management, in one direction only, over several interfaces, and when
- * queue pair numbers are used again. Method: short scripts; the conversations that come out, end by end.
+ * Goal: packets find the conversation they belong to, with and without connection management, in one direction only,
+ * over several interfaces, and when queue pair numbers are used again. Method: short scripts; the conversations that
+ * come out, end by end.
  */
 import { describe, expect, it } from 'vitest';
 import { Op } from '../../../../packets/opcode.ts';

@@ -1,6 +1,6 @@
 /**
- * What a capture at one host of a simulated network holds, and what the network knows and no capture tells: which frames are the same one, and in
- * which order they were sent. From that follows what each packet is to those before it.
+ * What a capture at one host of a simulated network holds, and what the network knows and no capture tells: which
+ * frames are the same one, and in which order they were sent. From that follows what each packet is to those before it.
  */
 import { Frame, FrameStatus, Medium, parseFrame } from '../../../../packets/frame.ts';
 import { icrcMatches } from '../../../../packets/icrc.ts';
@@ -9,7 +9,7 @@ import { psnDiff } from '../../../../packets/psn.ts';
 import { rethDmaLength } from '../../../../packets/reth.ts';
 import { Mark } from '../../../../pcap/analysis/facts.ts';
 import { type CapturedPacket, LinkType } from '../../../../pcap/types.ts';
-import { Fate } from '../../../../src/fabric/index.ts';
+import { Fate } from '../../../../src/sim/index.ts';
 import { CongestedWorld, type Scenario } from '../../../property/support/congested-world.ts';
 
 /** A packet of a capture, with the number of the frame that it is, or is a copy of, in the order of sending. */
@@ -62,7 +62,10 @@ export function captured(number: number, timeNs: number, bytes: Uint8Array, inte
 /** The marks that `expectedMarks` speaks of. */
 export const JUDGED = Mark.Copy | Mark.Late | Mark.Retransmission;
 
-/** Of each packet the marks among `JUDGED` that it should have; undefined for what is not judged: acknowledges, and damaged packets. */
+/**
+ * Of each packet the marks among `JUDGED` that it should have; undefined for what is not judged: acknowledges, and
+ * damaged packets.
+ */
 export function expectedMarks({ sightings, sent, mtu }: Observation): (number | undefined)[] {
   const flows = new Map<string, Flow>();
   const flowOf = (key: string) => {

@@ -1,6 +1,7 @@
 /**
- * Goal: responses of READs and atomics are followed like requests: gaps, latecomers, copies, repetitions, and what is asked for again because of them;
- * READs take as many PSNs as they have responses, also while the path MTU is not known. Method: short scripts, one behaviour each.
+ * Goal: responses of READs and atomics are followed like requests: gaps, latecomers, copies, repetitions, and what is
+ * asked for again because of them; READs take as many PSNs as they have responses, also while the path MTU is not
+ * known. Method: short scripts, one behaviour each.
  */
 import { describe, expect, it } from 'vitest';
 import { Op } from '../../../../packets/opcode.ts';
@@ -39,7 +40,7 @@ describe.each(EVERY_ID)('responses whose identifications are: %s', (ids) => {
       'retransmission 2+4 duplicate-request',
       'loss 2',
     ]);
-    expect(analysis.events[0]).toMatchObject({ detail: 'at once', durationNs: 3000, refersTo: 4 });
+    expect(analysis.events[0]).toMatchObject({ reason: 'immediate', durationNs: 3000, refersTo: 4 });
     expect(requester).toMatchObject({ impliedNaks: 1, timeouts: 0, retransmittedPackets: 1 });
     expect(requester.responses).toMatchObject({ lostPackets: 1, retransmittedPackets: 4, packets: 10 });
   });
@@ -47,7 +48,7 @@ describe.each(EVERY_ID)('responses whose identifications are: %s', (ids) => {
   it('are lost when what is missing is asked for after a timeout, as rdma_rxe does inside one READ', () => {
     const script = new Script(options).read(0, 6).answers(0, 5, [2]).wait(67e6).read(2, 4).answers(2, 5);
     const { analysis, requester } = requesterOf(script);
-    expect(analysis.events.find(({ kind }) => kind === 'implied-nak')?.detail).toBe('after a timeout');
+    expect(analysis.events.find(({ kind }) => kind === 'implied-nak')?.reason).toBe('after-timeout');
     expect(script.marks[6]).toBe('retransmission implied-nak after-timeout');
     expect(requester).toMatchObject({ impliedNaks: 1, timeouts: 1 });
     expect(requester.responses.lostPackets).toBe(1);

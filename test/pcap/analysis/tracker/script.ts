@@ -1,5 +1,6 @@
 /**
- * Packets between two hosts, written line by line: what each host sends, which of it the capture sees and in what order, and when.
+ * Packets between two hosts, written line by line: what each host sends, which of it the capture sees and in what
+ * order, and when.
  *
  * A host counts its IPv4 identifications unless told otherwise. PSNs are relative to `FIRST_PSN`, close below the wrap.
  */

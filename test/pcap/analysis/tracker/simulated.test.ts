@@ -1,14 +1,15 @@
 /**
- * Goal: what the tracker says of each packet is what the network knows of it. Method: real queue pairs on a simulated network that loses, doubles,
- * holds back and damages frames by seed; a capture at one host; the marks of every packet are compared with those that follow from the order
- * of sending. The first packets of a connection are not judged: identifications that count show themselves after a few packets.
+ * Goal: what the tracker says of each packet is what the network knows of it. Method: real queue pairs on a simulated
+ * network that loses, doubles, holds back and damages frames by seed; a capture at one host; the marks of every packet
+ * are compared with those that follow from the order of sending. The first packets of a connection are not judged:
+ * identifications that count show themselves after a few packets.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Analyzer } from '../../../../pcap/analysis/analyzer.ts';
 import { MARK_NAMES } from '../../../../pcap/analysis/facts.ts';
 import type { Analysis } from '../../../../pcap/analysis/types.ts';
-import type { FaultSpec } from '../../../../src/fabric/index.ts';
+import type { FaultSpec } from '../../../../src/sim/index.ts';
 import { KINDS, type Scenario } from '../../../property/support/congested-world.ts';
 import { fcRuns } from '../../../transport/support/peer.ts';
 import { expectedMarks, JUDGED, type Observation, observe } from './observed-world.ts';
@@ -45,7 +46,10 @@ const scenario = (faults: FaultSpec, connections: number) =>
     congestion: fc.constant(undefined),
   });
 
-/** The same runs each time, unless more are asked for: what a capture cannot tell is rare, but there is always one more such case. */
+/**
+ * The same runs each time, unless more are asked for: what a capture cannot tell is rare, but there is always one more
+ * such case.
+ */
 const parameters = (normal: number) => ({
   numRuns: fcRuns(normal),
   ...(process.env['FC_RUNS'] === undefined ? { seed: 1 } : {}),

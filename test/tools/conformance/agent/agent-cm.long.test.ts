@@ -1,15 +1,26 @@
-// Goal: the agent's listeners and connections do what they are documented to, its lines are answered whatever they say, and it ends and
-// begins again cleanly. Method: one guest of Linux 6.12 that connects to itself; raw lines; agents over TCP and stdio inside the guest.
+// Goal: the agent's listeners and connections do what they are documented to, its lines are answered whatever they say,
+// and it ends and begins again cleanly. Method: one guest of Linux 6.12 that connects to itself; raw lines; agents over
+// TCP and stdio inside the guest.
 import type { Socket } from 'node:net';
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { startAgent } from '../../../../tools/conformance/agent/in-guest.ts';
-import { HandsClient } from '../../../../tools/conformance/hands/client.ts';
-import { TAKES } from '../../../../tools/conformance/hands/protocol.ts';
+import { AgentClient } from '../../../../tools/conformance/host-control/client.ts';
+import { TAKES } from '../../../../tools/conformance/host-control/protocol.ts';
 import { Guest } from '../../../../tools/lab/guest.ts';
 import { buildImage } from '../../../../tools/lab/image.ts';
 import { describeWith } from '../../../support/need.ts';
-import { ADDRESS, bytesAt, cmEvents, completions, connectPair, furnish, makeQp, PORT, takeHands } from './support.ts';
+import {
+  ADDRESS,
+  bytesAt,
+  cmEvents,
+  completions,
+  connectPair,
+  furnish,
+  makeQp,
+  PORT,
+  takeHostControl,
+} from './support.ts';
 
 describeWith(['lab', 'compiler'], 'the agent in a guest with Linux 6.12 and those who speak to it', () => {
   let guest: Guest;
@@ -21,22 +32,22 @@ describeWith(['lab', 'compiler'], 'the agent in a guest with Linux 6.12 and thos
   afterAll(() => guest?.stop());
 
   describe('connections', () => {
-    let hands: HandsClient;
+    let hostControl: AgentClient;
 
     beforeAll(async () => {
-      hands = await takeHands(guest);
+      hostControl = await takeHostControl(guest);
     });
 
-    afterAll(() => hands?.close());
+    afterAll(() => hostControl?.close());
 
     beforeEach(async () => {
-      await hands.call('reset', {});
+      await hostControl.call('reset', {});
     });
 
     it('accepts who comes, says where its region is, and ends a connection when told', async () => {
-      await hands.call('cm.listen', { listener: 1, port: PORT, receives: 4, receiveBytes: 64, regionBytes: 512 });
-      await hands.call('cm.connect', { connection: 7, address: ADDRESS, port: PORT, privateData: 'c0ffee' });
-      const events = await cmEvents(hands, ['established', 'established']);
+      await hostControl.call('cm.listen', { listener: 1, port: PORT, receives: 4, receiveBytes: 64, regionBytes: 512 });
+      await hostControl.call('cm.connect', { connection: 7, address: ADDRESS, port: PORT, privateData: 'c0ffee' });
+      const events = await cmEvents(hostControl, ['established', 'established']);
       expect(events.filter(({ connection }) => connection === 7).map(({ event }) => event)).toEqual([
         'addr-resolved',
         'route-resolved',
@@ -49,43 +60,43 @@ describeWith(['lab', 'compiler'], 'the agent in a guest with Linux 6.12 and thos
       expect(accepted?.qpn).toBe(request?.qpn);
       const told = events.find(({ event, connection }) => event === 'established' && connection === 7)?.privateData;
       expect(told).toMatch(/^0000[0-9a-f]{12}0000[0-9a-f]{4}00000200(00)*$/);
-      await hands.call('cm.disconnect', { listener: 1 });
-      const ends = await cmEvents(hands, ['disconnected', 'disconnected']);
+      await hostControl.call('cm.disconnect', { listener: 1 });
+      const ends = await cmEvents(hostControl, ['disconnected', 'disconnected']);
       expect(ends.map(({ listener, connection }) => listener ?? connection).sort()).toEqual([1, 7]);
-      await hands.call('cm.close', { listener: 1 });
+      await hostControl.call('cm.close', { listener: 1 });
     });
 
     it('refuses everybody where it is told to, with the words it is told', async () => {
-      await hands.call('cm.listen', { listener: 1, port: PORT, reject: '4e6f' });
-      await hands.call('cm.connect', { connection: 1, address: ADDRESS, port: PORT });
-      const events = await cmEvents(hands, ['rejected']);
+      await hostControl.call('cm.listen', { listener: 1, port: PORT, reject: '4e6f' });
+      await hostControl.call('cm.connect', { connection: 1, address: ADDRESS, port: PORT });
+      const events = await cmEvents(hostControl, ['rejected']);
       const rejected = events.find(({ event }) => event === 'rejected');
       expect(rejected).toMatchObject({ connection: 1, status: CONSUMER_DEFINED });
       expect(rejected?.privateData?.startsWith('4e6f')).toBe(true);
       // The connection is no more, so its name is free.
-      await hands.call('cm.connect', { connection: 1, address: ADDRESS, port: PORT });
-      await cmEvents(hands, ['rejected']);
+      await hostControl.call('cm.connect', { connection: 1, address: ADDRESS, port: PORT });
+      await cmEvents(hostControl, ['rejected']);
     });
 
     it('tells that nobody listens', async () => {
-      await hands.call('cm.connect', { connection: 1, address: ADDRESS, port: PORT });
-      const events = await cmEvents(hands, ['rejected']);
+      await hostControl.call('cm.connect', { connection: 1, address: ADDRESS, port: PORT });
+      const events = await cmEvents(hostControl, ['rejected']);
       expect(events.at(-1)).toMatchObject({ event: 'rejected', connection: 1, status: INVALID_SERVICE_ID });
     });
 
     it('answers nothing while mute', async () => {
-      await hands.call('cm.listen', { listener: 1, port: PORT, mute: true });
-      await hands.call('cm.connect', { connection: 1, address: ADDRESS, port: PORT });
-      const events = await cmEvents(hands, ['connect-request']);
+      await hostControl.call('cm.listen', { listener: 1, port: PORT, mute: true });
+      await hostControl.call('cm.connect', { connection: 1, address: ADDRESS, port: PORT });
+      const events = await cmEvents(hostControl, ['connect-request']);
       expect(events.filter(({ event }) => event === 'established' || event === 'rejected')).toEqual([]);
-      await hands.call('cm.close', { listener: 1 });
-      expect((await cmEvents(hands, ['rejected'])).at(-1)).toMatchObject({ event: 'rejected', connection: 1 });
+      await hostControl.call('cm.close', { listener: 1 });
+      expect((await cmEvents(hostControl, ['rejected'])).at(-1)).toMatchObject({ event: 'rejected', connection: 1 });
     });
 
     it('answers who asks for a datagram service', async () => {
-      await hands.call('cm.listen', { listener: 3, port: 7174, udp: true });
+      await hostControl.call('cm.listen', { listener: 3, port: 7174, udp: true });
       const job = guest.spawn(`udaddy -s ${ADDRESS} -c 1 -C 1`);
-      const [request] = await cmEvents(hands, ['connect-request']);
+      const [request] = await cmEvents(hostControl, ['connect-request']);
       expect(request).toMatchObject({ event: 'connect-request', listener: 3, status: 0 });
       expect(request?.qpn).toBeGreaterThan(1);
       await guest.run('until rdma resource show qp | grep -q udaddy; do sleep 0.05; done');
@@ -93,60 +104,60 @@ describeWith(['lab', 'compiler'], 'the agent in a guest with Linux 6.12 and thos
     });
 
     it('refuses names that are taken or unknown', async () => {
-      await hands.call('cm.listen', { listener: 1, port: PORT });
-      const again = hands.call('cm.listen', { listener: 1, port: PORT + 1 });
+      await hostControl.call('cm.listen', { listener: 1, port: PORT });
+      const again = hostControl.call('cm.listen', { listener: 1, port: PORT + 1 });
       await expect(again).rejects.toMatchObject({ kind: 'refused', errno: 'EEXIST' });
       // The kernel's words for a port that is taken by a wildcard.
-      const taken = hands.call('cm.listen', { listener: 2, port: PORT });
+      const taken = hostControl.call('cm.listen', { listener: 2, port: PORT });
       await expect(taken).rejects.toMatchObject({ kind: 'refused', errno: expect.stringMatching(/^EADDR/) });
-      await expect(hands.call('cm.close', { listener: 9 })).rejects.toMatchObject({ errno: 'ENOENT' });
-      await expect(hands.call('cm.disconnect', { connection: 9 })).rejects.toMatchObject({ errno: 'ENOTCONN' });
-      const nowhere = hands.call('cm.connect', { connection: 1, address: 'nowhere', port: PORT });
+      await expect(hostControl.call('cm.close', { listener: 9 })).rejects.toMatchObject({ errno: 'ENOENT' });
+      await expect(hostControl.call('cm.disconnect', { connection: 9 })).rejects.toMatchObject({ errno: 'ENOTCONN' });
+      const nowhere = hostControl.call('cm.connect', { connection: 1, address: 'nowhere', port: PORT });
       await expect(nowhere).rejects.toMatchObject({ errno: 'EINVAL' });
     });
   });
 
   describe('what is refused', () => {
-    let hands: HandsClient;
+    let hostControl: AgentClient;
 
     beforeAll(async () => {
-      hands = await takeHands(guest);
-      await furnish(hands);
-      await makeQp(hands, 1, 'rc');
+      hostControl = await takeHostControl(guest);
+      await furnish(hostControl);
+      await makeQp(hostControl, 1, 'rc');
     });
 
-    afterAll(() => hands?.close());
+    afterAll(() => hostControl?.close());
 
     const refused = (errno: string): object => ({ kind: 'refused', errno });
 
     it('says what verbs say', async () => {
-      await expect(hands.call('qp.modify', { qp: 1, state: 'RTS' })).rejects.toMatchObject(refused('EINVAL'));
-      await expect(hands.call('pd.dealloc', { pd: 1 })).rejects.toMatchObject(refused('EBUSY'));
-      const send = hands.call('qp.send', { qp: 1, wrId: 1, opcode: 'send' });
+      await expect(hostControl.call('qp.modify', { qp: 1, state: 'RTS' })).rejects.toMatchObject(refused('EINVAL'));
+      await expect(hostControl.call('pd.dealloc', { pd: 1 })).rejects.toMatchObject(refused('EBUSY'));
+      const send = hostControl.call('qp.send', { qp: 1, wrId: 1, opcode: 'send' });
       await expect(send).rejects.toMatchObject(refused('EINVAL'));
     });
 
     it('says what names are wrong', async () => {
-      await expect(hands.call('pd.alloc', { pd: 1 })).rejects.toMatchObject(refused('EEXIST'));
-      await expect(hands.call('qp.query', { qp: 2 })).rejects.toMatchObject(refused('ENOENT'));
-      await expect(hands.call('pd.alloc', { pd: 0 })).rejects.toMatchObject(refused('EINVAL'));
+      await expect(hostControl.call('pd.alloc', { pd: 1 })).rejects.toMatchObject(refused('EEXIST'));
+      await expect(hostControl.call('qp.query', { qp: 2 })).rejects.toMatchObject(refused('ENOENT'));
+      await expect(hostControl.call('pd.alloc', { pd: 0 })).rejects.toMatchObject(refused('EINVAL'));
     });
 
     it('never touches memory that is not a region, itself', async () => {
       const range = refused('ERANGE');
-      await expect(hands.call('mem.read', { mr: 1, offset: 8192, length: 1 })).rejects.toMatchObject(range);
-      await expect(hands.call('mem.read', { mr: 1, offset: 1, length: 8192 })).rejects.toMatchObject(range);
-      await expect(hands.call('mem.write', { mr: 1, offset: 8191, hex: '0000' })).rejects.toMatchObject(range);
+      await expect(hostControl.call('mem.read', { mr: 1, offset: 8192, length: 1 })).rejects.toMatchObject(range);
+      await expect(hostControl.call('mem.read', { mr: 1, offset: 1, length: 8192 })).rejects.toMatchObject(range);
+      await expect(hostControl.call('mem.write', { mr: 1, offset: 8191, hex: '0000' })).rejects.toMatchObject(range);
       for (const astray of [{ offset: 8190 }, { offset: 0, address: 64n }, { offset: 2 ** 40 }]) {
         const pieces = [{ mr: 1, length: 8, ...astray }];
-        const inline = hands.call('qp.send', { qp: 1, wrId: 1, opcode: 'send', inline: true, pieces });
+        const inline = hostControl.call('qp.send', { qp: 1, wrId: 1, opcode: 'send', inline: true, pieces });
         await expect(inline).rejects.toMatchObject(refused('EINVAL'));
       }
     });
 
     it('says what verbs have no way to do', async () => {
       const queues = { sendCq: 1, recvCq: 1, maxSendWr: 1, maxRecvWr: 1, maxSge: 1 };
-      const odd = hands.call('qp.create', { qp: 9, pd: 1, type: 'rc', ...queues, msn: 5 });
+      const odd = hostControl.call('qp.create', { qp: 9, pd: 1, type: 'rc', ...queues, msn: 5 });
       await expect(odd).rejects.toMatchObject({ kind: 'unsupported', errno: 'EOPNOTSUPP' });
     });
   });
@@ -286,10 +297,10 @@ describeWith(['lab', 'compiler'], 'the agent in a guest with Linux 6.12 and thos
   });
 
   it('ends with its client, and all that was made goes too', async () => {
-    const hands = await takeHands(guest);
-    await furnish(hands);
-    await connectPair(hands);
-    await hands.close();
+    const hostControl = await takeHostControl(guest);
+    await furnish(hostControl);
+    await connectPair(hostControl);
+    await hostControl.close();
     const show = 'rdma resource show qp; rdma resource show mr; rdma resource show cq';
     const { stdout } = await guest.run(`while pidof attached > /dev/null; do sleep 0.05; done; ${show}`);
     expect(stdout).not.toContain('attached');
@@ -297,10 +308,10 @@ describeWith(['lab', 'compiler'], 'the agent in a guest with Linux 6.12 and thos
 
   it('is gone for its client when it was killed, and another takes its place', async () => {
     const { socket, job } = await startAgent(guest);
-    const hands = await HandsClient.open(socket, { answerTimeoutMs: 60_000 });
+    const hostControl = await AgentClient.open(socket, { answerTimeoutMs: 60_000 });
     await job.kill('KILL');
-    await expect(hands.call('events', {})).rejects.toMatchObject({ kind: 'gone' });
-    const next = await takeHands(guest);
+    await expect(hostControl.call('events', {})).rejects.toMatchObject({ kind: 'gone' });
+    const next = await takeHostControl(guest);
     await furnish(next);
     await connectPair(next);
     await next.call('qp.recv', { qp: 2, wrId: 9, pieces: [] });

@@ -1,11 +1,11 @@
-// Goal: what is documented is what is spoken. Method: every example line of the agent's page goes through the shapes that the client
-// uses, every call has an example, and every call of the agent's table is one that hands have.
+// Goal: what is documented is what is spoken. Method: every example line of the agent's page goes through the shapes
+// that the client uses, every call has an example, and every call of the agent's table is one that host control has.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { AGENT_DIRECTORY } from '../../../../tools/conformance/agent/build.ts';
-import { ANSWER, GIVES, HELLO, isCall, REQUEST, TAKES } from '../../../../tools/conformance/hands/protocol.ts';
+import { ANSWER, GIVES, HELLO, isCall, REQUEST, TAKES } from '../../../../tools/conformance/host-control/protocol.ts';
 
 const PAGE = fileURLToPath(new URL('../../../../docs/conformance-agent.md', import.meta.url));
 const CALLS = Object.keys(TAKES).sort();
@@ -36,7 +36,7 @@ describe("the page about the agent's protocol", () => {
 });
 
 describe("the agent's table of calls", () => {
-  it('has each call that hands have, and no other', () => {
+  it('has each call that host control has, and no other', () => {
     const table = readFileSync(join(AGENT_DIRECTORY, 'calls.c'), 'utf8');
     const names = [...table.matchAll(/^\t\{ "([a-z.]+)", call_/gm)].map((match) => match[1]);
     expect(names.sort()).toEqual(CALLS);

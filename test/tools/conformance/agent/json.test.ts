@@ -1,6 +1,6 @@
 // Goal: the agent's reader of JSON takes what is JSON as JSON.parse does, refuses the rest, and never reads astray.
-// Method: it is compiled here with the sanitizers of the compiler, in a program that says what it made of each line; a property over
-// values, one over bytes, and examples of what is bounded.
+// Method: it is compiled here with the sanitizers of the compiler, in a program that says what it made of each line; a
+// property over values, one over bytes, and examples of what is bounded.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,31 +1,35 @@
 /**
- * Goal: the case on credits (ACK-11) can tell, although queue pairs of ours give credits only where the connection manager has agreed on them.
- * Method: a device whose queue pairs are told so behind the hands' back passes; one that has a receive more than it was given does not.
+ * Goal: the case on credits (ACK-11) can tell, although queue pairs of ours give credits only where the connection
+ * manager has agreed on them. Method: a device whose queue pairs are told so behind the host control' back passes; one
+ * that has a receive more than it was given does not.
  */
 import { expect, it } from 'vitest';
 import { ACK_RESPONDER_CASES } from '../../../../tools/conformance/cases/ack-responder.ts';
 import { InProcessDut } from '../../../../tools/conformance/duts/in-process.ts';
-import type { Hands, HandsCall, HandsCalls } from '../../../../tools/conformance/hands/hands.ts';
+import type { HostCall, HostCalls, HostControl } from '../../../../tools/conformance/host-control/host-control.ts';
 import { runCase } from '../../../../tools/conformance/runner/run-case.ts';
+import { QpState } from '../../../../transport/qp-state.ts';
 
 class CreditsDut extends InProcessDut {
   /** Receives that are posted beside each that is asked for. */
   extraReceives = 0;
 
-  override get hands(): Hands {
-    const hands = super.hands;
-    const after = async <C extends HandsCall>(name: C, args: Readonly<HandsCalls[C]['takes']>): Promise<void> => {
-      if (name === 'qp.modify') for (const { core } of this.ours.queuePairs) core.config.flowControl = true;
-      if (name === 'qp.recv') for (let i = 0; i < this.extraReceives; i++) await hands.call(name, args);
+  override get hostControl(): HostControl {
+    const hostControl = super.hostControl;
+    const after = async <C extends HostCall>(name: C, args: Readonly<HostCalls[C]['takes']>): Promise<void> => {
+      if (name === 'qp.modify')
+        for (const { core } of this.ours.queuePairs)
+          if (core.state === QpState.Init) core.modify({ flowControl: true });
+      if (name === 'qp.recv') for (let i = 0; i < this.extraReceives; i++) await hostControl.call(name, args);
     };
     return {
-      description: hands.description,
+      description: hostControl.description,
       call: async (name, args) => {
-        const given = await hands.call(name, args);
+        const given = await hostControl.call(name, args);
         await after(name, args);
         return given;
       },
-      close: () => hands.close(),
+      close: () => hostControl.close(),
     };
   }
 }

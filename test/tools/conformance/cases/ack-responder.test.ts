@@ -1,5 +1,6 @@
 /**
- * Goal: as a responder our own stack keeps every rule of area ACK. Method: its cases against a device of ours in virtual time.
+ * Goal: as a responder our own stack keeps every rule of area ACK. Method: its cases against a device of ours in
+ * virtual time.
  */
 import { ACK_RESPONDER_CASES } from '../../../../tools/conformance/cases/ack-responder.ts';
 import { describeCases } from './support.ts';

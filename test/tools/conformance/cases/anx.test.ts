@@ -1,6 +1,7 @@
 /**
  * Goal: our own stack keeps the rules of area ANX, but for those of connection management. Method: support.ts.
- * A packet without DF is taken: the ICRC covers the flag, so its sender has meant it, and nothing is lost by being generous.
+ * A packet without DF is taken: the ICRC covers the flag, so its sender has meant it, and nothing is lost by being
+ * generous.
  */
 import { describe, expect, it } from 'vitest';
 import { ANX_CASES } from '../../../../tools/conformance/cases/anx.ts';

@@ -1,4 +1,6 @@
-/** Goal: our connection manager keeps every rule of area CM, and those of RoCEv2 about LIDs. Method: `describeCases`. */
+/**
+ * Goal: our connection manager keeps every rule of area CM, and those of RoCEv2 about LIDs. Method: `describeCases`.
+ */
 import { CM_CASES } from '../../../../tools/conformance/cases/cm.ts';
 import { ANX_CM_CASES } from '../../../../tools/conformance/cases/cm-paths.ts';
 import { describeCases } from './support.ts';

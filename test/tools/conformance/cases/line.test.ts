@@ -1,14 +1,15 @@
 /**
- * Goal: a stimulus that a device takes although it must not is told, whatever it was and whether it asked for an acknowledge; and the edits
- * of frames are what they say. Method: correct requests given for stimuli to be ignored, against a device of ours in virtual time.
+ * Goal: a stimulus that a device takes although it must not is told, whatever it was and whether it asked for an ACK;
+ * and the edits of frames are what they say. Method: correct requests given for stimuli to be ignored, against a device
+ * of ours in virtual time.
  */
 import { describe, expect, it } from 'vitest';
 import { Frame, FrameStatus, Medium, parseFrame } from '../../../../packets/frame.ts';
 import { icrcMatches } from '../../../../packets/icrc.ts';
+import { type Packet, pattern, readRequest, sendOnly } from '../../../../packets/kit/packet.ts';
 import { cutTo, flip, withTrailer, withUdpChecksum } from '../../../../tools/conformance/cases/edits.ts';
-import { Line, type Make } from '../../../../tools/conformance/cases/line.ts';
+import { type MakePacket, RequestSequence } from '../../../../tools/conformance/cases/line.ts';
 import { InProcessDut } from '../../../../tools/conformance/duts/in-process.ts';
-import { type Packet, pattern, readRequest, sendOnly } from '../../../../tools/conformance/packet/packet.ts';
 import { runCase } from '../../../../tools/conformance/runner/run-case.ts';
 import type { Tester } from '../../../../tools/conformance/tester/tester.ts';
 
@@ -20,7 +21,7 @@ async function ending(run: (t: Tester) => Promise<void>): Promise<string> {
 }
 
 describe('stimuli that must be ignored', () => {
-  const good: readonly [string, (line: Line) => Make][] = [
+  const good: readonly [string, (line: RequestSequence) => MakePacket][] = [
     ['a WRITE', (line) => line.write(pattern(8))],
     ['a WRITE that asks for nothing', (line) => line.write(pattern(8), { ackReq: false })],
     ['a SEND', () => (psn) => sendOnly({ psn, payload: pattern(8), ackReq: true })],
@@ -30,8 +31,8 @@ describe('stimuli that must be ignored', () => {
 
   it.each(good)('are told when they are taken: %s', async (_, make) => {
     const end = await ending(async (t) => {
-      const line = await Line.open(t);
-      const wrong: Make = (psn) => ({ ...line.write(pattern(8))(psn), pkey: 0x12_34 });
+      const line = await RequestSequence.open(t);
+      const wrong: MakePacket = (psn) => ({ ...line.write(pattern(8))(psn), pkey: 0x12_34 });
       await line.ignores([wrong, make(line)]);
     });
     expect(end).toMatch(/^fail after WRITE Only psn\+0 .* P_Key 0x1234, /);
@@ -39,8 +40,8 @@ describe('stimuli that must be ignored', () => {
 
   it('pass when they are ignored, one by one or in rows, and count as nothing', async () => {
     const end = await ending(async (t) => {
-      const line = await Line.open(t);
-      const wrong: Make = (psn) => ({ ...line.write(pattern(8))(psn), tver: 3 });
+      const line = await RequestSequence.open(t);
+      const wrong: MakePacket = (psn) => ({ ...line.write(pattern(8))(psn), tver: 3 });
       await line.ignores(Array.from({ length: 40 }, () => wrong));
       await line.accepts(line.write(pattern(8)));
       expect([line.psn, line.msn]).toEqual([4, 4]);
@@ -55,7 +56,7 @@ describe('edits of frames', () => {
     const frame = new Frame();
     let status: FrameStatus = FrameStatus.Truncated;
     await ending(async (t) => {
-      const line = await Line.open(t, { version });
+      const line = await RequestSequence.open(t, { version });
       const bytes = line.peer.frame({ ...line.write(pattern(5))(0), ...more });
       status = parseFrame(bytes, new DataView(bytes.buffer), 0, bytes.length, Medium.Ethernet, frame);
     });

@@ -1,5 +1,6 @@
 /**
- * Goal: our own stack keeps every rule on FLUSH and ATOMIC WRITE. Method: the cases of area MPE against a device of ours in virtual time.
+ * Goal: our own stack keeps every rule on FLUSH and ATOMIC WRITE. Method: the cases of area MPE against a device of
+ * ours in virtual time.
  */
 import { MPE_CASES } from '../../../../tools/conformance/cases/mpe.ts';
 import { describeCases } from './support.ts';

@@ -1,5 +1,6 @@
 /**
- * Goal: our stack keeps the order of opcodes on either side, and its matrix is that of the catalogue. Method: support.ts.
+ * Goal: our stack keeps the order of opcodes on either side, and its matrix is that of the catalogue. Method:
+ * support.ts.
  */
 import { OPS_CASES } from '../../../../tools/conformance/cases/ops.ts';
 import { describeCases } from './support.ts';

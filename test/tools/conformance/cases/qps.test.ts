@@ -1,5 +1,6 @@
 /**
- * Goal: our queue pairs keep the rules of area QPS. Method: the cases of the area against a device of ours (support.ts).
+ * Goal: our queue pairs keep the rules of area QPS. Method: the cases of the area against a device of ours
+ * (support.ts).
  */
 import { QPS_CASES } from '../../../../tools/conformance/cases/qps.ts';
 import { describeCases } from './support.ts';

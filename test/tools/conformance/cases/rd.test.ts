@@ -1,6 +1,6 @@
 /**
- * Goal: our own stack answers READs, and asks for them, as every rule of area RD says. Method: its cases against a device of ours in virtual
- * time.
+ * Goal: our own stack answers READs, and asks for them, as every rule of area RD says. Method: its cases against a
+ * device of ours in virtual time.
  */
 import { RD_CASES } from '../../../../tools/conformance/cases/rd.ts';
 import { describeCases } from './support.ts';

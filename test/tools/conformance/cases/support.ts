@@ -1,12 +1,15 @@
 /**
- * Goal: our own stack keeps every rule, and every case can tell. Method: each case of an area against a device of ours in virtual time, once
- * for each starting PSN it asks for. A variation needs a justification here: the rule's id and why it is right.
+ * Goal: our own stack keeps every rule, and every case can tell. Method: each case of an area against a device of ours
+ * in virtual time, once for each starting PSN it asks for. A variation needs a justification here: the rule's id and
+ * why it is right.
  */
+
 import { describe, expect, it } from 'vitest';
+import { defined } from '../../../../packets/defined.ts';
 import { InProcessDut } from '../../../../tools/conformance/duts/in-process.ts';
 import { findRule } from '../../../../tools/conformance/rules/index.ts';
 import { runCase } from '../../../../tools/conformance/runner/run-case.ts';
-import { psnsOf } from '../../../../tools/conformance/runner/sweep.ts';
+import { sweepPsns } from '../../../../tools/conformance/runner/sweep.ts';
 import type { Case } from '../../../../tools/conformance/tester/case.ts';
 
 /** Verdicts other than a pass that are right for our own stack, by rule: part of the reason that is given. */
@@ -18,7 +21,7 @@ export function describeCases(area: string, cases: readonly Case[], justified: J
   describe(`conformance of our stack: ${area}`, () => {
     it('has cases', () => expect(cases.length).toBeGreaterThan(0));
     for (const one of cases) {
-      for (const psn of psnsOf(one)) {
+      for (const psn of sweepPsns(one)) {
         const name = [
           one.rules.join(', '),
           one.title,
@@ -26,7 +29,7 @@ export function describeCases(area: string, cases: readonly Case[], justified: J
         ];
         it(name.filter((word) => word !== undefined).join(': '), async () => {
           const dut = new InProcessDut({ seed: SEED });
-          const run = await runCase(dut, one, { seed: SEED, ...(psn === undefined ? {} : { psn }) });
+          const run = await runCase(dut, one, { seed: SEED, ...defined({ psn }) });
           await dut.close();
           const excuse = one.rules.map((id) => justified[id]).find((text) => text !== undefined);
           if (excuse === undefined) expect(`${run.verdict} ${run.reason}`.trim()).toBe('pass');

@@ -1,7 +1,8 @@
 /**
- * Goal: a device that nobody acts on can be tested: connections come by the connection manager, from a target that listens there, and memory
- * is looked at through a connection of its own. Method: a device of ours whose hands nobody sees, with a target that they began before; cases
- * of many areas must pass there, and what takes hands does not apply. Devices whose targets lack something must not be blamed.
+ * Goal: a device that nobody acts on can be tested: connections come by the connection manager, from a target that
+ * listens there, and memory is looked at through a connection of its own. Method: a device of ours whose host control
+ * nobody sees, with a target that they began before; cases of many areas must pass there, and what takes host control
+ * does not apply. Devices whose targets lack something must not be blamed.
  */
 import { describe, expect, it } from 'vitest';
 import { CASES } from '../../../../tools/conformance/cases/index.ts';
@@ -10,18 +11,23 @@ import { runCase } from '../../../../tools/conformance/runner/run-case.ts';
 import type { Case } from '../../../../tools/conformance/tester/case.ts';
 import type { Dut } from '../../../../tools/conformance/tester/dut.ts';
 
-/** A device of ours, and the same as somebody sees it who has no hands there. */
+/** A device of ours, and the same as somebody sees it who has no host control there. */
 async function wireOnly(
   ports: readonly number[] = [0, 1],
 ): Promise<{ readonly whole: InProcessDut; readonly bare: Dut }> {
   const whole = new InProcessDut({ seed: 7 });
   for (const [i, receives] of [16, 0].entries()) {
     if (!ports.includes(i)) continue;
-    await whole.hands.call('cm.listen', { listener: i + 1, port: whole.targetPort + i, receives, receiveBytes: 1024 });
+    await whole.hostControl.call('cm.listen', {
+      listener: i + 1,
+      port: whole.targetPort + i,
+      receives,
+      receiveBytes: 1024,
+    });
   }
   const bare = new Proxy(whole, {
     get(device, name) {
-      if (name === 'hands') return undefined;
+      if (name === 'hostControl') return undefined;
       const value: unknown = Reflect.get(device, name, device);
       return typeof value === 'function' ? value.bind(device) : value;
     },
@@ -31,7 +37,7 @@ async function wireOnly(
 
 const one = (run: Case['run'], more: Partial<Case> = {}): Case => ({ rules: ['PKT-01'], run, ...more });
 
-describe('a device without hands', () => {
+describe('a device without host control', () => {
   const passing = [
     'PKT-01',
     'PKT-10',
@@ -60,7 +66,7 @@ describe('a device without hands', () => {
     });
   }
 
-  it('is not judged where it takes hands', async () => {
+  it('is not judged where it takes host control', async () => {
     for (const each of CASES.filter(({ rules }) => rules.some((id) => /^(REQ-0[123]|QPS-0[12])$/.test(id)))) {
       const { whole, bare } = await wireOnly();
       const { verdict, reason } = await runCase(bare, each, { seed: 7 });
@@ -80,7 +86,7 @@ describe('a device without hands', () => {
         await peer.setMemory(100, bytes);
         expect(await peer.memory(99, 3002)).toEqual(Uint8Array.of(0, ...bytes, 0));
         expect(await peer.memory(5, 0)).toEqual(new Uint8Array(0));
-        await peer.stillExpects(0, 1);
+        await peer.expectNextPsn(0, 1);
       }),
       { seed: 7 },
     );
@@ -99,7 +105,7 @@ describe('a device without hands', () => {
       { seed: 7 },
     );
     expect(run.verdict).toBe('pass');
-    const { events } = await whole.hands.call('cm.events', {});
+    const { events } = await whole.hostControl.call('cm.events', {});
     expect(events.filter(({ event }) => event === 'disconnected')).toHaveLength(2);
     await whole.close();
   });
@@ -117,7 +123,7 @@ describe('a device without hands', () => {
 
   it('is not blamed when who listens is no target', async () => {
     const { whole, bare } = await wireOnly([]);
-    await whole.hands.call('cm.listen', { listener: 9, port: whole.targetPort, regionBytes: 0 });
+    await whole.hostControl.call('cm.listen', { listener: 9, port: whole.targetPort, regionBytes: 0 });
     const run = await runCase(
       bare,
       one(async (t) => void (await t.connect())),
@@ -129,7 +135,7 @@ describe('a device without hands', () => {
 
   it('is not blamed when what listens never answers', async () => {
     const { whole, bare } = await wireOnly([]);
-    await whole.hands.call('cm.listen', { listener: 9, port: whole.targetPort, mute: true });
+    await whole.hostControl.call('cm.listen', { listener: 9, port: whole.targetPort, mute: true });
     const run = await runCase(
       bare,
       one(async (t) => void (await t.connect())),
@@ -150,7 +156,7 @@ describe('a device without hands', () => {
     await whole.close();
   });
 
-  it('cannot be asked for what only hands can choose', async () => {
+  it('cannot be asked for what only host control can choose', async () => {
     const { whole, bare } = await wireOnly();
     for (const options of [
       { type: 'uc' },

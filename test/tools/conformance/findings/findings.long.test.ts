@@ -1,6 +1,7 @@
 /**
- * Goal: the kernels that a finding names do what it says, and the others do not. Method: every ladder, those of findings that are not published
- * too, is played against one guest a kernel; hazardous ones last, and each against a fresh guest.
+ * Goal: the kernels that a finding names do what it says, and the others do not. Method: every ladder, those of
+ * findings that are not published too, is played against one guest a kernel; hazardous ones last, and each against a
+ * fresh guest.
  */
 import { expect, it } from 'vitest';
 import { LabDut } from '../../../../tools/conformance/duts/lab.ts';

@@ -1,7 +1,8 @@
 /**
- * Goal: the findings are true as far as no kernel is needed for it: their ladders say what the rules demand, so that our own stack passes
- * them, and docs/rxe-findings.md names what is published, and only that. Method: data, ladders, captures, registry and page are laid side by
- * side; ladders are played in process. Findings that are not published take part where the checkout has them.
+ * Goal: the findings are true as far as no kernel is needed for it: their ladders say what the rules demand, so that
+ * our own stack passes them, and docs/rxe-findings.md names what is published, and only that. Method: data, ladders,
+ * captures, registry and page are laid side by side; ladders are played in process. Findings that are not published
+ * take part where the checkout has them.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

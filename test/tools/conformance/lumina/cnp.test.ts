@@ -1,6 +1,6 @@
 /**
- * Goal: the distance between notifications is measured, and what it is kept for is told. Method: marks every 10 us on flows between two
- * pairs of addresses, answered as a notification point of each kind would, and as none should.
+ * Goal: the distance between notifications is measured, and what it is kept for is told. Method: marks every 10 us on
+ * flows between two pairs of addresses, answered as a notification point of each kind would, and as none should.
  */
 import { describe, expect, it } from 'vitest';
 import { Op } from '../../../../packets/opcode.ts';

@@ -1,6 +1,6 @@
 /**
- * Goal: the checks of go-back-N find each fault by the rule that it breaks, and nothing in what is right. Method: traces made by hand, one for
- * each fault, where the number space wraps in the middle.
+ * Goal: the checks of go-back-N find each fault by the rule that it breaks, and nothing in what is right. Method:
+ * traces made by hand, one for each fault, where the number space wraps in the middle.
  */
 import { describe, expect, it } from 'vitest';
 import { gbnReceiverCheck, gbnSenderCheck } from '../../../../tools/conformance/lumina/checks.ts';

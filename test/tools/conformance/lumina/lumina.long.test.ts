@@ -1,6 +1,7 @@
 /**
- * Goal: the checks judge live traffic with rdma_rxe: what our stack does is right on a real wire as well, and of rxe only what we know of is not.
- * Method: all scenarios between a guest and a device of ours over a bump, each end asking once.
+ * Goal: the checks judge live traffic with rdma_rxe: what our stack does is right on a real wire as well, and of rxe
+ * only what we know of is not. Method: all scenarios between a guest and a device of ours over a bump, each end asking
+ * once.
  */
 import { beforeAll, expect, it } from 'vitest';
 import {

@@ -1,4 +1,7 @@
-/** Goal: READs that are repeated wrongly are found, and right ones are not. Method: traces made by hand, one for each fault. */
+/**
+ * Goal: READs that are repeated wrongly are found, and right ones are not. Method: traces made by hand, one for each
+ * fault.
+ */
 import { describe, expect, it } from 'vitest';
 import { readGbnCheck } from '../../../../tools/conformance/lumina/checks.ts';
 import { brokenOf, connectionOf, of, PACE, range, Scene } from './scene.ts';

@@ -1,6 +1,7 @@
 /**
- * Goal: two devices with agents of their own, and a bump between their cables, are judged as guests are; what is not there is named. Method: devices of
- * ours on Unix sockets, each behind an agent on loopback; a few scenarios without timeouts in real time.
+ * Goal: two devices with agents of their own, and a bump between their cables, are judged as guests are; what is not
+ * there is named. Method: devices of ours on Unix sockets, each behind an agent on loopback; a few scenarios without
+ * timeouts in real time.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { type AddressInfo, createServer, type Server } from 'node:net';
@@ -8,8 +9,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type OpenDevice, openDevice } from '../../../../src/index.ts';
-import { inProcessHands } from '../../../../tools/conformance/hands/in-process.ts';
-import { serveHands } from '../../../../tools/conformance/hands/server.ts';
+import { inProcessHostControl } from '../../../../tools/conformance/host-control/in-process.ts';
+import { serveHostControl } from '../../../../tools/conformance/host-control/server.ts';
 import { openRemotes, type RemoteEnd } from '../../../../tools/conformance/lumina/remote.ts';
 import { runLuminaOn } from '../../../../tools/conformance/lumina/run.ts';
 import { SCENARIOS } from '../../../../tools/conformance/lumina/scenario.ts';
@@ -25,7 +26,7 @@ async function serve(host: 1 | 2): Promise<RemoteEnd> {
   const server = createServer((socket) => {
     void openDevice({ link: `qemu:${path},connect`, addresses: [`192.0.2.${host}/24`] }).then((open) => {
       devices.push(open);
-      return serveHands(inProcessHands(open.device), socket);
+      return serveHostControl(inProcessHostControl(open.device), socket);
     });
   });
   servers.push(server);

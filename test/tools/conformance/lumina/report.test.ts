@@ -1,4 +1,7 @@
-/** Goal: a report names what is wrong, what is known and what was not judged, and its exit code follows. Method: reports made by hand. */
+/**
+ * Goal: a report names what is wrong, what is known and what was not judged, and its exit code follows. Method: reports
+ * made by hand.
+ */
 import { describe, expect, it } from 'vitest';
 import { luminaExitCode, luminaText } from '../../../../tools/conformance/lumina/report.ts';
 import type { LuminaReport, LuminaResult } from '../../../../tools/conformance/lumina/run.ts';

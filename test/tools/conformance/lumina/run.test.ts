@@ -1,9 +1,9 @@
 /**
- * Goal: our own stack keeps every rule in every scenario, and what cannot be judged is not passed. Method: all scenarios in virtual time; then
- * a device whose hands are gone, and words that name none.
+ * Goal: our own stack keeps every rule in every scenario, and what cannot be judged is not passed. Method: all
+ * scenarios in virtual time; then a device whose host control are gone, and words that name none.
  */
 import { beforeAll, describe, expect, it } from 'vitest';
-import { inProcessTheatre } from '../../../../tools/conformance/lumina/in-process.ts';
+import { inProcessTestbeds } from '../../../../tools/conformance/lumina/in-process.ts';
 import { play } from '../../../../tools/conformance/lumina/play.ts';
 import { LUMINA_RULES, type LuminaReport, runLumina } from '../../../../tools/conformance/lumina/run.ts';
 import { SCENARIOS } from '../../../../tools/conformance/lumina/scenario.ts';
@@ -58,17 +58,17 @@ describe('a run', () => {
     expect(of('RSP-PSN-04')).toMatchObject({ verdict: 'inconclusive', reason: 'no run has tried it' });
   });
 
-  it('judges nothing when the hands of a device are gone', async () => {
-    const stage = await inProcessTheatre(1).open([]);
-    await stage.ends.b.hands.close();
+  it('judges nothing when the host control of a device are gone', async () => {
+    const stage = await inProcessTestbeds(1).open([]);
+    await stage.ends.b.hostControl.close();
     const { fault, results } = await play(stage, QUIET, 'a');
-    expect(fault).toBe('these hands were closed');
+    expect(fault).toBe('this host control was closed');
     expect(results).toEqual([]);
   });
 
   it('of work that fails is judged, and the failure is one of its results', async () => {
     const rules = [{ on: { direction: 'a-to-b', opcode: 'write', nth: [50, 10_000] }, do: 'drop' }] as const;
-    const stage = await inProcessTheatre(1).open(rules);
+    const stage = await inProcessTestbeds(1).open(rules);
     const { fault, results } = await play(stage, QUIET, 'a');
     expect(fault).toBeUndefined();
     const of = (name: string) => results.find(({ rule, check }) => rule === name || check === name);

@@ -2,25 +2,25 @@
 import { Op } from '../../../../packets/opcode.ts';
 import type {
   CheckResult,
-  Connection,
-  EndName,
   Trace,
   TracePacket,
+  TrafficConnection,
+  TrafficEnd,
 } from '../../../../tools/conformance/lumina/checks.ts';
-import type { Deed, Injection } from '../../../../tools/conformance/lumina/trace.ts';
+import type { InjectedAction, Injection } from '../../../../tools/conformance/lumina/trace.ts';
 
 export const FIRST = 0xff_ff_f0;
 export const MTU = 256;
 export const PACE = { timeoutNs: 1e6, slackNs: 1e3 };
 
 /** End a asks, end b answers. */
-export const connectionOf = (psns: number): Connection => ({
+export const connectionOf = (psns: number): TrafficConnection => ({
   ...{ requester: 'a', requesterQpn: 17, responderQpn: 34, firstPsn: FIRST, mtu: MTU, psns },
 });
 
 interface Said {
   /** The bump takes it away or damages it. */
-  readonly deed?: Deed;
+  readonly deed?: InjectedAction;
   readonly ackReq?: boolean;
   readonly marked?: boolean;
   /** It only leaves, and arrives with `arrives`. */
@@ -93,7 +93,7 @@ export class Scene {
 
   readonly #under: TracePacket[] = [];
 
-  #say(end: EndName, what: Partial<TracePacket> & { psn: number }, { deed, under, ...said }: Said = {}): this {
+  #say(end: TrafficEnd, what: Partial<TracePacket> & { psn: number }, { deed, under, ...said }: Said = {}): this {
     this.timeNs += 1e3;
     const psn = (what.psn + FIRST) & 0xff_ff_ff;
     const packet = { ...BLANK, timeNs: this.timeNs, end, ...what, ...said, psn };

@@ -1,14 +1,14 @@
 /**
- * Goal: a trace is what passed the bump, a trace with holes is known for one, and counters are held against it. Method: traces made by hand,
- * and captures of the bump in virtual time.
+ * Goal: a trace is what passed the bump, a trace with holes is known for one, and counters are held against it. Method:
+ * traces made by hand, and captures of the bump in virtual time.
  */
 import { describe, expect, it } from 'vitest';
 import { Op } from '../../../../packets/opcode.ts';
 import { counterCheck, type RunFacts, readTrace, traceFault } from '../../../../tools/conformance/lumina/checks.ts';
-import { inProcessTheatre } from '../../../../tools/conformance/lumina/in-process.ts';
+import { inProcessTestbeds } from '../../../../tools/conformance/lumina/in-process.ts';
 import { play } from '../../../../tools/conformance/lumina/play.ts';
-import { rulesFor, SCENARIOS, type Scenario } from '../../../../tools/conformance/lumina/scenario.ts';
-import { deedsOf } from '../../../../tools/conformance/lumina/trace.ts';
+import { type LossScenario, rulesFor, SCENARIOS } from '../../../../tools/conformance/lumina/scenario.ts';
+import { injectedActions } from '../../../../tools/conformance/lumina/trace.ts';
 import { brokenOf, connectionOf, FIRST, of, Scene } from './scene.ts';
 
 describe('comments of the bump', () => {
@@ -20,7 +20,7 @@ describe('comments of the bump', () => {
     ['held back behind 2 by "a"', ['held back']],
     ['came in as frame 3', []],
   ])('say what was done: %s', (comment, deeds) => {
-    expect(deedsOf([comment])).toEqual(deeds);
+    expect(injectedActions([comment])).toEqual(deeds);
   });
 });
 
@@ -103,7 +103,7 @@ describe('counters of messages and of retries', () => {
 async function played(name: string) {
   const scenario = SCENARIOS.find((one) => one.name === name);
   if (scenario === undefined) throw new Error(`no scenario ${name}`);
-  const stage = await inProcessTheatre(1).open(rulesFor(scenario, 'a'));
+  const stage = await inProcessTestbeds(1).open(rulesFor(scenario, 'a'));
   return play(stage, scenario, 'a');
 }
 
@@ -123,7 +123,7 @@ describe('the capture of a bump', () => {
   });
 
   it('turns around when the other end asks', () => {
-    const scenario = SCENARIOS.find((one) => one.name === 'write, NAK lost') as Scenario;
+    const scenario = SCENARIOS.find((one) => one.name === 'write, NAK lost') as LossScenario;
     const directions = rulesFor(scenario, 'b').map(({ on }) => on.direction);
     expect(directions).toEqual(['b-to-a', 'a-to-b']);
   });

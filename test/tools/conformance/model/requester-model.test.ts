@@ -1,12 +1,8 @@
 /**
- * Goal: the abstract requester says what the rules say, lets pass what they leave open, and names the rule that is broken.
- * Method: exchanges written by hand from the rules; time is a number.
+ * Goal: the abstract requester says what the rules say, lets pass what they leave open, and names the rule that is
+ * broken. Method: exchanges written by hand from the rules; time is a number.
  */
 import { describe, expect, it } from 'vitest';
-import { Op } from '../../../../packets/opcode.ts';
-import { PROFILES } from '../../../../tools/conformance/model/profiles.ts';
-import { RequesterJudge, type RequesterSetup } from '../../../../tools/conformance/model/requester-judge.ts';
-import { requestAt, type Work } from '../../../../tools/conformance/model/requester-work.ts';
 import {
   ack,
   nak,
@@ -16,12 +12,16 @@ import {
   readLast,
   readOnly,
   rnrNak,
-} from '../../../../tools/conformance/packet/packet.ts';
+} from '../../../../packets/kit/packet.ts';
+import { Op } from '../../../../packets/opcode.ts';
+import { PROFILES } from '../../../../tools/conformance/model/profiles.ts';
+import { RequesterJudge, type RequesterSetup } from '../../../../tools/conformance/model/requester-judge.ts';
+import { requestAt, type WorkRequest } from '../../../../tools/conformance/model/requester-work.ts';
 
 const SETUP: RequesterSetup = {
   ...{ profile: PROFILES.strict, mtu: 256, maxRdAtomic: 2, timeoutNs: 67e6, retryCnt: 2, exactTime: true },
 };
-const work = (kind: Work['kind'], length: number, more: Partial<Work> = {}): Work => ({
+const work = (kind: WorkRequest['kind'], length: number, more: Partial<WorkRequest> = {}): WorkRequest => ({
   ...{ kind, data: pattern(length), signaled: true, fence: false, va: 0x1000n, rkey: 7, swapAdd: 1n, compare: 0n },
   ...more,
 });
@@ -32,7 +32,7 @@ class Exchange {
   now = 0;
   rule = 'ok';
 
-  constructor(works: readonly Work[], changes: Partial<RequesterSetup> = {}) {
+  constructor(works: readonly WorkRequest[], changes: Partial<RequesterSetup> = {}) {
     this.judge = new RequesterJudge({ ...SETUP, ...changes });
     for (const one of works) this.judge.posted(one);
   }
@@ -83,7 +83,7 @@ class Exchange {
   }
 }
 
-const sends = (count: number): Work[] => Array.from({ length: count }, () => work('send', 4));
+const sends = (count: number): WorkRequest[] => Array.from({ length: count }, () => work('send', 4));
 
 describe('the abstract requester', () => {
   it('sends what was posted, in order and at its PSNs: REQ-01, OPS-14, OPS-17, LEN-13, REQ-27', () => {
@@ -282,7 +282,7 @@ describe('the abstract requester', () => {
     ).toBe('ok');
   });
 
-  it('asks for an acknowledge of what is last: REQ-02', () => {
+  it('requests an ACK of what is last: REQ-02', () => {
     const one = new Exchange(sends(1));
     expect(one.sent({ ...one.at(0), ackReq: false }).quiet().rule).toBe('REQ-02');
   });

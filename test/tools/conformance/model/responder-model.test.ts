@@ -1,12 +1,8 @@
 /**
- * Goal: the abstract responder says what the rules say, lets pass what they leave open, and names the rule that is broken.
- * Method: exchanges written by hand from the rules; the right one passes, the wrong one is told by its rule.
+ * Goal: the abstract responder says what the rules say, lets pass what they leave open, and names the rule that is
+ * broken. Method: exchanges written by hand from the rules; the right one passes, the wrong one is told by its rule.
  */
 import { describe, expect, it } from 'vitest';
-import { judgeResponder, type ResponderEvent } from '../../../../tools/conformance/model/judge.ts';
-import { PROFILES, SWITCHES } from '../../../../tools/conformance/model/profiles.ts';
-import { ResponderJudge } from '../../../../tools/conformance/model/responder-judge.ts';
-import type { ResponderSetup } from '../../../../tools/conformance/model/responder-state.ts';
 import {
   ack,
   atomicAck,
@@ -26,7 +22,11 @@ import {
   writeFirst,
   writeLast,
   writeOnly,
-} from '../../../../tools/conformance/packet/packet.ts';
+} from '../../../../packets/kit/packet.ts';
+import { judgeResponder, type ResponderEvent } from '../../../../tools/conformance/model/judge.ts';
+import { PROFILES, SWITCHES } from '../../../../tools/conformance/model/profiles.ts';
+import { ResponderJudge } from '../../../../tools/conformance/model/responder-judge.ts';
+import type { ResponderSetup } from '../../../../tools/conformance/model/responder-state.ts';
 
 const VA = 0x10_0000n;
 const RKEY = 0x1234;

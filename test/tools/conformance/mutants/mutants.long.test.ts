@@ -1,6 +1,6 @@
 /**
- * Goal: the rules catch bugs. Method: deliberate bugs are switched into a copy of the transport one at a time; every rule that is said to catch
- * one passes without it and is broken with it.
+ * Goal: the rules catch bugs. Method: deliberate bugs are switched into a copy of the transport one at a time; every
+ * rule that is said to catch one passes without it and is broken with it.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MUTANTS } from '../../../../tools/conformance/mutants/index.ts';

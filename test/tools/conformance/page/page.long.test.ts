@@ -1,6 +1,7 @@
 /**
- * Goal: CONFORMANCE.md is true, and what is withheld of it too. Method: every case is run anew, against our own stack and against rdma_rxe of Linux 6.1 and 6.12 in guests; a
- * verdict other than on the page fails. What differs of a real device is run once more first, alone: a busy machine is no deviation.
+ * Goal: docs/conformance-report.md is true, and what is withheld of it too. Method: every case is run anew, against our
+ * own stack and against rdma_rxe of Linux 6.1 and 6.12 in guests; a verdict other than on the page fails. What differs
+ * of a real device is run once more first, alone: a busy machine is no deviation.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,12 +10,12 @@ import { InProcessDut } from '../../../../tools/conformance/duts/in-process.ts';
 import { LabDut } from '../../../../tools/conformance/duts/lab.ts';
 import { readResult } from '../../../../tools/conformance/page/results.ts';
 import { RULES } from '../../../../tools/conformance/rules/index.ts';
-import type { Rule } from '../../../../tools/conformance/rules/types.ts';
+import type { ConformanceRule } from '../../../../tools/conformance/rules/types.ts';
 import { runSuite, type SuiteResult } from '../../../../tools/conformance/runner/suite.ts';
 import type { Dut } from '../../../../tools/conformance/tester/dut.ts';
 import { describeWith } from '../../../support/need.ts';
 
-async function judged(dut: Dut, rules: readonly Rule[]): Promise<SuiteResult> {
+async function judged(dut: Dut, rules: readonly ConformanceRule[]): Promise<SuiteResult> {
   const folder = join('conformance-out', dut.name.replace(/[^\w.-]+/g, '-'));
   mkdirSync(folder, { recursive: true });
   const keep = (name: string, capture: Uint8Array): string => {
@@ -25,7 +26,7 @@ async function judged(dut: Dut, rules: readonly Rule[]): Promise<SuiteResult> {
 }
 
 /** What is not as the page has it. */
-function differences(result: SuiteResult): { rule: Rule; text: string }[] {
+function differences(result: SuiteResult): { rule: ConformanceRule; text: string }[] {
   const page = new Map(readResult(result.dut)?.rules.map((row) => [row.rule, row]));
   return result.rules.flatMap(({ rule, verdict, reason }) => {
     const before = page.get(rule.id)?.verdict;

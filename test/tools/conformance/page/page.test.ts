@@ -1,25 +1,32 @@
 /**
- * Goal: every rule is tested, every case has a rule, and CONFORMANCE.md says what was seen. Method: registry, cases, watchers and derived rules are
- * laid side by side; the page is made anew from the verdicts that are kept. That those are true, page.long.test.ts shows.
+ * Goal: every rule is tested, every case has a rule, and docs/conformance-report.md says what was seen. Method:
+ * registry, cases, passive checks and derived rules are laid side by side; the page is made anew from the verdicts that
+ * are kept. That those are true, page.long.test.ts shows.
  */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { CASES } from '../../../../tools/conformance/cases/index.ts';
-import { conformancePage } from '../../../../tools/conformance/page/page.ts';
-import { PAGE_DUTS, PAGE_FILE, readPublished, readResult } from '../../../../tools/conformance/page/results.ts';
+import { conformancePage, withDevicesTable } from '../../../../tools/conformance/page/page.ts';
+import {
+  GUIDE_FILE,
+  PAGE_DUTS,
+  PAGE_FILE,
+  readPublished,
+  readResult,
+} from '../../../../tools/conformance/page/results.ts';
 import { published, stillWithheld } from '../../../../tools/conformance/page/withhold.ts';
+import { DERIVED_RULES } from '../../../../tools/conformance/passive-checks/derived.ts';
+import { makePassiveChecks } from '../../../../tools/conformance/passive-checks/index.ts';
 import { findRule, RULES } from '../../../../tools/conformance/rules/index.ts';
 import type { ResultFile } from '../../../../tools/conformance/runner/files.ts';
-import { DERIVED_RULES } from '../../../../tools/conformance/watch/derived.ts';
-import { makeWatchers } from '../../../../tools/conformance/watch/index.ts';
 
-const watched = makeWatchers()
+const watched = makePassiveChecks()
   .results()
   .map(({ rule }) => rule);
 const covered = new Set([...CASES.flatMap(({ rules }) => rules), ...watched, ...DERIVED_RULES.map(({ id }) => id)]);
 
 describe('the registry and its cases', () => {
-  it('know each other: every id that a case, a watcher or a derivation names is a rule', () => {
+  it('know each other: every id that a case, a passive check or a derivation names is a rule', () => {
     expect([...covered].filter((id) => findRule(id) === undefined)).toEqual([]);
     expect(CASES.filter(({ rules }) => rules.length === 0)).toEqual([]);
   });
@@ -41,7 +48,7 @@ describe('the registry and its cases', () => {
   });
 });
 
-describe('CONFORMANCE.md', () => {
+describe('docs/conformance-report.md', () => {
   const results = PAGE_DUTS.map(readPublished).filter((result) => result !== undefined);
   const whole = PAGE_DUTS.map(readResult).filter((result) => result !== undefined);
 
@@ -52,6 +59,12 @@ describe('CONFORMANCE.md', () => {
 
   it('is made from the verdicts that are kept', () => {
     expect(readFileSync(PAGE_FILE, 'utf8')).toBe(conformancePage(RULES, results));
+  });
+
+  it('has its table of devices in docs/conformance.md, too', () => {
+    const page = readFileSync(GUIDE_FILE, 'utf8');
+    expect(page).toBe(withDevicesTable(page, results));
+    expect(() => withDevicesTable('# A page without marks', results)).toThrow('the two marks');
   });
 
   it('has no failure and nothing open of our own stack', () => {
@@ -74,8 +87,9 @@ describe('CONFORMANCE.md', () => {
     );
   });
 
-  it('links no verdict that is withheld, and says nothing of it', () => {
+  it('links no capture, and says nothing of a verdict that is withheld', () => {
     const lines = readFileSync(PAGE_FILE, 'utf8').split('\n');
+    expect(lines.filter((line) => line.includes('](conformance-out'))).toEqual([]);
     expect(lines.filter((line) => line.includes('[withheld]'))).toEqual([]);
     expect(lines.filter((line) => line === '- withheld: 6 findings')).toHaveLength(3);
     expect(lines.filter((line) => line.includes('It died'))).toEqual([]);

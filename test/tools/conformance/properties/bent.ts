@@ -1,23 +1,28 @@
-/** A subject that is well, seen through a bent glass: what it is sent or what it sends is changed, as if it had a bug. */
+/**
+ * A subject that is well, seen through a bent glass: what it is sent or what it sends is changed, as if it had a bug.
+ */
 
-import type { Completion } from '../../../../tools/conformance/hands/hands.ts';
-import type { Packet } from '../../../../tools/conformance/packet/packet.ts';
+import type { Packet } from '../../../../packets/kit/packet.ts';
+import type { HostCompletion } from '../../../../tools/conformance/host-control/host-control.ts';
 import type {
-  Connection,
-  ConnectionOptions,
   LocalRequest,
   Subject,
+  SubjectConnection,
+  SubjectConnectionOptions,
 } from '../../../../tools/conformance/properties/subject.ts';
 
-/** Changes what goes to the device, or what comes from it; nothing: the packet is lost. State lives as long as a connection. */
+/**
+ * Changes what goes to the device, or what comes from it; nothing: the packet is lost. State lives as long as a
+ * connection.
+ */
 export interface Bend {
   readonly tx?: (packet: Packet) => readonly Packet[];
   readonly rx?: (packet: Packet) => readonly Packet[];
   readonly post?: (request: LocalRequest) => LocalRequest;
-  readonly completions?: (completions: readonly Completion[]) => readonly Completion[];
+  readonly completions?: (completions: readonly HostCompletion[]) => readonly HostCompletion[];
 }
 
-export function bent(subject: Subject, bend: () => Bend, options: Partial<ConnectionOptions> = {}): Subject {
+export function bent(subject: Subject, bend: () => Bend, options: Partial<SubjectConnectionOptions> = {}): Subject {
   return {
     ...subject,
     name: 'bent',
@@ -25,7 +30,7 @@ export function bent(subject: Subject, bend: () => Bend, options: Partial<Connec
   };
 }
 
-function bentConnection(connection: Connection, { tx, rx, post, completions }: Bend): Connection {
+function bentConnection(connection: SubjectConnection, { tx, rx, post, completions }: Bend): SubjectConnection {
   const waiting: Packet[] = [];
   return {
     region: connection.region,

@@ -1,9 +1,12 @@
-/** Goal: what a property finds can be played again. Method: a counterexample made by hand becomes a ladder, which is read and played. */
+/**
+ * Goal: what a property finds can be played again. Method: a counterexample made by hand becomes a ladder, which is
+ * read and played.
+ */
 import { describe, expect, it } from 'vitest';
+import { pattern, sendOnly, writeOnly } from '../../../../packets/kit/packet.ts';
 import { InProcessDut } from '../../../../tools/conformance/duts/in-process.ts';
 import { PROFILES } from '../../../../tools/conformance/model/profiles.ts';
-import { pattern, sendOnly, writeOnly } from '../../../../tools/conformance/packet/packet.ts';
-import { ladderOf, profileOf, sparing } from '../../../../tools/conformance/properties/command.ts';
+import { counterexampleLadder, profileOf, sparing } from '../../../../tools/conformance/properties/command.ts';
 import { runCase } from '../../../../tools/conformance/runner/run-case.ts';
 import { parseScript } from '../../../../tools/conformance/script/parse.ts';
 import { scriptCase } from '../../../../tools/conformance/script/play.ts';
@@ -28,7 +31,7 @@ const counterexample = {
 
 describe('a counterexample', () => {
   it('is a ladder whose addresses go by name, with what was seen beside it', () => {
-    const text = ladderOf('responder-sequences', 7, {
+    const text = counterexampleLadder('responder-sequences', 7, {
       ...counterexample,
       connection: { options: { mtu: 512, receives: 3 }, region },
     });
@@ -45,7 +48,7 @@ tx write-only psn 0 ackreq va region+16 rkey region length 4 payload 4
   });
 
   it('can be played against another device', async () => {
-    const text = ladderOf('responder-sequences', 7, {
+    const text = counterexampleLadder('responder-sequences', 7, {
       ...counterexample,
       connection: { options: { mtu: 512, receives: 3 }, region },
     });

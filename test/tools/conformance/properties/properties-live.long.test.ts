@@ -1,9 +1,12 @@
 /**
- * Goal: what rdma_rxe does otherwise than the model is known. Method: 500 sequences of every property against a guest, under the profile of its
- * kernel, whose switches are the deviations of the registry. What differs beyond them fails with the shortest sequence. A sequence that proves
- * nothing on a slow machine is counted, and one that a known deviation ended early: few may be.
+ * Goal: what rdma_rxe does otherwise than the model is known. Method: 500 sequences of every property against a guest,
+ * under the profile of its kernel, whose switches are the deviations of the registry. What differs beyond them fails
+ * with the shortest sequence. A sequence that proves nothing on a slow machine is counted, and one that a known
+ * deviation ended early: few may be.
  */
+
 import { expect, it } from 'vitest';
+import { defined } from '../../../../packets/defined.ts';
 import { LabDut } from '../../../../tools/conformance/duts/lab.ts';
 import { profileOf } from '../../../../tools/conformance/properties/command.ts';
 import { PROPERTIES } from '../../../../tools/conformance/properties/properties.ts';
@@ -24,7 +27,7 @@ describeWith(['lab', 'compiler'], 'rdma_rxe of Linux 6.12', () => {
           subject: testerSubject(dut, 1),
           profile: profileOf(dut),
           ...{ runs: RUNS, seed: 1, budgetMs: BUDGET_MS },
-          ...(only === undefined ? {} : { only }),
+          ...defined({ only }),
         });
       const first = await play();
       const broken = first.flatMap(({ property, counterexample }) => (counterexample === undefined ? [] : [property]));

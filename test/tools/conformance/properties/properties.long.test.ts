@@ -1,5 +1,6 @@
 /**
- * Goal: 10,000 sequences of every property hold on our stack. Method: the device in-process; FC_RUNS and FC_SEED of the environment change how many and which.
+ * Goal: 10,000 sequences of every property hold on our stack. Method: the device in-process; FC_RUNS and FC_SEED of the
+ * environment change how many and which.
  */
 import { afterAll, describe, expect, it } from 'vitest';
 import { InProcessDut } from '../../../../tools/conformance/duts/in-process.ts';

@@ -1,14 +1,15 @@
 /**
- * Goal: our requester holds its properties; one with a bug does not, the rule it breaks is named, and what shows it is short.
- * Method: the device in-process, as it is and through a bent glass; seeds are fixed, so that every run is the same.
+ * Goal: our requester holds its properties; one with a bug does not, the rule it breaks is named, and what shows it is
+ * short. Method: the device in-process, as it is and through a bent glass; seeds are fixed, so that every run is the
+ * same.
  */
 import { afterAll, describe, expect, it } from 'vitest';
+import type { Packet } from '../../../../packets/kit/packet.ts';
 import { OPCODE_FLAGS, Op, OpFlag } from '../../../../packets/opcode.ts';
 import { InProcessDut } from '../../../../tools/conformance/duts/in-process.ts';
 import { PROFILES } from '../../../../tools/conformance/model/profiles.ts';
-import type { Packet } from '../../../../tools/conformance/packet/packet.ts';
 import { runProperties } from '../../../../tools/conformance/properties/run-properties.ts';
-import type { ConnectionOptions } from '../../../../tools/conformance/properties/subject.ts';
+import type { SubjectConnectionOptions } from '../../../../tools/conformance/properties/subject.ts';
 import { testerSubject } from '../../../../tools/conformance/properties/tester-subject.ts';
 import { fcRuns } from '../../../transport/support/peer.ts';
 import { type Bend, bent } from './bent.ts';
@@ -27,9 +28,9 @@ describe('our requester', () => {
     expect(report?.packets).toBeGreaterThan(fcRuns(300));
   });
 
-  it('is not held to anything without hands', async () => {
+  it('is not held to anything without host control', async () => {
     const [report] = await runProperties({
-      ...{ subject: { ...subject, hands: false }, profile: PROFILES.strict, runs: 1, seed: 1 },
+      ...{ subject: { ...subject, hostControl: false }, profile: PROFILES.strict, runs: 1, seed: 1 },
       only: ['requester-loss'],
     });
     expect(report).toMatchObject({ runs: 0, skipped: expect.stringContaining('agent') });
@@ -47,7 +48,7 @@ interface Bug {
   /** Lines of the ladder that are enough to show it. */
   readonly lines: number;
   readonly bend?: () => Bend;
-  readonly options?: Partial<ConnectionOptions>;
+  readonly options?: Partial<SubjectConnectionOptions>;
 }
 
 const BUGS: readonly Bug[] = [
@@ -57,7 +58,7 @@ const BUGS: readonly Bug[] = [
     bend: () => ({ tx: (p) => (isNak(p, 0x60) ? [] : [p]) }),
   },
   {
-    bug: 'an acknowledge of what was never sent completes what is open',
+    bug: 'an ACK of what was never sent completes what is open',
     ...{ property: 'requester-answers', rules: ['REQ-03'], lines: 4 },
     bend: () => {
       let newest = 0;

@@ -3,10 +3,10 @@
  * Method: our device in-process, seen through a bent glass; the seed is fixed, so that every run is the same.
  */
 import { afterAll, describe, expect, it } from 'vitest';
+import type { Packet } from '../../../../packets/kit/packet.ts';
 import { OPCODE_FLAGS, Op, OpFlag } from '../../../../packets/opcode.ts';
 import { InProcessDut } from '../../../../tools/conformance/duts/in-process.ts';
 import { PROFILES } from '../../../../tools/conformance/model/profiles.ts';
-import type { Packet } from '../../../../tools/conformance/packet/packet.ts';
 import { runProperties } from '../../../../tools/conformance/properties/run-properties.ts';
 import { testerSubject } from '../../../../tools/conformance/properties/tester-subject.ts';
 import { type Bend, bent } from './bent.ts';
@@ -19,7 +19,9 @@ const is = (packet: Packet, flag: number): boolean => ((OPCODE_FLAGS[packet.opco
 const isNak = ({ opcode, syndrome }: Packet, code: number): boolean => opcode === Op.Acknowledge && syndrome === code;
 const isAck = ({ opcode, syndrome = 0xff }: Packet): boolean => opcode === Op.Acknowledge && syndrome < 0x20;
 
-/** A bug, in which property it shows, which rules may name it, and how many packets of the tester are enough to show it. */
+/**
+ * A bug, in which property it shows, which rules may name it, and how many packets of the tester are enough to show it.
+ */
 interface Bug {
   readonly bug: string;
   readonly property: 'responder-sequences' | 'responder-duplicates' | 'responder-faults';

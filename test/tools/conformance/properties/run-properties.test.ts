@@ -1,13 +1,13 @@
 /**
- * Goal: slowness, silence and death of a device are never told as a difference; what is seen twice is. Method: a device of ours in-process that says
- * its time is real, and that loses, stutters or goes away.
+ * Goal: slowness, silence and death of a device are never told as a difference; what is seen twice is. Method: a device
+ * of ours in-process that says its time is real, and that loses, stutters or goes away.
  */
 import { afterAll, describe, expect, it } from 'vitest';
+import type { Packet } from '../../../../packets/kit/packet.ts';
 import { Op } from '../../../../packets/opcode.ts';
 import { InProcessDut } from '../../../../tools/conformance/duts/in-process.ts';
-import { HandsError } from '../../../../tools/conformance/hands/hands.ts';
+import { HostControlError } from '../../../../tools/conformance/host-control/host-control.ts';
 import { PROFILES } from '../../../../tools/conformance/model/profiles.ts';
-import type { Packet } from '../../../../tools/conformance/packet/packet.ts';
 import { runProperties } from '../../../../tools/conformance/properties/run-properties.ts';
 import type { Subject } from '../../../../tools/conformance/properties/subject.ts';
 import { testerSubject } from '../../../../tools/conformance/properties/tester-subject.ts';
@@ -73,7 +73,7 @@ describe('properties of a device in real time', () => {
       ...bent(real, () => ({
         rx: () => {
           gone = 'kernel panic';
-          throw new HandsError('gone', 'ETIMEDOUT', 'the agent is gone');
+          throw new HostControlError('gone', 'ETIMEDOUT', 'the agent is gone');
         },
       })),
       gone: () => gone,

@@ -1,11 +1,12 @@
 /**
- * Goal: the registry holds every rule once, with all that a verdict and a report need; the catalogue has the basis of each.
- * Method: count it against a table made by hand, look at every text and at the page, and ask for rules by id and by glob.
+ * Goal: the registry holds every rule once, with all that a verdict and a report need; the catalogue has the basis of
+ * each. Method: count it against a table made by hand, look at every text and at the page, and ask for rules by id and
+ * by glob.
  */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { findRule, matchRules, RULES } from '../../../../tools/conformance/rules/index.ts';
-import { AREAS, type Area, type Rule } from '../../../../tools/conformance/rules/types.ts';
+import { AREAS, type Area, type ConformanceRule } from '../../../../tools/conformance/rules/types.ts';
 
 /** What was counted when the sources had been read: rules, R, C, U, priority 1, 2, 3. */
 const COUNTS: Readonly<Record<Area, readonly number[]>> = {
@@ -32,7 +33,7 @@ const COUNTS: Readonly<Record<Area, readonly number[]>> = {
 
 const LONGEST_TEXT = 240;
 
-function countsOf(rules: readonly Rule[]): number[] {
+function countsOf(rules: readonly ConformanceRule[]): number[] {
   const counts = { rules: 0, R: 0, C: 0, U: 0, 1: 0, 2: 0, 3: 0 };
   for (const { certainty, priority } of rules) {
     counts.rules++;
@@ -77,7 +78,7 @@ describe('the registry of rules', () => {
 
   it('has the levels that its page counts', () => {
     const page = readFileSync(new URL('../../../../docs/conformance-registry.md', import.meta.url), 'utf8');
-    const count = (level: Rule['level']): number => RULES.filter((rule) => rule.level === level).length;
+    const count = (level: ConformanceRule['level']): number => RULES.filter((rule) => rule.level === level).length;
     expect(page).toContain(`${count('must')} rules are a must, ${count('should')} should, ${count('may')} may.`);
   });
 

@@ -1,9 +1,16 @@
-/** A device that is as bad as a test wants: our own stack, that says of itself to be real, and can die, hang, or lose its hands. */
+/**
+ * A device that is as bad as a test wants: our own stack, that says of itself to be real, and can die, hang, or lose
+ * its host control.
+ */
 import { RoceError } from '../../../../packets/errors.ts';
 import { InProcessDut } from '../../../../tools/conformance/duts/in-process.ts';
-import { type Feature, type Hands, HandsError } from '../../../../tools/conformance/hands/hands.ts';
+import {
+  type Feature,
+  type HostControl,
+  HostControlError,
+} from '../../../../tools/conformance/host-control/host-control.ts';
 import type { Dut, DutAddress } from '../../../../tools/conformance/tester/dut.ts';
-import type { Station } from '../../../../tools/conformance/tester/station.ts';
+import type { TesterStation } from '../../../../tools/conformance/tester/station.ts';
 
 export class StubDut implements Dut {
   readonly name = 'stub';
@@ -26,7 +33,7 @@ export class StubDut implements Dut {
     this.device = device;
   }
 
-  get station(): Station {
+  get station(): TesterStation {
     return this.#inner.station;
   }
 
@@ -34,12 +41,12 @@ export class StubDut implements Dut {
     return this.#inner.features;
   }
 
-  get hands(): Hands {
-    if (!this.deaf) return this.#inner.hands;
+  get hostControl(): HostControl {
+    if (!this.deaf) return this.#inner.hostControl;
     const gone = (): never => {
-      throw new HandsError('gone', '', 'the agent does not answer');
+      throw new HostControlError('gone', '', 'the agent does not answer');
     };
-    return { description: this.#inner.hands.description, call: async () => gone(), close: async () => undefined };
+    return { description: this.#inner.hostControl.description, call: async () => gone(), close: async () => undefined };
   }
 
   get addresses(): readonly DutAddress[] {

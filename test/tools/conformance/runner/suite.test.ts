@@ -1,14 +1,14 @@
 /**
- * Goal: a verdict is what was seen, and nothing hangs. Method: cases of the test's own against a device that passes, fails, fails once, dies,
- * loses its agent, or answers nonsense; what the run says of each rule.
+ * Goal: a verdict is what was seen, and nothing hangs. Method: cases of the test's own against a device that passes,
+ * fails, fails once, dies, loses its agent, or answers nonsense; what the run says of each rule.
  */
 import { describe, expect, it } from 'vitest';
 import { analyzeChunks } from '../../../../tools/analyze/index.ts';
 import { read } from '../../../../tools/conformance/cases/answers.ts';
 import { InProcessDut } from '../../../../tools/conformance/duts/in-process.ts';
-import type { Feature } from '../../../../tools/conformance/hands/hands.ts';
+import type { Feature } from '../../../../tools/conformance/host-control/host-control.ts';
 import { findRule } from '../../../../tools/conformance/rules/index.ts';
-import type { Rule } from '../../../../tools/conformance/rules/types.ts';
+import type { ConformanceRule } from '../../../../tools/conformance/rules/types.ts';
 import { junit, resultFile } from '../../../../tools/conformance/runner/files.ts';
 import { exitCodeOf, summaryLine, verdictTable } from '../../../../tools/conformance/runner/report.ts';
 import { runCase } from '../../../../tools/conformance/runner/run-case.ts';
@@ -22,13 +22,17 @@ const must = ruleOf('RSP-PSN-04');
 const should = ruleOf('PKT-16');
 const knownOfRxe = ruleOf('REQ-09');
 
-function ruleOf(id: string): Rule {
+function ruleOf(id: string): ConformanceRule {
   const rule = findRule(id);
   if (rule === undefined) throw new Error(`${id} is in the registry`);
   return rule;
 }
 
-const caseOf = (rule: Rule, run: Case['run'], more: Partial<Case> = {}): Case => ({ rules: [rule.id], run, ...more });
+const caseOf = (rule: ConformanceRule, run: Case['run'], more: Partial<Case> = {}): Case => ({
+  rules: [rule.id],
+  run,
+  ...more,
+});
 
 /** A case that ends otherwise each time: the first time with the first, ... */
 function inTurn(...errors: readonly (Error | undefined)[]): Case['run'] {
@@ -105,7 +109,7 @@ describe('a case', () => {
       virtual(),
       caseOf(must, async (t) => {
         const peer = await t.connect();
-        await peer.stillExpects(0, 1);
+        await peer.expectNextPsn(0, 1);
         throw new Violation('for the capture');
       }),
       { seed: 1 },
@@ -162,7 +166,7 @@ describe('a suite', () => {
       dut.gone = 'Kernel panic - not syncing';
     });
     const after = caseOf(should, async (t) => {
-      await (await t.connect()).stillExpects(0, 1);
+      await (await t.connect()).expectNextPsn(0, 1);
     });
     const result = await suite(dut, kill, after);
     expect(verdicts(result)).toEqual([
@@ -175,7 +179,7 @@ describe('a suite', () => {
   });
 
   it('fails a rule that is no must when the device dies of it, and knows it only where the registry says that it does', async () => {
-    const kill = (rule: Rule) =>
+    const kill = (rule: ConformanceRule) =>
       caseOf(rule, async (t) => {
         const stub = t.dut;
         if (stub instanceof StubDut) stub.gone = 'panic';
@@ -194,11 +198,11 @@ describe('a suite', () => {
     const dut = new StubDut();
     const vanish = caseOf(must, async (t) => {
       dut.deaf = true;
-      await t.hands.call('events', {});
+      await t.hostControl.call('events', {});
     });
     const result = await suite(dut, vanish, caseOf(should, inTurn(undefined)));
     expect(verdicts(result)).toEqual([
-      `${must.id} inconclusive the device serves no more afterwards: the hands: the agent does not answer`,
+      `${must.id} inconclusive the device serves no more afterwards: the host control: the agent does not answer`,
       `${should.id} pass`,
     ]);
     expect(dut.renewals).toBeGreaterThan(0);
@@ -244,7 +248,7 @@ describe('a suite', () => {
 
 describe('a hazardous case', () => {
   const precious = (): Dut => Object.assign(new InProcessDut({ seed: 1 }), { throwAway: false });
-  const risky = (rule: Rule, error?: Error): Case => caseOf(rule, inTurn(error), { hazardous: true });
+  const risky = (rule: ConformanceRule, error?: Error): Case => caseOf(rule, inTurn(error), { hazardous: true });
 
   it('is not run against a device that may not be crashed, and the run says that it is partial', async () => {
     const runs: string[] = [];
@@ -357,7 +361,7 @@ describe('a report', () => {
   });
 
   it('has an exit code', async () => {
-    const code = async (rule: Rule, error?: Error, options = {}) =>
+    const code = async (rule: ConformanceRule, error?: Error, options = {}) =>
       exitCodeOf(await suite(new StubDut(), caseOf(rule, inTurn(error))), options);
     expect(await code(must)).toBe(0);
     expect(await code(must, new Violation('x'))).toBe(1);

@@ -1,25 +1,28 @@
 /**
- * Goal: a ladder in text says what it seems to say. Method: every step is printed and read again; scripts are played against our own stack,
- * one that holds and one that does not for each kind of step; lines that make no sense are refused with their number.
+ * Goal: a ladder in text says what it seems to say. Method: every step is printed and read again; scripts are played
+ * against our own stack, one that holds and one that does not for each kind of step; lines that make no sense are
+ * refused with their number.
  */
+
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { IpAddress, parseMac } from '../../../../packets/address.ts';
 import { onesComplementSum } from '../../../../packets/checksum.ts';
+import { defined } from '../../../../packets/defined.ts';
 import { Medium } from '../../../../packets/frame.ts';
+import { buildFrame } from '../../../../packets/kit/build.ts';
+import { pattern } from '../../../../packets/kit/packet.ts';
 import { Op } from '../../../../packets/opcode.ts';
 import { InProcessDut } from '../../../../tools/conformance/duts/in-process.ts';
-import { buildFrame } from '../../../../tools/conformance/packet/build.ts';
-import { pattern } from '../../../../tools/conformance/packet/packet.ts';
 import { type CaseRun, runCase } from '../../../../tools/conformance/runner/run-case.ts';
 import { malformation } from '../../../../tools/conformance/script/malformed.ts';
 import { isHazardous, parseScript } from '../../../../tools/conformance/script/parse.ts';
 import { scriptCase } from '../../../../tools/conformance/script/play.ts';
 import { printScript, symbolic } from '../../../../tools/conformance/script/print.ts';
-import type { ScriptPacket, Step } from '../../../../tools/conformance/script/steps.ts';
+import type { ScriptPacket, ScriptStep } from '../../../../tools/conformance/script/steps.ts';
 import { nameOf, opcodeOf } from '../../../../tools/conformance/script/words.ts';
 
-const stepsOf = (text: string): Step[] => parseScript(text).map(({ step }) => step);
+const stepsOf = (text: string): ScriptStep[] => parseScript(text).map(({ step }) => step);
 
 async function played(text: string): Promise<CaseRun> {
   const dut = new InProcessDut({ seed: 7 });
@@ -102,11 +105,11 @@ function asWanted({ cut, udpLength, ipOptions, badIcrc, rxeIcrc, ...rest }: Scri
 }
 
 const duration = fc.integer({ min: 1, max: 1_000_000 }).map((n) => n * 1000);
-const step: fc.Arbitrary<Step> = fc.oneof(
-  packet.map((one): Step => ({ kind: 'tx', packet: one })),
+const step: fc.Arbitrary<ScriptStep> = fc.oneof(
+  packet.map((one): ScriptStep => ({ kind: 'tx', packet: one })),
   fc
     .tuple(fc.array(packet.map(asWanted), { minLength: 1, maxLength: 3 }), duration)
-    .map(([wants, withinNs]): Step => ({ kind: 'rx', wants, withinNs })),
+    .map(([wants, withinNs]): ScriptStep => ({ kind: 'rx', wants, withinNs })),
   fc.record({ kind: fc.constant('acked' as const), psn: number(0xff_ff_ff), msn: number(0xff_ff_ff) }),
   fc.record({ kind: fc.constant('sentinel' as const), psn: number(0xff_ff_ff), msn: number(0xff_ff_ff) }),
   fc.record({ kind: fc.constant('silence' as const), durationNs: duration }),
@@ -114,9 +117,9 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ kind: fc.constant('dead' as const), psn: number(0xff_ff_ff) }),
   fc.record({ kind: fc.constant('received' as const), wrId: number(99), status: number(22) }),
   fc.record({ kind: fc.constant('buffer' as const), payload }),
-  fc.constantFrom<Step>({ kind: 'window' }, { kind: 'window', bound: { offset: 512, length: 256 } }),
-  fc.constant<Step>({ kind: 'tx', packet: { opcode: Op.SendOnlyInvalidate, psn: 0, inv: 0, windowKey: true } }),
-  fc.constantFrom<Step>(
+  fc.constantFrom<ScriptStep>({ kind: 'window' }, { kind: 'window', bound: { offset: 512, length: 256 } }),
+  fc.constant<ScriptStep>({ kind: 'tx', packet: { opcode: Op.SendOnlyInvalidate, psn: 0, inv: 0, windowKey: true } }),
+  fc.constantFrom<ScriptStep>(
     { kind: 'connect', options: { type: 'rc' }, rights: ['flush'] },
     { kind: 'connect', options: { type: 'rc', mtu: 512 }, rights: ['flush', 'windows'] },
   ),
@@ -226,7 +229,7 @@ describe('a ladder that is played', () => {
       ...{ trafficClass: 0, hopLimit: 64, flowLabel: 0 },
     };
     const plain = buildFrame({ opcode: Op.SendOnly, psn: 0 }, route, 17, 0);
-    const frame = buildFrame({ opcode: Op.SendOnly, psn: 0, ...(spoil === undefined ? {} : { spoil }) }, route, 17, 0);
+    const frame = buildFrame({ opcode: Op.SendOnly, psn: 0, ...defined({ spoil }) }, route, 17, 0);
     const view = new DataView(frame.buffer, frame.byteOffset, frame.byteLength);
     expect(frame.length).toBe(plain.length + 8);
     expect(view.getUint8(14)).toBe(0x47);

@@ -1,16 +1,17 @@
 /**
- * Goal: what the playground hands over, the analysis understands: it finds in a lesson's capture what the lesson is about, and nothing where
- * nothing is wrong. Method: every lesson is followed to its end and analyzed as the receiver saw it.
+ * Goal: what the playground hands over, the analysis understands: it finds in a lesson's capture what the lesson is
+ * about, and nothing where nothing is wrong. Method: every lesson is followed to its end and analyzed as the receiver
+ * saw it.
  */
 import { describe, expect, it } from 'vitest';
 import { Analyzer } from '../../../../pcap/analysis/analyzer.ts';
 import { LESSONS } from '../../../../tools/explorer/lessons/index.ts';
-import { followStep, parseLesson, Session } from '../../../../tools/explorer/playground/index.ts';
+import { followStep, PlaygroundSession, parseLesson } from '../../../../tools/explorer/playground/index.ts';
 
 function analyzed(id: string) {
   const lesson = LESSONS.map((value) => parseLesson(value)).find((one) => one.id === id);
   if (lesson === undefined) throw new Error(`there is no lesson ${id}`);
-  const session = new Session(lesson.scenario);
+  const session = new PlaygroundSession(lesson.scenario);
   for (const step of lesson.steps) followStep(step, session);
   const analyzer = new Analyzer();
   for (const packet of session.captured(lesson.scenario.hosts - 1)) analyzer.packet(packet);

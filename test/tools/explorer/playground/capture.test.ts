@@ -1,13 +1,13 @@
 /**
- * Goal: a session leaves as a capture that others read. Method: our reader and tshark read the same file back; what the network did is in
- * the comments, and each host's own view has what that host has seen.
+ * Goal: a session leaves as a capture that others read. Method: our reader and tshark read the same file back; what the
+ * network did is in the comments, and each host's own view has what that host has seen.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { readCapture } from '../../../../pcap/index.ts';
-import { parseScenario, Session } from '../../../../tools/explorer/playground/index.ts';
+import { PlaygroundSession, parseScenario } from '../../../../tools/explorer/playground/index.ts';
 import { tsharkNumber, tsharkRows } from '../../../../tools/tshark.ts';
 import { describeWith } from '../../../support/need.ts';
 
@@ -20,8 +20,8 @@ const LOSSY = {
   ],
 };
 
-function played(): Session {
-  const session = new Session(parseScenario(LOSSY));
+function played(): PlaygroundSession {
+  const session = new PlaygroundSession(parseScenario(LOSSY));
   session.run();
   return session;
 }
@@ -38,7 +38,7 @@ describe('the capture of a session', () => {
   });
 
   it('has a copy of a damaged packet as damaged as it was', () => {
-    const session = new Session(parseScenario({}), 2);
+    const session = new PlaygroundSession(parseScenario({}), 2);
     session.corrupt();
     session.duplicate();
     session.run(2);

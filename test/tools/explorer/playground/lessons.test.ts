@@ -1,6 +1,6 @@
 /**
- * Goal: no lesson tells what is not so. Method: every lesson is followed through the real stack, stop by stop, and every promise is checked
- * where it is made; a lesson that promises too much is caught.
+ * Goal: no lesson tells what is not so. Method: every lesson is followed through the real stack, stop by stop, and
+ * every promise is checked where it is made; a lesson that promises too much is caught.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
@@ -11,9 +11,9 @@ import {
   holds,
   type Lesson,
   lessonsMarkdown,
+  PlaygroundSession,
   parseLesson,
   ScenarioError,
-  Session,
 } from '../../../../tools/explorer/playground/index.ts';
 
 const FOLDER = new URL('../../../../tools/explorer/lessons/', import.meta.url);
@@ -21,7 +21,7 @@ const PARSED = LESSONS.map((value) => parseLesson(value));
 
 /** What of a lesson does not hold. */
 function broken(lesson: Lesson): string[] {
-  const session = new Session(lesson.scenario);
+  const session = new PlaygroundSession(lesson.scenario);
   return lesson.steps.flatMap((step, index) => {
     const came = followStep(step, session);
     const wrong = step.expect.filter((condition) => !holds(condition, session)).map(describeCondition);
@@ -57,10 +57,10 @@ describe('the lessons', () => {
 
   it('come to the same stops from a link', () => {
     for (const lesson of PARSED.slice(0, 8)) {
-      const session = new Session(lesson.scenario);
+      const session = new PlaygroundSession(lesson.scenario);
       for (const step of lesson.steps) {
         followStep(step, session);
-        const linked = Session.fromLink(session.link());
+        const linked = PlaygroundSession.fromLink(session.link());
         expect('session' in linked && linked.session.position).toBe(session.position);
         if ('session' in linked)
           expect(step.expect.filter((one) => one.see !== 'end' && !holds(one, linked.session))).toEqual([]);

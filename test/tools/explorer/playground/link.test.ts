@@ -1,15 +1,15 @@
 /**
- * Goal: a link repeats a session to the byte, and nothing that is in a link does harm. Method: random scenarios through a link and back,
- * their captures compared; hostile and damaged links, which are refused in words or run within bounds.
+ * Goal: a link repeats a session to the byte, and nothing that is in a link does harm. Method: random scenarios through
+ * a link and back, their captures compared; hostile and damaged links, which are refused in words or run within bounds.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
   decodeLink,
   encodeLink,
+  PlaygroundSession,
   parseScenario,
   ScenarioError,
-  Session,
 } from '../../../../tools/explorer/playground/index.ts';
 
 const RC_KINDS = ['send', 'send-imm', 'write', 'write-imm', 'read', 'fetch-add', 'cmp-swap', 'atomic-write', 'recv'];
@@ -59,10 +59,10 @@ describe('links', () => {
   it('give the same bytes again, whatever was played', () => {
     fc.assert(
       fc.property(SCENARIOS, fc.nat(300), (value, position) => {
-        const session = new Session(parseScenario(value), position);
+        const session = new PlaygroundSession(parseScenario(value), position);
         session.act('drop');
         session.run(20);
-        const again = Session.fromLink(session.link());
+        const again = PlaygroundSession.fromLink(session.link());
         expect('session' in again).toBe(true);
         if (!('session' in again)) return;
         expect(again.session.scenario).toEqual(session.scenario);
@@ -80,10 +80,10 @@ describe('links', () => {
       interventions: [{ host: 0, packet: 2, action: 'delay' }],
     };
     for (let position = 1; position < 60; position++) {
-      const session = new Session(parseScenario(value), position);
+      const session = new PlaygroundSession(parseScenario(value), position);
       session.act('drop');
       session.run(20);
-      const again = Session.fromLink(session.link());
+      const again = PlaygroundSession.fromLink(session.link());
       expect('session' in again && again.session.steps).toEqual(session.steps);
     }
   });
@@ -92,7 +92,7 @@ describe('links', () => {
     expect(encodeLink({ scenario: parseScenario({}), position: 0 })).toBe(
       `#view=playground&play=1.${btoa('{"s":{}}').replace(/=+$/, '')}`,
     );
-    const session = new Session(parseScenario({ operations: [{ kind: 'write', bytes: 4096 }] }), 4);
+    const session = new PlaygroundSession(parseScenario({ operations: [{ kind: 'write', bytes: 4096 }] }), 4);
     session.drop();
     expect(session.link().length).toBeLessThan(200);
   });
@@ -171,14 +171,14 @@ describe('links', () => {
       connections: [0, 1, 2, 3].map((from) => ({ from, to: 4 })),
       operations,
     });
-    const session = new Session(greedy, 1_000);
+    const session = new PlaygroundSession(greedy, 1_000);
     expect(session.position).toBe(1_000);
-    const endless = new Session(
+    const endless = new PlaygroundSession(
       parseScenario({ qp: { rnrRetry: 7 }, operations: [{ kind: 'send', receive: false }] }),
       400,
     );
     expect(endless.position).toBe(400);
-    const slow = new Session(
+    const slow = new PlaygroundSession(
       parseScenario({ qp: { timeout: 31 }, interventions: [{ host: 0, packet: 1, action: 'drop' }] }),
     );
     slow.run();

@@ -1,6 +1,6 @@
 /**
- * Goal: everything else of the playground's page: parameters, posting by hand, states, narrow and dark, hostile addresses. Method: headless
- * Chromium drives the built page.
+ * Goal: everything else of the playground's page: parameters, posting by hand, states, narrow and dark, hostile
+ * addresses. Method: headless Chromium drives the built page.
  */
 import { expect, it } from 'vitest';
 import { describeWith } from '../../../support/need.ts';

@@ -1,6 +1,7 @@
 /**
- * Goal: the playground works in a real browser: step, drop, see the NAK, come back from the address, leave as a file that tshark reads; lessons
- * lead through. Method: headless Chromium drives the built page. Pictures are kept. `page.long.test.ts` has the rest.
+ * Goal: the playground works in a real browser: step, drop, see the NAK, come back from the address, leave as a file
+ * that tshark reads; lessons lead through. Method: headless Chromium drives the built page. Pictures are kept.
+ * `page.long.test.ts` has the rest.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,5 +1,6 @@
 /**
- * Pages of the playground for tests in a real browser: one browser for a test file, a fresh page for each test, and what one reads off a page.
+ * Pages of the playground for tests in a real browser: one browser for a test file, a fresh page for each test, and
+ * what one reads off a page.
  */
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect } from 'vitest';
@@ -14,7 +15,10 @@ export function hashOf(scenario: object, position = 0): string {
 /** A WRITE of four packets, nothing done yet. */
 export const WRITE = hashOf({ operations: [{ kind: 'write', bytes: 4096 }] });
 
-/** Makes the browser of a `describe`; gives what opens a page with the playground on it. Pages must complain of nothing and ask nobody. */
+/**
+ * Makes the browser of a `describe`; gives what opens a page with the playground on it. Pages must complain of nothing
+ * and ask nobody.
+ */
 export function usePlayground(): (options?: PageOptions) => Promise<Page> {
   let browser: ExplorerBrowser | undefined;
   const pages: Page[] = [];

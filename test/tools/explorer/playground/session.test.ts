@@ -1,16 +1,17 @@
 /**
- * Goal: the playground's engine shows the real stack packet by packet, obeys the hand of who plays, and repeats itself to the byte.
- * Method: small scenarios whose packets are known, compared as ladders; every way to the same place must give the same place.
+ * Goal: the playground's engine shows the real stack packet by packet, obeys the hand of who plays, and repeats itself
+ * to the byte. Method: small scenarios whose packets are known, compared as ladders; every way to the same place must
+ * give the same place.
  */
 import { describe, expect, it } from 'vitest';
-import { parseScenario, Session } from '../../../../tools/explorer/playground/index.ts';
+import { PlaygroundSession, parseScenario } from '../../../../tools/explorer/playground/index.ts';
 
-function begin(scenario: object): Session {
-  return new Session(parseScenario(scenario));
+function begin(scenario: object): PlaygroundSession {
+  return new PlaygroundSession(parseScenario(scenario));
 }
 
 /** "A Send Only 100", "B NAK 101", one for each packet. */
-function ladder(session: Session): string[] {
+function ladder(session: PlaygroundSession): string[] {
   return session.packets().map(({ from, name, psn, kind, state, again, copyOf }) => {
     const what =
       { ack: 'ACK', nak: 'NAK', 'rnr-nak': 'RNR NAK', cnp: 'CNP' }[kind as string] ??
@@ -20,11 +21,11 @@ function ladder(session: Session): string[] {
   });
 }
 
-function statuses(session: Session, host: number): (readonly [number, string])[] {
+function statuses(session: PlaygroundSession, host: number): (readonly [number, string])[] {
   return session.snapshot().hosts[host]?.completions.map(({ wrId, statusName }) => [wrId, statusName] as const) ?? [];
 }
 
-function notes(session: Session, kind: string): string[] {
+function notes(session: PlaygroundSession, kind: string): string[] {
   return session.steps.flatMap((step) => step.notes.filter((note) => note.kind === kind).map(({ text }) => text));
 }
 
@@ -287,7 +288,7 @@ describe('going back', () => {
     session.run();
     expect(() => session.post({ kind: 'send', connection: 1 })).toThrow('there is no connection 1');
     expect(() => session.post({ kind: 'write', bytes: 20_000 })).toThrow('needs 20000 bytes of memory');
-    const again = Session.fromLink(session.link());
+    const again = PlaygroundSession.fromLink(session.link());
     expect('session' in again && ladder(again.session)).toEqual(ladder(session));
     expect('session' in again && again.session.steps).toEqual(session.steps);
   });

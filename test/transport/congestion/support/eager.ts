@@ -1,6 +1,7 @@
 /**
- * DCQCN as an event-driven simulator has it: every timer is an event, also when nothing happens, and events of the same nanosecond run in
- * the order in which they were scheduled. Slow and plain on purpose: what the controllers compute on demand is held against this.
+ * DCQCN as an event-driven simulator has it: every timer is an event, also when nothing happens, and events of the same
+ * nanosecond run in the order in which they were scheduled. Slow and plain on purpose: what the controllers compute on
+ * demand is held against this.
  */
 import type { MlxParameters, PaperParameters } from '../../../../transport/congestion/dcqcn-parameters.ts';
 

@@ -1,10 +1,12 @@
-/** The buttons of the playground: forwards, back, hands on the packet under way, and ways to take the session elsewhere. */
+/**
+ * The buttons of the playground: forwards, back, hands on the packet under way, and ways to take the session elsewhere.
+ */
 import { useState } from 'preact/hooks';
 import {
   ACTIONS,
-  type Action,
   hostName,
   microseconds,
+  type PacketAction,
   type PacketSummary,
   type Vantage,
 } from '../../playground/index.ts';
@@ -165,7 +167,7 @@ function bufferOf(bytes: Uint8Array): ArrayBuffer {
   return copied;
 }
 
-const ACTION_NAMES: Readonly<Record<Action, string>> = {
+const ACTION_NAMES: Readonly<Record<PacketAction, string>> = {
   drop: 'Drop',
   corrupt: 'Corrupt',
   duplicate: 'Duplicate',
@@ -173,7 +175,7 @@ const ACTION_NAMES: Readonly<Record<Action, string>> = {
   mark: 'Mark CE',
 };
 /** The keys of the actions. */
-export const ACTION_HINTS: Readonly<Record<Action, string>> = {
+export const ACTION_HINTS: Readonly<Record<PacketAction, string>> = {
   drop: 'd',
   corrupt: 'c',
   duplicate: 'u',

@@ -1,9 +1,9 @@
 /** What has just happened, in words; what has completed; what is counted; what waits in the switch. */
-import type { HostSnapshot, Session, Snapshot } from '../../playground/index.ts';
+import type { HostSnapshot, PlaygroundSession, Snapshot } from '../../playground/index.ts';
 import { hostName, microseconds } from '../../playground/index.ts';
 
 /** The newest steps, newest first. */
-export function Log({ session }: { readonly session: Session }) {
+export function Log({ session }: { readonly session: PlaygroundSession }) {
   return (
     <div class="card log-card" data-testid="log">
       <h3>What happens</h3>
@@ -61,7 +61,7 @@ function Completions({ hosts }: { readonly hosts: readonly HostSnapshot[] }) {
   );
 }
 
-function headline(session: Session, { kind, host, serial }: Session['steps'][number]): string {
+function headline(session: PlaygroundSession, { kind, host, serial }: PlaygroundSession['steps'][number]): string {
   const packet = serial === 0 ? undefined : session.packet(serial);
   const what = packet === undefined ? '' : `${packet.name}${packet.psn < 0 ? '' : ` psn ${packet.psn}`}`;
   switch (kind) {

@@ -2,7 +2,7 @@
  * The playground: the real stack in the page, packet by packet. Owns the arrangement of its parts and its keys.
  */
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { ACTIONS, type Action } from '../../playground/index.ts';
+import { ACTIONS, type PacketAction } from '../../playground/index.ts';
 import { isTyping } from '../view.ts';
 import { ACTION_HINTS, Controls, type PlaygroundProps } from './controls.tsx';
 import { Facts, Log } from './facts.tsx';
@@ -89,4 +89,4 @@ function take({ act, run, course, goToStop }: Play, key: string): boolean {
   return true;
 }
 
-const ACTION_KEYS: ReadonlyMap<string, Action> = new Map(ACTIONS.map((action) => [ACTION_HINTS[action], action]));
+const ACTION_KEYS: ReadonlyMap<string, PacketAction> = new Map(ACTIONS.map((action) => [ACTION_HINTS[action], action]));

@@ -1,4 +1,7 @@
-/** The lesson that is being taken: its text, where to look, what is true now, and the question at its end. Owns the choosing of one. */
+/**
+ * The lesson that is being taken: its text, where to look, what is true now, and the question at its end. Owns the
+ * choosing of one.
+ */
 import { useState } from 'preact/hooks';
 import { holds, type LessonStep, type Panel } from '../../playground/index.ts';
 import { ALL_LESSONS, type Course, type Play } from './use-session.ts';

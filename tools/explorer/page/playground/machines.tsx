@@ -1,6 +1,9 @@
-/** Both state machines of every queue pair: the states with the one it is in, how far its two sides are, and what will happen by itself. */
+/**
+ * Both state machines of every queue pair: the states with the one it is in, how far its two sides are, and what will
+ * happen by itself.
+ */
 
-import { canModify, QP_STATE_NAMES, QpState } from '../../../../transport/qp-state.ts';
+import { canModify, QP_STATE_NAMES, QpState } from 'rocev2/transport';
 import { hostName, microseconds, type QpSnapshot, type Snapshot } from '../../playground/index.ts';
 
 /** One card for each queue pair. */
@@ -29,7 +32,10 @@ export function Machines({ snapshot }: { readonly snapshot: Snapshot }) {
   );
 }
 
-/** The states of ibv_modify_qp(3) and the moves between them; ways to RESET and ERR, which lead from everywhere, are left out. */
+/**
+ * The states of ibv_modify_qp(3) and the moves between them; ways to RESET and ERR, which lead from everywhere, are
+ * left out.
+ */
 function StateMachine({ state }: { readonly state: QpState }) {
   const moves = PLACES.flatMap((_, from) => PLACES.map((__, to) => [from, to] as const)).filter(
     ([from, to]) =>
@@ -172,10 +178,10 @@ function Queue({ name, entries }: { readonly name: string; readonly entries: rea
   );
 }
 
-function psnsOf({ firstPsn, lastPsn, answered, wantsAnswer }: QpSnapshot['sends'][number]): string {
+function psnsOf({ firstPsn, lastPsn, answered, expectsResponse }: QpSnapshot['sends'][number]): string {
   if (firstPsn < 0) return ', waits';
   const range = lastPsn < 0 || lastPsn === firstPsn ? `psn ${firstPsn}` : `psn ${firstPsn} to ${lastPsn}`;
-  return `, ${range}${wantsAnswer ? `, ${answered} answered` : ''}`;
+  return `, ${range}${expectsResponse ? `, ${answered} answered` : ''}`;
 }
 
 function gigabits(bps: number): string {

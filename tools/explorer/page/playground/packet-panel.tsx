@@ -1,9 +1,9 @@
 /** The packet that was chosen, decoded: its line, its fields by the names of tshark, its bytes. Owns the grouping. */
 import { useState } from 'preact/hooks';
-import { hostName, microseconds, type PacketSummary, type Session } from '../../playground/index.ts';
+import { hostName, microseconds, type PacketSummary, type PlaygroundSession } from '../../playground/index.ts';
 
 interface PacketProps {
-  readonly session: Session;
+  readonly session: PlaygroundSession;
   readonly packet: PacketSummary | undefined;
 }
 

@@ -1,15 +1,18 @@
-/** What happens, and under which conditions: operations to post now or to begin with, and all parameters. Changing a parameter begins anew. */
+/**
+ * What happens, and under which conditions: operations to post now or to begin with, and all parameters. Changing a
+ * parameter begins anew.
+ */
 import { useState } from 'preact/hooks';
-import { MLX_DEFAULTS, PAPER_DEFAULTS } from '../../../../transport/congestion/dcqcn-parameters.ts';
+import { MLX_DEFAULTS, PAPER_DEFAULTS } from 'rocev2/transport';
 import {
   DEFAULT_CONGESTION,
   DEFAULT_SCENARIO,
   hostName,
   OPERATION_KINDS,
-  type Operation,
   type OperationKind,
+  type PlaygroundOperation,
+  type PlaygroundScenario,
   parseScenario,
-  type Scenario,
 } from '../../playground/index.ts';
 import { Interventions } from './controls.tsx';
 import type { Play } from './use-session.ts';
@@ -32,7 +35,7 @@ export function ScenarioPanel({ play }: { readonly play: Play }) {
 
 interface FormProps {
   readonly play: Play;
-  readonly scenario: Scenario;
+  readonly scenario: PlaygroundScenario;
 }
 
 function OperationForm({ play, scenario }: FormProps) {
@@ -45,7 +48,7 @@ function OperationForm({ play, scenario }: FormProps) {
   const ways = waysOf(scenario);
   const way = ways[chosen] ?? ways[0] ?? { name: '', connection: 0, side: 0 };
   const { connection, side } = way;
-  const operation: Operation = {
+  const operation: PlaygroundOperation = {
     kind,
     bytes,
     count,
@@ -94,7 +97,7 @@ interface Way {
 }
 
 /** Both ways of every connection. */
-function waysOf({ connections }: Scenario): Way[] {
+function waysOf({ connections }: PlaygroundScenario): Way[] {
   return connections.flatMap(({ from, to }, connection): Way[] => [
     { name: `${hostName(from)} to ${hostName(to)}`, connection, side: 0 },
     { name: `${hostName(to)} to ${hostName(from)}`, connection, side: 1 },
@@ -103,9 +106,10 @@ function waysOf({ connections }: Scenario): Way[] {
 
 function Parameters({ play, scenario }: FormProps) {
   const { qp, link, congestion } = scenario;
-  const change = (part: Partial<Scenario>): void => beginWith(play, { ...scenario, interventions: [], ...part });
-  const setQp = (part: Partial<Scenario['qp']>): void => change({ qp: { ...qp, ...part } });
-  const setLink = (part: Partial<Scenario['link']>): void => change({ link: { ...link, ...part } });
+  const change = (part: Partial<PlaygroundScenario>): void =>
+    beginWith(play, { ...scenario, interventions: [], ...part });
+  const setQp = (part: Partial<PlaygroundScenario['qp']>): void => change({ qp: { ...qp, ...part } });
+  const setLink = (part: Partial<PlaygroundScenario['link']>): void => change({ link: { ...link, ...part } });
   return (
     <fieldset class="grid-form">
       <legend class="spoken">Parameters</legend>
@@ -147,8 +151,8 @@ function Parameters({ play, scenario }: FormProps) {
 }
 
 interface CongestionProps {
-  readonly scenario: Scenario;
-  readonly change: (part: Partial<Scenario>) => void;
+  readonly scenario: PlaygroundScenario;
+  readonly change: (part: Partial<PlaygroundScenario>) => void;
 }
 
 function CongestionFigures({ scenario: { link, congestion = DEFAULT_CONGESTION }, change }: CongestionProps) {
@@ -181,7 +185,7 @@ function CongestionFigures({ scenario: { link, congestion = DEFAULT_CONGESTION }
 }
 
 /** All of them speak to the last one. */
-function withHosts({ operations }: Scenario, hosts: number): Partial<Scenario> {
+function withHosts({ operations }: PlaygroundScenario, hosts: number): Partial<PlaygroundScenario> {
   const connections = Array.from({ length: Math.max(1, Math.min(8, hosts) - 1) }, (_, from) => ({
     from,
     to: hosts - 1,
@@ -190,7 +194,7 @@ function withHosts({ operations }: Scenario, hosts: number): Partial<Scenario> {
   return { hosts, connections, operations: connections.map((_, connection) => ({ ...first, connection })) };
 }
 
-function withCongestion(scenario: Scenario, profile: 'none' | 'paper' | 'mlx'): Scenario {
+function withCongestion(scenario: PlaygroundScenario, profile: 'none' | 'paper' | 'mlx'): PlaygroundScenario {
   const { congestion: _, ...rest } = { ...scenario, interventions: [] };
   if (profile === 'none') return rest;
   const { ecn = DEFAULT_ECN } = scenario.link;
@@ -198,7 +202,7 @@ function withCongestion(scenario: Scenario, profile: 'none' | 'paper' | 'mlx'): 
 }
 
 /** Checked like a link, so that a form cannot make what a link could not carry. */
-function beginWith(play: Play, scenario: Scenario): void {
+function beginWith(play: Play, scenario: PlaygroundScenario): void {
   play.act(() => {
     const needed = Math.max(
       ...scenario.operations.map(({ bytes = 64, count = 1, offset = 0 }) => offset + count * (bytes + 40)),

@@ -1,12 +1,12 @@
 /**
- * The ladder of a session: a rail for each host, a row for each packet in the order in which they were sent, those under way on their way.
- * Owns coordinates; colours are the style sheet's, shared with the ladder of captures.
+ * The ladder of a session: a rail for each host, a row for each packet in the order in which they were sent, those
+ * under way on their way. Owns coordinates; colours are the style sheet's, shared with the ladder of captures.
  */
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { microseconds, type PacketSummary, type Session } from '../../playground/index.ts';
+import { microseconds, type PacketSummary, type PlaygroundSession } from '../../playground/index.ts';
 
 interface LadderProps {
-  readonly session: Session;
+  readonly session: PlaygroundSession;
   readonly hosts: readonly { readonly name: string; readonly address: string }[];
   /** Serial number; 0: none. */
   readonly chosen: number;
@@ -94,7 +94,7 @@ function Rung({ packet, top, width, rails, now, chosen, onChoose }: RungProps) {
   // Beside its sender; between rails that are too close, where there is room.
   const atRight = Math.abs(to - from) < NARROW ? Math.max(from, to) > width / 2 : ahead < 0;
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: the list beside it says the same; buttons and keys do the rest
+    // biome-ignore lint/a11y/noStaticElementInteractions: the list beside it has the same, for keys
     <g
       class={`packet-rung${chosen ? ' selected' : ''}`}
       data-serial={packet.serial}

@@ -1,6 +1,7 @@
 /**
  * The session that is being played, as state of the page: what buttons do to it, and the address that leads back to it.
- * Owns the hash fields `play`, `lesson` and `stop`, and the running of many steps without stopping the page. What goes wrong is one sentence.
+ * Owns the hash fields `play`, `lesson` and `stop`, and the running of many steps without stopping the page. What goes
+ * wrong is one sentence.
  */
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { LESSONS } from '../../lessons/index.ts';
@@ -9,9 +10,9 @@ import {
   followStep,
   isLink,
   type Lesson,
+  type PlaygroundScenario,
+  PlaygroundSession,
   parseLesson,
-  type Scenario,
-  Session,
 } from '../../playground/index.ts';
 
 /** A lesson, and how far one has come: stops taken, 0 before the first. */
@@ -22,7 +23,7 @@ export interface Course {
 
 /** What the playground's parts are given. */
 export interface Play {
-  readonly session: Session;
+  readonly session: PlaygroundSession;
   /** Another one whenever something has changed. */
   readonly version: number;
   readonly course: Course | undefined;
@@ -31,11 +32,11 @@ export interface Play {
   /** Steps are being taken. */
   readonly running: boolean;
   /** Does something to the session. */
-  readonly act: (what: (session: Session) => void) => void;
+  readonly act: (what: (session: PlaygroundSession) => void) => void;
   /** Takes steps until nothing happens any more, or stops doing so. */
   readonly run: () => void;
   /** Begins another session. */
-  readonly begin: (scenario: Scenario) => void;
+  readonly begin: (scenario: PlaygroundScenario) => void;
   /** Begins a lesson, or leaves it. */
   readonly learn: (lesson: Lesson | undefined) => void;
   /** Goes to a stop of the lesson. */
@@ -46,7 +47,7 @@ export interface Play {
 export const ALL_LESSONS: readonly Lesson[] = LESSONS.map((value) => parseLesson(value));
 
 interface State {
-  session: Session;
+  session: PlaygroundSession;
   course: Course | undefined;
   problem: string;
 }
@@ -63,7 +64,7 @@ export function usePlay(): Play {
     setVersion((before) => before + 1);
   }, [current]);
   const act = useCallback(
-    (what: (session: Session) => void) => {
+    (what: (session: PlaygroundSession) => void) => {
       current.problem = attempt(() => what(current.session));
       show();
     },
@@ -105,16 +106,16 @@ export function usePlay(): Play {
 function useChoices(current: State, act: Play['act'], show: () => void): Pick<Play, 'begin' | 'learn' | 'goToStop'> {
   return useMemo(
     () => ({
-      begin: (scenario: Scenario) => {
+      begin: (scenario: PlaygroundScenario) => {
         current.course = undefined;
         act(() => {
-          current.session = new Session(scenario);
+          current.session = new PlaygroundSession(scenario);
         });
       },
       learn: (lesson: Lesson | undefined) => {
         current.course = lesson === undefined ? undefined : { lesson, stop: 0 };
         current.problem = '';
-        if (lesson !== undefined) current.session = new Session(lesson.scenario);
+        if (lesson !== undefined) current.session = new PlaygroundSession(lesson.scenario);
         if (lesson !== undefined) toStop(current, 1);
         show();
       },
@@ -134,7 +135,7 @@ function toStop(current: State, stop: number): void {
   const { lesson } = course;
   const stops = Math.max(1, Math.min(stop, lesson.steps.length));
   current.problem = attempt(() => {
-    current.session = new Session(lesson.scenario);
+    current.session = new PlaygroundSession(lesson.scenario);
     for (const step of lesson.steps.slice(0, stops)) followStep(step, current.session);
   });
   current.course = { lesson, stop: stops };
@@ -147,13 +148,13 @@ function fromAddress(hash: string): State {
   const course = lesson === undefined ? undefined : { lesson, stop: Math.max(1, stop) };
   const fresh = (problem: string): State => {
     const scenario = lesson?.scenario ?? DEFAULT_SCENARIO;
-    const state: State = { session: new Session(scenario), course, problem };
+    const state: State = { session: new PlaygroundSession(scenario), course, problem };
     if (course !== undefined && problem === '') toStop(state, course.stop);
     return state;
   };
   if (!isLink(hash)) return fresh('');
   try {
-    const linked = Session.fromLink(hash);
+    const linked = PlaygroundSession.fromLink(hash);
     if ('error' in linked) return fresh(`This link cannot be followed: ${linked.error}.`);
     return { session: linked.session, course, problem: '' };
   } catch (error) {

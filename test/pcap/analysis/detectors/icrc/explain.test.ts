@@ -1,7 +1,7 @@
 /**
  * Goal: a wrong ICRC is explained by the mistake that was made, and by no other.
- * Method: right packets of several lengths get an ICRC by a mistake that is spelled out here bit by bit, with a CRC of the test's own; or
- * a field is rewritten behind a right ICRC. Random ICRCs must stay unexplained.
+ * Method: right packets of several lengths get an ICRC by a mistake that is spelled out here bit by bit, with a CRC of
+ * the test's own; or a field is rewritten behind a right ICRC. Random ICRCs must stay unexplained.
  */
 import { describe, expect, it } from 'vitest';
 import { IpAddress } from '../../../../../packets/address.ts';
@@ -10,7 +10,7 @@ import { maskVariantFields } from '../../../../../packets/icrc.ts';
 import { Op } from '../../../../../packets/opcode.ts';
 import { damagedPart, explain } from '../../../../../pcap/analysis/detectors/icrc/explain.ts';
 import { sampleOf } from '../../../../../pcap/analysis/detectors/icrc/sample.ts';
-import { Prng } from '../../../../../src/fabric/prng.ts';
+import { Prng } from '../../../../../src/ground/prng.ts';
 import { type RoceSpec, roceFrame, station } from '../../../../../tools/symptoms/forge.ts';
 
 const IP_AT = 14;
@@ -44,7 +44,10 @@ function packets(more: Partial<RoceSpec> = {}, version: 4 | 6 = 4, sizes = [5, 6
   );
 }
 
-/** Gives each packet the ICRC of a mistake: `of` sees the masked packet from the IP header to the ICRC, and the one as sent. */
+/**
+ * Gives each packet the ICRC of a mistake: `of` sees the masked packet from the IP header to the ICRC, and the one as
+ * sent.
+ */
 function withIcrc(
   frames: readonly Uint8Array[],
   of: (masked: Uint8Array, sent: Uint8Array) => number,
@@ -229,7 +232,7 @@ describe('what nobody can explain', () => {
   });
 
   it('is told apart from no ICRC at all', () => {
-    expect(clauseOf(withIcrc(packets(), () => 0))).toBe('is 0x00000000 in all of them: nobody computed it');
+    expect(clauseOf(withIcrc(packets(), () => 0))).toBe('is 0x00000000 in all of them: it was not computed');
   });
 
   it('may be a single bit, which is found wherever it is, and two bits are not', () => {

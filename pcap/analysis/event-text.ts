@@ -1,0 +1,51 @@
+/**
+ * Transport events as text: what their reason and their syndrome mean.
+ *
+ * Owns every sentence about an event. The tracker and the detectors use codes only. Rules: ref:wire#7 (NAK codes, RNR
+ * timer).
+ */
+import { SYNDROME_KIND_MASK, SYNDROME_VALUE_MASK, SyndromeKind } from '../../packets/aeth.ts';
+import { RNR_TIMER_NS } from '../../packets/rnr-timer.ts';
+import type { TransportEvent, TransportEventReason } from './types.ts';
+
+/**
+ * The details of an event beyond its kind and its numbers: "remote access error", "wait 0.32 ms". Empty where there are
+ * none.
+ */
+export function eventDetail({ reason, syndrome }: Pick<TransportEvent, 'reason' | 'syndrome'>): string {
+  if (reason !== undefined) return REASON_TEXTS[reason];
+  if (syndrome === undefined) return '';
+  if ((syndrome & SYNDROME_KIND_MASK) !== SyndromeKind.RnrNak) return nakName(syndrome);
+  return `wait ${(RNR_TIMER_NS[syndrome & SYNDROME_VALUE_MASK] ?? 0) / 1e6} ms`;
+}
+
+/**
+ * Name of the NAK with this syndrome, the key of `RequesterReport.naks`: "PSN sequence error", or "NAK code 9" for an
+ * unknown code.
+ */
+export function nakName(syndrome: number): string {
+  const code = syndrome & SYNDROME_VALUE_MASK;
+  return NAK_NAMES[code] ?? `NAK code ${code}`;
+}
+
+const REASON_TEXTS: Readonly<Record<TransportEventReason, string>> = {
+  'seen-then-nak': 'seen here, then asked for by a NAK',
+  'seen-then-implied-nak': 'seen here, then requested again',
+  'retransmission-not-seen': 'requested again, and not seen then either',
+  'service-without-acks': 'lost by the network or by the capture: this service has no ACKs',
+  acknowledged: 'acknowledged by the receiver, so the capture lost it',
+  'not-missed': 'the receiver did not miss it',
+  'after-retransmission': 'after its own retransmission',
+  immediate: 'immediately',
+  'after-timeout': 'after a timeout',
+  'ack-not-received': 'acknowledged before, but the ACK did not arrive',
+};
+
+/** By NAK code. */
+const NAK_NAMES = [
+  'PSN sequence error',
+  'invalid request',
+  'remote access error',
+  'remote operational error',
+  'invalid RD request',
+];

@@ -1,0 +1,325 @@
+/**
+ * The path from one interface to another, in one direction: matches the frames that came in with those that left, and
+ * reports what was done to them.
+ *
+ * An unchanged frame is matched by its key, a changed one by its similarity to a missing one. Owns the frames in
+ * transit, a bounded number: a frame that leaves later counts as dropped.
+ */
+import { Ecn } from '../../../packets/traffic-class.ts';
+import { IcrcState } from '../../dissection.ts';
+import type { Direction } from '../../types.ts';
+import { Histogram } from '../tracker/histogram.ts';
+import { PATH_EFFECTS, type PathEffect, type PathEvent, type PathReport } from '../types.ts';
+import { differingBytes } from './frame-key.ts';
+
+/** A frame as it was seen at one interface. */
+export interface CapturedFrame {
+  readonly number: number;
+  readonly timeNs: number;
+  readonly interfaceIndex: number;
+  readonly direction: Direction;
+  readonly key: number;
+  readonly bytes: Uint8Array;
+  readonly ipOffset: number;
+  readonly ipVersion: 0 | 4 | 6;
+  /** -1 without an IP header. */
+  readonly ecn: number;
+  readonly icrc: IcrcState;
+}
+
+/** A frame that came, and what became of it. */
+interface FramePassage {
+  readonly ingress: CapturedFrame | undefined;
+  /** Position among those that came. */
+  readonly index: number;
+  readonly out: number[];
+  readonly effects: Set<PathEffect>;
+  heldNs: number;
+  overtakenBy: number;
+}
+
+/** A frame that left, and nothing that came is the same. */
+interface UnmatchedFrame {
+  readonly first: CapturedFrame;
+  /** Position among those that left. */
+  readonly exit: number;
+  /** Numbers of its copies. */
+  readonly copies: number[];
+}
+
+/** Pairs what came with what left. */
+export class PathMatcher {
+  readonly #from: number;
+  readonly #to: number;
+  readonly #maxEvents: number;
+  /** Came and not left yet, oldest first. */
+  readonly #waiting = new Set<FramePassage>();
+  /** By key: the waiting and those that left lately, of which copies may follow. */
+  readonly #known = new Map<number, FramePassage[]>();
+  readonly #lately: { readonly key: number; readonly passage: FramePassage }[] = [];
+  /** Where in `#lately` the next one goes. */
+  #next = 0;
+  /** Positions, among those that came and those that left, of frames that left before one that came earlier. */
+  #ahead: { readonly index: number; readonly exit: number }[] = [];
+  /** Left lately. */
+  readonly #recent: { readonly passage: FramePassage; readonly exit: number }[] = [];
+  /** Left, and equal to nothing that came. */
+  readonly #unmatched: UnmatchedFrame[] = [];
+  #exits = 0;
+  readonly #remarkable: FramePassage[] = [];
+  readonly #noted = new Set<FramePassage>();
+  readonly #transit = new Histogram();
+  #frames = 0;
+  #omitted = 0;
+  /** Left as they came, to the byte. */
+  #exact = 0;
+  /**
+   * Left with other MAC addresses, TTL or traffic class. That is true of all frames where there is a router in between.
+   */
+  readonly #routed: FramePassage[] = [];
+
+  constructor(from: number, to: number, maxEvents: number) {
+    this.#from = from;
+    this.#to = to;
+    this.#maxEvents = maxEvents;
+  }
+
+  addIngress(ingress: CapturedFrame): void {
+    const passage = {
+      ingress,
+      index: this.#frames++,
+      out: [],
+      effects: new Set<PathEffect>(),
+      heldNs: 0,
+      overtakenBy: 0,
+    };
+    this.#waiting.add(passage);
+    this.#remember(ingress.key, passage);
+    if (this.#waiting.size > MOST_WAITING) this.#dropOldest();
+  }
+
+  addEgress(egress: CapturedFrame): void {
+    this.#exits += 1;
+    const passage = this.#bestMatch(this.#known.get(egress.key) ?? [], egress.timeNs);
+    if (passage === undefined) this.#addUnmatched(egress);
+    else if (this.#waiting.has(passage)) this.#passed(passage, egress, this.#exits);
+    else {
+      passage.out.push(egress.number);
+      this.#add(passage, 'duplicated');
+    }
+  }
+
+  /**
+   * A frame without an equal ingress frame. Its original is found more reliably after the unchanged frames around it
+   * have left.
+   */
+  #addUnmatched(egress: CapturedFrame): void {
+    const same = this.#unmatched.find(({ first }) => first.key === egress.key);
+    if (same !== undefined) same.copies.push(egress.number);
+    else this.#unmatched.push({ first: egress, exit: this.#exits, copies: [] });
+    const oldest = this.#unmatched[0];
+    if (oldest === undefined || (this.#exits - oldest.exit < PATIENCE && this.#unmatched.length < PATIENCE)) return;
+    this.#unmatched.shift();
+    this.#matchChanged(oldest);
+  }
+
+  #matchChanged({ first, exit, copies }: UnmatchedFrame): void {
+    const alike = this.#mostSimilar(first);
+    if (alike === undefined) {
+      for (const number of [first.number, ...copies]) this.#inserted(number);
+      return;
+    }
+    this.#passed(alike, first, exit);
+    alike.out.push(...copies);
+    if (copies.length > 0) this.#add(alike, 'duplicated');
+    this.#remember(first.key, alike);
+  }
+
+  report(): PathReport {
+    for (const unmatched of this.#unmatched.splice(0)) this.#matchChanged(unmatched);
+    for (const passage of this.#waiting) this.#add(passage, 'dropped');
+    if (this.#exact > this.#routed.length) for (const passage of this.#routed) this.#add(passage, 'rewritten');
+    // What most frames take is the way itself; only what takes much longer was held.
+    const usual = Math.max(SHORTEST_HOLD_NS, 3 * this.#transit.percentile(0.5));
+    for (const passage of this.#remarkable) {
+      if (passage.heldNs > usual || passage.overtakenBy > 0) passage.effects.add('held');
+    }
+    const remarkable = this.#remarkable.filter(({ effects }) => effects.size > 0);
+    remarkable.sort((one, other) => numberOf(one) - numberOf(other));
+    const effects = Object.fromEntries(
+      PATH_EFFECTS.map((effect) => [effect, remarkable.filter((passage) => passage.effects.has(effect)).length]),
+    ) as Record<PathEffect, number>;
+    const events: PathEvent[] = remarkable.map(({ ingress, out, effects: did, heldNs, overtakenBy }) => ({
+      in: ingress?.number ?? 0,
+      out,
+      effects: PATH_EFFECTS.filter((effect) => did.has(effect)),
+      heldNs,
+      overtakenBy,
+    }));
+    return { from: this.#from, to: this.#to, frames: this.#frames, effects, events, eventsOmitted: this.#omitted };
+  }
+
+  /** @param exit position among those that left */
+  #passed(passage: FramePassage, egress: CapturedFrame, exit: number): void {
+    const { ingress } = passage;
+    if (ingress === undefined) return;
+    this.#waiting.delete(passage);
+    passage.out.push(egress.number);
+    passage.heldNs = egress.timeNs - ingress.timeNs;
+    this.#transit.add(passage.heldNs);
+    this.#countAhead(passage, exit);
+    this.#compare(passage, ingress, egress);
+    if (passage.heldNs > 0 || passage.overtakenBy > 0) this.#note(passage);
+  }
+
+  /** Those that came later and have left before have overtaken it. */
+  #countAhead(passage: FramePassage, exit: number): void {
+    const { index } = passage;
+    passage.overtakenBy = this.#ahead.filter((other) => other.index > index && other.exit < exit).length;
+    // A frame that left after this one, before this one was known to have left, was not counted yet.
+    for (const later of this.#recent) {
+      if (later.exit <= exit || later.passage.index >= index) continue;
+      later.passage.overtakenBy += 1;
+      this.#note(later.passage);
+    }
+    this.#recent.push({ passage, exit });
+    if (this.#recent.length > 2 * PATIENCE) this.#recent.splice(0, PATIENCE);
+    const oldest = this.#waiting.values().next().value?.index ?? Infinity;
+    if (oldest < index) this.#ahead.push({ index, exit });
+    else this.#ahead = this.#ahead.filter((other) => other.index > oldest);
+    if (this.#ahead.length > MOST_AHEAD) this.#ahead.splice(0, this.#ahead.length - MOST_AHEAD);
+  }
+
+  #compare(passage: FramePassage, ingress: CapturedFrame, egress: CapturedFrame): void {
+    if (differingBytes(ingress.bytes, egress.bytes, 1) === 0) {
+      this.#exact += 1;
+      return;
+    }
+    const marked = isMarkOf(ingress, egress);
+    if (marked) this.#add(passage, 'marked');
+    if (ingress.key !== egress.key) {
+      const damaged = ingress.icrc === IcrcState.Good && egress.icrc !== IcrcState.Good;
+      this.#add(passage, damaged ? 'corrupted' : 'rewritten');
+    } else if (differsBeyondEcn(ingress, egress, marked)) this.#routed.push(passage);
+  }
+
+  /**
+   * Of several identical ingress frames, the one whose transit time is closest to the usual one; the newest while no
+   * usual time is known. Among equals the oldest, and one that has not left rather than a copy of one that has.
+   */
+  #bestMatch(known: readonly FramePassage[], timeNs: number): FramePassage | undefined {
+    const usual = this.#transit.percentile(0.5);
+    let best: FramePassage | undefined;
+    let least = Infinity;
+    for (const waiting of [true, false]) {
+      for (const passage of known) {
+        if (this.#waiting.has(passage) !== waiting) continue;
+        const off = Math.abs(timeNs - (passage.ingress?.timeNs ?? 0) - usual);
+        if (off >= least) continue;
+        best = passage;
+        least = off;
+      }
+    }
+    return best;
+  }
+
+  /** The frame that is missing and most like this one. */
+  #mostSimilar({ bytes }: CapturedFrame): FramePassage | undefined {
+    let best: FramePassage | undefined;
+    let least = Math.max(MOST_CHANGED_BYTES, bytes.length >>> 4) + 1;
+    let looked = 0;
+    for (const passage of [...this.#waiting].reverse()) {
+      if (++looked > MOST_CANDIDATES) break;
+      if (passage.ingress?.bytes.length !== bytes.length) continue;
+      const differing = differingBytes(passage.ingress.bytes, bytes, least);
+      if (differing >= least) continue;
+      best = passage;
+      least = differing;
+    }
+    return best;
+  }
+
+  #inserted(number: number): void {
+    const passage: FramePassage = {
+      ingress: undefined,
+      index: -1,
+      out: [number],
+      effects: new Set(),
+      heldNs: 0,
+      overtakenBy: 0,
+    };
+    this.#add(passage, 'inserted');
+  }
+
+  #dropOldest(): void {
+    const oldest = this.#waiting.values().next().value;
+    if (oldest === undefined) return;
+    this.#waiting.delete(oldest);
+    this.#add(oldest, 'dropped');
+  }
+
+  #add(passage: FramePassage, effect: PathEffect): void {
+    this.#note(passage);
+    passage.effects.add(effect);
+  }
+
+  #note(passage: FramePassage): void {
+    if (this.#noted.has(passage)) return;
+    if (this.#remarkable.length >= this.#maxEvents) {
+      this.#omitted += 1;
+      return;
+    }
+    this.#noted.add(passage);
+    this.#remarkable.push(passage);
+  }
+
+  #remember(key: number, passage: FramePassage): void {
+    const known = this.#known.get(key);
+    if (known === undefined) this.#known.set(key, [passage]);
+    else known.push(passage);
+    const oldest = this.#lately[this.#next];
+    this.#lately[this.#next] = { key, passage };
+    this.#next = (this.#next + 1) % MOST_KNOWN;
+    if (oldest === undefined) return;
+    const rest = this.#known.get(oldest.key)?.filter((other) => other !== oldest.passage) ?? [];
+    if (rest.length > 0) this.#known.set(oldest.key, rest);
+    else this.#known.delete(oldest.key);
+  }
+}
+
+function numberOf({ ingress, out }: FramePassage): number {
+  return ingress?.number ?? out[0] ?? 0;
+}
+
+/** A switch that marks an IPv4 packet updates its checksum; a flipped bit does not. */
+function isMarkOf(ingress: CapturedFrame, egress: CapturedFrame): boolean {
+  if (ingress.ecn < 0 || ingress.ecn === Ecn.Ce || egress.ecn !== Ecn.Ce) return false;
+  const at = ingress.ipOffset + 10;
+  return (
+    ingress.ipVersion === 6 || ingress.bytes[at] !== egress.bytes[at] || ingress.bytes[at + 1] !== egress.bytes[at + 1]
+  );
+}
+
+/** In what routers may change, apart from a mark and the checksum that follows it. */
+function differsBeyondEcn(ingress: CapturedFrame, egress: CapturedFrame, marked: boolean): boolean {
+  if (!marked) return true;
+  const { ipOffset, ipVersion } = ingress;
+  const copy = egress.bytes.slice();
+  const at = ipOffset + 1;
+  // IPv6 has the ECN bits in the upper half of its second byte.
+  const mask = ipVersion === 6 ? 0x30 : 0x03;
+  copy[at] = ((copy[at] ?? 0) & ~mask) | ((ingress.bytes[at] ?? 0) & mask);
+  if (ipVersion === 4) copy.set(ingress.bytes.subarray(ipOffset + 10, ipOffset + 12), ipOffset + 10);
+  return differingBytes(ingress.bytes, copy, 1) > 0;
+}
+
+const MOST_WAITING = 16_384;
+const MOST_KNOWN = 65_536;
+const MOST_AHEAD = 16_384;
+const MOST_CANDIDATES = 512;
+/** Frames that leave before a puzzle is solved, and puzzles at a time. */
+const PATIENCE = 256;
+/** A rewritten field and the checksums that follow it are fewer. */
+const MOST_CHANGED_BYTES = 24;
+/** Less is no delay but the way of a batch through a program. */
+const SHORTEST_HOLD_NS = 1_000;

@@ -1,0 +1,159 @@
+/**
+ * The state of one PSN space: the requests of one end and the responses to them.
+ *
+ * Owns the state that `request-tracker.ts` and `response-tracker.ts` share, and how an event of this space is reported.
+ * Decides nothing. All PSNs in here are relative: counted from the first one of the space, without wrapping
+ * (ref:wire#8).
+ */
+import { PSN_MASK, psnDiff } from '../../../packets/psn.ts';
+import type { ConversationReport, TransportEvent, TransportEventKind, TransportEventReason } from '../types.ts';
+import { DamagedPsns } from './damaged-psns.ts';
+import { Holes } from './holes.ts';
+import type { IpIdOrder } from './id-order.ts';
+import type { MessageEnds } from './message-ends.ts';
+import type { MutableFacts } from './mutable-facts.ts';
+import { type MemoryBudget, PacketMemory } from './packet-memory.ts';
+import { ReadQueue } from './read-queue.ts';
+import type { RequesterFigures } from './requester-figures.ts';
+
+/** Takes events as they become certain. */
+export interface EventSink {
+  emit(event: TransportEvent): void;
+}
+
+/** What all spaces of an analysis share. */
+export interface SharedResources {
+  readonly sink: EventSink;
+  readonly budget: MemoryBudget;
+}
+
+/** What a PSN space reads of its conversation, which in turn holds the space. */
+export interface PsnSpaceOwner {
+  readonly id: number;
+  readonly service: ConversationReport['service'];
+  /** Payload of a full packet, bytes; 0: not known. */
+  readonly pathMtu: number;
+  /** A DREQ has been seen. */
+  readonly ended: boolean;
+  readonly cm?: { readonly ackTimeoutExponent: number };
+  end(index: 0 | 1): {
+    readonly ids: IpIdOrder;
+    readonly requester: RequesterFigures;
+    /** Largest payload of a FIRST or MIDDLE packet of this end, bytes; 0: none seen. */
+    readonly pathMtu: number;
+  };
+}
+
+/** A NAK or RNR NAK that the requester has to react to. */
+export interface PendingNak {
+  readonly psn: number;
+  readonly timeNs: number;
+  readonly frame: number;
+  /** The requester has gone back to its PSN. */
+  answered: boolean;
+}
+
+/** What is particular to an event; the rest is that of the packet at hand. */
+export interface EventDetails {
+  readonly psn?: number;
+  readonly count?: number;
+  readonly frame?: number;
+  readonly timeNs?: number;
+  readonly refersTo?: number;
+  readonly durationNs?: number;
+  readonly cause?: TransportEvent['cause'];
+  readonly reason?: TransportEventReason | undefined;
+  readonly syndrome?: number;
+}
+
+export class PsnSpaceState {
+  conversation: PsnSpaceOwner;
+  requester: 0 | 1;
+  report: RequesterFigures;
+  readonly surroundings: SharedResources;
+  /** PSN on the wire of relative PSN 0. */
+  readonly origin: number;
+  /** The requester really began at the origin: connection management announced it. */
+  readonly announced: boolean;
+  /** The service has ACKs. */
+  readonly reliable: boolean;
+  /** The next PSN, and the largest that it can be: they differ behind a READ of unknown path MTU. */
+  next = 0;
+  nextLimit = 0;
+  /** Requests have been seen, and responses to them. */
+  begun = false;
+  answered = false;
+  /** Everything before this is acknowledged; -Infinity: no ACK was seen yet. */
+  acked = -Infinity;
+  lastRequestNs = -Infinity;
+  /** When an ACK or a response last acknowledged something new. */
+  lastProgressNs = -Infinity;
+  /** The packet with which a response of a READ or atomic last came, or was last seen to be missing. */
+  lastResponseFrame = -1;
+  nak: PendingNak | undefined;
+  rnr: PendingNak | undefined;
+  /** Retransmitted requests, each of which the responder may acknowledge once more. */
+  repeats = 0;
+  readonly requestHoles = new Holes();
+  readonly responseHoles = new Holes();
+  readonly requests: PacketMemory;
+  #responses: PacketMemory | undefined;
+  readonly reads = new ReadQueue();
+  /** Where the first messages ended, until the responder is known. */
+  messages: MessageEnds | undefined;
+  /** PSNs of requests, and of responses, that had a wrong ICRC. */
+  readonly damagedRequests = new DamagedPsns();
+  readonly damagedResponses = new DamagedPsns();
+
+  constructor(
+    conversation: PsnSpaceOwner,
+    requester: 0 | 1,
+    surroundings: SharedResources,
+    origin: number,
+    announced: boolean,
+    reliable: boolean,
+  ) {
+    this.conversation = conversation;
+    this.requester = requester;
+    this.report = conversation.end(requester).requester;
+    this.surroundings = surroundings;
+    this.requests = new PacketMemory(surroundings.budget);
+    this.origin = origin;
+    this.announced = announced;
+    this.reliable = reliable;
+    if (announced) this.acked = 0;
+  }
+
+  get responses(): PacketMemory {
+    this.#responses ??= new PacketMemory(this.surroundings.budget);
+    return this.#responses;
+  }
+
+  /** The relative PSN; of all possible values the one closest to the current position of the requester. */
+  relative(psn: number): number {
+    return this.next + psnDiff(psn, (this.origin + this.next) & PSN_MASK);
+  }
+
+  absolute(relative: number): number {
+    return (this.origin + relative) & PSN_MASK;
+  }
+
+  emit(kind: TransportEventKind, facts: MutableFacts, sender: 0 | 1, details: EventDetails): void {
+    const { psn, cause, reason, syndrome } = details;
+    this.surroundings.sink.emit({
+      kind,
+      timeNs: details.timeNs ?? facts.timeNs,
+      frame: details.frame ?? facts.packet.number,
+      refersTo: details.refersTo ?? -1,
+      conversation: this.conversation.id,
+      requester: this.requester,
+      sender,
+      psn: psn === undefined ? -1 : this.absolute(psn),
+      count: details.count ?? 1,
+      durationNs: details.durationNs ?? -1,
+      ...(cause === undefined ? {} : { cause }),
+      ...(reason === undefined ? {} : { reason }),
+      ...(syndrome === undefined ? {} : { syndrome }),
+    });
+  }
+}

@@ -1,0 +1,168 @@
+/**
+ * One PSN space: the requests of one end and all responses to them.
+ *
+ * Owns how many PSNs a packet takes, which packets can belong to the space at all, and its beginning and end.
+ * `request-tracker.ts` and `response-tracker.ts` compare a packet with those before it. Rule: a READ takes ceil(length
+ * / path MTU) PSNs (ref:wire#8).
+ */
+import { aethMsn, aethSyndrome, SYNDROME_KIND_MASK, SyndromeKind } from '../../../packets/aeth.ts';
+import { AETH_AT, OpFlag } from '../../../packets/opcode.ts';
+import { MessageEnds } from './message-ends.ts';
+import type { MutableFacts } from './mutable-facts.ts';
+import { PacketFlag } from './packet-memory.ts';
+import { type PsnSpaceOwner, PsnSpaceState, type SharedResources } from './psn-space-state.ts';
+import { RequestTracker, readLength } from './request-tracker.ts';
+import { ResponseTracker } from './response-tracker.ts';
+
+export class PsnSpace {
+  readonly state: PsnSpaceState;
+  readonly #requests: RequestTracker;
+  readonly #responses: ResponseTracker;
+
+  /** @param announced `origin` is from connection management, and not the first PSN seen */
+  constructor(
+    conversation: PsnSpaceOwner,
+    requester: 0 | 1,
+    surroundings: SharedResources,
+    origin: number,
+    announced: boolean,
+  ) {
+    const reliable = conversation.service !== 'UC';
+    this.state = new PsnSpaceState(conversation, requester, surroundings, origin, announced, reliable);
+    this.#requests = new RequestTracker(this.state);
+    this.#responses = new ResponseTracker(this.state);
+    const { report } = this.state;
+    report.firstPsn = origin;
+    report.nextPsn = origin;
+    report.fromStart = announced;
+  }
+
+  request(facts: MutableFacts): void {
+    const { state } = this;
+    const { frame } = facts.dissection;
+    const psn = state.relative(frame.psn);
+    facts.relativePsn = psn;
+    this.#noteTime(facts);
+    if (!state.begun && !state.announced && (frame.flags & BEGINS) !== 0) state.messages = new MessageEnds();
+    if ((frame.flags & OpFlag.Read) === 0) this.#requests.request(facts, psn, 1, 1);
+    else this.#read(facts, psn);
+  }
+
+  response(facts: MutableFacts): void {
+    const psn = this.state.relative(facts.dissection.frame.psn);
+    facts.relativePsn = psn;
+    this.state.messages = undefined;
+    this.#noteTime(facts);
+    this.#responses.response(facts, psn);
+  }
+
+  /** A packet with a wrong ICRC. Its receiver dropped it, so the packet that replaces it does not show a loss. */
+  damaged(facts: MutableFacts): void {
+    const { state } = this;
+    const { psn, flags } = facts.dissection.frame;
+    const relative = state.relative(psn);
+    facts.relativePsn = relative;
+    const isRequest = (flags & OpFlag.Request) !== 0;
+    // The PSN itself may be what is damaged.
+    const likely = Math.abs(relative - state.next) < FARTHEST_DAMAGED ? relative : state.next;
+    if (isRequest) state.damagedRequests.add(likely);
+    else state.damagedResponses.add(relative);
+  }
+
+  /** The path MTU is known now: READs without a known number of responses get one. */
+  learnMtu(mtu: number): void {
+    const { state } = this;
+    const end = state.reads.resolve(mtu);
+    if (end <= state.next) return;
+    state.next = end;
+    state.nextLimit = end;
+    state.report.nextPsn = state.absolute(end);
+  }
+
+  /** Whether a packet with this PSN can belong to this space. If not, the queue pair numbers have been reused. */
+  fits(psn: number): boolean {
+    const { state } = this;
+    if (!state.begun && !state.answered) return true;
+    const relative = state.relative(psn);
+    const { next, acked } = state;
+    const reach = state.conversation.ended ? NEAR : FARTHEST_BACK;
+    if (relative > next + (state.conversation.ended ? NEAR : FARTHEST_AHEAD)) return false;
+    const oldest = acked === -Infinity ? next : Math.min(acked, next);
+    return relative >= oldest - reach || state.reads.find(relative) !== undefined;
+  }
+
+  /**
+   * How well a response fits a request of this space; lower is better, Infinity: not at all. The kind of response must
+   * match the request. The MSN and whether the request had AckReq set decide further. A response to a request from just
+   * before the beginning of the capture is possible.
+   */
+  answerScore(facts: MutableFacts): number {
+    const { state } = this;
+    const { psn, flags, view, bthOffset, opcode } = facts.dissection.frame;
+    if (!state.begun) return Number.POSITIVE_INFINITY;
+    const relative = state.relative(psn);
+    const first = state.announced ? 0 : -NEAR;
+    const limit = Math.max(state.next, state.nextLimit);
+    if (relative < first || relative > limit + FEW) return Number.POSITIVE_INFINITY;
+    if (relative < 0 || relative >= limit) return OUTSIDE_SCORE + Math.abs(limit - relative);
+    const entry = state.reads.find(relative);
+    const isAck = (flags & OpFlag.Ack) !== 0;
+    const aeth = AETH_AT[opcode] ?? -1;
+    const positive = aeth >= 0 && (aethSyndrome(view, bthOffset + aeth) & SYNDROME_KIND_MASK) === SyndromeKind.Ack;
+    if (isAck ? positive && entry !== undefined : entry?.isRead !== ((flags & OpFlag.ReadResponse) !== 0)) {
+      return Number.POSITIVE_INFINITY;
+    }
+    const right = aeth < 0 ? undefined : state.messages?.matches(relative, aethMsn(view, bthOffset + aeth));
+    const asked = !isAck || (state.requests.flagsOf(relative) & PacketFlag.AckReq) !== 0;
+    return (right === undefined ? 2 : right ? 0 : 4) + (asked ? 0 : 1);
+  }
+
+  /** When the request with this PSN was captured; NaN: unknown. */
+  askedNs(psn: number): number {
+    const relative = this.state.relative(psn);
+    return this.state.reads.find(relative)?.askedNs ?? this.state.requests.timeOf(relative);
+  }
+
+  /** How far a request with this PSN is from the expected one, where only responses were seen. */
+  distanceOfRequest(psn: number): number {
+    const distance = Math.abs(this.state.relative(psn) - this.state.next);
+    return this.state.begun || distance > NEAR ? Number.POSITIVE_INFINITY : distance;
+  }
+
+  finish(facts: MutableFacts): void {
+    const { state } = this;
+    this.#requests.finish(facts);
+    this.#responses.finish(facts);
+    const waiting = state.reads.incompleteBefore(Number.POSITIVE_INFINITY);
+    const acked = Math.max(0, state.acked);
+    if (!state.reliable || !state.begun) return;
+    if (waiting !== undefined && waiting.next < acked) state.report.unansweredPsn = state.absolute(waiting.next);
+    else state.report.unansweredPsn = acked < state.next ? state.absolute(acked) : -1;
+  }
+
+  #read(facts: MutableFacts, psn: number): void {
+    const { conversation, requester } = this.state;
+    const responder = requester === 0 ? 1 : 0;
+    const length = readLength(facts);
+    const mtu = conversation.end(requester).pathMtu || conversation.pathMtu || conversation.end(responder).pathMtu;
+    const limit = Math.max(1, Math.ceil(length / (mtu || SMALLEST_MTU)));
+    this.#requests.request(facts, psn, mtu > 0 ? limit : 1, limit);
+  }
+
+  #noteTime(facts: MutableFacts): void {
+    const { report } = this.state;
+    if (report.startNs < 0) report.startNs = facts.timeNs;
+    report.endNs = facts.timeNs;
+  }
+}
+
+const SMALLEST_MTU = 256;
+const BEGINS = OpFlag.First | OpFlag.Only;
+const OUTSIDE_SCORE = 100;
+/** PSNs by which a capture may have missed the first packets, or the last before a connection ended. */
+const NEAR = 1024;
+const FEW = 64;
+const FARTHEST_DAMAGED = 1024;
+/** A capture may miss a lot, but hardly this much; and no requester retransmits what was acknowledged so long ago. */
+const FARTHEST_AHEAD = 0x10_00_00;
+const FARTHEST_BACK = 0x80_00;

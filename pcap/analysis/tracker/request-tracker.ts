@@ -1,0 +1,334 @@
+/**
+ * The requests of a PSN space: how each of them relates to those before.
+ *
+ * Owns the classification of requests (new, after a gap, late, copied, retransmitted) and the cause of a
+ * retransmission. Rules:
+ * - After a sequence NAK the requester goes back to the PSN of the NAK (ref:wire#8), after an RNR NAK to that of the
+ *   RNR NAK.
+ * - A READ that begins in the middle of an earlier one, or at a gap in the responses, is an implied NAK
+ *   (ref:analyzer#1, 9).
+ * - Otherwise the cause is a timeout. After a wait shorter than `SHORTEST_TIMEOUT_NS` the cause is unknown.
+ * - UC has no retransmission: a missing packet is lost, by the network or by the capture (see the reason of the event).
+ */
+import { OpFlag, RETH_AT } from '../../../packets/opcode.ts';
+import { rethDmaLength } from '../../../packets/reth.ts';
+import { Mark } from '../facts.ts';
+import type { DamagedPsns } from './damaged-psns.ts';
+import type { Holes } from './holes.ts';
+import type { MutableFacts } from './mutable-facts.ts';
+import { PacketFlag, type PacketMemory } from './packet-memory.ts';
+import type { PendingNak } from './psn-space-state.ts';
+import { type RetransmissionTrigger, SequenceTracker } from './sequence-tracker.ts';
+
+export class RequestTracker extends SequenceTracker {
+  protected get sender(): 0 | 1 {
+    return this.state.requester;
+  }
+
+  protected get counts() {
+    return this.state.report;
+  }
+
+  protected get holes(): Holes {
+    return this.state.requestHoles;
+  }
+
+  protected get memory(): PacketMemory {
+    return this.state.requests;
+  }
+
+  protected get damaged(): DamagedPsns {
+    return this.state.damagedRequests;
+  }
+
+  /**
+   * Places a request.
+   *
+   * @param count PSNs that it takes
+   * @param limit PSNs that it takes at most: more than `count` when the path MTU is not known
+   */
+  request(facts: MutableFacts, psn: number, count: number, limit: number): void {
+    const { state } = this;
+    state.report.packets++;
+    facts.psnCount = count;
+    if (psn >= state.next || !state.begun) this.#handleNew(facts, psn, count, limit);
+    else this.#handleOld(facts, psn, count, limit);
+    state.lastRequestNs = facts.timeNs;
+    if (this.holes.list.length > 0) {
+      if (!state.reliable) this.#ageHoles(facts);
+      this.closeOldHoles(facts);
+    }
+  }
+
+  #handleNew(facts: MutableFacts, psn: number, count: number, limit: number): void {
+    const { state } = this;
+    this.reportPending(facts);
+    if (state.next < state.nextLimit) this.#closeOpenRead(psn);
+    if (psn > state.next) this.#openGap(facts, psn);
+    state.begun = true;
+    this.ids.step(facts.ipId);
+    this.#noteNakReaction(facts, psn);
+    state.requests.put(psn, facts, facts.dissection.frame.ackReq === 1 ? PacketFlag.AckReq : 0, state.acked);
+    this.#advance(facts, psn, count, limit);
+    this.#countGoodput(facts);
+  }
+
+  /** A READ of unknown path MTU ends at the next request or before it: several requests may be missing in between. */
+  #closeOpenRead(psn: number): void {
+    const { reads, nextLimit } = this.state;
+    const read = reads.newest;
+    if (read?.openEnded === true) read.end = Math.max(read.end, Math.min(psn, nextLimit));
+  }
+
+  /** The PSN is beyond the one expected. */
+  #openGap(facts: MutableFacts, psn: number): void {
+    const { state } = this;
+    const expected = Math.min(Math.max(state.next, state.nextLimit), psn);
+    // Without an announced PSN the position of the first request is unknown.
+    if (psn > expected && (state.begun || state.announced)) this.openHole(facts, expected, psn);
+  }
+
+  #advance(facts: MutableFacts, psn: number, count: number, limit: number): void {
+    const { state } = this;
+    const { flags, opcode } = facts.dissection.frame;
+    state.next = Math.max(state.next, psn + count);
+    state.nextLimit = Math.max(state.next, psn + limit);
+    state.report.nextPsn = state.absolute(state.next);
+    if ((flags & (OpFlag.First | OpFlag.Only)) !== 0) state.report.countMessage(flags, opcode);
+    if ((flags & (OpFlag.Last | OpFlag.Only)) !== 0) state.messages?.end(psn);
+    if ((flags & HAS_RESPONSE) !== 0 && state.reliable) this.#expectResponses(facts, psn, count, limit);
+    if (state.acked === -Infinity || !state.reliable) return;
+    const { report, reads } = state;
+    const unacked = state.next - state.acked;
+    if (unacked <= report.mostUnackedPackets) return;
+    report.mostUnackedPackets = Math.max(report.mostUnackedPackets, unacked - reads.extraPsns);
+  }
+
+  /** The request has responses of its own: remembers that they are expected. */
+  #expectResponses(facts: MutableFacts, psn: number, count: number, limit: number): void {
+    const { reads, report } = this.state;
+    const entry = reads.push();
+    entry.start = psn;
+    entry.end = psn + count;
+    entry.isRead = (facts.dissection.frame.flags & OpFlag.Atomic) === 0;
+    entry.openEnded = limit > count;
+    entry.length = readLength(facts);
+    entry.next = psn;
+    entry.askedNs = facts.timeNs;
+    entry.frame = facts.packet.number;
+    if (reads.outstanding > report.mostOutstandingReads) report.mostOutstandingReads = reads.outstanding;
+  }
+
+  #handleOld(facts: MutableFacts, psn: number, count: number, limit: number): void {
+    const { state } = this;
+    const hole = this.holes.at(psn);
+    if (hole !== undefined) {
+      const acknowledged = hole.acknowledgedNs >= 0 && !hole.requestedAgain;
+      if (acknowledged) this.holes.fill(hole, psn, psn + count);
+      else if (!this.fillHole(facts, psn, count, hole)) state.repeats++;
+      // Captured after its ACK: the capture has two queues, and the network did nothing wrong.
+      if (acknowledged) state.requests.put(psn, facts, 0, state.acked);
+      this.#countLateRequest(facts, psn, count, limit);
+      if (psn + count > state.next) this.#extend(psn, count);
+      return;
+    }
+    if (psn < 0 && !state.announced) {
+      this.#handleBeforeFirst(facts, psn, count, limit);
+      return;
+    }
+    if (this.isCopy(facts, psn)) {
+      this.reportCopy(facts, psn);
+      state.reads.copied(psn, psn + count, facts.packet.number);
+    } else if (state.reliable) {
+      this.handleRepeated(facts, psn, count);
+      if ((facts.dissection.frame.flags & HAS_RESPONSE) !== 0) this.#markRequestedAgain(facts, psn, count);
+    }
+    if (state.repeats < MOST_REPEATS) state.repeats++;
+    // A READ whose length in packets was not known the first time.
+    if (psn + count > state.next) this.#extend(psn, count);
+  }
+
+  #extend(psn: number, count: number): void {
+    const { state } = this;
+    const entry = state.reads.find(psn);
+    if (entry !== undefined) entry.end = Math.max(entry.end, psn + count);
+    state.next = psn + count;
+    state.nextLimit = Math.max(state.nextLimit, state.next);
+    state.report.nextPsn = state.absolute(state.next);
+  }
+
+  /** A missing request was captured late or as a retransmission: counts it. */
+  #countLateRequest(facts: MutableFacts, psn: number, count: number, limit: number): void {
+    const { flags, opcode } = facts.dissection.frame;
+    if ((flags & (OpFlag.First | OpFlag.Only)) !== 0) this.state.report.countMessage(flags, opcode);
+    if ((flags & HAS_RESPONSE) !== 0 && this.state.reliable) this.#expectLateResponses(facts, psn, count, limit);
+    this.#countGoodput(facts);
+  }
+
+  /** Like `#expectResponses`, when later requests may have been seen. */
+  #expectLateResponses(facts: MutableFacts, psn: number, count: number, limit: number): void {
+    const { reads, responses } = this.state;
+    const later = (reads.newest?.start ?? -Infinity) > psn;
+    this.#expectResponses(facts, psn, count, limit);
+    const entry = reads.newest;
+    if (later) reads.sort();
+    // Its responses may have been captured already.
+    while (entry !== undefined && entry.next < entry.end && responses.has(entry.next)) entry.next++;
+  }
+
+  #markRequestedAgain(facts: MutableFacts, psn: number, count: number): void {
+    const { state } = this;
+    state.reads.askAgain(psn, psn + count, facts.timeNs, facts.packet.number);
+    for (const hole of state.responseHoles.list)
+      if (hole.from < psn + count && hole.to > psn) hole.requestedAgain = true;
+  }
+
+  /** From before the capture began: a retransmission when there is a cause for one, otherwise unknown. */
+  #handleBeforeFirst(facts: MutableFacts, psn: number, count: number, limit: number): void {
+    const { reads, acked } = this.state;
+    if (this.memory.has(psn) && this.isCopy(facts, psn)) {
+      this.reportCopy(facts, psn);
+      return;
+    }
+    const isKnown = reads.find(psn) !== undefined;
+    if (this.memory.has(psn)) this.handleRepeated(facts, psn, count);
+    else if (this.continuesRun(facts, psn) || this.triggerOf(facts, psn) !== undefined)
+      this.countRetransmission(facts, psn, count);
+    else this.memory.put(psn, facts, 0, acked);
+    if ((facts.dissection.frame.flags & HAS_RESPONSE) === 0 || !this.state.reliable) return;
+    if (isKnown) this.#markRequestedAgain(facts, psn, count);
+    else this.#expectLateResponses(facts, psn, count, limit);
+  }
+
+  #countGoodput(facts: MutableFacts): void {
+    const { flags, payloadLength } = facts.dissection.frame;
+    if ((flags & OpFlag.Payload) !== 0) this.state.report.goodputBytes += payloadLength;
+  }
+
+  /** A request that a NAK asks for may be new here, when it was lost before this capture point. */
+  #noteNakReaction(facts: MutableFacts, psn: number): void {
+    const { nak } = this.state;
+    if (nak === undefined || nak.answered || nak.psn !== psn) return;
+    nak.answered = true;
+    facts.refersTo = nak.frame;
+    this.state.report.addNakReaction(facts.timeNs - nak.timeNs);
+  }
+
+  /** The service has no ACKs: a hole that is old enough counts as lost. */
+  #ageHoles(facts: MutableFacts): void {
+    const [hole] = this.holes.list;
+    if (hole === undefined) return;
+    const old = facts.timeNs - hole.openedNs > UNRELIABLE_NS || this.state.next - hole.to > UNRELIABLE_PSNS;
+    if (old) hole.acknowledgedNs = hole.openedNs;
+  }
+
+  protected triggerOf(facts: MutableFacts, psn: number): RetransmissionTrigger | undefined {
+    const { state } = this;
+    if (!state.reliable) return undefined;
+    const waitedNs = facts.timeNs - Math.max(state.lastRequestNs, state.lastProgressNs);
+    const pendingNak = this.#pendingNakFor(psn, waitedNs);
+    if (pendingNak !== undefined) {
+      const durationNs = facts.timeNs - pendingNak.timeNs;
+      return {
+        cause: pendingNak === state.nak ? 'nak' : 'rnr',
+        refersTo: pendingNak.frame,
+        durationNs,
+        reason: undefined,
+      };
+    }
+    const implied = this.#impliedNak(facts, psn, waitedNs);
+    if (implied !== undefined) return implied;
+    if (waitedNs < SHORTEST_TIMEOUT_NS && !(this.#oldestWaitNs(facts) >= SURE_TIMEOUT_NS)) return undefined;
+    const reason = psn < state.acked ? 'ack-not-received' : undefined;
+    return { cause: 'timeout', refersTo: state.requests.frameOf(psn), durationNs: waitedNs, reason };
+  }
+
+  /** How long the oldest unanswered request has been outstanding; NaN: unknown. */
+  #oldestWaitNs(facts: MutableFacts): number {
+    const { state } = this;
+    return facts.timeNs - Math.max(state.lastProgressNs, state.requests.timeOf(state.acked));
+  }
+
+  #pendingNakFor(psn: number, waitedNs: number): PendingNak | undefined {
+    const { nak, rnr, conversation } = this.state;
+    // Packets after a refused one cause a NAK with its PSN, too (ref:rxe#7).
+    if (rnr !== undefined && !rnr.answered && psn >= rnr.psn) return rnr;
+    const exponent = conversation.cm?.ackTimeoutExponent ?? 0;
+    if (exponent > 0 && waitedNs >= TIMEOUT_UNIT_NS * 2 ** exponent) return undefined;
+    return nak !== undefined && !nak.answered && psn >= nak.psn ? nak : undefined;
+  }
+
+  #impliedNak(facts: MutableFacts, psn: number, waitedNs: number): RetransmissionTrigger | undefined {
+    const { flags } = facts.dissection.frame;
+    const { responseHoles, reads, responses, report } = this.state;
+    if ((flags & HAS_RESPONSE) === 0) return undefined;
+    const hole = responseHoles.at(psn);
+    const entry = reads.find(psn);
+    if (hole === undefined && entry === undefined) return undefined;
+    // No response came since it was last requested again: the requester cannot have noticed another gap.
+    if (this.state.lastResponseFrame <= this.memory.frameOf(psn)) return undefined;
+    // No response from there on was captured: the requester saw silence, not a gap.
+    if (hole === undefined && entry?.next === psn) return undefined;
+    const late = waitedNs > Math.max(LATE_NS, 10 * report.readLatency.meanNs);
+    // From its beginning: the first response was lost. Much later: there was no response at all.
+    const fromStart = hole === undefined && psn === entry?.start;
+    if (fromStart && late) return undefined;
+    const sinceNs = hole === undefined ? -1 : facts.timeNs - hole.openedNs;
+    const refersTo = hole?.openedFrame ?? responses.frameOf(psn);
+    return { cause: 'implied-nak', refersTo, durationNs: sinceNs, reason: late ? 'after-timeout' : 'immediate' };
+  }
+
+  protected onRunStart(facts: MutableFacts, psn: number, trigger: RetransmissionTrigger): void {
+    const { state } = this;
+    const { report } = state;
+    const waitedNs = facts.timeNs - Math.max(state.lastRequestNs, state.lastProgressNs);
+    if (trigger.refersTo >= 0) facts.refersTo = trigger.refersTo;
+    if (trigger.cause === 'nak' || trigger.cause === 'rnr') {
+      const pendingNak = trigger.cause === 'nak' ? state.nak : state.rnr;
+      if (pendingNak !== undefined) pendingNak.answered = true;
+      if (trigger.cause === 'nak') report.addNakReaction(trigger.durationNs);
+    }
+    if (trigger.cause === 'implied-nak') this.#reportImpliedNak(facts, psn, trigger);
+    if (trigger.cause !== 'timeout' && trigger.reason !== 'after-timeout') return;
+    facts.marks |= Mark.AfterTimeout;
+    report.timeouts++;
+    const { refersTo } = trigger;
+    state.emit('timeout', facts, this.sender, { psn, refersTo, durationNs: waitedNs, reason: trigger.reason });
+  }
+
+  #reportImpliedNak(facts: MutableFacts, psn: number, trigger: RetransmissionTrigger): void {
+    const { state } = this;
+    facts.marks |= Mark.ImpliedNak;
+    state.report.impliedNaks++;
+    state.emit('implied-nak', facts, this.sender, { ...trigger, psn });
+    // It was captured here and did not arrive: lost after this capture point.
+    if (state.responseHoles.at(psn) !== undefined || !state.responses.has(psn)) return;
+    if ((state.responses.flagsOf(psn) & PacketFlag.BookedLost) !== 0 || state.damagedResponses.take(psn)) return;
+    state.report.responses.lostPackets++;
+    const refersTo = state.responses.frameOf(psn);
+    state.responses.addFlag(psn, PacketFlag.BookedLost);
+    state.emit('loss', facts, state.requester === 0 ? 1 : 0, { psn, refersTo, reason: 'seen-then-implied-nak' });
+  }
+}
+
+/** DMA length of a READ; 0 for what takes one PSN anyway. */
+export function readLength({ dissection: { frame } }: MutableFacts): number {
+  return (frame.flags & OpFlag.Read) === 0
+    ? 0
+    : rethDmaLength(frame.view, frame.bthOffset + (RETH_AT[frame.opcode] ?? 0));
+}
+
+/** Requests with a response of their own. An ACK, in contrast, may stand for several requests. */
+const HAS_RESPONSE = OpFlag.Read | OpFlag.Atomic | OpFlag.Flush | OpFlag.AtomicWrite;
+const MOST_REPEATS = 1000;
+/** 4.096 us * 2^n (ref:wire#7). */
+const TIMEOUT_UNIT_NS = 4096;
+/** An ACK timeout below this is not usable on any network. */
+const SHORTEST_TIMEOUT_NS = 200_000;
+/** After a wait this long a retransmission is due to a timeout. */
+const SURE_TIMEOUT_NS = 4_000_000;
+/** A retransmission later than this is no reaction to a gap. */
+const LATE_NS = 1_000_000;
+/** How long a datagram-like service may be out of order. */
+const UNRELIABLE_NS = 50_000_000;
+const UNRELIABLE_PSNS = 1024;

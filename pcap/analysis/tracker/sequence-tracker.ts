@@ -1,0 +1,342 @@
+/**
+ * What requests and responses of a PSN space have in common: holes and what fills them, runs of retransmissions,
+ * copies.
+ *
+ * Owns the classification of a packet whose PSN was skipped or seen before, from evidence in this order:
+ * - A frame with the same IPv4 identification and ICRC is a copy, if the identifications come from a counter. Without a
+ *   counter (IPv6, or always 0) it is a copy if it follows its original at once and there is no cause for a
+ *   retransmission.
+ * - A packet that fills a hole is late if its identification is lower than that of the packet that showed the hole, and
+ *   a retransmission if it is higher.
+ * - Without identifications it is a retransmission if there is a cause for one (`triggerOf`), and late otherwise. If
+ *   the packets that follow are retransmitted too, the sender went back, and the late packet counts as lost.
+ * A loss is reported when its retransmission has come. A late original after its own retransmission takes the loss
+ * back, unless it was reported already.
+ */
+import { Mark } from '../facts.ts';
+import type { TransportEvent, TransportEventReason } from '../types.ts';
+import type { DamagedPsns } from './damaged-psns.ts';
+import type { Hole, Holes } from './holes.ts';
+import type { IpIdOrder } from './id-order.ts';
+import type { MutableFacts } from './mutable-facts.ts';
+import { PacketFlag, type PacketMemory } from './packet-memory.ts';
+import type { PsnSpaceState } from './psn-space-state.ts';
+
+/** Why packets are retransmitted. Its fields are those of the event. */
+export interface RetransmissionTrigger {
+  readonly cause: NonNullable<TransportEvent['cause']>;
+  readonly refersTo: number;
+  readonly durationNs: number;
+  readonly reason: TransportEventReason | undefined;
+}
+
+interface PendingReport {
+  readonly psn: number;
+  /** The PSN behind it. */
+  to: number;
+  /** Packets; a READ is one, though it takes many PSNs. */
+  count: number;
+  readonly frame: number;
+  readonly timeNs: number;
+  readonly refersTo: number;
+  readonly durationNs: number;
+}
+
+interface RetransmissionRun extends PendingReport {
+  readonly trigger: RetransmissionTrigger;
+  /** The next PSN of the run. */
+  cursor: number;
+  lastNs: number;
+}
+
+interface SequenceCounts {
+  retransmittedPackets: number;
+  lostPackets: number;
+  unseenPackets: number;
+  reorderedPackets: number;
+}
+
+export abstract class SequenceTracker {
+  readonly state: PsnSpaceState;
+  protected run: RetransmissionRun | undefined;
+  #loss: PendingReport | undefined;
+  #late: PendingReport | undefined;
+
+  constructor(state: PsnSpaceState) {
+    this.state = state;
+  }
+
+  protected abstract get sender(): 0 | 1;
+
+  /** The identifications of the sender: all its packets share one counter. */
+  protected get ids(): IpIdOrder {
+    return this.state.conversation.end(this.sender).ids;
+  }
+
+  protected abstract get counts(): SequenceCounts;
+  protected abstract get holes(): Holes;
+  protected abstract get memory(): PacketMemory;
+  protected abstract get damaged(): DamagedPsns;
+  /** Why the sender would retransmit from this PSN now; undefined when there is no cause. */
+  protected abstract triggerOf(facts: MutableFacts, psn: number): RetransmissionTrigger | undefined;
+  /** The trigger that is reported where `triggerOf` has none. */
+  protected fallbackTrigger(_psn: number): RetransmissionTrigger {
+    return UNKNOWN_TRIGGER;
+  }
+
+  /** Whether the missing packets were requested again. */
+  protected isRequestedAgain(hole: Hole): boolean {
+    return hole.requestedAgain;
+  }
+
+  /** A run of retransmissions begins: reports what belongs to its trigger. */
+  protected abstract onRunStart(facts: MutableFacts, psn: number, trigger: RetransmissionTrigger): void;
+
+  /** Whether the packet at hand is a second copy of a frame, made by the network or by the mirror. */
+  protected isCopy(facts: MutableFacts, psn: number): boolean {
+    const counts = facts.ipId >= 0 && this.ids.isUsable;
+    if (counts && this.memory.isEarlierSending(psn, facts)) return true;
+    if (!this.memory.isSameFrame(psn, facts)) return false;
+    if (counts) return true;
+    if (this.continuesRun(facts, psn) || this.#late?.to === psn) return false;
+    if (facts.timeNs - this.memory.timeOf(psn) > COPY_NS) return false;
+    return this.triggerOf(facts, psn) === undefined;
+  }
+
+  protected reportCopy(facts: MutableFacts, psn: number): void {
+    facts.marks |= Mark.Copy;
+    facts.refersTo = this.memory.frameOf(psn);
+    this.state.report.copies++;
+    this.state.emit('copy', facts, this.sender, { psn, refersTo: facts.refersTo });
+  }
+
+  /** The packet at hand shows that [from, to) is missing. */
+  protected openHole(facts: MutableFacts, from: number, to: number): void {
+    facts.marks |= Mark.Gap;
+    facts.missing += to - from;
+    const { timeNs, packet, ipId } = facts;
+    const evicted = this.holes.open({
+      from,
+      to,
+      openedNs: timeNs,
+      openedFrame: packet.number,
+      behindId: ipId,
+      requestedAgain: false,
+      acknowledgedNs: -1,
+    });
+    if (evicted !== undefined) this.reportUnfilled(facts, evicted);
+  }
+
+  /** The packet at hand takes [psn, psn + count), which begins in `hole`. Returns whether it is an original. */
+  protected fillHole(facts: MutableFacts, psn: number, count: number, hole: Hole): boolean {
+    this.holes.fill(hole, psn, psn + count);
+    const order = this.ids.compare(facts.ipId, hole.behindId);
+    const repeated = order === 0 ? this.continuesRun(facts, psn) || this.#hasTrigger(facts, psn, hole) : order > 0;
+    if (!repeated) {
+      this.#handleLate(facts, psn, count, hole);
+      return true;
+    }
+    this.#resolveLate(facts, psn);
+    facts.refersTo = hole.openedFrame;
+    this.countRetransmission(facts, psn, count);
+    this.#countLoss(facts, psn, count, hole);
+    return false;
+  }
+
+  /** The packet at hand was sent before. */
+  protected handleRepeated(facts: MutableFacts, psn: number, count: number): void {
+    const order = this.ids.compare(facts.ipId, this.memory.idOf(psn));
+    if (order < 0) {
+      this.#handleLateOriginal(facts, psn);
+      return;
+    }
+    this.#resolveLate(facts, psn);
+    this.countRetransmission(facts, psn, count);
+  }
+
+  protected countRetransmission(facts: MutableFacts, psn: number, count: number): void {
+    facts.marks |= Mark.Retransmission;
+    if (facts.refersTo < 0) facts.refersTo = this.memory.frameOf(psn);
+    this.counts.retransmittedPackets++;
+    this.ids.step(facts.ipId);
+    const { run } = this;
+    if (run !== undefined && this.continuesRun(facts, psn)) {
+      run.count++;
+      run.cursor = psn + count;
+      run.lastNs = facts.timeNs;
+    } else this.#startRun(facts, psn, count);
+    this.memory.put(psn, facts, this.memory.flagsOf(psn) | PacketFlag.Repeated, this.state.acked);
+  }
+
+  /** A new packet came in order: pending events are certain now. */
+  protected reportPending(facts: MutableFacts): void {
+    if (this.#late !== undefined) this.#resolveLate(facts, -Infinity);
+    if (this.run !== undefined) this.closeRun(facts);
+    if (this.#loss !== undefined) this.#reportLoss(facts);
+  }
+
+  protected closeRun(facts: MutableFacts): void {
+    const { run } = this;
+    this.run = undefined;
+    if (run === undefined) return;
+    const { psn, count, frame, timeNs, trigger } = run;
+    this.state.emit('retransmission', facts, this.sender, { ...trigger, psn, count, frame, timeNs });
+    if (this.#loss !== undefined) this.#reportLoss(facts);
+  }
+
+  /** Reports holes that the peer acknowledged a while ago, and that were never filled here. */
+  protected closeOldHoles(facts: MutableFacts): void {
+    const { list } = this.holes;
+    for (let i = list.length - 1; i >= 0; i--) {
+      const hole = list[i] as Hole;
+      if (hole.acknowledgedNs < 0 || facts.timeNs - hole.acknowledgedNs < GRACE_NS) continue;
+      list.splice(i, 1);
+      this.reportUnfilled(facts, hole);
+    }
+  }
+
+  /** The capture ends: reports everything that is pending. */
+  finish(facts: MutableFacts): void {
+    this.reportPending(facts);
+    const { list } = this.holes;
+    for (let hole = list.shift(); hole !== undefined; hole = list.shift()) this.reportUnfilled(facts, hole);
+  }
+
+  /** Reports a hole that was never filled. */
+  protected reportUnfilled(facts: MutableFacts, hole: Hole): void {
+    const { from, to, openedFrame: frame } = hole;
+    const asked = this.isRequestedAgain(hole);
+    const lost = asked || !this.state.reliable;
+    const damaged = lost ? this.damaged.takeAll(from, to) : 0;
+    const count = to - from - damaged;
+    if (count <= 0) return;
+    if (lost) this.counts.lostPackets += count;
+    else this.counts.unseenPackets += count;
+    this.state.emit(lost ? 'loss' : 'unseen', facts, this.sender, {
+      psn: from,
+      count,
+      frame,
+      reason: asked ? 'retransmission-not-seen' : this.#unfilledReason(hole),
+    });
+  }
+
+  #unfilledReason(hole: Hole): TransportEventReason {
+    if (!this.state.reliable) return 'service-without-acks';
+    return hole.acknowledgedNs >= 0 ? 'acknowledged' : 'not-missed';
+  }
+
+  /** Whether the packet at hand continues the current run of retransmissions. */
+  protected continuesRun(facts: MutableFacts, psn: number): boolean {
+    const { run } = this;
+    if (run === undefined || psn < run.cursor) return false;
+    return facts.timeNs - run.lastNs < (psn === run.cursor ? RUN_PAUSE_NS : RUN_JUMP_NS);
+  }
+
+  #hasTrigger(facts: MutableFacts, psn: number, hole: Hole): boolean {
+    return this.isRequestedAgain(hole) || this.triggerOf(facts, psn) !== undefined;
+  }
+
+  #startRun(facts: MutableFacts, psn: number, count: number): void {
+    this.closeRun(facts);
+    const trigger = this.triggerOf(facts, psn) ?? this.fallbackTrigger(psn);
+    this.run = { ...pendingReport(facts, psn, count, -1, -1), trigger, cursor: psn + count, lastNs: facts.timeNs };
+    this.onRunStart(facts, psn, trigger);
+  }
+
+  #handleLate(facts: MutableFacts, psn: number, count: number, hole: Hole): void {
+    facts.marks |= Mark.Late;
+    facts.refersTo = hole.openedFrame;
+    this.memory.put(psn, facts, PacketFlag.Late, this.state.acked);
+    if (this.#late !== undefined) this.#reportLate(facts);
+    this.#late = pendingReport(facts, psn, count, hole.openedFrame, facts.timeNs - hole.openedNs);
+    // The identifications decided it, and later packets cannot change it.
+    if (this.ids.isUsable && facts.ipId >= 0) this.#reportLate(facts);
+  }
+
+  /** `psn` is a retransmission. If it follows a packet that was taken for late, that one was a retransmission too. */
+  #resolveLate(facts: MutableFacts, psn: number): void {
+    const late = this.#late;
+    if (late === undefined) return;
+    if (psn !== late.to || this.run !== undefined) {
+      this.#reportLate(facts);
+      return;
+    }
+    this.#late = undefined;
+    this.counts.lostPackets++;
+    this.counts.retransmittedPackets++;
+    this.#loss = late;
+    const trigger = this.triggerOf(facts, late.psn) ?? this.fallbackTrigger(late.psn);
+    this.run = { ...late, trigger, cursor: psn, lastNs: facts.timeNs };
+    this.onRunStart(facts, late.psn, trigger);
+  }
+
+  #reportLate(facts: MutableFacts): void {
+    const late = this.#late;
+    this.#late = undefined;
+    if (late === undefined) return;
+    this.counts.reorderedPackets++;
+    this.state.emit('reordering', facts, this.sender, late);
+  }
+
+  #handleLateOriginal(facts: MutableFacts, psn: number): void {
+    facts.marks |= Mark.Late;
+    facts.refersTo = this.memory.frameOf(psn);
+    this.memory.noteEarlierSending(psn, facts);
+    const loss = this.#loss;
+    const booked = (this.memory.flagsOf(psn) & PacketFlag.BookedLost) !== 0;
+    if (booked) this.counts.lostPackets--;
+    if (booked && loss !== undefined && psn >= loss.psn && psn < loss.to) this.#retractLoss(facts, loss, psn);
+    this.counts.reorderedPackets++;
+    const { refersTo } = facts;
+    this.state.emit('reordering', facts, this.sender, { psn, refersTo, reason: 'after-retransmission' });
+  }
+
+  #retractLoss(facts: MutableFacts, loss: PendingReport, psn: number): void {
+    const behind = Math.min(loss.to - psn - 1, loss.count - 1);
+    const { to } = loss;
+    loss.count -= behind + 1;
+    loss.to = psn;
+    if (loss.count > 0) this.#reportLoss(facts);
+    this.#loss = behind > 0 ? { ...loss, psn: psn + 1, to, count: behind } : undefined;
+  }
+
+  #countLoss(facts: MutableFacts, psn: number, count: number, hole: Hole): void {
+    if (this.damaged.takeAll(psn, psn + count) > 0) return;
+    this.counts.lostPackets++;
+    const loss = this.#loss;
+    if (loss !== undefined && loss.to === psn) {
+      loss.count++;
+      loss.to = psn + count;
+    } else {
+      if (loss !== undefined) this.#reportLoss(facts);
+      this.#loss = pendingReport(facts, psn, count, hole.openedFrame, -1);
+    }
+    this.memory.put(psn, facts, this.memory.flagsOf(psn) | PacketFlag.BookedLost, this.state.acked);
+  }
+
+  #reportLoss(facts: MutableFacts): void {
+    const loss = this.#loss;
+    this.#loss = undefined;
+    if (loss !== undefined) this.state.emit('loss', facts, this.sender, loss);
+  }
+}
+
+/** One packet that takes `psnCount` PSNs. */
+function pendingReport(
+  facts: MutableFacts,
+  psn: number,
+  psnCount: number,
+  refersTo: number,
+  durationNs: number,
+): PendingReport {
+  return { psn, to: psn + psnCount, count: 1, frame: facts.packet.number, timeNs: facts.timeNs, refersTo, durationNs };
+}
+
+const UNKNOWN_TRIGGER: RetransmissionTrigger = { cause: 'unknown', refersTo: -1, durationNs: -1, reason: undefined };
+/** A copy without a usable identification follows its original within this time. */
+const COPY_NS = 500_000;
+/** Between packets of one run, when the one expected comes, and when some are missing in between. */
+const RUN_PAUSE_NS = 1_000_000_000;
+const RUN_JUMP_NS = 1_000_000;
+/** A capture with several queues may have an ACK before the packets that it acknowledges: they may still follow. */
+const GRACE_NS = 1_000_000;

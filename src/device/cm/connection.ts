@@ -1,0 +1,201 @@
+/** Classes of the connection manager that applications use: requests, connections, and rejections. */
+import type { IpAddress } from '../../../packets/address.ts';
+import { CmRejReason, type CmReq, type CmTransportService, cmRejReasonName } from '../../../packets/cm/index.ts';
+import { RoceError } from '../../../packets/errors.ts';
+import type { CmId, DisconnectCause } from '../../../transport/cm/index.ts';
+import { AsyncQueue } from '../../ground/async-queue.ts';
+import type { AddressVector, Qp } from '../verbs/index.ts';
+import type { RdmaAcceptOptions, RdmaConnection, RdmaConnectionRequest, RdmaConnectOptions } from './api.ts';
+
+/** The peer to connect to, and how. */
+export interface ConnectOptions extends RdmaConnectOptions {
+  readonly qp: Qp;
+}
+
+/** How a request is accepted. */
+export interface AcceptOptions extends RdmaAcceptOptions {
+  readonly qp: Qp;
+}
+
+/** Answers connection requests. */
+export interface RequestAnswers {
+  accept(request: ConnectionRequest, options: AcceptOptions): Promise<Connection>;
+  delay(request: ConnectionRequest, serviceTimeout: number): void;
+  reject(request: ConnectionRequest, reason: number, privateData?: Uint8Array): void;
+}
+
+/** The calls of a connection to the connection manager. */
+export interface ConnectionPort {
+  disconnect(connection: Connection, privateData?: Uint8Array): void;
+  loadAlternatePath(connection: Connection, av: AddressVector): Promise<void>;
+}
+
+/** The peer rejected the connection. */
+export class ConnectionRejected extends RoceError {
+  /** One of `CmRejReason`. */
+  readonly reason: number;
+  /**
+   * Additional information of the reason: for InvalidGid the address that would be right, for Timeout the peer's GUID.
+   */
+  readonly info: Uint8Array;
+  /** Private data of the rejection: the whole field, zeros at its end included. */
+  readonly privateData: Uint8Array;
+
+  /** @internal */
+  constructor(reason: number, privateData: Uint8Array, info: Uint8Array = new Uint8Array(0)) {
+    super('ERR_ROCE_REJECTED', `the peer rejected the connection: ${cmRejReasonName(reason)} (${reason})`);
+    this.reason = reason;
+    this.info = info;
+    this.privateData = privateData;
+  }
+}
+
+interface RequestFacts {
+  readonly service: CmTransportService;
+  readonly remoteAddress: IpAddress;
+  readonly localAddress: IpAddress;
+  readonly remotePort: number;
+  readonly privateData: Uint8Array;
+}
+
+/** A connection request (REQ). */
+export class ConnectionRequest implements RdmaConnectionRequest {
+  /** @internal */
+  readonly id: CmId;
+  /** The request as it came. */
+  readonly req: CmReq;
+  readonly service: CmTransportService;
+  readonly remoteAddress: IpAddress;
+  readonly localAddress: IpAddress;
+  readonly remotePort: number;
+  readonly privateData: Uint8Array;
+  readonly #answers: RequestAnswers;
+
+  /** @internal */
+  constructor(answers: RequestAnswers, id: CmId, req: CmReq, facts: RequestFacts) {
+    this.#answers = answers;
+    this.id = id;
+    this.req = req;
+    this.service = facts.service;
+    this.remoteAddress = facts.remoteAddress;
+    this.localAddress = facts.localAddress;
+    this.remotePort = facts.remotePort;
+    this.privateData = facts.privateData;
+  }
+
+  /** READs and atomics the peer wants to have outstanding. */
+  get initiatorDepth(): number {
+    return this.req.initiatorDepth;
+  }
+
+  /** READs and atomics the peer can execute at a time. */
+  get responderResources(): number {
+    return this.req.responderResources;
+  }
+
+  /**
+   * Brings the queue pair to RTS and sends the REP; resolves when the RTU has come. Rejects with ERR_ROCE_ADDRESS (and
+   * refuses the request) when the path to the peer does not resolve, with ERR_ROCE_STATE when the request was answered
+   * before; with ERR_ROCE_ARGUMENT for values out of range or a queue pair that does not fit, and then nothing has
+   * changed.
+   */
+  accept(options: AcceptOptions): Promise<Connection> {
+    return this.#answers.accept(this, options);
+  }
+
+  /**
+   * Tells the peer at once that the answer takes up to 4.096 us * 2^serviceTimeout longer (MRA). A repeated REQ is
+   * answered with an MRA of the default automatically. Linux peers use the first MRA they get.
+   */
+  delay(serviceTimeout = DEFAULT_PATIENCE): void {
+    this.#answers.delay(this, serviceTimeout);
+  }
+
+  /**
+   * Sends a REJ; the peer's `connect` rejects with ConnectionRejected. @param reason one of `CmRejReason`. Throws
+   * ERR_ROCE_STATE when it was answered before.
+   */
+  reject(privateData?: Uint8Array, reason: number = CmRejReason.ConsumerDefined): void {
+    this.#answers.reject(this, reason, privateData);
+  }
+}
+
+/** A connected queue pair. */
+export class Connection implements RdmaConnection {
+  /** @internal */
+  readonly id: CmId;
+  readonly qp: Qp;
+  readonly remoteAddress: IpAddress;
+  /** What the peer sent with its answer. */
+  readonly privateData: Uint8Array;
+  /** Resolves with the cause when the connection has ended; the queue pair is in ERROR then. */
+  readonly closed: Promise<DisconnectCause>;
+  readonly #port: ConnectionPort;
+  #end: (cause: DisconnectCause) => void = () => {};
+
+  /** @internal */
+  constructor(port: ConnectionPort, id: CmId, qp: Qp, remoteAddress: IpAddress, privateData: Uint8Array) {
+    this.#port = port;
+    this.id = id;
+    this.qp = qp;
+    this.remoteAddress = remoteAddress;
+    this.privateData = privateData;
+    this.closed = new Promise((resolve) => {
+      this.#end = resolve;
+    });
+  }
+
+  /** Flushes the queue pair, sends a DREQ, and resolves when the peer has answered or the retries are over. */
+  async disconnect(privateData?: Uint8Array): Promise<DisconnectCause> {
+    this.#port.disconnect(this, privateData);
+    return this.closed;
+  }
+
+  /**
+   * Asks the peer to take a second path for when the first fails (LAP), and loads it here when the peer has. Rejects
+   * with AlternatePathRefused, ERR_ROCE_TIMEOUT (a Linux peer never answers), ERR_ROCE_ADDRESS, ERR_ROCE_STATE when the
+   * connection has ended or a request is pending already; the connection goes on as it was.
+   */
+  loadAlternatePath(av: AddressVector): Promise<void> {
+    return this.#port.loadAlternatePath(this, av);
+  }
+
+  /** For the connection manager. @internal */
+  end(cause: DisconnectCause): void {
+    this.#end(cause);
+  }
+}
+
+/** Takes requests on a port, for connections or for datagram services: `for await (const request of listener)`. */
+export class Listener<Request = ConnectionRequest> implements AsyncIterable<Request> {
+  /** The port listened on. */
+  readonly port: number;
+  /** For the connection manager. @internal */
+  readonly requests = new AsyncQueue<Request>();
+  readonly #unlisten: () => void;
+
+  /** @internal */
+  constructor(port: number, unlisten: () => void) {
+    this.port = port;
+    this.#unlisten = unlisten;
+  }
+
+  /** The next request, waited for; done after `close`. */
+  next(): Promise<IteratorResult<Request>> {
+    return this.requests.next();
+  }
+
+  /** Every request, until `close`. */
+  [Symbol.asyncIterator](): AsyncIterator<Request> {
+    return this.requests[Symbol.asyncIterator]();
+  }
+
+  /** Takes no more requests and ends iteration. */
+  close(): void {
+    this.#unlisten();
+    this.requests.close();
+  }
+}
+
+/** Code: 69 s, as rdma_cm. */
+export const DEFAULT_PATIENCE = 24;

@@ -1,0 +1,345 @@
+/**
+ * Device: one RoCEv2 port. It receives frames from its driver (`Machine`), finds the queue pair of each, schedules
+ * queue pairs, keeps their deadlines, and makes the objects of the verbs API.
+ * Sans I/O: time and randomness come from its host, so it runs on a wire, in the simulated world and in a browser.
+ */
+
+import type { IpAddress, IpPrefix, MacAddress } from '../../packets/address.ts';
+import { RoceError } from '../../packets/errors.ts';
+import type { Medium } from '../../packets/frame.ts';
+import type { FrameBatch, FrameWriter } from '../../packets/frame-writer.ts';
+import { ConnectionManager } from '../../transport/cm/index.ts';
+import { CONGESTION_TRAFFIC_CLASS, Congestion } from '../../transport/congestion/congestion.ts';
+import { PortCounters } from '../../transport/counters.ts';
+import type { MemoryRegion } from '../../transport/memory.ts';
+import { peerProfile } from '../../transport/peer-profile.ts';
+import type { QpAttributes } from '../../transport/qp-attributes.ts';
+import type { Random } from '../../transport/random.ts';
+import { AsyncQueue } from '../ground/async-queue.ts';
+import type { Host, Machine } from '../ground/machine.ts';
+import type { DeviceEvent, RdmaDevice } from './api.ts';
+import { Gsi } from './cm/gsi.ts';
+import { CmService } from './cm/service.ts';
+import { DeviceCounters } from './counters.ts';
+import { FrameReceiver } from './frame-receiver.ts';
+import { HostProtocols } from './host/host-protocols.ts';
+import { tcpOf } from './host/tcp/device-host.ts';
+import type { TcpStack } from './host/tcp/stack.ts';
+import { Multicast } from './multicast.ts';
+import {
+  checkLinkOptions,
+  DEFAULT_LIMITS,
+  type DeviceLimits,
+  type DeviceOptions,
+  type PathTraits,
+  pathMtuOf,
+  type VlanOptions,
+} from './options.ts';
+import { Paths } from './paths.ts';
+import { Resources } from './resources.ts';
+import { Scheduler } from './scheduler.ts';
+import { type Ah, type Cq, type CqMaker, makeCq, type Pd, type Qp, type Xrcd } from './verbs/index.ts';
+
+/** One RoCEv2 port (ibv_context), in the application's thread. */
+export class Device implements Machine, RdmaDevice {
+  readonly name: string;
+  readonly mac: MacAddress;
+  readonly addresses: readonly IpPrefix[];
+  readonly limits: DeviceLimits;
+  /** Largest path MTU the link carries. */
+  readonly activeMtu: number;
+  readonly medium: Medium;
+  readonly linkMtu: number;
+  /** The link makes and checks ICRCs. @internal */
+  readonly icrcOffload: boolean;
+  /** The VLAN the device is on, if any. */
+  readonly vlan: VlanOptions | undefined;
+  readonly counters = new DeviceCounters();
+  readonly portCounters = new PortCounters();
+  /** @internal */
+  readonly random: Random;
+  readonly events = new AsyncQueue<DeviceEvent>();
+  /** Connection manager of this port: `connect` and `listen`. */
+  readonly cm: CmService;
+  /** @internal */
+  readonly gsi: Gsi;
+  /** Addresses, next hops and headers. @internal */
+  readonly paths: Paths;
+  /** Groups that queue pairs are attached to. @internal */
+  readonly multicast: Multicast;
+  /** TCP of this host; absent on the IP medium, where the kernel's own is the one to use. @internal */
+  readonly tcp: TcpStack | undefined;
+  readonly #host: Host;
+  readonly #protocols: HostProtocols;
+  readonly #congestion: Congestion | undefined;
+  readonly #resources: Resources;
+  readonly #qps: ReadonlyMap<number, Qp>;
+  readonly #receiver: FrameReceiver;
+  readonly #scheduler: Scheduler;
+  /** Bound once: called after every turn of a queue pair. */
+  readonly #afterTurn = (qp: Qp): void => {
+    this.#schedule(qp);
+    const { nextHop } = qp;
+    if (nextHop !== undefined && nextHop.checkAt <= this.#turnAt) this.paths.check(this.#turnAt, nextHop);
+  };
+  #turnAt = 0;
+  /**
+   * For posts from another thread: called before frames are received, so that work posted before they came is in its
+   * queue.
+   * @internal
+   */
+  beforeReceive: (() => void) | undefined;
+  readonly #unreachable = (address: IpAddress): void => this.gsi.unresolved(address);
+
+  /** @throws RoceError ERR_ROCE_ARGUMENT for options out of range or that do not fit together */
+  constructor(options: DeviceOptions) {
+    const { host, random, medium, mac, addresses, mtu } = options;
+    checkLinkOptions(options);
+    this.name = options.name ?? 'rocev2_0';
+    this.mac = mac;
+    this.addresses = addresses;
+    this.limits = { ...DEFAULT_LIMITS, ...options.limits };
+    this.activeMtu = pathMtuOf(mtu);
+    this.linkMtu = mtu;
+    this.icrcOffload = options.icrcOffload ?? false;
+    this.medium = medium;
+    this.vlan = options.vlan;
+    this.random = random;
+    this.#host = host;
+    const { limits, portCounters } = this;
+    if (options.congestion !== undefined) this.#congestion = new Congestion(options.congestion, portCounters);
+    this.#resources = new Resources(this, {
+      random,
+      limits,
+      maxUnacked: options.maxUnacked,
+      peer: peerProfile(options.peer ?? 'default'),
+      portCounters,
+      congestion: this.#congestion,
+      trace: options.trace,
+    });
+    this.#qps = this.#resources.qps;
+    this.#scheduler = new Scheduler(this.#qps);
+    this.paths = new Paths({ ...options, ...pathDefaults(options) });
+    this.multicast = new Multicast({
+      ...{ medium, mac, addresses, random, host },
+      vlanTci: this.paths.vlanTci,
+      maxGroups: limits.maxMcastGrp,
+      maxAttached: limits.maxMcastQpAttach,
+    });
+    this.tcp = tcpOf(this, host);
+    this.#protocols = new HostProtocols(this.paths.neighbours, this.multicast.reports, this.tcp);
+    const manager = new ConnectionManager({ random, caGuid: this.guid });
+    this.gsi = new Gsi(manager, {
+      joins: (source, destination) => this.paths.joins(source, destination),
+      templateFor: (source, destination) => this.paths.templateFor(this.now(), source, destination),
+      doubt: (destination) => this.paths.doubt(this.now(), destination),
+    });
+    this.cm = new CmService(this, manager);
+    this.#receiver = new FrameReceiver(this, this.#protocols, this.#qps, (qp) => this.#schedule(qp));
+  }
+
+  /** Header fields of paths that do not set them, where the device options give them. */
+  get pathTraits(): PathTraits {
+    return this.paths.traits({});
+  }
+
+  /** EUI-64 of the port, from its MAC address, as rdma_rxe forms it (node_guid). */
+  get guid(): bigint {
+    const [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0] = this.mac;
+    return [a ^ 2, b, c, 0xff, 0xfe, d, e, f].reduce((guid, byte) => (guid << 8n) | BigInt(byte), 0n);
+  }
+
+  /** Queue pairs that exist. */
+  get qpCount(): number {
+    return this.#qps.size;
+  }
+
+  /** The queue pairs. @internal */
+  get queuePairs(): Iterable<Qp> {
+    return this.#qps.values();
+  }
+
+  /** The host's time, in integer nanoseconds. */
+  now(): number {
+    return this.#host.now();
+  }
+
+  // The verbs.
+
+  /** Makes a protection domain (ibv_alloc_pd). */
+  allocPd(): Pd {
+    return this.#resources.allocPd();
+  }
+
+  /**
+   * Makes a completion queue with room for `capacity` completions (ibv_create_cq). `make` makes one with other storage.
+   */
+  createCq(capacity: number, make: CqMaker = makeCq): Cq {
+    return this.#resources.createCq(capacity, make);
+  }
+
+  /** Frees a completion queue. Throws ERR_ROCE_IN_USE while queue pairs complete into it. */
+  destroyCq(cq: Cq): void {
+    this.#resources.destroyCq(cq);
+  }
+
+  /** Opens an XRC domain (ibv_open_xrcd). */
+  openXrcd(): Xrcd {
+    return this.#resources.openXrcd();
+  }
+
+  /** Ends a registration of any of the device's protection domains (ibv_dereg_mr). */
+  deregMr(region: MemoryRegion): void {
+    this.#resources.deregMr(region);
+  }
+
+  /** For `Qp.destroy`. */
+  destroyQp(qp: Qp): void {
+    this.paths.unfollow(qp);
+    this.multicast.detachAll(this.now(), qp);
+    this.cm.abandon(qp);
+    this.#host.wake();
+    this.#resources.destroyQp(qp);
+    // A last packet that was held back.
+    this.#scheduler.note(qp);
+  }
+
+  /** For `Qp.modify`. */
+  modifyQp(qp: Qp, attributes: QpAttributes): void {
+    const { mtu } = attributes;
+    if (mtu !== undefined && mtu > this.activeMtu) {
+      throw new RoceError('ERR_ROCE_ARGUMENT', `path MTU ${mtu} exceeds the ${this.activeMtu} bytes this link carries`);
+    }
+    qp.core.modify(attributes);
+    if (attributes.path !== undefined) this.paths.follow(qp, attributes.path.remote);
+    this.touched(qp);
+    this.#settle();
+  }
+
+  /** For `Qp.attachMcast`. */
+  async attachMcast(qp: Qp, group: IpAddress): Promise<void> {
+    const attached = this.multicast.attach(this.now(), qp, group);
+    this.#host.wake();
+    await attached;
+  }
+
+  /** For `Qp.detachMcast`. */
+  detachMcast(qp: Qp, group: IpAddress): void {
+    this.multicast.detach(this.now(), qp, group);
+    this.#host.wake();
+  }
+
+  /** Resolves when the next hop towards `address` is known; rejects with ERR_ROCE_ADDRESS when no answer comes. */
+  resolve(address: IpAddress): Promise<void> {
+    const resolved = this.paths.resolve(this.now(), address);
+    this.#host.wake();
+    return resolved;
+  }
+
+  /** A queue pair has work: schedules it and notes its deadline. */
+  touched(qp: Qp): void {
+    this.#schedule(qp);
+    if (this.#resources.unsettled) this.#settle();
+    this.#host.wake();
+  }
+
+  /** A datagram is about to go to this address handle: the entry of its next hop may be stale. */
+  used(ah: Ah): void {
+    const { nextHop } = ah;
+    if (nextHop === undefined) return;
+    const now = this.now();
+    if (nextHop.checkAt <= now) this.paths.check(now, nextHop);
+  }
+
+  /** The connection manager has work to do. */
+  cmTouched(): void {
+    this.#settle();
+    this.#host.wake();
+  }
+
+  /** The link has failed: emits the event, then closes the device. */
+  lostWire(): void {
+    this.events.push('port-err');
+    this.events.push('device-fatal');
+    this.close();
+  }
+
+  /** Ends every wait with "done"; nothing can be made afterwards. */
+  close(): void {
+    this.cm.close();
+    this.paths.close();
+    this.tcp?.close();
+    this.#resources.close();
+    this.events.close();
+  }
+
+  // The machine.
+
+  receive(batch: FrameBatch): void {
+    this.beforeReceive?.();
+    this.#receiver.take(this.now(), batch, 0);
+    this.#settle();
+  }
+
+  transmit(writer: FrameWriter): boolean {
+    const now = this.now();
+    const { neighbours } = this.paths;
+    // Hosts of a simulated world share writers.
+    writer.icrcOffload = this.icrcOffload;
+    const protocolsOwe = this.#protocols.transmit(now, writer);
+    const managerOwes = this.gsi.transmit(now, writer);
+    const before = writer.count;
+    this.#turnAt = now;
+    const notificationsOwe = this.#congestion?.notification?.transmit(now, writer) ?? false;
+    const queued = this.#scheduler.transmit(now, writer, this.#afterTurn);
+    this.portCounters.sentPkts += writer.count - before;
+    if (this.multicast.loopsBack) this.#receiver.takeOwn(now, writer, before);
+    this.#settle();
+    // Once more: sending may have started the resolution of a next hop.
+    return (neighbours?.poll(now, writer) ?? false) || protocolsOwe || managerOwes || notificationsOwe || queued;
+  }
+
+  nextDeadline(): number {
+    return Math.min(this.#scheduler.nextDeadline(), this.cm.nextDeadline(), this.#protocols.nextDeadline());
+  }
+
+  handleTimeouts(): void {
+    const now = this.now();
+    this.#protocols.handleTimeouts(now);
+    this.cm.handleTimeouts(now);
+    for (let qp = this.#scheduler.takeDue(now); qp !== undefined; qp = this.#scheduler.takeDue(now)) {
+      if (qp.core.handleTimeout(now) && qp.nextHop !== undefined) this.paths.doubt(now, qp.nextHop.address);
+      this.#schedule(qp);
+    }
+    this.#settle();
+  }
+
+  #schedule(qp: Qp): void {
+    const { core } = qp;
+    this.#scheduler.note(qp);
+    for (let event = core.pollEvent(); event !== undefined; event = core.pollEvent()) {
+      if (event === 'path-mig') this.#migrated(qp);
+      if (event === 'first-request') this.cm.notifyTraffic(qp.qpn);
+      else qp.events.push(event);
+    }
+  }
+
+  /** After a migration, the headers follow the neighbour of the alternate path. */
+  #migrated(qp: Qp): void {
+    const remote = qp.core.config.path?.remote;
+    if (remote !== undefined) this.paths.migrated(qp, remote);
+  }
+
+  /** Settles promises and emits events. */
+  #settle(): void {
+    this.paths.settle(this.#unreachable);
+    this.cm.settle();
+    this.#resources.settle();
+  }
+}
+
+/** Default header fields: with congestion control, packets are ECN-capable. */
+function pathDefaults({ congestion, path }: DeviceOptions): Pick<DeviceOptions, 'path'> {
+  if (congestion === undefined) return {};
+  return { path: { trafficClass: CONGESTION_TRAFFIC_CLASS, ...path } };
+}

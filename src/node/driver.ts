@@ -1,0 +1,213 @@
+/**
+ * Gives a machine real time and a real link: what the simulated world does in virtual time, with the clock on the wall.
+ *
+ * Owns the one timer, the batch of unsent frames and the order of a turn (timeouts, transmit, next deadline). Never
+ * looks into a frame. A turn runs in the check phase, right after the event loop has read what arrived, so that
+ * everything that came in is answered in one batch; posts of an application have a turn of their own once the
+ * application's callbacks have run.
+ * Rule: ref:platform#5 rule 10 (one timer; setTimeout is too coarse below 2 ms).
+ */
+import { invariant, RoceError } from '../../packets/errors.ts';
+import { MAX_ETHERNET_BYTES } from '../../packets/ethernet.ts';
+import { type FrameBatch, FrameWriter } from '../../packets/frame-writer.ts';
+import type { Link, LinkSink } from '../ground/link.ts';
+import type { GroupHost, Host, Machine } from '../ground/machine.ts';
+import { installBulkCrc32 } from './bulk-crc32.ts';
+import { monotonicNs } from './clock.ts';
+
+/** Runs one machine (a `Device`, or any other `Machine`) on one link in real time. */
+export class Driver {
+  /** For the machine, from before `start`. */
+  readonly host: Host;
+  /** The link it was made with. */
+  readonly link: Link;
+  /** Resolves when the link has ended: with undefined after `close`, with the reason otherwise. Never rejects. */
+  readonly closed: Promise<RoceError | undefined>;
+
+  readonly #writer: FrameWriter;
+  readonly #resolveClosed: (error: RoceError | undefined) => void;
+  #machine: Machine | undefined;
+  #started = false;
+  /** A turn comes at the end of this tick. */
+  #soon = false;
+  #ended = false;
+  /** The link took only a part of the batch: frames from `#unsent` on wait for `writable`. */
+  #blocked = false;
+  #unsent = 0;
+  #turn: NodeJS.Immediate | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #timerDeadline = Infinity;
+
+  /** Takes a link that was not started; `start` does that. */
+  constructor(link: Link) {
+    this.link = link;
+    this.#writer = new FrameWriter(BATCH_FRAMES, link.mtu + MAX_ETHERNET_BYTES);
+    this.host = { now: monotonicNs, wake: () => this.#wakeSoon(), ...groupsOf(link) };
+    const { promise, resolve } = withResolvers<RoceError | undefined>();
+    this.closed = promise;
+    this.#resolveClosed = resolve;
+    installBulkCrc32();
+  }
+
+  /**
+   * Starts the link, then drives the machine. @throws RoceError ERR_ROCE_STATE the second time, and what the link
+   * rejects with
+   */
+  async start(machine: Machine): Promise<void> {
+    if (this.#machine !== undefined) throw new RoceError('ERR_ROCE_STATE', 'a driver is started once');
+    this.#machine = machine;
+    const sink: LinkSink = {
+      receive: (batch) => this.#receive(batch),
+      writable: () => this.#writable(),
+      closed: (error) => this.#end(error),
+    };
+    try {
+      await this.link.start(sink);
+    } catch (error) {
+      this.#end(error instanceof RoceError ? error : undefined);
+      throw error;
+    }
+    this.#started = true;
+    this.#wake();
+  }
+
+  /** Sends what is due and fits, ends the link and stops driving. */
+  async close(): Promise<void> {
+    if (!this.#ended && this.#started) this.#transmit();
+    this.#stop();
+    await this.link.close();
+    this.#end(undefined);
+  }
+
+  #receive(batch: FrameBatch): void {
+    if (this.#ended) return;
+    this.#machine?.receive(batch);
+    this.#wake();
+  }
+
+  #writable(): void {
+    this.#blocked = false;
+    this.#wake();
+  }
+
+  /** Any number of calls, one turn. */
+  #wake(): void {
+    if (this.#turn !== undefined || this.#ended || !this.#started) return;
+    this.#turn = setImmediate(() => {
+      this.#turn = undefined;
+      this.#takeTurn();
+    });
+  }
+
+  /**
+   * For the application: what it posts leaves when everything that runs now has run, not after the loop has read more,
+   * for lower latency. A tick queued by a microtask runs when there are no more microtasks, so that many posts are one
+   * turn.
+   */
+  #wakeSoon(): void {
+    if (this.#soon || this.#ended || !this.#started) return;
+    this.#soon = true;
+    queueMicrotask(this.#nextTick);
+  }
+
+  readonly #nextTick = (): void => process.nextTick(this.#takeTurnNow);
+
+  readonly #takeTurnNow = (): void => {
+    this.#soon = false;
+    this.#takeTurn();
+  };
+
+  #takeTurn(): void {
+    const machine = this.#machine;
+    if (machine === undefined || this.#ended) return;
+    if (machine.nextDeadline() <= monotonicNs()) machine.handleTimeouts();
+    const more = this.#transmit();
+    if (more) this.#wake();
+    else this.#arm(machine.nextDeadline());
+  }
+
+  /** Sends a bounded number of batches, so that what arrives meanwhile is read; true when more is due at once. */
+  #transmit(): boolean {
+    const machine = this.#machine;
+    if (machine === undefined || this.#blocked) return false;
+    if (this.#sendRest()) return false;
+    for (let batch = 0; batch < BATCHES_PER_TURN; batch++) {
+      this.#writer.reset();
+      this.#unsent = 0;
+      const more = machine.transmit(this.#writer);
+      invariant(!more || this.#writer.count > 0, 'a machine that has more to send has sent something');
+      if (this.#sendRest() || !more) return false;
+    }
+    return true;
+  }
+
+  /** Offers the link what it has not taken yet; true when it still takes no frames. */
+  #sendRest(): boolean {
+    if (this.#unsent < this.#writer.count) this.#unsent += this.link.send(this.#writer, this.#unsent);
+    this.#blocked = this.#unsent < this.#writer.count;
+    return this.#blocked;
+  }
+
+  #arm(deadline: number): void {
+    // A timer that comes too early finds nothing due and is set anew: cheaper than to set it anew at every turn.
+    if (this.#timerDeadline <= deadline) return;
+    const inMs = (deadline - monotonicNs()) / 1e6;
+    // Polling the clock each round of the loop is exact, and wasteful: only for what is nearly due.
+    if (inMs <= NEAR_MS) {
+      this.#wake();
+      return;
+    }
+    this.#disarm();
+    this.#timerDeadline = deadline;
+    // Early by the coarseness of the timer. Unreferenced: the link's socket keeps the process alive, a deadline does
+    // not.
+    this.#timer = setTimeout(() => this.#timerFired(), Math.min(inMs - 1, MAX_TIMEOUT_MS)).unref();
+  }
+
+  #timerFired(): void {
+    this.#timer = undefined;
+    this.#timerDeadline = Infinity;
+    this.#wake();
+  }
+
+  #disarm(): void {
+    if (this.#timer === undefined) return;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#timerDeadline = Infinity;
+  }
+
+  #stop(): void {
+    this.#ended = true;
+    this.#disarm();
+    if (this.#turn !== undefined) clearImmediate(this.#turn);
+    this.#turn = undefined;
+  }
+
+  #end(error: RoceError | undefined): void {
+    this.#stop();
+    this.#resolveClosed(error);
+  }
+}
+
+/** The multicast calls of the link, for the machine. */
+function groupsOf(link: Link): GroupHost {
+  const { join, leave } = link;
+  if (join === undefined || leave === undefined) return {};
+  return { joinGroup: (group) => join.call(link, group), leaveGroup: (group) => leave.call(link, group) };
+}
+
+/** `Promise.withResolvers`, which Node 20 does not have. */
+function withResolvers<T>(): { promise: Promise<T>; resolve: (value: T) => void } {
+  let resolve: (value: T) => void = () => {};
+  const promise = new Promise<T>((settle) => {
+    resolve = settle;
+  });
+  return { promise, resolve };
+}
+
+const BATCH_FRAMES = 64;
+const BATCHES_PER_TURN = 16;
+const NEAR_MS = 2;
+/** The longest that setTimeout takes; a deadline beyond it is looked at again then. */
+const MAX_TIMEOUT_MS = 0x7f_ff_ff_ff;

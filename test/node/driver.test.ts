@@ -1,0 +1,204 @@
+/**
+ * Goal: a machine on the real clock gets its frames, deadlines and backpressure. Method: a link in memory, a machine
+ * that counts.
+ */
+import { describe, expect, it } from 'vitest';
+import { crc32 } from '../../packets/crc32.ts';
+import { RoceError } from '../../packets/errors.ts';
+import { Medium } from '../../packets/frame.ts';
+import type { FrameBatch } from '../../packets/frame-writer.ts';
+import type { Link, LinkSink } from '../../src/ground/link.ts';
+import { monotonicNs } from '../../src/node/clock.ts';
+import { Driver } from '../../src/node/driver.ts';
+import { batchOf, frame, Talker, tagOf } from '../sim/support.ts';
+
+/** Takes `room` frames, then none until `drain`. */
+class MemoryLink implements Link {
+  readonly name = 'memory';
+  readonly medium = Medium.Ethernet;
+  readonly mtu = 1500;
+  readonly sent: number[] = [];
+  room = Infinity;
+  startError: RoceError | undefined;
+  sink: LinkSink | undefined;
+  sends = 0;
+
+  start(sink: LinkSink): Promise<void> {
+    this.sink = sink;
+    return this.startError === undefined ? Promise.resolve() : Promise.reject(this.startError);
+  }
+
+  send(batch: FrameBatch, from: number): number {
+    this.sends++;
+    const count = Math.min(this.room, batch.count - from);
+    for (let i = from; i < from + count; i++) this.sent.push(tagOf(batch.bytes.subarray(batch.starts[i])));
+    this.room -= count;
+    return count;
+  }
+
+  close(): Promise<void> {
+    this.sink?.closed();
+    return Promise.resolve();
+  }
+}
+
+async function started(): Promise<{ link: MemoryLink; driver: Driver; machine: Talker }> {
+  const link = new MemoryLink();
+  const driver = new Driver(link);
+  const machine = new Talker(driver.host);
+  await driver.start(machine);
+  await turn();
+  return { link, driver, machine };
+}
+
+/** One round of the event loop: what was scheduled before has run. */
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+const range = (n: number): number[] => Array.from({ length: n }, (_, i) => i);
+
+describe('Driver', () => {
+  it('sends what was posted in one round of the loop as one batch', async () => {
+    const { link, driver, machine } = await started();
+    const before = link.sends;
+    machine.post(frame(1, 2, 1));
+    machine.post(frame(1, 2, 2), frame(1, 2, 3));
+    expect(link.sent).toEqual([]);
+    await turn();
+    expect([link.sent, link.sends - before]).toEqual([[1, 2, 3], 1]);
+    await driver.close();
+  });
+
+  it('hands frames over and lets the machine answer them', async () => {
+    const { link, driver, machine } = await started();
+    machine.onFrame = (tag) => machine.outbox.push(frame(1, 2, tag + 1));
+    link.sink?.receive(batchOf(frame(2, 1, 10), frame(2, 1, 20)));
+    await turn();
+    expect(link.sent).toEqual([11, 21]);
+    await driver.close();
+  });
+
+  it('sends what an application posts on what arrived before the loop goes on, and all of it at once', async () => {
+    const { link, driver, machine } = await started();
+    let sentBefore: readonly [readonly number[], number] = [[], 0];
+    machine.onFrame = (tag) => {
+      // As those who await a completion: some promises later.
+      void Promise.resolve()
+        .then(() => machine.post(frame(1, 2, tag + 1)))
+        .then(() => {})
+        .then(() => machine.post(frame(1, 2, tag + 2)));
+    };
+    const before = link.sends;
+    const looked = new Promise<void>((resolve) =>
+      setTimeout(() => {
+        setImmediate(() => {
+          sentBefore = [[...link.sent], link.sends - before];
+          resolve();
+        });
+        link.sink?.receive(batchOf(frame(2, 1, 10)));
+      }, 0),
+    );
+    await looked;
+    expect(sentBefore).toEqual([[11, 12], 1]);
+    await driver.close();
+  });
+
+  it('keeps what a short send leaves and goes on in order when the link is writable', async () => {
+    const { link, driver, machine } = await started();
+    link.room = 3;
+    machine.post(...range(100).map((tag) => frame(1, 2, tag)));
+    await turn();
+    expect(link.sent).toEqual([0, 1, 2]);
+    machine.post(frame(1, 2, 100));
+    await turn();
+    expect(link.sent.length).toBe(3);
+    link.room = Infinity;
+    link.sink?.writable();
+    await turn();
+    expect(link.sent).toEqual(range(101));
+    await driver.close();
+  });
+
+  it('lets the loop run between many batches', async () => {
+    const { link, driver, machine } = await started();
+    machine.post(...range(5000).map((tag) => frame(1, 2, tag)));
+    await turn();
+    expect(link.sent.length).toBe(1024);
+    while (link.sent.length < 5000) await turn();
+    expect(link.sent).toEqual(range(5000));
+    await driver.close();
+  });
+
+  it('calls handleTimeouts at deadlines near and far, and not before', async () => {
+    const { driver, machine } = await started();
+    for (const delayNs of [0, 100_000, 5_000_000]) {
+      const due = monotonicNs() + delayNs;
+      const fired = new Promise<number>((resolve) => {
+        machine.onTimeout = () => resolve(monotonicNs());
+      });
+      machine.setDeadline(due);
+      // The timer alone does not keep a process alive; here something else does, as a link's socket would.
+      const alive = setInterval(() => {}, 1000);
+      expect(await fired).toBeGreaterThanOrEqual(due);
+      clearInterval(alive);
+    }
+    expect(machine.timeouts).toBe(3);
+    await driver.close();
+  });
+
+  it('forgets a far deadline that moves nearer', async () => {
+    const { driver, machine } = await started();
+    machine.setDeadline(monotonicNs() + 3_600e9);
+    await turn();
+    const fired = new Promise<void>((resolve) => {
+      machine.onTimeout = resolve;
+    });
+    machine.setDeadline(monotonicNs() + 1000);
+    await fired;
+    await driver.close();
+  });
+
+  it('tells the owner why the link ended, and drives no more', async () => {
+    const { link, driver, machine } = await started();
+    const reason = new RoceError('ERR_ROCE_CLOSED', 'gone');
+    link.sink?.closed(reason);
+    expect(await driver.closed).toBe(reason);
+    machine.post(frame(1, 2, 1));
+    await turn();
+    expect(link.sent).toEqual([]);
+  });
+
+  it('sends what is due before it closes, and resolves closed without a reason', async () => {
+    const { link, driver, machine } = await started();
+    machine.post(frame(1, 2, 7));
+    await driver.close();
+    expect(link.sent).toEqual([7]);
+    expect(await driver.closed).toBeUndefined();
+  });
+
+  it('passes on why a link cannot start, and starts once only', async () => {
+    const link = new MemoryLink();
+    link.startError = new RoceError('ERR_ROCE_LINK_UNAVAILABLE', 'no such device');
+    const driver = new Driver(link);
+    const machine = new Talker(driver.host);
+    await expect(driver.start(machine)).rejects.toBe(link.startError);
+    expect(await driver.closed).toBe(link.startError);
+    await expect(driver.start(machine)).rejects.toThrow(/started once/);
+  });
+
+  it('computes the same CRC with the routine of Node', () => {
+    const bytes = Uint8Array.from({ length: 1000 }, (_, i) => i * 7);
+    const before = crc32(bytes);
+    new Driver(new MemoryLink());
+    expect(crc32(bytes)).toBe(before);
+  });
+});
+
+describe('monotonicNs', () => {
+  it('is an integer and never goes back', () => {
+    let last = monotonicNs();
+    for (let i = 0; i < 1000; i++) {
+      const now = monotonicNs();
+      expect(Number.isInteger(now) && now >= last).toBe(true);
+      last = now;
+    }
+  });
+});

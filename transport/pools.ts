@@ -1,0 +1,24 @@
+/**
+ * What the queues and queue pairs of one device share: entries that are not in use, and the state of a WRITE of a
+ * single packet. With thousands of queue pairs, what none of them has to itself stays in a cache. The device owns them.
+ */
+import { RecvEntry } from './recv-entry.ts';
+import { Reply } from './reply-queue.ts';
+import { Pool } from './ring.ts';
+import { SendEntry } from './send-entry.ts';
+import { WorkCompletion } from './work.ts';
+import { WriteSlot } from './write-slot.ts';
+
+/** Shared by all queues and queue pairs of a device. */
+export class TransportPools {
+  /** Of completion queues. @internal */
+  readonly completions = new Pool(() => new WorkCompletion());
+  /** Of receive queues. @internal */
+  readonly receives = new Pool(() => new RecvEntry());
+  /** Of send queues. @internal */
+  readonly sends = new Pool(() => new SendEntry());
+  /** Of responders. @internal */
+  readonly replies = new Pool(() => new Reply());
+  /** A WRITE of a single packet is over before the next packet is handled: one for all responders. @internal */
+  readonly onlyWrite = new WriteSlot();
+}
