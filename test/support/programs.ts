@@ -1,7 +1,7 @@
 /**
  * Which programs a test may start. Vitest loads this before each test file.
  *
- * A test may start Node, npm, a shell, and what lies in this repository or in a temporary directory. Every other
+ * A test may start Node, npm, a shell, env, and what lies in this repository or in a temporary directory. Every other
  * program is available only while a thing that brings it is lent, which `need.ts` does. Otherwise the program appears
  * to be missing, as on a machine that has only Node: a test that starts tshark without asking for it fails on every
  * machine. What the processes of a test start is not watched; the bare lanes of CI have none of these programs.
@@ -29,7 +29,7 @@ export const PROGRAMS = {
 
 export type Thing = keyof typeof PROGRAMS;
 
-const FREE = ['node', 'npm', 'npx', 'sh'];
+const FREE = ['env', 'node', 'npm', 'npx', 'sh'];
 const HINT = 'a test asks test/support/need.ts for it first';
 const OWN_PLACES = [fileURLToPath(new URL('../..', import.meta.url)), tmpdir()];
 

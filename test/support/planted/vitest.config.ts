@@ -4,6 +4,7 @@ import { defineConfig } from 'vitest/config';
 import { reporters } from '../reporters.ts';
 
 export default defineConfig({
+  resolve: { tsconfigPaths: true },
   test: {
     root: fileURLToPath(new URL('../../..', import.meta.url)),
     include: ['test/support/planted/*.ts'],
