@@ -90,7 +90,7 @@ describeWith('chromium', 'the explorer in Chromium', () => {
     await page.getByTestId('packet').waitFor();
     const inSight =
       'document.querySelector(".row.selected")?.getBoundingClientRect().bottom <= document.querySelector(".list").getBoundingClientRect().bottom';
-    await page.waitForFunction(inSight);
+    await expect.poll(() => page.evaluate(inSight)).toBe(true);
     expect((await box())?.height).toBeLessThan(400);
     const cut = '[...document.querySelectorAll(".field-meaning")].filter((e) => e.scrollWidth > e.clientWidth).length';
     expect(await page.locator('.field-meaning').count()).toBeGreaterThan(10);
