@@ -48,7 +48,7 @@ const RULES: readonly WireRule[] = [
   { name: 'damaged SEND', on: { connection: 4, opcode: 'send', direction: 'b-to-a', nth: 1 }, do: 'corrupt', bit: 99 },
 ];
 
-describeWith('lab', 'rdma_rxe to rdma_rxe through a bump', () => {
+describeWith(['lab', 'tshark'], 'rdma_rxe to rdma_rxe through a bump', () => {
   const guests: Guest[] = [];
   let running: RunningBump | undefined;
   let account: BumpAccount;
