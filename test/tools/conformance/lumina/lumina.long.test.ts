@@ -13,7 +13,7 @@ import {
 import { SCENARIOS } from '../../../../tools/conformance/lumina/scenario.ts';
 import { describeWith } from '../../../support/need.ts';
 
-describeWith('lab', 'Linux 6.12 and our own stack over a bump', () => {
+describeWith(['lab', 'compiler'], 'Linux 6.12 and our own stack over a bump', () => {
   let report: LuminaReport | undefined;
   const of = (): LuminaReport => {
     if (report === undefined) throw new Error('the scenarios were not played');
