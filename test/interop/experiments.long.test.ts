@@ -39,7 +39,7 @@ it('no experiment that is built in is left out', () => {
   expect([...new Set(run)].sort()).toEqual(builtInNames());
 });
 
-describe('without privileges', () => experiments(ANYWHERE));
+describeWith('tshark', 'without privileges', () => experiments(ANYWHERE));
 describeWith(['netns', 'raw-socket', 'cap', 'tshark'], 'in namespaces', () => experiments(WITH_NAMESPACES));
 describeWith(['lab', 'tshark'], 'with guests', () => {
   beforeAll(async () => {
