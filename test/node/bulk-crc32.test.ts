@@ -7,8 +7,10 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { BULK_CRC32_BYTES, CRC32_INITIAL, crc32Update, useBulkCrc32 } from '../../packets/crc32.ts';
 import { installBulkCrc32, installNativeCrc32 } from '../../src/node/bulk-crc32.ts';
 import { loadNativeCrc32 } from '../../src/node/links/libc.ts';
+import { useWhereThere } from '../support/need.ts';
 
 describe('the bulk CRC-32 of this machine', () => {
+  useWhereThere('koffi');
   afterAll(() => useBulkCrc32(null));
 
   it('has a name and keeps it', async () => {

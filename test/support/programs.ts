@@ -4,13 +4,16 @@
  * A test may start Node, npm, a shell, env, and what lies in this repository or in a temporary directory. Every other
  * program is available only while a thing that brings it is lent, which `need.ts` does. Otherwise the program appears
  * to be missing, as on a machine that has only Node: a test that starts tshark without asking for it fails on every
- * machine. What the processes of a test start is not watched; the bare lanes of CI have none of these programs.
+ * machine. Processes and workers of a test find, first in their PATH, a program of the same name that fails. A process
+ * that names the path of a program itself is not watched; the bare lanes of CI have none of these programs.
  */
 import childProcess from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { tmpdir } from 'node:os';
-import { basename, isAbsolute } from 'node:path';
+import { basename, delimiter, isAbsolute, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { afterAll } from 'vitest';
 
 /** The things that a test can ask for, and the programs that come with each. */
 export const PROGRAMS = {
@@ -30,6 +33,8 @@ export const PROGRAMS = {
 export type Thing = keyof typeof PROGRAMS;
 
 const FREE = ['env', 'node', 'npm', 'npx', 'sh'];
+/** Those of the free ones that start other programs, which their arguments name. */
+const STARTERS = ['env', 'npm', 'npx', 'sh'];
 const HINT = 'a test asks test/support/need.ts for it first';
 const OWN_PLACES = [fileURLToPath(new URL('../..', import.meta.url)), tmpdir()];
 
@@ -37,18 +42,20 @@ const lent = new Map<Thing, number>();
 
 /** Makes the programs of `things` available until the returned function is called. */
 export function lend(things: readonly Thing[]): () => void {
-  for (const thing of things) lent.set(thing, (lent.get(thing) ?? 0) + 1);
-  return () => {
-    for (const thing of things) lent.set(thing, (lent.get(thing) ?? 0) - 1);
+  const change = (by: number): void => {
+    for (const thing of things) lent.set(thing, (lent.get(thing) ?? 0) + by);
+    for (const name of things.flatMap(programsOf)) hideOrShow(name);
   };
+  change(1);
+  return () => change(-1);
 }
 
-/** The program to start: `file` itself, or a name that no program has. `args` matter where `file` is a shell. */
+/** The program to start: `file` itself, or a name that no program has. `args` matter where `file` starts others. */
 export function permitted(file: string, args: readonly unknown[] = []): string {
   const wanted = basename(file);
   const missing = mayStart(file)
-    ? wanted === 'sh'
-      ? shellPrograms(args).find((name) => !mayStart(name))
+    ? STARTERS.includes(wanted)
+      ? namedPrograms(args).find((name) => !mayStart(name))
       : undefined
     : wanted;
   return missing === undefined ? file : `${missing}: ${HINT}`;
@@ -56,13 +63,17 @@ export function permitted(file: string, args: readonly unknown[] = []): string {
 
 function mayStart(file: string): boolean {
   const name = basename(file);
-  if (FREE.includes(name) || file === process.execPath) return true;
-  if (isAbsolute(file) && OWN_PLACES.some((place) => file.startsWith(place))) return true;
-  return THINGS.some((thing) => (lent.get(thing) ?? 0) > 0 && programsOf(thing).includes(name));
+  if (FREE.includes(name) || file === process.execPath || isLent(name)) return true;
+  if (HIDDEN !== undefined && file.startsWith(HIDDEN)) return false;
+  return isAbsolute(file) && OWN_PLACES.some((place) => file.startsWith(place));
 }
 
-/** Of the words of a shell's script those that name a program of a thing. */
-function shellPrograms(args: readonly unknown[]): string[] {
+function isLent(program: string): boolean {
+  return THINGS.some((thing) => (lent.get(thing) ?? 0) > 0 && programsOf(thing).includes(program));
+}
+
+/** Of the words of arguments, such as a shell's script, those that name a program of a thing. */
+function namedPrograms(args: readonly unknown[]): string[] {
   const words = args.filter((arg) => typeof arg === 'string').flatMap((arg) => arg.split(/[\s|&;()<>'"`$]+/));
   return words.filter((word) => THINGS.some((thing) => programsOf(thing).includes(basename(word))));
 }
@@ -76,6 +87,31 @@ function isThing(name: string): name is Thing {
 }
 
 const THINGS = Object.keys(PROGRAMS).filter(isThing);
+const { PATH = '' } = process.env;
+/** What this machine has of all programs: what it lacks needs no hiding. */
+const HIDEABLE = new Set(
+  THINGS.flatMap(programsOf).filter((name) => PATH.split(delimiter).some((folder) => existsSync(join(folder, name)))),
+);
+/** While a test file runs, has a failing program for each that is not lent. Undefined where there is none to hide. */
+const HIDDEN = HIDEABLE.size === 0 ? undefined : mkdtempSync(join(tmpdir(), 'roce-hidden-'));
+
+function hideOrShow(program: string): void {
+  if (HIDDEN === undefined || !HIDEABLE.has(program)) return;
+  const file = join(HIDDEN, program);
+  if (isLent(program)) rmSync(file, { force: true });
+  else writeFileSync(file, `#!/bin/sh\necho '${program}: ${HINT}' >&2\nexit 127\n`, { mode: 0o755 });
+}
+
+/** Puts the failing programs before all others, for processes and workers of the test. */
+function hide(): void {
+  if (HIDDEN === undefined) return;
+  for (const program of HIDEABLE) hideOrShow(program);
+  process.env['PATH'] = `${HIDDEN}${delimiter}${PATH}`;
+  afterAll(() => {
+    process.env['PATH'] = PATH;
+    rmSync(HIDDEN, { recursive: true, force: true });
+  });
+}
 
 /** Puts `permitted` before every way in which node:child_process starts a program. */
 function watch(): void {
@@ -89,13 +125,19 @@ function watch(): void {
   for (const name of ['spawnSync', 'execFileSync', 'execSync'] as const) {
     const original: (...words: never[]) => unknown = childProcess[name];
     Reflect.set(childProcess, name, (file: string, ...rest: unknown[]) => {
-      const args = name === 'execSync' ? [file] : Array.isArray(rest[0]) ? rest[0] : [];
-      const program = name === 'execSync' ? 'sh' : file;
-      const found = permitted(program, args);
+      const args = Array.isArray(rest[0]) ? rest[0] : [];
+      const byShell = name === 'execSync' || rest.some((one) => usesShell(one));
+      const program = byShell ? 'sh' : file;
+      const found = byShell ? permitted('sh', [file, ...args]) : permitted(file, args);
       return Reflect.apply(original, childProcess, [found === program ? file : found, ...rest]);
     });
   }
   syncBuiltinESMExports();
 }
 
+function usesShell(options: unknown): boolean {
+  return typeof options === 'object' && options !== null && 'shell' in options && Boolean(options.shell);
+}
+
+hide();
 watch();

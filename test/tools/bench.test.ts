@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { contest, median, scaled } from '../../tools/bench/bench.ts';
 import { formatBytes, formatTable, grouped } from '../../tools/table.ts';
+import { useWhereThere } from '../support/need.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -21,6 +22,9 @@ function runBench(...args: readonly string[]): { code: number | null; stdout: st
 }
 
 describe('npm run bench', () => {
+  useWhereThere('tshark');
+  useWhereThere('chromium');
+
   it('prints one JSON object for each bench', () => {
     const { code, stdout, stderr } = runBench('--json');
     expect(stderr).toBe('');
