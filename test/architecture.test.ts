@@ -90,20 +90,16 @@ interface Source {
   readonly imports: readonly string[];
 }
 
-function readSources(): Source[] {
-  return ['packets', 'transport', 'pcap', 'src', 'tools'].flatMap((folder) =>
+function readSources(...folders: readonly string[]): Source[] {
+  return folders.flatMap((folder) =>
     readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
-      .filter((name) => /\.tsx?$/.test(name) && !name.endsWith('.d.ts'))
+      .filter((name) => /\.[cm]?[jt]sx?$/.test(name) && !name.endsWith('.d.ts'))
       .filter((name) => !/^(?:dist|node_modules)\//.test(name))
       .map((name) => {
         const path = join(folder, name);
         const text = readFileSync(join(ROOT, path), 'utf8');
         const code = text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/^\s*\/\/.*$/gm, '');
-        const imports = [
-          ...code.matchAll(
-            /^(?:import|export)\b[^;]*?\sfrom '([^'\n]+)'|\bimport\('([^'\n]+)'\)|^import '([^'\n]+)'/gm,
-          ),
-        ].map((match) => match[1] ?? match[2] ?? match[3] ?? '');
+        const imports = importsOf(code);
         const targets = imports
           .filter((specifier) => specifier.startsWith('.'))
           .map((specifier) => relative(ROOT, join(ROOT, dirname(path), specifier)));
@@ -112,7 +108,18 @@ function readSources(): Source[] {
   );
 }
 
-const SOURCES = readSources();
+/** What code without comments imports, in every way that takes a name: types, and `import()` and `require()` too. */
+function importsOf(code: string): string[] {
+  const found = [
+    ...code.matchAll(/^(?:import|export)\b[^;]*?\sfrom\s+['"]([^'"\n]+)['"]/gm),
+    ...code.matchAll(/^import\s+['"]([^'"\n]+)['"]/gm),
+    ...code.matchAll(/(?<![.\w])(?:import|require)\(\s*['"`]([^'"`$\n]+)['"`]/g),
+  ];
+  return found.map(([, specifier = '']) => specifier);
+}
+
+const SOURCES = readSources('packets', 'transport', 'pcap', 'src', 'tools');
+const EXAMPLES = readSources('examples');
 
 /** The longest of the names that the path begins with. */
 function longest(names: readonly string[], path: string): string | undefined {
@@ -137,6 +144,22 @@ describe('architecture', () => {
   it('finds the sources it is about', () => {
     expect(SOURCES.length).toBeGreaterThan(80);
     expect(SOURCES.find((source) => source.path === 'transport/queue-pair.ts')?.imports.length).toBeGreaterThan(5);
+  });
+
+  it.each([
+    "import { a } from './x.ts';",
+    "import type { A } from './x.ts';",
+    "export * from './x.ts';",
+    "export type { A } from './x.ts';",
+    "import {\n  a,\n} from './x.ts';",
+    "import './x.ts';",
+    "type A = import('./x.ts').A;",
+    "await import(\n  './x.ts'\n);",
+    'await import(`./x.ts`);',
+    'import { a } from "./x.ts";',
+    "const a = require('./x.ts');",
+  ])('sees the import in %j', (code) => {
+    expect(importsOf(code)).toEqual(['./x.ts']);
   });
 
   it('lets imports point only downwards', () => {
@@ -202,6 +225,25 @@ describe('architecture', () => {
         .map((specifier) => `${path} imports ${specifier}`),
     );
     expect(wrong).toEqual([]);
+  });
+
+  it('lets tools and examples into the library only by its entries', () => {
+    const { exports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+    const entries = Object.keys(exports).map((name) => name.replace(/^\./, 'rocev2'));
+    const wrong = [...SOURCES, ...EXAMPLES].flatMap(({ path, imports }) =>
+      imports
+        .filter((specifier) => packageOf(specifier) === 'rocev2' && !entries.includes(specifier))
+        .map((specifier) => `${path} imports ${specifier}`),
+    );
+    expect(wrong).toEqual([]);
+    const outside = EXAMPLES.flatMap(({ path, targets, imports }) => [
+      ...targets.filter((target) => !target.startsWith('examples/')).map((target) => `${path} imports ${target}`),
+      ...imports
+        .filter((specifier) => !specifier.startsWith('.') && !['node', 'rocev2'].includes(packageOf(specifier)))
+        .map((specifier) => `${path} imports ${specifier}`),
+    ]);
+    expect(outside).toEqual([]);
+    expect(EXAMPLES.length).toBeGreaterThan(5);
   });
 
   it('keeps clocks, timers, chance and I/O out of everything that must run in a browser', () => {

@@ -1,5 +1,7 @@
-// Runs before `npm start` and `npm test`: a fresh clone has no node_modules yet, so install them once.
-// Plain JavaScript without dependencies, because nothing is installed when it runs.
+/**
+ * Runs before `npm start` and `npm test`: a fresh clone has no node_modules yet, so install them once.
+ * Plain JavaScript without dependencies, because nothing is installed when it runs.
+ */
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

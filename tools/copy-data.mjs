@@ -1,6 +1,6 @@
 /**
- * Puts what is data and no TypeScript beside the compiled tools: built-in experiments and scenarios, the page of a report, the Lua for
- * Wireshark, the agent's C sources.
+ * Puts what is data and no TypeScript beside the compiled tools: built-in experiments and scenarios, the page of a
+ * report, the Lua for Wireshark, the agent's C sources.
  */
 import { cpSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

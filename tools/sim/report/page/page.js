@@ -1,6 +1,6 @@
 /**
- * What a report does in the browser: draws each plot of the data in the page with uPlot, as wide as its place and in the colours of the
- * reader's scheme. Everything else of the page is there without it. Takes nothing from a network.
+ * What a report does in the browser: draws each plot of the data in the page with uPlot, as wide as its place and in
+ * the colours of the reader's scheme. Everything else of the page is there without it. Takes nothing from a network.
  */
 const data = JSON.parse(document.getElementById('data').textContent);
 const dark = window.matchMedia('(prefers-color-scheme: dark)');
