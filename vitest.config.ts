@@ -1,13 +1,19 @@
 import { defineConfig } from 'vitest/config';
+import { computingTests } from './test/support/computing.ts';
 import { LongestFirst } from './test/support/longest-first.ts';
 import { reporters } from './test/support/reporters.ts';
+
+const computing = computingTests(import.meta.dirname);
+const LONG = 'test/**/*.long.test.ts';
 
 export default defineConfig({
   // `rocev2/...` in tools/ and examples/ are the sources here, as the compiler has them (tsconfig.json).
   resolve: { tsconfigPaths: true },
   test: {
-    include: ['test/**/*.test.ts'],
-    exclude: ['test/**/*.long.test.ts'],
+    projects: [
+      { extends: true, test: { name: 'computing', include: computing, isolate: false } },
+      { extends: true, test: { name: 'machine', include: ['test/**/*.test.ts'], exclude: [LONG, ...computing] } },
+    ],
     testTimeout: 120_000,
     // On a new machine the lab downloads its guests' packages first.
     hookTimeout: 900_000,

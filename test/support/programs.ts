@@ -113,6 +113,8 @@ function hide(): void {
   });
 }
 
+const WATCHED = Symbol.for('rocev2: the programs that tests start are watched');
+
 /** Puts `permitted` before every way in which node:child_process starts a program. */
 function watch(): void {
   const { ChildProcess } = childProcess;
@@ -132,6 +134,7 @@ function watch(): void {
       return Reflect.apply(original, childProcess, [found === program ? file : found, ...rest]);
     });
   }
+  Reflect.set(childProcess, WATCHED, true);
   syncBuiltinESMExports();
 }
 
@@ -140,4 +143,5 @@ function usesShell(options: unknown): boolean {
 }
 
 hide();
-watch();
+// Test files that share a process load this again, each after the one before has ended.
+if (!Reflect.has(childProcess, WATCHED)) watch();
