@@ -176,7 +176,7 @@ export const HEADER_WORDS: Readonly<Record<LayoutName, Readonly<Record<string, F
     ],
     reserved6: ['roce.bth.reserved', 'hex', reserved('The ICRC does not cover this byte.'), 'ref:wire#3'],
     destQpn: ['infiniband.bth.destqp', 'hex', qpnMeaning, 'ref:wire#4'],
-    ackReq: ['infiniband.bth.a', 'flag', 'The requester asks for an acknowledge of this packet.', 'ref:wire#4'],
+    ackReq: ['infiniband.bth.a', 'flag', 'The requester asks for an ACK of this packet.', 'ref:wire#4'],
     reserved7: ['infiniband.bth.reserved7', 'hex', reserved(), 'ref:wire#4'],
     psn: [
       'infiniband.bth.psn',
