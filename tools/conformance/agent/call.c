@@ -144,7 +144,7 @@ int read_access(struct call *call, const struct json *value)
 			if (name->type == JSON_STRING && strcmp(name->string, rights[i].name) == 0)
 				flag = rights[i].flag;
 		if (flag == 0)
-			call_refuse(call, EINVAL, "\"access\" has a right that nobody knows");
+			call_refuse(call, EINVAL, "\"access\" has an unknown right");
 		access |= flag;
 	}
 	return access;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the two halves of the connection manager share: cm.c answers what comes (events), cm-calls.c does what the client asks.
- * Its queue pairs are its own: they live on a context of librdmacm, and nobody looks at what they receive.
+ * Its queue pairs are its own: they live on a context of librdmacm, and what they receive is not read.
  */
 #ifndef ROCEV2_AGENT_CM_H
 #define ROCEV2_AGENT_CM_H

@@ -87,7 +87,7 @@ static void tell_port(const struct service *service, int door)
 void turn_away(int door)
 {
 	static const char words[] = "{\"id\":null,\"error\":{\"kind\":\"refused\",\"errno\":\"EBUSY\","
-				    "\"message\":\"the agent serves somebody else\"}}\n";
+				    "\"message\":\"the agent is serving another client\"}}\n";
 	int socket = accept4(door, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	if (socket < 0)
@@ -98,7 +98,7 @@ void turn_away(int door)
 	close(socket);
 }
 
-/* A client whose host is gone must not hold the device for ever. */
+/* Keepalives: a client whose host is gone must not hold the device forever. */
 static void watch_client(int socket)
 {
 	int yes = 1;
@@ -149,7 +149,7 @@ static void make_raw(int console)
 	tcsetattr(console, TCSANOW, &settings);
 }
 
-/* A virtio port is hung up as long as nobody has opened the host's end. */
+/* A virtio port reports a hangup until the host's end is opened. */
 static void await_host(int console)
 {
 	for (;;) {

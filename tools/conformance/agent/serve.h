@@ -22,7 +22,7 @@ int serve_target(uint16_t port);
 
 /* One client from the first line to the last; everything it made is gone afterwards. `door` is where others knock, or -1. */
 int serve_client(const struct service *service, int in, int out, int door);
-/* Turns away who knocks while somebody else is being served. */
+/* Refuses a client that connects while another one is being served. */
 void turn_away(int door);
 
 #endif

@@ -134,7 +134,7 @@ async function notifications(t: Tester): Promise<void> {
     let cnps = 0;
     for (let acked = false; !acked || cnps === 0; ) {
       const received = await peer.take();
-      demand(received !== undefined, `${count} marked packets drew ${cnps} CNPs${acked ? '' : ', and no acknowledge'}`);
+      demand(received !== undefined, `${count} marked packets drew ${cnps} CNPs${acked ? '' : ', and no ACK'}`);
       const { packet, sighting } = received;
       if (packet.opcode === Op.Cnp) cnps++;
       else if (packet.psn === count - 1) acked = true;

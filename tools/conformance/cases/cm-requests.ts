@@ -38,15 +38,15 @@ export const CM_REQUEST_CASES: readonly Case[] = [
   { rules: ['CM-02'], run: repeatedWhileItIsAnswered },
   {
     rules: ['CM-02'],
-    title: 'while nobody decides',
+    title: 'before it is accepted or rejected',
     async run(t) {
-      await repeatedWhileNobodyDecides(t);
+      await repeatedBeforeDecision(t);
     },
   },
   {
     rules: ['CM-03'],
     async run(t) {
-      const mras = await repeatedWhileNobodyDecides(t);
+      const mras = await repeatedBeforeDecision(t);
       if (mras === 0) throw new NotApplicable('the device sends no MRA');
       demand(mras > 1, 'a REQ was repeated three times, and drew an MRA only the last time');
     },
@@ -198,8 +198,8 @@ async function repeatedWhileItIsAnswered(t: Tester): Promise<void> {
   cm.send(rejOf({ localCommId: req.localCommId, remoteCommId: first.body.localCommId }, CmMessageRef.Rep));
 }
 
-/** How many MRAs that drew: none is needed, but ib_core has one ready for such, and so have we. */
-async function repeatedWhileNobodyDecides(t: Tester): Promise<number> {
+/** Count of MRAs that repeated REQs drew: none is needed, but ib_core sends one in this state, and so does our CM. */
+async function repeatedBeforeDecision(t: Tester): Promise<number> {
   const cm = await t.cm();
   const req = requestOf(t, cm.route(), cm.id(), await listen(t, { mute: true }));
   const transactionId = cm.send({ kind: 'REQ', body: req });

@@ -32,7 +32,7 @@ const probe = (peer: TesterPeer, psn: number, more: Partial<Packet> = {}): Packe
   ...more,
 });
 
-/** The acknowledge of `psn` and a notification come, in any order. */
+/** The ACK of `psn` and a CNP come, in any order. */
 async function notifiedAndAcked(peer: TesterPeer, psn: number): Promise<ReceivedPacket> {
   const both = [await peer.take(), await peer.take()];
   const notification = both.find((one) => one?.packet.opcode === Op.Cnp);

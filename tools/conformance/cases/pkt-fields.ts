@@ -20,7 +20,7 @@ export const PKT_FIELD_CASES: readonly Case[] = [
   { rules: ['PKT-07'], title: 'to an RC queue pair', run: (t) => otherClasses(t, (code) => opcodeInfo(code).known) },
   {
     rules: ['PKT-07'],
-    title: 'to an RC queue pair, opcodes that nobody knows',
+    title: 'to an RC queue pair, unknown opcodes',
     hazardous: true,
     run: (t) => otherClasses(t, (code) => !opcodeInfo(code).known),
   },

@@ -83,7 +83,7 @@ async function sqdDrains(t: Tester): Promise<void> {
     if (packet.ackReq === true && psn < count - 1) peer.ack(psn, 0);
   }
   await r.undisturbed();
-  demand((await drained(t, 0)) === 0, 'it was drained before the last acknowledge');
+  demand((await drained(t, 0)) === 0, 'it was drained before the last ACK');
   peer.ack(count - 1, 1);
   await r.completes([1]);
   await t.event('sq-drained');

@@ -332,11 +332,11 @@ async function dropsForgedAnswers(t: Tester): Promise<void> {
     await r.post(send(1), read(2));
     const [, request] = await r.sees(0, send(1), read(2));
     const answers = [ack({ psn: 0, msn: 1 }), ...(request === undefined ? [] : r.responsesTo(request.packet, 2))];
-    const nobody = r.peer.dutQpn ^ 0x20_00_00;
+    const unknownQpn = r.peer.dutQpn ^ 0x20_00_00;
     for (const packet of [...answers, nak(Syndrome.NakRemoteAccess, { psn: 0, msn: 0 })]) {
       r.peer.tx({ ...packet, source: foreign });
       await r.undisturbed();
-      r.peer.tx({ ...packet, destQpn: nobody });
+      r.peer.tx({ ...packet, destQpn: unknownQpn });
       await r.undisturbed();
     }
     r.peer.tx(...answers);

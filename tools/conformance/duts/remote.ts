@@ -149,7 +149,7 @@ function addressesOf(
   });
 }
 
-/** Unicast, and of the range that nobody is assigned. */
+/** Unicast, and of the locally administered range. */
 function randomMac(): MacAddress {
   const mac = Uint8Array.from(randomBytes(6));
   mac[0] = ((mac[0] ?? 0) & ~1) | 2;

@@ -22,8 +22,7 @@ export const WRONG_DATA: readonly RxeFinding[] = [
     title: 'an ACK for what was never sent completes work',
     severity: 'wrong data',
     kernels: ALL_KERNELS,
-    happens:
-      'SENDs and WRITEs under way complete with success although nobody has acknowledged them; READs are repeated.',
+    happens: 'SENDs and WRITEs under way complete with success without having been acknowledged; READs are repeated.',
     source: 'rxe_comp.c#check_psn has no upper bound for the PSN of a response.',
     users:
       'One stray or forged ACK (its queue pair number and addresses must fit) and a program believes that its data has arrived.',
@@ -78,7 +77,7 @@ export const WRONG_DATA: readonly RxeFinding[] = [
   {
     name: 'REQ-01-empty-message',
     rule: 'REQ-01',
-    title: 'an ACK that comes while packets are sent again ends in an empty message that nobody posted',
+    title: 'an ACK that comes while packets are sent again ends in an empty message that was never posted',
     severity: 'wrong data',
     kernels: NEWER_KERNELS,
     byRule: true,
@@ -111,7 +110,7 @@ export const WRONG_DATA: readonly RxeFinding[] = [
     kernels: ALL_KERNELS,
     happens: 'A LAST of one path MTU ends a message whose RETH announced more: ACK, as if it were whole.',
     source: 'rxe_resp.c#check_rkey compares each packet with the path MTU or with what is left, whatever its opcode.',
-    users: 'When packets in the middle are lost by a faulty sender, nobody notices.',
+    users: 'When a faulty sender loses packets in the middle, neither side notices.',
   },
   {
     name: 'LEN-08-pad-of-a-first',

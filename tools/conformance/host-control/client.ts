@@ -85,7 +85,7 @@ export class AgentClient implements HostControl {
     return this.#description;
   }
 
-  /** Why nobody answers any more, once that is so. */
+  /** Why the agent does not answer any more, once that is so. */
   get gone(): string | undefined {
     return this.#gone?.message;
   }
@@ -209,8 +209,8 @@ export class AgentClient implements HostControl {
 
 /**
  * Host control of the agent that listens at `HOST:PORT` (an IPv6 address in brackets). Rejects with RoceError
- * ERR_ROCE_ARGUMENT for what is no such address, and with HandsError `gone` when nobody listens there, or nobody who
- * speaks the protocol.
+ * ERR_ROCE_ARGUMENT for what is no such address, and with HostControlError `gone` when there is no listener, or
+ * the listener does not speak the protocol.
  */
 export async function connectAgent(address: string, options: ConnectAgentOptions): Promise<AgentClient> {
   const socket = await connected(address, options);

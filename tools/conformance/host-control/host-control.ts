@@ -292,8 +292,7 @@ export interface HostCalls {
   };
   'cm.close': { readonly takes: { listener: HostHandle }; readonly gives: Nothing };
   /**
-   * Begins to connect to somebody who listens (rdma_connect), with private data as hex; what comes of it, `cm.events`
-   * tells.
+   * Begins to connect to a listener (rdma_connect), with private data as hex; `cm.events` tells what comes of it.
    */
   'cm.connect': {
     readonly takes: {

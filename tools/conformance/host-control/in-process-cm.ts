@@ -50,7 +50,7 @@ interface Listening {
   closed: boolean;
   /** The last that came about and has not ended. */
   newest: Connection | undefined;
-  /** Requests that nobody answers while it listens. */
+  /** Requests that stay unanswered while it listens. */
   readonly unanswered: ConnectionRequest[];
 }
 
@@ -125,7 +125,7 @@ class Connections {
     void ending.disconnect();
   }
 
-  /** Peers are told; nobody waits for what they say. */
+  /** Sends the peers DREQ or REJ, and does not wait for replies. */
   endAll(): void {
     this.#listeners.clear(endListening);
     this.#begun.clear(() => {});

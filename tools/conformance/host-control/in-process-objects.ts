@@ -69,7 +69,7 @@ export class HandleTable<T> {
   }
 }
 
-/** A completion queue that counts its events instead of telling somebody who waits. */
+/** A completion queue that counts its events and wakes no waiting caller. */
 export class CountingCq extends Cq {
   #events = 0;
 

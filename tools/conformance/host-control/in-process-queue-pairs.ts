@@ -142,7 +142,7 @@ function stateOf(name: QpStateName): QpState {
   return state;
 }
 
-/** Of 4.096 us * 2^code; 0 is for ever. */
+/** Code of 4.096 us * 2^code; 0 is infinite. */
 function timeoutCode(ns: number): number {
   return ns === Number.POSITIVE_INFINITY ? 0 : Math.round(Math.log2(ns / TIMEOUT_UNIT_NS));
 }

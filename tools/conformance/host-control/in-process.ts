@@ -76,7 +76,7 @@ class InProcessHostControl implements HostControl {
     }
   }
 
-  /** What waits for virtual time is not waited for: nobody may be running the world any more. */
+  /** Does not wait for virtual time, which may not advance any more. */
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;

@@ -12,7 +12,7 @@ import { Inconclusive, NotApplicable, Violation } from '../tester/outcome.ts';
 import { Tester } from '../tester/tester.ts';
 import { isTooHazardous, unmetNeed } from './needs.ts';
 
-/** `not-run`: the case is hazardous, and nobody has allowed it (`CaseRunOptions.hazardous`). */
+/** `not-run`: the case is hazardous, and the run does not allow that (`CaseRunOptions.hazardous`). */
 export const VERDICTS = ['pass', 'variation', 'fail', 'inconclusive', 'not-applicable', 'not-run'] as const;
 export type CaseVerdict = (typeof VERDICTS)[number];
 

@@ -103,7 +103,7 @@ export class TesterStation implements Machine {
 
   /**
    * MAC address of the next hop towards `address`; zeros where frames have none. @throws RoceError ERR_ROCE_ADDRESS
-   * when nobody answers
+   * when it does not answer
    */
   async macTowards(address: IpAddress): Promise<MacAddress> {
     const neighbours = this.#neighbours;

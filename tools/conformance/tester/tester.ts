@@ -57,7 +57,7 @@ export class Tester {
     return value;
   }
 
-  /** Whether the device says, or somebody for it, that it can do that. */
+  /** Whether the device can do that: as it says itself, or as `--features` says. */
   has(feature: Feature): boolean {
     return this.dut.features?.includes(feature) ?? false;
   }
@@ -68,8 +68,8 @@ export class Tester {
   }
 
   /**
-   * A queue pair number of ours that nobody has or had lately: what a device still sends to the one before is not taken
-   * for an answer.
+   * A queue pair number of ours that is not in use and was not lately: what a device still sends to the one before is
+   * not taken for an answer.
    */
   qpn(): number {
     return this.dut.station.nextQpn();
