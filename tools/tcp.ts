@@ -136,7 +136,7 @@ class KernelSocket implements TcpSocket {
     if (this.#socket.closed) return Promise.resolve();
     return new Promise((resolve) => {
       this.#socket.once('close', () => resolve());
-      // What is still to come is nobody's, and an end that is not read does not come.
+      // What still comes is of no use; and unless it is read, the end does not come either.
       this.#socket.end(() => this.#socket.destroy());
     });
   }

@@ -19,7 +19,7 @@ export interface BumpAccount {
   readonly faults: WireFaults;
   readonly rules: readonly RuleAccount[];
   readonly directions: Readonly<Record<FaultDirection, DirectionAccount>>;
-  /** What came of packets that were marked, by their direction; absent when nobody was to be notified. */
+  /** What came of packets that were marked, by their direction; absent without a notifier. */
   readonly notifications?: Readonly<Record<FaultDirection, Readonly<NotifierCounters>>>;
   /** In the order in which they were seen. */
   readonly connections: readonly ConnectionAccount[];

@@ -13,7 +13,7 @@ export interface ExperimentHost {
   readonly description: string;
   /** Starts a command. Never rejects: what cannot be started has ended with exit code 127. */
   start(command: string): RunningCommand;
-  /** Resolves when somebody on the host takes RDMA or TCP connections on a port. Rejects with ERR_ROCE_TIMEOUT. */
+  /** Resolves when a program on the host accepts RDMA or TCP connections on a port. Rejects with ERR_ROCE_TIMEOUT. */
   listening(port: number, timeoutMs: number): Promise<void>;
   /** How fast its queue pairs may send now; none where nothing reacts to congestion, or it cannot be seen. */
   rates(): readonly QueuePairRate[];

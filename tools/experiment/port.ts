@@ -1,6 +1,6 @@
 /**
  * Our end of the cable to a host: a link that stays, lent to one wire after another. A guest's cable cannot be plugged
- * twice, but every case has a wire of its own. Frames that come while nobody has borrowed the link are lost, as with no
+ * twice, but every case has a wire of its own. Frames that come while the link is not lent are lost, as without a
  * wire.
  */
 

@@ -104,7 +104,7 @@ export class AgentChannel {
         this.#settle(READY_ID, (waiter) => waiter.reject(setupFailure(fields[0] ?? '')));
         break;
       default:
-        // An answer nobody waits for is that of a request given up.
+        // The answer to a request that was given up.
         this.#settle(fields[0] ?? '', (waiter) => waiter.resolve(fields.slice(1)));
     }
   }

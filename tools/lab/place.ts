@@ -75,7 +75,7 @@ export class GuestDirectory {
 
 /**
  * Connects to a wire, waiting at most 20 s for another guest's to appear. qemu 7.2 could connect itself, but tries once
- * and goes on with a dead wire, without a word, when nobody listens.
+ * and goes on with a dead wire, without an error, when there is no listener.
  */
 export async function connectWire(path: string, signal?: AbortSignal): Promise<Socket> {
   for (let tries = 1; ; tries++) {

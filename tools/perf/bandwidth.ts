@@ -139,7 +139,7 @@ async function drain(session: PerfSession, cq: RdmaCq, ends: RunEnd, take: (wc: 
   }
 }
 
-/** The end of a run by time, or because somebody says so. */
+/** The end of a run: after `durationS`, or when `over` settles. */
 class RunEnd {
   reached = false;
   /** Resolves then; absent where only the number of messages counts. */

@@ -69,7 +69,7 @@ export class TcpExchange implements Exchange {
     return { ...readDestText(await this.swap(writeDestText(ours))), gidIndex: ours.gidIndex };
   }
 
-  /** "done" is perftest's last word; nobody waits for it. */
+  /** "done" is the last message of perftest; its sender does not wait for a reply. */
   async end(): Promise<void> {
     await this.#socket.write(DONE).catch(() => undefined);
     await this.#socket.close();

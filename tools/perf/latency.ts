@@ -2,9 +2,9 @@
  * One message at a time: there and back for SEND and WRITE, a round trip of their own for READ and atomics.
  *
  * Owns the loops of a latency test. Resolves with the times at which messages were posted. Never prints.
- * Follows perftest_resources.c#run_iter_lat_write, #run_iter_lat_send, #run_iter_lat. A WRITE tells nobody that it
- * came: the last byte of the message counts up, and the other side watches it. With WRITE the server begins, with SEND
- * the client.
+ * Follows perftest_resources.c#run_iter_lat_write, #run_iter_lat_send, #run_iter_lat. A WRITE completes
+ * nothing at its target: the last byte of the message counts up, and the target polls it. With WRITE the server begins,
+ * with SEND the client.
  */
 
 import { RoceError } from 'rocev2/packets';
@@ -125,7 +125,7 @@ class Run {
     this.over = true;
   }
 
-  /** UC and UD repeat nothing: one message lost, and both sides wait for ever. */
+  /** UC and UD have no retransmission: after one lost message both sides would wait infinitely. */
   async #watch(): Promise<undefined> {
     let seen = -1;
     while (!this.over && seen !== this.posted.length) {

@@ -1,8 +1,8 @@
 /**
  * xsrq_pingpong of libibverbs over our devices, either role: the server sends to each client in turn through XRC queue
  * pairs, and every message lands in the one shared receive queue of its side
- * (rdma-core:libibverbs/examples/xsrq_pingpong.c). Each side says END over TCP before it goes, so that nobody waits for
- * an answer of who has left.
+ * (rdma-core:libibverbs/examples/xsrq_pingpong.c). Each side sends END over TCP before it ends, so that no side waits
+ * for a peer that has left.
  */
 
 import type { RdmaCq, RdmaDevice, RdmaPd, RdmaQp, RdmaSrq, RdmaXrcd } from 'rocev2';

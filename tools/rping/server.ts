@@ -58,7 +58,7 @@ export async function runRpingServer(
   }
 }
 
-/** As if nobody listened; who has lost patience meanwhile needs no answer. */
+/** Refused as without a listener. A client that has given up meanwhile needs no answer. */
 function refuse(request: RdmaConnectionRequest): void {
   try {
     request.reject(undefined, CmRejReason.InvalidServiceId);

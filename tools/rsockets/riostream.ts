@@ -44,7 +44,7 @@ class Riostream implements StreamTool {
     return {
       prepare: async ({ size }) => {
         mapping = socket.iomap(size, 0n);
-        bytes()[size - 1] = NOBODY;
+        bytes()[size - 1] = NO_TURN;
         if (isClient) await socket.send(new Uint8Array(SYNC_BYTES));
         if ((await receiveExactly(socket, SYNC_BYTES)) === undefined) return ENDED;
         if (!isClient) await socket.send(new Uint8Array(SYNC_BYTES));
@@ -109,4 +109,4 @@ export const RIOSTREAM_SUMMARY =
   'RDMA writes into mapped buffers both ways, timed; works with riostream of rdmacm-utils';
 const UNMAPPED = 'the peer has mapped too little';
 /** A last byte that no turn has before the 256th. */
-const NOBODY = 0xff;
+const NO_TURN = 0xff;

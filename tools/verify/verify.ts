@@ -17,7 +17,7 @@ import { type TsharkFrame, tsharkFrames } from './tshark-frames.ts';
 export interface FrameDifference extends FieldDifference {
   /** Position in the file, from 1. */
   readonly frame: number;
-  /** Undefined: nobody expected it. */
+  /** Undefined: it was not expected. */
   readonly expectation: KnownDifference | undefined;
 }
 

@@ -17,7 +17,7 @@ Fields, all of them filters:
         .retransmission       a PSN that has passed before, or one that was missing and was sent again
         .out_of_order         a PSN below one that has passed, never seen before and overtaken on the way
         .lost_segment         PSNs or responses before this one have not passed here (lost on the way, or not captured)
-        .nak, .rnr_nak        negative acknowledges, with their meaning
+        .nak, .rnr_nak        NAKs and RNR NAKs, with their meaning
         .duplicate_ack        an ACK that says nothing new
         .implied_nak          a READ that asks again for the responses which later ones have shown to be missing
 
@@ -239,7 +239,7 @@ local FAR = 0x10000
 -- So many missing PSNs are remembered one by one.
 local MAX_MISSING = 4096
 local MAX_READS = 256
--- A gap that nobody asked for and that is filled later than this was filled by a timeout.
+-- A gap without a NAK that is filled later than this was filled by a timeout.
 local TIMEOUT_SECONDS = 0.001
 local MAX_CANDIDATES, MAX_TRIES = 64, 32
 
@@ -441,7 +441,7 @@ local function take_response(stream, psn, last, now, marks)
     end
 end
 
--- A READ that begins where responses are missing: nobody has sent a NAK, the gap itself was one.
+-- A READ that begins where responses are missing: there was no NAK, the gap implied one.
 local function judge_repeated_read(stream, psn, now, marks)
     if stream.gap == nil or distance(psn, stream.gap) > 0 then return end
     if psn == stream.gap then
@@ -661,8 +661,8 @@ end
 
 register_postdissector(rocev2)
 
--- The graphical program shows frames in any order, after it has read all of them once; but it looks for fields in that first pass only when
--- somebody says that he needs them.
+-- The graphical program shows frames in any order, after it has read all of them once; but it dissects fields in that first pass only when
+-- a listener asks for all fields.
 if gui_enabled() then
     local listener = Listener.new("frame", nil, true)
     function listener.packet() end

@@ -50,8 +50,8 @@ export const CONTESTANTS: readonly Contestant[] = [
 ];
 
 /**
- * Those that `names` choose: names, or `name@medium`; all when there are none. The first name that is nobody's is
- * `unknown`.
+ * Those that `names` choose: names, or `name@medium`; all when there are none. `unknown` is the first name that fits
+ * none.
  */
 export function chosen(names: readonly string[]): { readonly those: readonly Contestant[]; readonly unknown?: string } {
   const matches = (name: string, one: Contestant): boolean => name === one.name || name === `${one.name}@${one.medium}`;

@@ -48,7 +48,7 @@ export class PeerProcess {
     child.stderr.on('data', (chunk) => {
       this.#complaint = (this.#complaint + String(chunk)).slice(-MAX_COMPLAINT);
     });
-    // Nobody reads at the other end: the process has gone, which is told below.
+    // EPIPE: the process has ended, which its own events below report.
     child.stdin.on('error', () => {});
     child.on('error', (error) => this.#end(error));
     this.#exited = new Promise((resolve) => {

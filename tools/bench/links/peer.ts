@@ -13,7 +13,7 @@ import { WorldPeer } from './world-peer.ts';
 let peer: BenchPeer | undefined;
 const lines = createInterface({ input: process.stdin });
 lines.on('line', (line) => void serve(JSON.parse(line) as PeerRequest));
-// The bench is gone: nobody will ask for anything again.
+// The bench has ended: no more requests will come.
 lines.on('close', () => process.exit());
 
 async function serve(request: PeerRequest): Promise<void> {

@@ -49,7 +49,7 @@ function loopback(): BenchPlace {
   });
 }
 
-/** One namespace with a bridge between tap0 and tap1, which nobody but their peers speaks on. */
+/** One namespace with a bridge between tap0 and tap1, which only the two peers use. */
 function taps(): BenchPlace {
   return inNetns((name) => {
     ip('-n', name, 'link', 'add', 'br0', 'type', 'bridge');

@@ -43,7 +43,7 @@ export const badAdvertiser: Program = program({
     side.advertise(advertisedBy(side, flags));
     if (flags.vanish === true) {
       await side.next();
-      // Nobody has this number from here on.
+      // From here on this number belongs to no queue pair.
       side.qp.destroy();
       output.line('the queue pair is gone');
     } else await side.untilFailure();

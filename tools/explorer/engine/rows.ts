@@ -113,7 +113,7 @@ const REMARKS: readonly (readonly [mark: number, sentence: string])[] = [
   [Mark.Copy, 'The same frame came past before, unchanged.'],
   [Mark.Late, 'It comes after packets that were sent later.'],
   [Mark.Gap, 'Packets before it are missing.'],
-  [Mark.Nak, 'A negative acknowledge.'],
+  [Mark.Nak, 'A negative acknowledgement.'],
   [Mark.RnrNak, 'The receiver was not ready.'],
   [Mark.ImpliedNak, 'Asks again for what a gap in the responses lacks.'],
   [Mark.AfterTimeout, 'Sent again after a time without a response.'],

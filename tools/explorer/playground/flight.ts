@@ -19,7 +19,7 @@ export class Flight {
   readonly serial: number;
   /** Who sends it. */
   readonly from: number;
-  /** To whom; -1: nobody has the address. */
+  /** Host it goes to; -1: no host has the address. */
   readonly to: number;
   /** Which of those that its host sends, from 1; a copy has that of its original. */
   readonly packet: number;
@@ -88,8 +88,8 @@ export class Flight {
 }
 
 /**
- * What befalls the next packet of a host by chance. Draws the same count of numbers for each packet, so that what is
- * done to one by hand changes nobody else's luck.
+ * The random faults of the next packet of a host. Draws the same count of random numbers for each packet, so that a
+ * fault set by hand does not change those of later packets.
  */
 export function drawFate(random: Prng, link: HostLinkSpec, host: number, packet: number): Intervention[] {
   const fate: Intervention[] = [];

@@ -126,7 +126,7 @@ export class ScenarioRun {
     return undefined;
   }
 
-  /** Nobody tells that a pause after an RNR NAK is over. */
+  /** No event reports that a pause after an RNR NAK is over. */
   #lookAtPauses(): void {
     for (const { host, qp } of this.hosts.endpoints) {
       const { notes } = this.hosts.host(host);

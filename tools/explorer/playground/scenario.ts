@@ -55,7 +55,7 @@ export interface PlaygroundOperation {
   readonly mistake?: Mistake;
   /** When; default 0. */
   readonly atNs?: number;
-  /** Instead of a time: as the step with this number. What somebody posts by hand is kept so. */
+  /** Instead of a time: as the step with this number. What the user posts by hand is kept so. */
   readonly atStep?: number;
 }
 
@@ -111,7 +111,7 @@ export interface QpSpec {
   readonly retryCnt: number;
   /** Retries after an RNR NAK, 0..7; 7 has no end. */
   readonly rnrRetry: number;
-  /** ACK timeout is 4.096 us * 2^timeout; 0 waits for ever. */
+  /** ACK timeout is 4.096 us * 2^timeout; 0 waits infinitely. */
   readonly timeout: number;
   /** Code of the pause asked for in RNR NAKs, 0..31. */
   readonly minRnrTimer: number;

@@ -58,7 +58,7 @@ export class PlaygroundSession {
     return this.#run.steps;
   }
 
-  /** Whether nothing more will happen unless somebody posts. */
+  /** Whether nothing more will happen without another work request. */
   get over(): boolean {
     return this.#run.end !== '';
   }
