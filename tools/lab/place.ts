@@ -14,7 +14,7 @@ import { RoceError } from 'rocev2/packets';
 /** A private directory with the control socket of a guest, and the wire that leads nowhere where one is needed. */
 export class GuestDirectory {
   readonly controlPath: string;
-  /** Where qemu listens for who speaks to a program of the guest. */
+  /** Where qemu listens for the host's end of a guest's program port. */
   readonly handsPath: string;
   readonly control: Server;
   readonly #directory: string;

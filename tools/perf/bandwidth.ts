@@ -98,7 +98,7 @@ export function postReceives(session: PerfSession): void {
   for (let n = 0; n < count; n++) for (const i of session.qps.keys()) session.postReceive(i);
 }
 
-/** What a run has achieved. */
+/** The result of a run. */
 export function reportOf(session: PerfSession, size: number, { posted, completed }: BwTimes): BwReport {
   const { noPeak, gigabits } = session.options;
   const unit = gigabits === true ? GIGABIT_BYTES : MEBIBYTE;

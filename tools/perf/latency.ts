@@ -11,7 +11,7 @@ import { RoceError } from 'rocev2/packets';
 import { QpState } from 'rocev2/transport';
 import type { PerfContext, PerfSession } from './session.ts';
 
-/** Runs the test that the options ask for. */
+/** Runs the test that the options select. */
 export function measureLatency(session: PerfSession, size: number): Promise<number[]> {
   const { verb } = session.options;
   const run = new Run(session);
@@ -109,7 +109,7 @@ class Run {
     this.promise.catch(() => undefined);
   }
 
-  /** Throws when there is nothing to hope for. */
+  /** Throws when no message can come any more. */
   goesOn(count: number): boolean {
     if (this.#context.signal.aborted) throw new RoceError('ERR_ROCE_CLOSED', 'interrupted');
     if (this.#lost !== undefined) throw this.#lost;

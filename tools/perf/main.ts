@@ -2,7 +2,7 @@
  * `roce perf`: the command lines of perftest's ib_write_bw, ib_write_lat and their like, plus the options that open a
  * device. Experiments use perftest's own part of them on a device they have, under the stock names.
  *
- * Owns the reading of command lines. What makes no sense, or is not done here, is one line and exit code 2.
+ * Owns the parsing of command lines. What is invalid, or not supported, is one line and exit code 2.
  */
 import { randomInt } from 'node:crypto';
 import { setTimeout as sleepMs, setImmediate as turn } from 'node:timers/promises';
@@ -83,7 +83,9 @@ function oneCommand(program: PerfProgram): Command {
   });
 }
 
-/** The options of the program itself; those that mean nothing on Ethernet or to us are taken and passed over. */
+/**
+ * The options of the program itself; those without a meaning on Ethernet or for this stack are accepted and ignored.
+ */
 export function addPerfOptions(command: Command, { verb, test }: PerfProgram, mtuName = '--mtu'): Command {
   command
     .argument('[host]', 'the server to connect to; without it, be one', parseAddress)
@@ -140,7 +142,7 @@ function addBandwidthOptions(command: Command): void {
     .option('--report-both', 'tell both directions of -b apart');
 }
 
-/** What users of perftest write out of habit. */
+/** Short forms that users of perftest know. */
 function addIgnored(command: Command): Command {
   return command
     .option('-d, --ib-dev <name>', 'name of the device: we have one')
@@ -153,7 +155,7 @@ function addIgnored(command: Command): Command {
     .option('--disable_pcie_relaxed', 'there is no PCIe');
 }
 
-/** What a command line asks for. */
+/** The parsed command line. */
 export function choicesOf({ verb, test }: PerfProgram, server: IpAddress | undefined, flags: PerfFlags): PerfChoices {
   return {
     verb,
@@ -192,7 +194,7 @@ export function choicesOf({ verb, test }: PerfProgram, server: IpAddress | undef
   };
 }
 
-/** Runs on a device that is open; what does not fit together ends in `command.error`. */
+/** Runs on a device that is open; options that do not fit together end in `command.error`. */
 export function playPerf(
   command: Command,
   choices: PerfChoices,

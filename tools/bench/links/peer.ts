@@ -1,6 +1,6 @@
 /**
  * One end of a contestant, in a process of its own: reads commands from standard input, answers on standard output,
- * ends when the input does. Owns the conversation; what a peer does is in the file of its kind.
+ * ends when the input does. Owns this protocol; what a peer does is in the file of its kind.
  */
 import { createInterface } from 'node:readline';
 import { RoceError } from 'rocev2/packets';
@@ -67,7 +67,7 @@ function processTimes(): { cpuMs: number; wallMs: number } {
 }
 
 function memory(): PeerMemory {
-  // Buffers go one round after the objects that hold them.
+  // Buffers are freed one collection after the objects that hold them.
   globalThis.gc?.();
   globalThis.gc?.();
   const { rss, heapUsed, external } = process.memoryUsage();

@@ -72,7 +72,7 @@ export class AgentClient implements HostControl {
     stream.on('close', () => this.#end('ECONNRESET', 'the connection to the agent has ended'));
   }
 
-  /** Waits for the agent's first line. Rejects with HandsError `gone` when none that makes sense comes in time. */
+  /** Waits for the agent's first line. Rejects with HostControlError `gone` when none that makes sense comes in time. */
   static async open(stream: Duplex, options: ClientOptions): Promise<AgentClient> {
     const client = new AgentClient(stream, options);
     await client.#greeting();

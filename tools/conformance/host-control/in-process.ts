@@ -72,7 +72,7 @@ class InProcessHostControl implements HostControl {
       const given = this.#tail === undefined ? this.#do(name, args) : this.#tail.then(() => this.#do(name, args));
       return given instanceof Promise ? this.#follow(given) : Promise.resolve(given);
     } catch (error) {
-      return Promise.reject(asHandsError(error));
+      return Promise.reject(asHostControlError(error));
     }
   }
 
@@ -92,7 +92,7 @@ class InProcessHostControl implements HostControl {
   /** Later calls wait for this one. */
   #follow<T>(given: Promise<T>): Promise<T> {
     const answer = given.catch((error: unknown) => {
-      throw asHandsError(error);
+      throw asHostControlError(error);
     });
     const over = (): void => {
       if (this.#tail === tail) this.#tail = undefined;
@@ -122,7 +122,7 @@ function describe(device: Device, options: InProcessHostOptions): HostDescriptio
 }
 
 /** What verbs would have said; a bug of ours stays what it is. */
-function asHandsError(error: unknown): unknown {
+function asHostControlError(error: unknown): unknown {
   if (!(error instanceof RoceError)) return error;
   const kind = error.code === 'ERR_ROCE_UNSUPPORTED' ? 'unsupported' : 'refused';
   return new HostControlError(kind, error.errno, error.message);

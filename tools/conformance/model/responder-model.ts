@@ -58,7 +58,7 @@ function future(setup: ResponderSetup, state: ResponderState): ModelOutcome {
 /** No duplicate draws a NAK (RSP-PSN-15), but of a device that is known to do so with a READ. */
 function refusedAgain({ profile }: ResponderSetup, state: ResponderState, packet: Packet, psn: number): ModelOutcome[] {
   const read = packet.opcode === Op.ReadRequest && psn >= 0;
-  if (!read || !profile.switches.includes('read-replay-naked')) return [];
+  if (!read || !profile.switches.includes('read-replay-nak')) return [];
   const reply = { ...refusal(state, 0x62, 'RSP-PSN-15'), psn, again: true };
   return [{ state: { ...state, dead: true }, replies: [reply] }];
 }

@@ -1,6 +1,5 @@
 /**
- * One packet on its way, and what befalls it. Owns the record and the changing of its bytes; knows no time and no
- * queue.
+ * One packet on its way, and its faults. Owns the record and the changing of its bytes; knows no time and no queue.
  *
  * What is done to a packet takes effect where its last hop ends, whenever it was asked for. So it makes no difference
  * whether an intervention was known when the packet left or came while it was under way, and a link replays what a hand
@@ -21,7 +20,7 @@ export class Flight {
   readonly from: number;
   /** Host it goes to; -1: no host has the address. */
   readonly to: number;
-  /** Which of those that its host sends, from 1; a copy has that of its original. */
+  /** Its number among the packets that its host sends, from 1; a copy has that of its original. */
   readonly packet: number;
   readonly sentNs: number;
   /** The frame as its host sent it. */
@@ -39,7 +38,7 @@ export class Flight {
   lossReason: '' | 'dropped' | 'queue full' | 'no such host' = '';
   /** The network marked it Congestion Experienced. */
   marked = false;
-  /** What is to be done to it at the end of its way, by chance or by hand. */
+  /** The faults it gets at the end of its way, by chance or by hand. */
   readonly fate: Intervention[] = [];
   /** `delay` was carried out. */
   delayed = false;

@@ -93,7 +93,7 @@ export interface HostLinkSpec {
   readonly delayNs: number;
   /** Bytes that may wait in the switch for one host; what comes then is lost. */
   readonly queueBytes: number;
-  /** Chances of one packet, 0..1; what befalls it follows from the seed, its sender and its number alone. */
+  /** Probabilities for one packet, 0..1; its faults depend on the seed, its sender and its number alone. */
   readonly loss: number;
   readonly corrupt: number;
   readonly duplicate: number;
@@ -207,7 +207,7 @@ export const LIMITS = {
   /** Work requests of one operation, and of all. */
   count: 64,
   workRequests: 512,
-  /** Steps of a session: beyond it nothing goes on. */
+  /** Steps of a session, at most. */
   steps: 20_000,
   /** Virtual time of a session: ten minutes. */
   timeNs: 600e9,

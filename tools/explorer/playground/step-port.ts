@@ -39,7 +39,7 @@ export class StepPort implements WorldPort {
     this.rateBps = rateBps;
   }
 
-  /** Asked before a frame is made; who is told no is told when to ask again. */
+  /** Asked before a frame is made; after a refusal the port says when to ask again. */
   get ready(): boolean {
     const ready = !this.busy && !this.#network.turnTaken;
     if (!ready) this.#owesWritable = true;
