@@ -1,5 +1,5 @@
 /**
- * What the runner asks of a host, whatever its kind: a port for a wire, commands, counters, an end. No kind knows of
+ * What the runner needs of a host, whatever its kind: a port for a wire, commands, counters, an end. No kind depends on
  * cases.
  */
 import type { RateState } from 'rocev2/transport';
@@ -28,7 +28,7 @@ export interface QueuePairRate extends RateState {
 }
 
 export interface RunningCommand {
-  /** Its end, exit code and all it has printed. */
+  /** Resolves when it has ended, with its exit code and all it has printed. */
   readonly ended: Promise<RunResult>;
   /** What it has printed so far. */
   output(): Promise<{ readonly stdout: string; readonly stderr: string }>;

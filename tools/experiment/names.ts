@@ -1,5 +1,5 @@
 /**
- * What the shape of an experiment cannot say: that every name it uses is one it has, and that wires and hosts fit
+ * Checks beyond the shape of an experiment: every name it uses must be one it has, and wires and hosts must fit
  * together.
  */
 import { DeviceCounters } from 'rocev2';

@@ -28,7 +28,7 @@ export class CablePort {
     return port;
   }
 
-  /** The link, for one at a time: whoever starts it has it until closing it. `name` is its name in captures. */
+  /** The link, for one user at a time: from `start` to `close`. `name` is its name in captures. */
   lend(name: string): Link {
     const link = this.#link;
     let mine: LinkSink | undefined;

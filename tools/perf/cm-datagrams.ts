@@ -3,9 +3,8 @@
  * exchange.
  *
  * Owns those requests and the datagram that tells the server which queue pair sent one. The client learns where to send
- * from the
- * answer; a server that has to answer (latency, both directions) learns it from a SEND with immediate data: the
- * client's queue pair number. Sources: perftest_communication.c#rdma_cm_send_ud_connection_parameters,
+ * from the answer; a server that has to answer (latency, both directions) learns it from a SEND with immediate data:
+ * the client's queue pair number. Sources: perftest_communication.c#rdma_cm_send_ud_connection_parameters,
  * #rdma_cm_initialize_ud_connection_parameters.
  */
 

@@ -1,10 +1,9 @@
 /**
  * One message at a time: there and back for SEND and WRITE, a round trip of their own for READ and atomics.
  *
- * Owns the loops of a latency test. Resolves with the times at which messages were posted. Never prints.
- * Follows perftest_resources.c#run_iter_lat_write, #run_iter_lat_send, #run_iter_lat. A WRITE completes
- * nothing at its target: the last byte of the message counts up, and the target polls it. With WRITE the server begins,
- * with SEND the client.
+ * Owns the loops of a latency test. Resolves with the times at which messages were posted. Never prints. Follows
+ * perftest_resources.c#run_iter_lat_write, #run_iter_lat_send, #run_iter_lat. A WRITE completes nothing at its target:
+ * the last byte of the message counts up, and the target polls it. With WRITE the server begins, with SEND the client.
  */
 
 import { RoceError } from 'rocev2/packets';

@@ -126,7 +126,7 @@ class XsrqSide {
     const { clients, tests } = this.#options;
     if (this.#start.server === undefined) for (const [i] of this.#peers.entries()) this.#send(i);
     const sent = this.#sendsComplete();
-    // A send that failed ends the wait for what will never come.
+    // A send that failed ends the wait.
     const broken = new Promise<undefined>(
       (resolve) => void sent.then((good) => (good ? undefined : resolve(undefined))),
     );

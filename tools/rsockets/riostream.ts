@@ -1,7 +1,7 @@
 /**
- * riostream of rdmacm-utils: writes straight into a buffer that the other side has mapped, both ways in turn, and tells
- * how long it took. The last byte of the buffer says whose turn it is: nothing else tells of such a write.
- * Facts from rdma:librdmacm/examples/riostream.c.
+ * riostream of rdmacm-utils: writes straight into a buffer that the other side has mapped, both ways in turn, and
+ * prints how long it took. The last byte of the buffer tells whose turn it is: such a write has no completion at its
+ * target. Facts from rdma:librdmacm/examples/riostream.c.
  */
 import { Command } from 'commander';
 import type { IoMapping, RSocket } from 'rocev2/rsockets';

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arguments and refusals: what a request says, checked, and what is said of one that cannot be done. Calls no verbs. */
+/*
+ * Arguments and refusals: reads and checks the arguments of a request, and answers one that cannot be done. Calls no
+ * verbs.
+ */
 #include "agent.h"
 
 #include <arpa/inet.h>

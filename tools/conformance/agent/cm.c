@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connections: their parts and their end, and what is done when the connection manager has something to tell. */
+/* Connections: their parts and their end, and the handling of events of the connection manager. */
 #include "cm.h"
 
 #include <arpa/inet.h>

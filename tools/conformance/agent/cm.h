@@ -45,7 +45,7 @@ struct link {
 	struct rdma_cm_id *id;
 	struct outfit outfit;
 	bool established;
-	/* What rdma_connect is told, once the way is known. */
+	/* The parameters of rdma_connect, once the route is resolved. */
 	struct rdma_conn_param param;
 	uint8_t private_data[PRIVATE_BYTES_MAX];
 	/* Of the device, as librdmacm has it: all connections share it, so a key works on each of them. */

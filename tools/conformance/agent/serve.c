@@ -92,7 +92,7 @@ void turn_away(int door)
 
 	if (socket < 0)
 		return;
-	/* Who does not take it is turned away without a word. */
+	/* A client that does not take it is closed without a message. */
 	ssize_t wrote = write(socket, words, sizeof(words) - 1);
 	(void)wrote;
 	close(socket);

@@ -1,4 +1,4 @@
-/** A client of rping that lies about its buffer, or is gone when the buffer is read. */
+/** A client of rping that advertises a wrong buffer, or ends before the buffer is read. */
 
 import { integer } from '../../options.ts';
 import { advertisementOf, type RemoteBuffer, RPING_PORT } from '../../rping/protocol.ts';

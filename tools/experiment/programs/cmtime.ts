@@ -1,6 +1,6 @@
 /**
  * rdmacm-utils' cmtime over our devices: how long each step of many connections takes, all of them at the same time.
- * The server accepts whoever comes, for as long as it is let. Source: rdma-core:librdmacm/examples/cmtime.c (44.0).
+ * The server accepts every client until it is stopped. Source: rdma-core:librdmacm/examples/cmtime.c (44.0).
  */
 import type { Connection, Device, Qp } from 'rocev2';
 import { IpAddress, RoceError } from 'rocev2/packets';
@@ -45,7 +45,7 @@ async function serve({ device, signal }: ProgramContext, port: number): Promise<
       .accept({ qp })
       .then((connection) => connection.closed)
       .catch((error: unknown) => {
-        // A client that goes away in the middle is its own affair.
+        // A client that leaves in the middle is not an error of the server.
         if (!(error instanceof RoceError)) throw error;
       })
       .finally(() => qp.destroy());
