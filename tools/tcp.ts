@@ -9,7 +9,7 @@ import { type IpAddress, Medium, RoceError } from 'rocev2/packets';
 import { kernelAddress } from './kernel-address.ts';
 
 /**
- * The TCP that speaks from the addresses of `device`.
+ * The TCP that uses the addresses of `device`.
  * Throws ERR_ROCE_STATE for a device in a worker on an Ethernet link: its TCP is in the other thread.
  */
 export function tcpOf(device: RdmaDevice): RdmaTcp {

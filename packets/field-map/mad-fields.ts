@@ -33,7 +33,7 @@ export const MAD_HEADER: readonly FieldRow[] = [
   ],
   [8, 'infiniband.mad.classversion', 'hex', '2 for connection management.'],
   [8, 'infiniband.mad.method', 'hex', '3, Send, in connection management; the top bit marks a response.'],
-  [16, 'infiniband.mad.status', 'hex', '0, unless a response tells of an error.'],
+  [16, 'infiniband.mad.status', 'hex', '0, unless a response reports an error.'],
   [16, 'infiniband.mad.classspecific', 'hex', 'Not used by connection management.'],
   [64, 'infiniband.mad.transactionid', 'hex', 'A reply has that of the message it answers.'],
   [16, 'infiniband.mad.attributeid', 'hex', 'Which message follows.'],

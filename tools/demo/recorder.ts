@@ -45,7 +45,7 @@ export class Recorder implements NetworkTap {
     this.#reader = new LadderReader({ medium });
     this.#interface = this.#writer.addInterface({
       name: 'wire',
-      description: `simulated wire, outbound is from ${leftName}; comments tell what the wire did to a frame`,
+      description: `simulated wire, outbound is from ${leftName}; comments describe what the wire did to a frame`,
       linkType: medium === Medium.Ethernet ? LinkType.Ethernet : LinkType.Raw,
     });
   }

@@ -87,7 +87,7 @@ class NamespaceHost implements ExperimentHost {
   }
 
   async listening(port: number): Promise<void> {
-    throw new RoceError('ERR_ROCE_STATE', `a namespace does not tell who listens on port ${port}`);
+    throw new RoceError('ERR_ROCE_STATE', `a namespace does not show listeners on port ${port}`);
   }
 
   rates(): readonly [] {

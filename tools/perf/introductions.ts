@@ -36,7 +36,7 @@ export async function introduce(exchange: Exchange, mtu: number): Promise<PerfAg
   if (!(Number.parseFloat(theirs) >= MIN_VERSION))
     throw new RoceError(
       'ERR_ROCE_REJECTED',
-      `the peer speaks version ${JSON.stringify(theirs)}, at least ${MIN_VERSION} is needed`,
+      `the peer has version ${JSON.stringify(theirs)}, at least ${MIN_VERSION} is needed`,
     );
   const cycleBytes = viewOf(await exchange.swap(int32(CYCLE_BUFFER_BYTES))).getUint32(0);
   if (cycleBytes > MAX_CYCLE_BUFFER_BYTES)

@@ -104,7 +104,7 @@ export function addPerfOptions(command: Command, { verb, test }: PerfProgram, mt
     .option('--tclass <value>', 'traffic class', integer(0, 255))
     .option('--retry_count <count>', 'transport retries (default: 7)', integer(0, 7))
     .option('--ipv6', 'connect queue pairs over IPv6 though we meet over IPv4')
-    .option('--ipv6-addr', 'meet over IPv6: the address of the server says so')
+    .option('--ipv6-addr', 'connect over IPv6: the address of the server decides')
     .option('-e, --events', 'sleep until completions come: we always do')
     .addOption(new Option('--output <unit>', 'print one number only').choices(OUTPUTS[test]));
   if (verb === 'read' || verb === 'atomic')
@@ -139,7 +139,7 @@ function addBandwidthOptions(command: Command): void {
     .option('-l, --post_list <count>', 'work requests posted at a time: ours leave together anyway', integer(1, 15_000))
     .option('-N, --noPeak', 'do not look for the peak')
     .option('--report_gbits', 'in Gb/s instead of MiB/s')
-    .option('--report-both', 'tell both directions of -b apart');
+    .option('--report-both', 'report both directions of -b separately');
 }
 
 /** Short forms that users of perftest know. */

@@ -265,7 +265,7 @@ function demandOneVersion(ours: IpAddress, theirs: IpAddress): void {
   if (ours.version === theirs.version) return;
   throw new RoceError(
     'ERR_ROCE_ADDRESS',
-    `we speak from ${ours} and the peer from ${theirs}: choose addresses of one IP version with -x or --ipv6`,
+    `our address is ${ours} and the peer's ${theirs}: choose addresses of one IP version with -x or --ipv6`,
   );
 }
 

@@ -58,7 +58,7 @@ export async function runStreamTool(tool: StreamTool, options: StreamOptions, co
       const from = bind === undefined ? {} : { source: bind };
       return RSocket.connect(device, { address: server, port, ...from, ...socketOptions });
     }
-    invariant(listener !== undefined, 'who is no client listens');
+    invariant(listener !== undefined, 'a server has a listener');
     const socket = await listener.accept(socketOptions);
     // Set on the listener first and on what it took, as rstream does, and printed both times.
     tool.announce(output);

@@ -57,8 +57,8 @@ async function ipv4Options(t: Tester): Promise<void> {
 }
 
 /**
- * Four bytes of no operation. The last recipe is that of who copies a header of 20 bytes and a UDP header from where
- * the IP header begins.
+ * Four bytes of no operation. The last recipe is that of a device that copies a header of 20 bytes and a UDP header
+ * from where the IP header begins.
  */
 const withOptions =
   (recipe: number): Edit =>

@@ -110,7 +110,7 @@ const roceGids = (t: Tester): boolean => t.hostControl.description.gids.some(({ 
 
 function onlyRoceV2(t: Tester): void {
   if (roceGids(t))
-    throw new Inconclusive('RoCEv2 is right; GIDs of the older RoCE were not tried, which the tester does not speak');
+    throw new Inconclusive('RoCEv2 is right; GIDs of the older RoCE were not tried: the tester does not support it');
 }
 
 async function bothProtocols(t: Tester): Promise<void> {
@@ -140,7 +140,7 @@ async function notifications(t: Tester): Promise<void> {
       else if (packet.psn === count - 1) acked = true;
       demand(
         sighting.destQpn === peer.qpn && sighting.ip.destination === `${peer.route.source}`,
-        'a CNP is not for who sent',
+        'the CNP does not go to the sender',
       );
     }
     await t.sleep(t.dut.quietNs);

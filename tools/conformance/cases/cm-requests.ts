@@ -1,4 +1,4 @@
-/** Connections that begin with us: what a REQ draws, and what of it a device takes over (ref:conformance#CM). */
+/** Connections that begin with us: the answers to a REQ, and what of it a device takes over (ref:conformance#CM). */
 import { CmMessageRef, CmRejReason, IpAddress, MAD_BYTES } from 'rocev2/packets';
 import { ack, sendOnly } from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
@@ -69,7 +69,7 @@ export const CM_REQUEST_CASES: readonly Case[] = [
       if (t.dut.hostControl === undefined) return;
       const { events } = await t.hostControl.call('cm.events', {});
       const told = events.filter(({ event }) => event === 'established').length;
-      demand(told === 1, `the connection was told as established ${told} times`);
+      demand(told === 1, `the connection was reported as established ${told} times`);
     },
   },
   {
@@ -219,11 +219,11 @@ async function repeatedBeforeDecision(t: Tester): Promise<number> {
     mras++;
   }
   const { events } = await t.hostControl.call('cm.events', {});
-  demand(events.length === 0, `a repeated REQ was told as ${events[0]?.event}`);
+  demand(events.length === 0, `a repeated REQ was reported as ${events[0]?.event}`);
   return mras;
 }
 
-/** REJ 10, DREQ until DREP. What TIMEWAIT does with the old REQ is CM-04's affair. */
+/** REJ 10, DREQ until DREP. What TIMEWAIT does with the old REQ is checked by CM-04. */
 async function staleByReq(t: Tester): Promise<void> {
   const cm = await t.cm();
   const port = await listen(t);

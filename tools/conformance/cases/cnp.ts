@@ -1,5 +1,5 @@
 /**
- * Cases of area CNP whose device is told of congestion by marks: when it sends a notification, and what that looks like
+ * Cases of area CNP whose device receives marked packets: when it sends a notification, and what that looks like
  * (CNP-01, -02, -04 to -08).
  */
 import { Op } from 'rocev2/packets';

@@ -92,7 +92,7 @@ function use({ va, rkey }: { va: bigint; rkey: number }, psn: number, kind: 'REA
     : writeOnly({ psn, ackReq: true, reth, payload: pattern(LENGTH, 9) });
 }
 
-/** The window opens its memory to whom it was bound for. */
+/** The window opens its memory to the queue pair it was bound to. */
 const works = (peer: TesterPeer, window: { va: bigint; rkey: number }, psn: number): Promise<unknown> =>
   peer.orInconclusive('a bound window', () => {
     peer.tx(use(window, psn, 'READ'));

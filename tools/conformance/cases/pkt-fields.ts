@@ -53,8 +53,8 @@ async function transportVersions(t: Tester): Promise<void> {
 }
 
 /**
- * Numbers near the live one, and those that differ from it in one bit; 0, 1 and the multicast number are others'
- * affair.
+ * Numbers near the live one, and those that differ from it in one bit; other rules cover 0, 1 and the multicast
+ * number.
  */
 async function unknownQpns(t: Tester): Promise<void> {
   const line = await RequestSequence.open(t);

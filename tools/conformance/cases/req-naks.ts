@@ -1,6 +1,6 @@
 /**
  * Cases of area REQ: what the device does about NAKs, spoken or implied (REQ-11 to REQ-19, REQ-24, REQ-32 to REQ-34,
- * REQ-38), and about answers that make no sense (REQ-31, REQ-37). Timers are kept out of it unless a rule allows a
+ * REQ-38), and about answers that do not fit (REQ-31, REQ-37). Timers are kept out of it unless a rule allows a
  * retry by timeout.
  */
 import { Syndrome } from 'rocev2/packets';

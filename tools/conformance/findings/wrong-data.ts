@@ -1,4 +1,4 @@
-/** Findings where a program is told what is not so, or memory is open that must not be. */
+/** Findings where a program gets a wrong result, or memory is open that must not be. */
 import { ALL_KERNELS, NEWER_KERNELS, type RxeFinding } from './types.ts';
 
 export const WRONG_DATA: readonly RxeFinding[] = [
@@ -72,7 +72,7 @@ export const WRONG_DATA: readonly RxeFinding[] = [
       'An ATOMIC ACKNOWLEDGE, or a MIDDLE without a FIRST, ends the READ with IBV_WC_SUCCESS and moves the queue pair to ERROR.',
     source:
       'rxe_comp.c#check_ack returns an error, and #rxe_completer ends the work request with a status that was never set.',
-    users: 'A broken peer is not told from one that works, but for the queue pair that is in ERROR afterwards.',
+    users: 'A broken peer looks like one that works, but for the queue pair that is in ERROR afterwards.',
   },
   {
     name: 'REQ-01-empty-message',

@@ -77,7 +77,7 @@ function done<C extends HostCall>(hostControl: HostControl, call: C, args: unkno
   return hostControl.call(call, taken.data);
 }
 
-/** A client is told of what went wrong here as if a device had failed. */
+/** A fault here is reported to the client as if a device had failed. */
 function asHostControlError(
   error: unknown,
 ): Pick<HostControlError, 'errno' | 'message'> & { kind: 'refused' | 'unsupported' } {

@@ -1,6 +1,6 @@
 /**
- * What a device is known to do otherwise, as data: a difference that a switch explains is told as the deviation it is,
- * and hides no other. Owns names, rules and evidence of the switches; the models ask for them by name.
+ * What a device is known to do otherwise, as data: a difference that a switch explains is reported as the deviation it
+ * is, and hides no other. Owns names, rules and evidence of the switches; the models ask for them by name.
  */
 
 /** One known deviation, or one liberty that the rules leave open and a device takes. */
@@ -122,7 +122,7 @@ export const SWITCHES = {
   },
   'reserved-syndrome-fatal': {
     ruleId: 'ACK-16',
-    says: 'a reserved syndrome completes the oldest work request, with success where nothing else has been said, and ends the queue pair',
+    says: 'a reserved syndrome completes the oldest work request, with success unless another status was set, and ends the queue pair',
     evidence: 'rxe_comp.c#check_ack goes to COMPST_ERROR and leaves the status as it is',
   },
   'reserved-nak-fatal': {

@@ -49,7 +49,7 @@ export class RequesterJudge {
   #again: number[] = [];
   /** Packets have to go out again from here. */
   #due: { readonly from: number; readonly ruleId: string } | undefined;
-  /** It was told to send again, or did, and nothing was acknowledged since. */
+  /** A NAK asked it to retransmit, or it did, and nothing was acknowledged since. */
   #told = false;
   #quietUntil = -Infinity;
   /**

@@ -1,6 +1,6 @@
 /**
- * What a case is given: connections with the device under test, the host control on its host, time, chance, and words
- * for the report. Everything it makes is gone when the case ends. Owns handles and queue pair numbers of ours.
+ * What a case is given: connections with the device under test, the host control on its host, time, random numbers, and
+ * texts for the report. Everything it makes is gone when the case ends. Owns handles and queue pair numbers of ours.
  */
 import { Prng } from 'rocev2/sim';
 import type { AsyncEvent, Feature, HostCompletion, HostControl, HostHandle } from '../host-control/host-control.ts';
@@ -93,7 +93,7 @@ export class Tester {
   }
 
   /**
-   * The address of the device of that version; the first one when none is said. @throws NotApplicable when it has none
+   * The address of the device of that version; the first one by default. @throws NotApplicable when it has none
    */
   address(version?: 4 | 6): DutAddress {
     const found = this.dut.addresses.find(({ address }) => version === undefined || address.version === version);

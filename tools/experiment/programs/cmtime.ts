@@ -25,11 +25,7 @@ export const cmtime: Program = program({
       .option('-c <count>', 'connections', integer(1, 10_000), 100)
       .option('-p <port>', 'port', integer(1, 65_535), 7471)
       .option('-r <count>', 'transport retries', integer(0, 7), 2)
-      .option(
-        '-t <ms>',
-        'taken and passed over: finding an address has its own patience here',
-        integer(1, 2 ** 31 - 1),
-      ),
+      .option('-t <ms>', 'accepted and ignored: address resolution has its own limit here', integer(1, 2 ** 31 - 1)),
   run: (context, flags: CmtimeFlags) =>
     flags.s === undefined ? serve(context, flags.p) : call(context, flags.s, flags),
 });

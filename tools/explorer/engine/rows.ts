@@ -25,7 +25,7 @@ export function rowOf(session: CaptureSession, index: number): PacketRow {
   const dissection = session.dissection(index);
   const icrc = table.icrc[index];
   const text = dissection === undefined ? '' : formatFrame(dissection.frame, dissection.status, icrc !== IcrcState.Bad);
-  // An IPv6 address may end in colons: the colon that separates the port follows the second address.
+  // An IPv6 address may end in colons: the one that ends the addresses follows the second address.
   const arrow = text.indexOf(' > ');
   const colon = arrow < 0 ? -1 : text.indexOf(': ', arrow + 3);
   return {

@@ -201,7 +201,7 @@ function checkController({ profile, parameters }: CongestionSpec, { rateBps, rat
     for (const rate of [rateBps, ...ratesBps.filter((rate) => rate > 0)])
       makeController({ kind: 'dcqcn', profile, parameters }, rate);
   } catch (error) {
-    throw new ScenarioError(`congestion: ${error instanceof Error ? error.message : 'parameters make no sense'}`);
+    throw new ScenarioError(`congestion: ${error instanceof Error ? error.message : 'invalid parameters'}`);
   }
 }
 
