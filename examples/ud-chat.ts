@@ -5,7 +5,7 @@
  *   npx tsx examples/ud-chat.ts --loss 0.2       one packet in five is lost
  *
  * Everybody sends to a room, which sends every line on to all it has heard of. A datagram fits one packet, arrives
- * whole or not at all, and nobody sends it again: the room numbers its lines, so that who misses one can tell. Each
+ * whole or not at all, and there is no retransmission: the room numbers its lines, so that a gap shows. Each
  * send names its destination: an address handle (the way there), a queue pair, and the Q_Key without which that queue
  * pair drops it.
  */

@@ -15,7 +15,7 @@ const PORT = 7471;
 const SLOT_BYTES = 64 * 1024;
 const SLOTS = 4;
 
-const world = new World({ seed: 1, faults: { loss: 0.01 } }); // one packet in a hundred is lost: nobody here will notice
+const world = new World({ seed: 1, faults: { loss: 0.01 } }); // one packet in a hundred is lost: the transport repairs it
 const sender = attachDevice(world, 'sender', { addresses: ['10.0.0.1/24'] });
 const receiver = attachDevice(world, 'receiver', { addresses: ['10.0.0.2/24'] });
 
@@ -40,7 +40,7 @@ async function receive(device: Device): Promise<void> {
 
   for (let count = 0; count < SLOTS; count++) {
     const { opcode, immData: slot, byteLen } = await completed(bell);
-    if (opcode !== WcOpcode.RecvRdmaWithImm) throw new Error('somebody has sent what nobody sends here');
+    if (opcode !== WcOpcode.RecvRdmaWithImm) throw new Error(`unexpected completion with opcode ${opcode}`);
     const bytes = slots.bytes.subarray(slot * SLOT_BYTES, slot * SLOT_BYTES + byteLen);
     console.log(`receiver: slot ${slot} has ${byteLen} bytes, sha256 ${digest(bytes)}`);
   }

@@ -46,7 +46,7 @@ export class IpAddress {
     // guessed.
     const compatible = text.startsWith('::') && ipaddr.IPv4.isValidFourPartDecimal(text.slice(2));
     if (text.includes('%')) {
-      const why = 'an address on the wire has no zone; which interface is meant, the link says';
+      const why = 'an address on the wire has no zone: the link decides on the interface';
       throw new RoceError('ERR_ROCE_ADDRESS', `not an IPv4 or IPv6 address: ${JSON.stringify(text)}: ${why}`);
     }
     if (compatible || !ipaddr.IPv6.isValid(text)) {

@@ -212,7 +212,7 @@ export const LAYOUTS = {
   FETH: header('Flush Extended Transport Header', [bitFields({ reserved: 26, selectivity: 2, placement: 4 })]),
   /** RDMA extended header, 16 bytes. */
   RETH: header('RDMA Extended Transport Header', [uint64('va'), uint(32, 'rkey'), uint(32, 'dmaLength')]),
-  /** Acknowledge extended header, 4 bytes. */
+  /** ACK extended header, 4 bytes. */
   AETH: header('ACK Extended Transport Header', [bitFields({ syndrome: 8, msn: 24 })]),
   /** Atomic extended header, 28 bytes. */
   AtomicETH: header('Atomic Extended Transport Header', [
@@ -221,7 +221,7 @@ export const LAYOUTS = {
     uint64('swapAdd'),
     uint64('compare'),
   ]),
-  /** Atomic acknowledge extended header, 8 bytes. */
+  /** Atomic ACK extended header, 8 bytes. */
   AtomicAckETH: header('Atomic Acknowledge Extended Transport Header', [uint64('original')]),
   /** Immediate data, 4 bytes. */
   ImmDt: header('Immediate Data', [uint(32, 'immDt')]),

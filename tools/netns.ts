@@ -14,7 +14,7 @@ export interface Netns {
   /** With prefix length, as all addresses here. */
   readonly ipv4: string;
   readonly ipv6: string;
-  /** Runs a program to its end; what it prints. @throws Error with its words when it fails */
+  /** Runs a program to its end; resolves with its output. @throws Error with the program's message when it fails */
   exec(...command: readonly string[]): string;
   /** The words before a command that is to run in here, for `spawn`. */
   readonly prefix: readonly string[];
@@ -59,7 +59,7 @@ export function makeNetnsPair({ mtu = 1500 }: { readonly mtu?: number } = {}): N
   }
 }
 
-/** A namespace that says nothing by itself: no duplicate address detection, no router solicitations. */
+/** A namespace that sends nothing by itself: no duplicate address detection, no router solicitations. */
 export function addQuietNetns(name: string): void {
   ip('netns', 'add', name);
   const settings = ['all', 'default'].flatMap((conf) => [
@@ -86,7 +86,7 @@ function addEnd(name: string, number: number, mtu: number): Netns {
   return { name, device: DEVICE, mac, ipv4, ipv6, exec, prefix };
 }
 
-/** Runs iproute2's ip. @throws Error with its words when it fails */
+/** Runs iproute2's ip. @throws Error with its message when it fails */
 export function ip(...words: readonly string[]): string {
   return run('ip', words);
 }

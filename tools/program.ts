@@ -118,7 +118,7 @@ export const SUBCOMMANDS: readonly Subcommand[] = [
 const EXIT_FAILED = 1;
 const EXIT_BAD_COMMAND_LINE = 2;
 
-/** Where the program's own words go; what commands print goes to standard output and standard error. */
+/** Where the program's own messages go; what commands print goes to standard output and standard error. */
 export interface RoceOutput {
   out(text: string): void;
   err(text: string): void;
@@ -171,7 +171,7 @@ function oneLine(text: string): string {
 
 /** Says what is left to say. @throws what is a bug */
 function exitCodeFor(error: unknown, path: string, output: RoceOutput): number {
-  // commander has said it already; help and version are no error.
+  // commander has printed it already; help and version are no error.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_BAD_COMMAND_LINE;
   if (error instanceof RoceError || isSystemError(error)) {
     output.err(`${path}: ${oneLine(error.message)}\n`);

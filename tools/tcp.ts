@@ -9,7 +9,7 @@ import { type IpAddress, Medium, RoceError } from 'rocev2/packets';
 import { kernelAddress } from './kernel-address.ts';
 
 /**
- * The TCP that speaks from the addresses of `device`.
+ * The TCP that uses the addresses of `device`.
  * Throws ERR_ROCE_STATE for a device in a worker on an Ethernet link: its TCP is in the other thread.
  */
 export function tcpOf(device: RdmaDevice): RdmaTcp {
@@ -136,7 +136,7 @@ class KernelSocket implements TcpSocket {
     if (this.#socket.closed) return Promise.resolve();
     return new Promise((resolve) => {
       this.#socket.once('close', () => resolve());
-      // What is still to come is nobody's, and an end that is not read does not come.
+      // What still comes is of no use; and unless it is read, the end does not come either.
       this.#socket.end(() => this.#socket.destroy());
     });
   }

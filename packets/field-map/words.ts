@@ -46,11 +46,11 @@ export const HEADER_WORDS: Readonly<Record<LayoutName, Readonly<Record<string, F
     operation: [
       'arp.opcode',
       'decimal',
-      (op) => (op === 1 ? 'A question: who has this address?' : 'An answer.'),
+      (op) => (op === 1 ? 'A request for the MAC address of an IP address.' : 'An answer.'),
       'RFC 826',
     ],
-    senderMac: ['arp.src.hw_mac', 'mac', 'Who speaks.', 'RFC 826'],
-    senderIp: ['arp.src.proto_ipv4', 'ipv4', 'Who speaks.', 'RFC 826'],
+    senderMac: ['arp.src.hw_mac', 'mac', 'The sender.', 'RFC 826'],
+    senderIp: ['arp.src.proto_ipv4', 'ipv4', 'The sender.', 'RFC 826'],
     targetMac: ['arp.dst.hw_mac', 'mac', 'Unknown, zero, in a question.', 'RFC 826'],
     targetIp: ['arp.dst.proto_ipv4', 'ipv4', 'Who is asked for, or answered.', 'RFC 826'],
   },
@@ -97,7 +97,7 @@ export const HEADER_WORDS: Readonly<Record<LayoutName, Readonly<Record<string, F
       'RFC 791, ref:wire#3',
     ],
     source: ['ip.src', 'ipv4', 'Who sent the packet: the GID of that end, mapped to IPv6.', 'RFC 791'],
-    destination: ['ip.dst', 'ipv4', 'For whom it is.', 'RFC 791'],
+    destination: ['ip.dst', 'ipv4', 'The receiver.', 'RFC 791'],
   },
   IPv6: {
     version: ['ipv6.version', 'decimal', 'Version of IP.', 'RFC 8200'],
@@ -117,7 +117,7 @@ export const HEADER_WORDS: Readonly<Record<LayoutName, Readonly<Record<string, F
     nextHeader: ['ipv6.nxt', 'decimal', protocolMeaning, 'RFC 8200'],
     hopLimit: ['ipv6.hlim', 'decimal', 'Routers left to cross. The ICRC does not cover it.', 'RFC 8200, ref:wire#3'],
     source: ['ipv6.src', 'ipv6', 'Who sent the packet: the GID of that end.', 'RFC 8200'],
-    destination: ['ipv6.dst', 'ipv6', 'For whom it is.', 'RFC 8200'],
+    destination: ['ipv6.dst', 'ipv6', 'The receiver.', 'RFC 8200'],
   },
   UDP: {
     sourcePort: [
@@ -176,7 +176,7 @@ export const HEADER_WORDS: Readonly<Record<LayoutName, Readonly<Record<string, F
     ],
     reserved6: ['roce.bth.reserved', 'hex', reserved('The ICRC does not cover this byte.'), 'ref:wire#3'],
     destQpn: ['infiniband.bth.destqp', 'hex', qpnMeaning, 'ref:wire#4'],
-    ackReq: ['infiniband.bth.a', 'flag', 'The requester asks for an acknowledge of this packet.', 'ref:wire#4'],
+    ackReq: ['infiniband.bth.a', 'flag', 'The requester asks for an ACK of this packet.', 'ref:wire#4'],
     reserved7: ['infiniband.bth.reserved7', 'hex', reserved(), 'ref:wire#4'],
     psn: [
       'infiniband.bth.psn',
@@ -275,7 +275,7 @@ export const HEADER_WORDS: Readonly<Record<LayoutName, Readonly<Record<string, F
     nextHeader: ['infiniband.grh.nxthdr', 'hex', '0x1b for the base transport header.', 'ref:wire#6'],
     hopLimit: ['infiniband.grh.hoplmt', 'decimal', 'Routers left to cross.', 'ref:wire#6'],
     sourceGid: ['infiniband.grh.sgid', 'ipv6', 'Who sent it.', 'ref:wire#6'],
-    destinationGid: ['infiniband.grh.dgid', 'ipv6', 'For whom it is.', 'ref:wire#6'],
+    destinationGid: ['infiniband.grh.dgid', 'ipv6', 'The receiver.', 'ref:wire#6'],
   },
 };
 

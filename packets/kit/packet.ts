@@ -236,11 +236,11 @@ export const compareSwap = (f: DataFields & { va: bigint; rkey: number; compare:
 };
 /** An RC ACK without credits. */
 export const ack = (f: AckFields): Packet => nak(Syndrome.Ack, f);
-/** An RC Acknowledge with any syndrome: NAK 0x60 to 0x7f, RNR NAK 0x20 to 0x3f, ACK with credits 0x00 to 0x1e. */
+/** An RC ACKNOWLEDGE with any syndrome: NAK 0x60 to 0x7f, RNR NAK 0x20 to 0x3f, ACK with credits 0x00 to 0x1e. */
 export const nak = (syndrome: number, f: AckFields): Packet => ({ opcode: Op.Acknowledge, syndrome, ...f });
 /** An RC RNR NAK; `timer` is the code, 0 to 31, of the time to wait. */
 export const rnrNak = (timer: number, f: AckFields): Packet => nak(Syndrome.RnrNak | timer, f);
-/** An RC ATOMIC Acknowledge with the value before. */
+/** An RC ATOMIC ACKNOWLEDGE with the value before. */
 export const atomicAck = (f: AckFields & { original: bigint }): Packet => response(Op.AtomicAcknowledge, f);
 /** An RC RDMA READ response First. */
 export const readFirst = (f: ReadResponseFields): Packet => response(Op.ReadResponseFirst, f);

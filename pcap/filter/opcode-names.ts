@@ -21,7 +21,7 @@ export const OPCODE_GROUPS: readonly (readonly [name: string, meaning: string, f
   ['atomic-write', 'ATOMIC WRITE', OpFlag.AtomicWrite],
   ['cnp', 'congestion notification', OpFlag.Cnp],
   ['request', 'from a requester to a responder', OpFlag.Request],
-  ['response', 'from a responder to a requester, acknowledges included', OpFlag.Response],
+  ['response', 'from a responder to a requester, ACKs and NAKs included', OpFlag.Response],
   ['first', 'starts a message of several packets', OpFlag.First],
   ['middle', 'neither starts nor ends its message', OpFlag.Middle],
   ['last', 'ends a message of several packets', OpFlag.Last],

@@ -45,7 +45,7 @@ function MEANINGS(): Partial<Record<(typeof MARK_NAMES)[number], readonly [strin
     late: ['comes after packets that were sent later', 'reordered'],
     gap: ['packets are missing before it'],
     'implied-nak': ['asks again for what a gap in responses lacks'],
-    'after-timeout': ['sent after nobody answered for a while', 'timeout'],
+    'after-timeout': ['sent after a time without an answer', 'timeout'],
     'ghost-ack': ['acknowledges what is acknowledged already, or nothing that was asked'],
     violation: ['breaks a rule of the protocol'],
   };

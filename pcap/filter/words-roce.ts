@@ -59,8 +59,12 @@ export const SERVICE_WORDS: readonly FilterWord[] = [
 export const OPERATION_WORDS: readonly FilterWord[] = [
   opcodeWord(),
   ...OPCODE_GROUPS.map(([name, meaning]) => flagWord(name, meaning, isOneOf(OPCODE_NAMES.get(name)))),
-  flagWord('ack', 'positive acknowledge', (subject) => isAcknowledge(subject) && kindOf(subject) === SyndromeKind.Ack),
-  choiceWord('nak', 'negative acknowledge other than RNR; of one of these kinds', nakChoices(), {
+  flagWord(
+    'ack',
+    'positive acknowledgement',
+    (subject) => isAcknowledge(subject) && kindOf(subject) === SyndromeKind.Ack,
+  ),
+  choiceWord('nak', 'negative acknowledgement other than RNR; of one of these kinds', nakChoices(), {
     name: 'KIND',
     alone: isNak,
   }),
@@ -83,7 +87,7 @@ export const HEADER_WORDS: readonly FilterWord[] = [
     wraps: true,
     get: bth((frame) => frame.psn),
   }),
-  numberWord('msn', 'MSN of an acknowledge or READ response', {
+  numberWord('msn', 'MSN of an ACK, a NAK or a READ response', {
     ...numbers24('an MSN'),
     wraps: true,
     get: extended(AETH_AT, aethMsn),

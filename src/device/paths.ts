@@ -240,7 +240,7 @@ export class Paths {
     this.#waiters.delete(key);
     for (const waiter of waiters) {
       if (reachable) waiter.resolve();
-      else waiter.reject(unreachable(`nobody answers for ${address} on this link`));
+      else waiter.reject(unreachable(`no answer from ${address} on this link`));
     }
   }
 

@@ -121,7 +121,7 @@ export const TRACE_EVENTS: readonly TraceEventSchema[] = [
   { name: 'roce:notified', when: 'a congestion notification was acted upon', fields: [QPN] },
   {
     name: 'roce:rate_updated',
-    when: 'the rate of a queue pair changed, told with the next packet it sends',
+    when: 'the rate of a queue pair changed; reported with the next packet it sends',
     fields: [
       QPN,
       { name: 'rate', type: 'number', meaning: 'bits a second now' },

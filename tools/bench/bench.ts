@@ -1,6 +1,6 @@
 /**
- * What a bench is: a figure of ours beside its peer or its bound, both measured in the same run, a little of one after
- * a little of the other, so that what else the machine does hurts both. Owns the measuring and the row; knows no bench.
+ * A bench compares a figure of ours with its peer or its bound, both measured in the same run, in short turns, so that
+ * other load on the machine affects both. Owns the measuring and the row; depends on no bench.
  */
 
 export interface BenchSettings {

@@ -44,7 +44,7 @@ interface Figures {
   readonly firstViewMs: number;
   /** Until the diagnosis is there. */
   readonly analyzedMs: number;
-  /** Of each pass over the list; tasks below 50 ms are not told, and count as that. */
+  /** Of each pass over the list; tasks below 50 ms are not reported, and count as 50 ms. */
   readonly longestTasksMs: readonly number[];
 }
 

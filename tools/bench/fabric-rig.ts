@@ -1,6 +1,5 @@
 /**
- * Devices on a switched network and WRITEs between them, for benches and for whoever wants to look at what a packet
- * costs there.
+ * Devices on a switched network and WRITEs between them, for benches and for profiling what a packet costs there.
  */
 
 import { type Cq, Device, type Pd, type Qp, World } from 'rocev2';
@@ -38,7 +37,7 @@ export interface RigOptions {
   readonly congestion?: CongestionOptions;
 }
 
-/** Who sends to whom, by number of host. */
+/** Source and destination, by number of host. */
 export interface WriteFlow {
   readonly from: number;
   readonly to: number;
@@ -61,7 +60,7 @@ export class FabricRig {
   readonly #peers = new Map<number, Set<number>>();
   readonly #stations = new Map<number, Station>();
   readonly #completion = new WorkCompletion();
-  /** Of all hosts alike: payload is not what is looked at, and what it takes of a cache is not the fabric's. */
+  /** Shared by all hosts: the payload is not measured, and its share of a cache is not the fabric's. */
   readonly #memory: Uint8Array;
   #posted = 0;
 
@@ -176,5 +175,5 @@ const DEFAULT_MESSAGE_BYTES = 64 * 1024;
 const MAX_UNACKED = 65_536;
 const CQ_ENTRIES = 4096;
 const FIRST_PSN = 1000;
-/** Completion queues are looked at every so many steps. */
+/** Completion queues are polled once in so many steps. */
 const POLL_STEPS = 65_536;

@@ -28,7 +28,7 @@ export const idleQpBench: Bench = {
 
 function bytesPerQueuePair(pairs: number): number {
   const pair = new BenchPair(1024, 4096);
-  // What comes with the first queue pair is not what each costs.
+  // What the first queue pair allocates is not the cost of each.
   pair.connect(1);
   const before = bytesInUse();
   pair.connect(pairs);

@@ -1,5 +1,5 @@
 /**
- * `npm run bench`: what this stack costs, beside what it is measured against.
+ * `npm run bench`: the costs of this stack, beside what they are compared with.
  *
  *   npm run bench                                        a table
  *   npm run bench -- --json                              one JSON object a row
@@ -10,7 +10,7 @@
  *
  * Ratios are what counts: both sides are measured in the same run, in turns, and machines differ. BENCH_QUICK=1 does a
  * thousandth of the work, to see that everything runs; its figures mean nothing.
- * Exit codes: 0 every goal is met, 1 one is missed, 2 the command line makes no sense.
+ * Exit codes: 0 every goal is met, 1 one is missed, 2 the command line is invalid.
  */
 import * as zlib from 'node:zlib';
 import { Command, InvalidArgumentError } from 'commander';
@@ -102,7 +102,7 @@ async function run(flags: BenchFlags): Promise<void> {
 
 /** Whether no goal is missed. */
 async function runBenches({ json, only }: BenchFlags, settings: BenchSettings): Promise<boolean> {
-  // As every driver does; the simulated world leaves it to who runs it.
+  // As every driver does; a simulated world leaves it to its caller.
   useBulkCrc32(zlib.crc32);
   const rows: (BenchRow | SkippedBench)[] = [];
   for (const bench of BENCHES) {

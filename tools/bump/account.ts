@@ -1,5 +1,5 @@
 /**
- * What a bump has seen and done, as data for a JSON file. Owns the shape.
+ * The record of a bump, as data for a JSON file. Owns the shape.
  * Times are `seconds.nanoseconds` since 1970 as text: what `frame.time_epoch` is in Wireshark, and more digits than a
  * double has.
  */
@@ -19,7 +19,7 @@ export interface BumpAccount {
   readonly faults: WireFaults;
   readonly rules: readonly RuleAccount[];
   readonly directions: Readonly<Record<FaultDirection, DirectionAccount>>;
-  /** What came of packets that were marked, by their direction; absent when nobody was to be notified. */
+  /** What came of packets that were marked, by their direction; absent without a notifier. */
   readonly notifications?: Readonly<Record<FaultDirection, Readonly<NotifierCounters>>>;
   /** In the order in which they were seen. */
   readonly connections: readonly ConnectionAccount[];
@@ -42,10 +42,10 @@ export interface RuleAccount {
   readonly impossible: number;
 }
 
-/** Frames, by what was done with them on their way in one direction. */
+/** Frames of one direction, by outcome. */
 export type DirectionAccount = Readonly<PathCounters>;
 
-/** What can become of a frame, in the order of a table. */
+/** The outcomes of a frame, in the order of a table. */
 export const FRAME_FATES = [
   'forwarded',
   'dropped',
@@ -62,7 +62,7 @@ export const FRAME_FATES = [
 
 export interface ConnectionAccount {
   readonly connection: number;
-  /** Connection management told, or the traffic did. */
+  /** Learned from connection management, or from the traffic. */
   readonly learnt: 'cm' | 'traffic';
   readonly a: EndAccount;
   readonly b: EndAccount;

@@ -1,6 +1,6 @@
 /**
- * One pcapng file for both sides of a bump: interface a and interface b, and a comment where a frame was touched.
- * Owns the blocks and the frame numbers, which are Wireshark's: 1 for the first. Whoever makes it takes the bytes.
+ * One pcapng file for both sides of a bump: interface a and interface b, and a comment where a frame was changed. Owns
+ * the blocks and the frame numbers, which are Wireshark's: 1 for the first. The caller takes the bytes.
  */
 import { Direction, LinkType, PcapngWriter } from 'rocev2/pcap';
 import type { Clock } from '../wall-clock.ts';

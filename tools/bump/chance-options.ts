@@ -1,6 +1,6 @@
 /**
- * Faults by chance on a command line: `--loss 0.01` for both directions, `--loss a-to-b=0.01` for one; later ones
- * count. Owns the flags and their units; what they mean is `FaultSpec`'s.
+ * Random faults on a command line: `--loss 0.01` for both directions, `--loss a-to-b=0.01` for one; later ones count.
+ * Owns the flags and their units; `FaultSpec` says what they mean.
  */
 import { type Command, InvalidArgumentError } from 'commander';
 import { checkFaultSpec, FAULT_DIRECTIONS, type FaultDirection, type FaultSpec, type WireFaults } from 'rocev2/faults';
@@ -38,7 +38,7 @@ export function addChanceOptions(command: Command): Command {
   );
 }
 
-/** What is wrong with faults, in words; empty: nothing. */
+/** The error in the faults, as a sentence; empty without one. */
 export function faultProblem({ aToB = {}, bToA = {} }: WireFaults): string {
   try {
     checkFaultSpec(aToB);
@@ -108,7 +108,7 @@ function inDirection<T>(direction: FaultDirection | undefined, value: T): PerDir
   return direction === undefined ? { 'a-to-b': value, 'b-to-a': value } : { [direction]: value };
 }
 
-/** A frame that is held back so long is overtaken on any wire, and no requester has given up. */
+/** A frame that is delayed so long is overtaken on any wire, and no requester has given up. */
 const REORDER_DELAY_NS = 1_000_000;
 
 const share = { unit: 'share', max: 1, scale: 1 } as const;

@@ -1,7 +1,7 @@
 /**
  * `roce bump`: faults on a wire between two others, by rule and by chance, and congestion.
- * Owns the command line, the line a second on a terminal, and the words at the end. It runs until ctrl-C, `--duration`
- * or the loss of a link.
+ * Owns the command line, the line a second on a terminal, and the summary at the end. It runs until ctrl-C,
+ * `--duration` or the loss of a link.
  */
 
 import { setTimeout as delay } from 'node:timers/promises';
@@ -87,7 +87,7 @@ async function run(flags: BumpFlags): Promise<void> {
     interruption.abort();
   };
   process.on('SIGINT', interrupt).on('SIGTERM', interrupt);
-  // Who waits for us to be ready reads this line.
+  // A program that waits for the bump to be ready reads this line.
   process.stderr.write(`roce bump: forwarding between ${flags.a} and ${flags.b}\n`);
   try {
     const lost = await untilEnd(running, flags, signal);

@@ -123,7 +123,7 @@ export function timeText(clock: Clock, timeNs: number): string {
 interface UnderWay {
   /** In the capture; of a notification, that of the frame it is about. */
   readonly number: number | undefined;
-  /** What is said of it as it leaves; nothing as long as nothing was done to it. */
+  /** Its comment as it leaves; undefined as long as nothing was done to it. */
   readonly comments: string[];
   readonly event: EventAccount;
   readonly out: number[];

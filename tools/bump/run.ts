@@ -28,7 +28,7 @@ export interface RunBumpOptions {
   readonly faults?: WireFaults;
   /** Sends congestion notifications for what it marks; default no. */
   readonly notify?: boolean | NotifyOptions;
-  /** Of everything that chance decides; default 1. */
+  /** Seed of all random decisions; default 1. */
   readonly seed?: number;
   /** pcapng with both sides and a comment on every frame that was touched. */
   readonly capturePath?: string;

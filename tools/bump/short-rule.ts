@@ -1,7 +1,7 @@
 /**
  * A rule as typed on a command line: `drop,opcode=write,psn=2,iteration=1`. Names are those of the JSON form; a range
- * is `2..5`, opcodes are separated by `|`, a field to rewrite is `set.bth.psn=5`. Owns this spelling; what it means is
- * the schema's.
+ * is `2..5`, opcodes are separated by `|`, a field to rewrite is `set.bth.psn=5`. Owns this spelling; the schema says
+ * what it means.
  */
 
 import { compileRules } from 'rocev2/faults';
@@ -31,7 +31,7 @@ export function parseShortRule(text: string): WireRule {
   return parsed.data;
 }
 
-/** A number, a range of them, a truth value, or the text itself for the schema to judge. */
+/** A number, a range of them, a boolean, or the text itself for the schema to check. */
 function readValue(text: string): unknown {
   const range = /^(-?\d+)\.\.(-?\d+)$/.exec(text);
   if (range !== null) return [Number(range[1]), Number(range[2])];

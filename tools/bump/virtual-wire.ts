@@ -1,7 +1,6 @@
 /**
  * A bump in virtual time: two ports with the two fault paths of `roce bump` between them, its recorder and its capture.
- * What the real one does with links and a timer, a `World` does here, so that hundreds of runs take seconds and come
- * out the same each time.
+ * A `World` takes the place of links and timer, so that hundreds of runs take seconds and come out the same each time.
  */
 
 import type { LinkSink } from 'rocev2';

@@ -1,5 +1,5 @@
 /**
- * The command `roce conformance`: which rules of the registry a device keeps. Owns words, files and exit codes: 0
+ * The command `roce conformance`: which rules of the registry a device keeps. Owns texts, files and exit codes: 0
  * nothing failed that is not known, 1 something did, 2 a command line that makes no sense, 3 nothing failed but
  * something was left open.
  */
@@ -48,7 +48,7 @@ export function conformanceCommand(): Command {
       '--agent <host:port>',
       "the agent on the device's host (docs/conformance-agent.md); without it only the wire is tested",
     )
-    .option('--link <link>', 'the wire that the device is on; "roce links" tells of each')
+    .option('--link <link>', 'the wire that the device is on; "roce links" lists them')
     .addOption(
       new Option('--ip <address/prefix>', 'an address of ours on it; may be repeated').argParser(collect(prefix)),
     )
@@ -93,7 +93,7 @@ export function conformanceCommand(): Command {
       try {
         await conform(flags);
       } catch (error) {
-        // What the options name together makes no sense: a wrong command line, as if one of them did alone.
+        // Options that do not fit together are a wrong command line, as a wrong option is.
         if (error instanceof RoceError && error.code === 'ERR_ROCE_ARGUMENT') command.error(`error: ${error.message}`);
         throw error;
       }

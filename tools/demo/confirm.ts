@@ -1,5 +1,5 @@
 /**
- * Lets tshark, which knows nothing of this project, read the capture: does it see the packets that we say we sent?
+ * Lets tshark, which is independent of this project, read the capture: does it see the packets that we sent?
  */
 import { grouped } from '../table.ts';
 import { type TsharkRow, tsharkAvailable, tsharkNumber, tsharkRows } from '../tshark.ts';

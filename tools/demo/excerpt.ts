@@ -1,5 +1,5 @@
 /**
- * Finds the parts of a run that are worth looking at. Owns the choice only: which steps, from where to where.
+ * Finds the interesting parts of a run. Owns the choice only: which steps, from where to where.
  */
 import { type LadderStep, StepMark } from '../ladder/index.ts';
 import type { DemoRun, Phase } from './run.ts';
@@ -8,7 +8,7 @@ import { SMALL_MESSAGE } from './settings.ts';
 /** A stretch of steps and, where there is one, the step it is about. */
 export interface Excerpt {
   readonly steps: readonly LadderStep[];
-  /** The frame that the wire hurt. */
+  /** The frame that had a fault. */
   readonly hurt: LadderStep | undefined;
 }
 
@@ -27,9 +27,9 @@ export function introduction(run: DemoRun): Excerpt {
 }
 
 /**
- * The first frame of the phase that was hurt and drew a NAK, a lost one if there is any, from a little before it until
- * the requester has gone back and is past it. Without a NAK, the first hurt frame and what followed; no steps when
- * nothing was hurt.
+ * The first frame of the phase that had a fault and drew a NAK, a lost one if there is any, from a little before it
+ * until the requester has retransmitted and is past it. Without a NAK, the first frame with a fault and what followed;
+ * no steps without faults.
  */
 export function recovery(run: DemoRun, phase: Phase): Excerpt {
   const steps = run.steps.slice(phase.fromStep, phase.toStep);
@@ -47,7 +47,7 @@ export function recovery(run: DemoRun, phase: Phase): Excerpt {
   return { steps: steps.slice(Math.max(0, anyAt - STEPS_BEFORE), anyAt + STEPS_BEHIND), hurt: steps[anyAt] };
 }
 
-/** Where the NAK is that answers the hurt step, or -1. */
+/** Index of the NAK that answers the faulty step, or -1. */
 function nakOf(steps: readonly LadderStep[], hurtAt: number): number {
   const hurt = steps[hurtAt];
   if (hurt === undefined || hurt.psn === undefined) return -1;

@@ -1,5 +1,5 @@
 /**
- * The demo's two applications: A connects to B and does every operation of a reliable connection, B lends its memory.
+ * The demo's two applications: A connects to B and does every operation of a reliable connection, B offers its memory.
  * Owns devices, buffers and the checks of every byte. Never looks at the wire and never prints.
  */
 
@@ -21,7 +21,7 @@ export type DemoOperation = (typeof OPERATIONS)[number];
 export interface Transfer {
   readonly operation: DemoOperation;
   readonly bytes: number;
-  /** A sentence for each thing that is not as it should be; empty when every byte is right. */
+  /** A sentence for each fault; empty when every byte is right. */
   readonly faults: readonly string[];
 }
 
@@ -41,7 +41,7 @@ export interface DemoPair {
   readonly a: DemoSide;
   readonly b: DemoSide;
   readonly connection: Connection;
-  /** What B told A about its memory when it accepted: addresses and keys. */
+  /** The addresses and keys of B's memory, which A got when B accepted. */
   readonly offer: Offer;
 }
 
@@ -56,8 +56,8 @@ interface RemoteMemory {
 }
 
 /**
- * Called with the memory that a transfer has filled, before it is checked: a test damages a byte here to see it
- * noticed.
+ * Called with the memory that a transfer has filled, before it is checked: a test damages a byte here, which the check
+ * must find.
  */
 export type Tamper = (memory: Uint8Array, operation: DemoOperation) => void;
 

@@ -1,8 +1,8 @@
 /**
  * `roce demo`: two devices in this process, every operation, on a clean wire and on a bad one.
  *
- * Owns the command line. Exit codes: 0 every byte is right and tshark, where it is installed, agrees; 1 something is
- * not right or the capture cannot be written; 2 the command line makes no sense.
+ * Owns the command line. Exit codes: 0 every byte is right and tshark, where it is installed, agrees; 1 a byte is
+ * wrong, tshark disagrees or the capture cannot be written; 2 the command line is invalid.
  */
 import { writeFileSync } from 'node:fs';
 import { Command, InvalidArgumentError } from 'commander';

@@ -3,8 +3,8 @@
  * end.
  *
  * Owns the capture file's bytes and the list of steps. Never changes a frame.
- * In the capture a frame stands as it arrived, damage included, twice when the wire doubled it; a frame that the wire
- * took stands where it was sent, and its comment says so.
+ * In the capture a frame stands as it arrived, damage included, twice when the wire duplicated it; a frame that the
+ * wire dropped stands where it was sent, and its comment says so.
  */
 import { Frame, Medium, parseFrame } from 'rocev2/packets';
 import { Direction, LinkType, PcapngWriter } from 'rocev2/pcap';
@@ -45,7 +45,7 @@ export class Recorder implements NetworkTap {
     this.#reader = new LadderReader({ medium });
     this.#interface = this.#writer.addInterface({
       name: 'wire',
-      description: `simulated wire, outbound is from ${leftName}; comments tell what the wire did to a frame`,
+      description: `simulated wire, outbound is from ${leftName}; comments describe what the wire did to a frame`,
       linkType: medium === Medium.Ethernet ? LinkType.Ethernet : LinkType.Raw,
     });
   }

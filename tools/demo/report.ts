@@ -1,6 +1,6 @@
 /**
- * The words of the demo: what a reader who has never seen RDMA needs to follow it, the ladders, and the tables.
- * Owns the text. Never runs anything; the same run gives the same lines.
+ * The texts of the demo: what a reader who has never seen RDMA needs to follow it, the ladders, and the tables. Owns
+ * the text. Never runs anything; the same run gives the same lines.
  */
 import { drawLadder, type LadderStep, StepMark } from '../ladder/index.ts';
 import { formatBytes, formatTable, grouped } from '../table.ts';
@@ -14,7 +14,7 @@ export interface DemoReportOptions {
   readonly color: boolean;
 }
 
-/** What the reader is about to see. */
+/** The introduction. */
 export function openingLines({ seed, mtu }: DemoSettings): string[] {
   return [
     'rocev2 demo: two RDMA devices, A and B, and every packet between them',
@@ -99,7 +99,7 @@ export function closingLines(captureFile: string, sources: boolean): string[] {
     '',
     'What to try next',
     `  ${`${demo} --loss 10 --seed 7`.padEnd(HINT_COLUMNS)}  more of it, other luck`,
-    `  ${`${demo} --loss 0 --reorder 20`.padEnd(HINT_COLUMNS)}  packets overtaken look like packets lost: the NAKs tell`,
+    `  ${`${demo} --loss 0 --reorder 20`.padEnd(HINT_COLUMNS)}  overtaken packets look like lost ones: see the NAKs`,
     `  ${`${demo} --mtu 4096`.padEnd(HINT_COLUMNS)}  fewer, larger packets`,
     `  ${`${roce} analyze ${captureFile}`.padEnd(HINT_COLUMNS)}  what was wrong, and which packets prove it`,
     `  ${`${roce} view ${captureFile}`.padEnd(HINT_COLUMNS)}  the capture in the browser, and a playground`,
@@ -115,7 +115,7 @@ function failureLines(failure: string): string[] {
   ];
 }
 
-/** What happened in the ladder above, told from what is in it. */
+/** A description of the ladder above, made from its steps. */
 function explain(hurt: LadderStep, steps: readonly LadderStep[]): string[] {
   const nak = steps.find((step) => (step.marks & StepMark.Nak) !== 0);
   const what = FATES.find(([mark]) => (hurt.marks & mark) !== 0)?.[1] ?? '';
@@ -162,7 +162,7 @@ function verdictOf(transfers: readonly RecordedTransfer[]): string {
   return transfers.every(({ faults }) => faults.length === 0) ? 'yes' : 'NO';
 }
 
-/** What the wire did on the left, what the queue pairs did about it on the right. */
+/** Faults of the wire on the left, reactions of the queue pairs on the right. */
 function countTable(counts: Counts): string[] {
   const wire: [string, number][] = [
     ['frames sent', counts.frames],

@@ -18,7 +18,7 @@ export interface RecordedTransfer extends Transfer {
   readonly toStep: number;
 }
 
-/** What the wire did to frames of one direction, and what the queue pairs did about it. */
+/** Faults of the wire in one direction, and the reactions of the queue pairs. */
 export interface Counts {
   frames: number;
   lost: number;
@@ -27,9 +27,9 @@ export interface Counts {
   corrupted: number;
   /** Packets a receiver dropped because the ICRC was wrong. */
   badIcrc: number;
-  /** NAKs that said "sequence error". */
+  /** NAKs for a PSN sequence error. */
   naks: number;
-  /** Times that a requester went back because of a NAK or of a gap in READ responses. */
+  /** Times that a requester retransmitted because of a NAK or of a gap in READ responses. */
   wentBack: number;
   retransmitted: number;
   timeouts: number;

@@ -1,8 +1,8 @@
-/** What a run of the demo is asked for, and what it says of the sizes it moves. Values only. */
+/** The settings of a run of the demo, and the sizes it moves. Values only. */
 import type { FaultSpec } from 'rocev2/faults';
 
 export interface DemoSettings {
-  /** Every choice by chance follows from it. */
+  /** Seed of every random decision. */
   readonly seed: number;
   /** Path MTU: 256, 512, 1024, 2048 or 4096 bytes of payload a packet. */
   readonly mtu: number;
@@ -30,7 +30,7 @@ export const DEFAULT_SETTINGS: DemoSettings = {
 /** 10 Gb/s, one frame at a time, so that every frame has its own moment on the ladder. */
 export const CLEAN_WIRE: FaultSpec = { rateBps: 10e9, queueBytes: 1 };
 
-/** The same wire with the faults that were asked for. */
+/** The same wire with the configured faults. */
 export function badWire(settings: DemoSettings): FaultSpec {
   const { loss, duplicate, reorder, corrupt } = settings;
   return { ...CLEAN_WIRE, loss, duplicate, duplicateDelayNs: 3_000, reorder, reorderDelayNs: 5_000, corrupt };

@@ -1,5 +1,5 @@
 /**
- * The attributes of a device, in the words and the layout of ibv_devinfo. Owns the text. What this stack does not have
+ * The attributes of a device, in the terms and the layout of ibv_devinfo. Owns the text. What this stack does not have
  * (other transports' limits, offloads) is left out rather than printed as zero; what the standard fixes is printed as
  * it fixes it.
  */
@@ -89,7 +89,7 @@ function verbosePortLines(device: RdmaDevice): string[] {
   ]);
 }
 
-/** What this device was told to put into packets; ibv_devinfo has no lines for it. */
+/** Packet settings of this device; ibv_devinfo has no lines for them. */
 function pathEntries(device: RdmaDevice): Entry[] {
   const { trafficClass, hopLimit, flowLabel, sourcePort } = device.pathTraits;
   const entries: (readonly [string, string | number | undefined])[] = [

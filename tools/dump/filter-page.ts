@@ -1,5 +1,5 @@
 /**
- * The page about the filter language, `docs/filter.md`: made from the words themselves, a test holds the two together.
+ * The page about the filter language, `docs/filter.md`: made from the words themselves; a test compares the two.
  *
  * Run as a program it writes the page: `npx tsx tools/dump/filter-page.ts`.
  */

@@ -1,5 +1,5 @@
 /**
- * The seam between where frames come from and what is done with them.
+ * Connects the sources of frames with what is done with them.
  */
 import type { CapturedPacket, CaptureInterface } from 'rocev2/pcap';
 import type { OutputBuffer } from './output.ts';

@@ -1,6 +1,6 @@
 /**
  * A capture of a wire as this project reads it: which frames are RoCE, and whether their ICRC is right, which tshark
- * does not say.
+ * does not check.
  */
 import { readFileSync } from 'node:fs';
 import { type Frame, FrameStatus, Medium } from 'rocev2/packets';

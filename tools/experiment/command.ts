@@ -1,6 +1,6 @@
 /**
  * `roce experiment`: list, show, check and run experiments. Owns the command line. Exit codes: 0 all as expected, 1
- * not, 2 a command line or a file that makes no sense, 3 what the experiment needs is not to be had here, 130 ctrl-C.
+ * not, 2 an invalid command line or file, 3 this machine lacks what the experiment needs, 130 ctrl-C.
  */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -126,7 +126,7 @@ function tell(result: CaseResult): void {
   for (const failure of failuresOf(result)) print(`     ${failure}`);
 }
 
-/** Turns what went wrong into lines and an exit code. What is our own bug keeps its stack. */
+/** Turns an error into lines and an exit code. An error that is a bug of ours keeps its stack. */
 async function guarded(action: () => void | Promise<void>): Promise<void> {
   try {
     await action();

@@ -1,5 +1,5 @@
 /**
- * Whether display filters can be understood, before anything is booted for them. tshark decides, on a capture without
+ * Checks the syntax of display filters before anything is booted for them. tshark decides, on a capture without
  * packets.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { LinkType, PcapngWriter } from 'rocev2/pcap';
 import { tsharkRows } from '../tshark.ts';
 import type { Experiment } from './types.ts';
 
-/** What is wrong with the filters of an experiment, a line each with its place in the file. Needs tshark. */
+/** The errors in the filters of an experiment, a line each with its place in the file. Needs tshark. */
 export async function filterProblems({ cases }: Experiment): Promise<string[]> {
   const filters = cases.flatMap(({ expect }, index) =>
     expect.flatMap((expectation, number) =>
@@ -22,7 +22,7 @@ export async function filterProblems({ cases }: Experiment): Promise<string[]> {
     const writer = new PcapngWriter();
     writer.addInterface({ name: 'none', linkType: LinkType.Ethernet });
     writeFileSync(empty, writer.take());
-    // All at once costs one tshark, and is what happens when nothing is wrong.
+    // One run of tshark for all of them is enough when nothing is wrong.
     const all = filters.map(({ filter }) => `(${filter})`).join(' || ');
     if (all === '' || (await problemOf(empty, all)) === undefined) return [];
     const problems: string[] = [];

@@ -1,7 +1,7 @@
 /**
- * Holds what the analyzer says of a capture against what it is known to show, so that every capture the lab makes is
- * looked at for a false alarm. Owns which warnings a slow host excuses, and the words for the rest. A note is no alarm.
- * Runs nothing.
+ * Compares the findings of the analyzer in a capture with those that it is known to show, so that every capture the lab
+ * makes is checked for a false alarm. Owns which warnings a slow host excuses, and the texts for the rest. A note is no
+ * alarm. Runs nothing.
  */
 import { readFileSync } from 'node:fs';
 import {
@@ -25,13 +25,13 @@ export interface FindingsWanted {
   readonly tolerated?: readonly string[] | undefined;
 }
 
-/** What the analyzer says, and what of it is not as wanted. */
+/** The findings of the analyzer, and those of them that were not expected. */
 export interface FindingsVerdict {
   /** Errors and warnings, as `warning sequence-error`. */
   readonly alarms: readonly string[];
-  /** What is not as wanted, a line each. */
+  /** Differences, a line each. */
   readonly faults: readonly string[];
-  /** Frames that show what was found and not wanted. */
+  /** Frames that show the unexpected findings. */
   readonly frames: readonly number[];
 }
 
@@ -47,7 +47,7 @@ export function analyze(packets: Iterable<CapturedPacket>): Analysis {
   return analyzer.finish();
 }
 
-/** Holds an analysis against what is wanted of it. */
+/** Compares an analysis with its expectations. */
 export function judgeFindings(analysis: Analysis, { findings, tolerated = [] }: FindingsWanted): FindingsVerdict {
   const alarms = analysis.findings.filter(({ severity }) => severity !== 'note');
   const missing = findings.filter((id) => !alarms.some((alarm) => alarm.id === id));
@@ -65,8 +65,8 @@ export function judgeFindings(analysis: Analysis, { findings, tolerated = [] }: 
 }
 
 /**
- * Whether the capture bears a warning out: in each conversation packets were sent again, after a NAK where it speaks of
- * one.
+ * Whether the capture confirms the warning: in each conversation packets were retransmitted, after a NAK where the
+ * warning names one.
  */
 function isExcused({ id, severity, conversations: concerned }: Finding, { conversations }: Analysis): boolean {
   if (severity !== 'warning' || concerned.length === 0) return false;

@@ -40,7 +40,7 @@ class GuestHost implements ExperimentHost {
   start(command: string): RunningCommand {
     const job = this.#guest.spawn(command);
     return {
-      // The runner has a limit for every command; this one only keeps the promise from living for ever.
+      // The runner has a limit for every command; this one only bounds the life of the promise.
       ended: job.wait(LONGEST_COMMAND_MS),
       output: () => job.output(),
       interrupt: () => job.kill('TERM'),

@@ -1,5 +1,5 @@
 /**
- * What the runner asks of a host, whatever its kind: a port for a wire, commands, counters, an end. No kind knows of
+ * What the runner needs of a host, whatever its kind: a port for a wire, commands, counters, an end. No kind depends on
  * cases.
  */
 import type { RateState } from 'rocev2/transport';
@@ -13,7 +13,7 @@ export interface ExperimentHost {
   readonly description: string;
   /** Starts a command. Never rejects: what cannot be started has ended with exit code 127. */
   start(command: string): RunningCommand;
-  /** Resolves when somebody on the host takes RDMA or TCP connections on a port. Rejects with ERR_ROCE_TIMEOUT. */
+  /** Resolves when a program on the host accepts RDMA or TCP connections on a port. Rejects with ERR_ROCE_TIMEOUT. */
   listening(port: number, timeoutMs: number): Promise<void>;
   /** How fast its queue pairs may send now; none where nothing reacts to congestion, or it cannot be seen. */
   rates(): readonly QueuePairRate[];
@@ -28,7 +28,7 @@ export interface QueuePairRate extends RateState {
 }
 
 export interface RunningCommand {
-  /** Its end, exit code and all it has printed. */
+  /** Resolves when it has ended, with its exit code and all it has printed. */
   readonly ended: Promise<RunResult>;
   /** What it has printed so far. */
   output(): Promise<{ readonly stdout: string; readonly stderr: string }>;

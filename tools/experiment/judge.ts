@@ -1,6 +1,6 @@
 /**
- * Holds what a case has left against what was expected of it. Owns the verdicts and their words: what was wanted, what
- * was found, where to look. Never runs anything but tshark.
+ * Compares the results of a case with its expectations. Owns the verdicts and their texts: what was expected, what was
+ * found, where to look. Never runs anything but tshark.
  */
 
 import { basename } from 'node:path';
@@ -29,7 +29,7 @@ import type { WireRecord } from './wires.ts';
 export type JudgementVerdict = 'pass' | 'fail' | 'not checked';
 
 export interface Judgement {
-  /** What had to hold, in words. */
+  /** The expectation, in words. */
   readonly what: string;
   readonly wanted: string;
   readonly found: string;
@@ -45,7 +45,7 @@ export interface Judgement {
   readonly frames?: readonly number[];
 }
 
-/** All judgements on a case: how it ran, how its commands ended, then its expectations in their order. */
+/** All verdicts on a case: how it ran, how its commands ended, then its expectations in their order. */
 export async function judgeCase(record: CaseRecord, expectations: readonly CaseExpectation[]): Promise<Judgement[]> {
   const judgements: Judgement[] = [];
   if (record.problem !== undefined) {
@@ -70,7 +70,7 @@ function judgeExit({ name, step, result, log }: CommandRecord): Judgement {
   };
 }
 
-/** Puts in the reason, and turns round what must fail. */
+/** Adds the reason, and inverts the verdict of what must fail. */
 function stated(judgement: Judgement, { why, mustFail }: CaseExpectation): Judgement {
   const told = { ...judgement, ...defined({ why }) };
   if (mustFail === undefined) return told;
@@ -236,7 +236,7 @@ type Seen =
   | { readonly frames: readonly SeenFrame[] }
   | { readonly problem: string; readonly verdict: JudgementVerdict };
 
-/** The frames that pass a filter; or why that cannot be told, which without tshark is a failure in CI alone. */
+/** The frames that pass a filter; or why they cannot be found, which without tshark is a failure in CI only. */
 async function framesOf(capture: string, filter: string): Promise<Seen> {
   const { available, reason } = tshark();
   if (!available) return { problem: reason, verdict: mustBeThere(process.env) ? 'fail' : 'not checked' };

@@ -1,6 +1,6 @@
 /**
- * From a file to an experiment: where files are, what is in them, parameters put in. Owns the reading and the words
- * about files that are no experiments.
+ * From a file to an experiment: finds files, reads them, and puts parameters in. Owns the reading and the error
+ * messages for files that are no experiments.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';

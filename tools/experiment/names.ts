@@ -1,5 +1,5 @@
 /**
- * What the shape of an experiment cannot say: that every name it uses is one it has, and that wires and hosts fit
+ * Checks beyond the shape of an experiment: every name it uses must be one it has, and wires and hosts must fit
  * together.
  */
 import { DeviceCounters } from 'rocev2';
@@ -122,7 +122,7 @@ class CaseCheck {
     if (step.ready !== undefined && step.background !== true)
       this.#say([...path, 'ready'], 'Only a command in the background is waited for this way');
     if (step.ready !== undefined && 'listen' in step.ready && hosts[step.host]?.kind === 'namespace')
-      this.#say([...path, 'ready'], 'A namespace does not tell who listens for RDMA connections: use "prints"');
+      this.#say([...path, 'ready'], 'A namespace does not show listeners for RDMA connections: use "prints"');
   }
 
   #checkExpectation(path: readonly (string | number)[], expectation: CaseExpectation): void {

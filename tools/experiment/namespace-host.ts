@@ -87,7 +87,7 @@ class NamespaceHost implements ExperimentHost {
   }
 
   async listening(port: number): Promise<void> {
-    throw new RoceError('ERR_ROCE_STATE', `a namespace does not tell who listens on port ${port}`);
+    throw new RoceError('ERR_ROCE_STATE', `a namespace does not show listeners on port ${port}`);
   }
 
   rates(): readonly [] {
@@ -120,7 +120,7 @@ function removeNamespace(name: string): void {
   leftovers.delete(name);
 }
 
-/** `roce`, as the commands of a namespace know it: this very program, from the sources or compiled. */
+/** `roce` in the commands of a namespace: this very program, from the sources or compiled. */
 function roceFunction(): string {
   const isSource = import.meta.url.endsWith('.ts');
   const program = fileURLToPath(new URL(isSource ? '../roce.ts' : '../roce.js', import.meta.url));

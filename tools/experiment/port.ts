@@ -1,6 +1,6 @@
 /**
  * Our end of the cable to a host: a link that stays, lent to one wire after another. A guest's cable cannot be plugged
- * twice, but every case has a wire of its own. Frames that come while nobody has borrowed the link are lost, as with no
+ * twice, but every case has a wire of its own. Frames that come while the link is not lent are lost, as without a
  * wire.
  */
 
@@ -28,7 +28,7 @@ export class CablePort {
     return port;
   }
 
-  /** The link, for one at a time: whoever starts it has it until closing it. `name` is its name in captures. */
+  /** The link, for one user at a time: from `start` to `close`. `name` is its name in captures. */
   lend(name: string): Link {
     const link = this.#link;
     let mine: LinkSink | undefined;

@@ -1,6 +1,5 @@
 /**
- * What is left of a `RateRecord`: JSON to compute with, CSV for other programs, a page with plots. Owns names and
- * columns.
+ * The files of a `RateRecord`: JSON to compute with, CSV for other programs, a page with plots. Owns names and columns.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,8 +1,8 @@
 /**
- * Watches congestion control while a case runs: how fast the queue pairs of each host may send, what was marked and
- * notified, what waits on the wires. Owns the samples: one is kept when something has changed. It looks whenever a
- * frame comes in on a wire, before it goes on, and every few milliseconds: the state before a notification and that
- * after it are both seen.
+ * Watches congestion control while a case runs: the allowed rates of the queue pairs of each host, what was marked and
+ * notified, and the queues of the wires. Owns the samples: one is kept when something has changed. Samples are taken
+ * whenever a frame comes in on a wire, before it goes on, and every few milliseconds: the state before a notification
+ * and that after it are both sampled.
  */
 import type { RateState } from 'rocev2/transport';
 import { FAULT_DIRECTIONS } from '../bump/rules-file.ts';
@@ -34,7 +34,7 @@ export interface RateRecord {
   readonly values: readonly ValueSeries[];
 }
 
-/** What a rate of the flows of a host may be asked for. */
+/** How the rates of the flows of a host are combined. */
 export const RATE_STATISTICS = ['lowest', 'highest', 'last'] as const;
 export type RateStatistic = (typeof RATE_STATISTICS)[number];
 
@@ -64,7 +64,7 @@ export class RateWatch {
     this.#hosts = hosts;
   }
 
-  /** From now on, until `stop`, it looks by itself as well. */
+  /** From now on, until `stop`, samples are taken by a timer as well. */
   start(wires: readonly WatchedWire[]): void {
     this.#wires = wires;
     this.#timer = setInterval(this.look, LOOK_MS).unref();
@@ -74,7 +74,7 @@ export class RateWatch {
     clearInterval(this.#timer);
     this.look();
     const flows = [...this.#flows.values()];
-    // A count that has stayed 0, a queue that was always empty: nothing to see.
+    // A count that has stayed 0 and a queue that was always empty are left out.
     const values = [...this.#values.values()].filter((column) => column.values.some((value) => value !== 0));
     return { flows, values };
   }
@@ -146,7 +146,7 @@ class ValueColumns implements ValueSeries {
   readonly unit: ValueSeries['unit'];
   readonly timesNs: number[] = [];
   readonly values: number[] = [];
-  /** What a count was when it was first looked at: it may be that of cases before. */
+  /** The first value of a count: it may include earlier cases. */
   #first = 0;
 
   constructor(name: string, unit: ValueSeries['unit']) {

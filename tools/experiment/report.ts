@@ -1,6 +1,5 @@
 /**
- * What a run of an experiment leaves for a reader who was not there: Markdown to read, JSON to compute with. Owns the
- * words; makes texts and writes nothing.
+ * The report on a run of an experiment: Markdown to read, JSON to compute with. Owns the texts; writes no files.
  */
 import { defined } from 'rocev2/packets';
 import type { Judgement } from './judge.ts';

@@ -1,9 +1,9 @@
-/** What a run of an experiment yields, for the report and for callers. Types only. */
+/** The result of a run of an experiment, for the report and for callers. Types only. */
 import type { Judgement } from './judge.ts';
 import type { CaseRecord } from './run-case.ts';
 import type { CaseSpec, Experiment } from './types.ts';
 
-/** A case that was run and judged. */
+/** A case that was run and checked. */
 export interface CaseResult {
   readonly spec: CaseSpec;
   /** Name of its folder, below that of the experiment. */

@@ -1,6 +1,6 @@
 /**
  * Runs the commands of one case on a stage: in order, with a limit for each, until all have ended. Owns the order and
- * the logs. Judges nothing: `judge.ts` does, from what is left.
+ * the logs. Checks no expectations: `judge.ts` does, from the results.
  */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ import type { RunningHosts } from './stage.ts';
 import type { CaseSpec, CommandStep, Experiment, Ready } from './types.ts';
 import { openWires, type WireRecord } from './wires.ts';
 
-/** What is left of a case. */
+/** The results of a case. */
 export interface CaseRecord {
   readonly seconds: number;
   readonly commands: readonly CommandRecord[];
@@ -113,7 +113,7 @@ class Commands {
     for (const running of this.#all) {
       if (running.result !== undefined) continue;
       running.ending ??= 'killed when another failed';
-      // A guest that has gone answers no more; that is said elsewhere.
+      // A guest that has died answers no more; its end is reported elsewhere.
       await Promise.race([running.command.kill().then(() => running.command.ended), delay(KILL_MS)]).catch(unlessBug);
     }
   }
@@ -166,7 +166,7 @@ class Commands {
     }
   }
 
-  /** Waits for its end; when another command fails meanwhile, waiting has no sense any more. */
+  /** Waits for its end; gives up when another command fails meanwhile. */
   async #untilEnded(running: Running): Promise<void> {
     const others = this.#all.filter((other) => other !== running).map((other) => failureOf(other));
     const timer = new AbortController();
@@ -210,7 +210,7 @@ async function failureOf({ name, step, command }: Running): Promise<never> {
   throw new RoceError('ERR_ROCE_STATE', `${name} ended with exit code ${result.code}`);
 }
 
-/** What is wrong with how a command ended; empty when nothing is. */
+/** The error in how a command ended; empty without one. */
 export function exitFault({ exit = 0, excuse }: CommandStep, { code, stdout, stderr }: RunResult): string {
   if (exit === 'any' || code === exit || (exit === 'failure' && code !== 0)) return '';
   if (excuse !== undefined && code === excuse.exit && new RegExp(excuse.prints).test(`${stdout}${stderr}`)) return '';

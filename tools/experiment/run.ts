@@ -1,5 +1,5 @@
 /**
- * Runs an experiment: every case on its stage, judged, with a folder that shows it all. Owns the folder's layout.
+ * Runs an experiment: every case on its stage, with verdicts, and a folder with all files. Owns the folder's layout.
  *
  *   report.md, report.json      what was expected and what was found
  *   experiment.json             the experiment as it was run, parameters put in
@@ -24,11 +24,11 @@ export interface ExperimentRunOptions {
   /** The folder for what is left; made when it is not there. */
   readonly directory: string;
   readonly stages: HostPool;
-  /** A case that fails leaves nothing behind: it is known how it does. */
+  /** A case that fails leaves no files: its failure is known already. */
   readonly keepStage?: boolean;
   /** Only the case of this name. */
   readonly only?: string;
-  /** Told of every case when it has ended. */
+  /** Called with every case when it has ended. */
   readonly told?: (result: CaseResult) => void;
 }
 
@@ -48,7 +48,7 @@ export async function runExperiment(experiment: Experiment, options: ExperimentR
   return writeReport({ experiment, ...clock(), hosts, cases }, directory);
 }
 
-/** What the clock shows between now and the call of what is returned. */
+/** Time between now and the call of the returned function. */
 export function startClock(): () => Pick<ExperimentResult, 'started' | 'seconds'> {
   const started = new Date().toISOString();
   const before = performance.now();

@@ -1,6 +1,6 @@
 /**
- * Whether a file is an experiment: shapes by zod, then what shapes cannot say (names that must exist, ends of wires).
- * Owns the errors: each names the place in the JSON text. Never reads a file and never runs anything.
+ * Checks whether a file is an experiment: shapes by zod, then what shapes cannot express (names that must exist, ends
+ * of wires). Owns the errors: each names the place in the JSON text. Never reads a file and never runs anything.
  */
 
 import { compileRules } from 'rocev2/faults';
@@ -38,7 +38,7 @@ export function parseExperiment(value: unknown): { experiment: Experiment } | { 
   return { issues: issuesOf(parsed.error) };
 }
 
-/** What is wrong, with places as a reader of JSON writes them. */
+/** The errors, with places as a reader of JSON writes them. */
 export function issuesOf(error: z.ZodError): SchemaIssue[] {
   return error.issues.map(({ path, message }) => ({ path: pathText(path), message }));
 }
@@ -118,7 +118,7 @@ const hostSchema: z.ZodType<HostSpec> = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('namespace'), ...stationShape }),
 ]);
 
-/** A rule, and what the shape of one does not say: opcodes and fields that exist, what an action needs. */
+/** A rule, and checks beyond its shape: opcodes and fields that exist, what an action needs. */
 const ruleSchema: z.ZodType<WireRule> = wireRuleSchema.check((context) => {
   try {
     compileRules([context.value]);

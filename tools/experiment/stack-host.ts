@@ -94,7 +94,7 @@ class StackHost implements ExperimentHost {
   }
 }
 
-/** Somebody listens where nobody else may. */
+/** Whether the port has a listener already. */
 function isTaken(listen: () => { close(): void }): boolean {
   try {
     listen().close();

@@ -1,6 +1,7 @@
 /**
- * An experiment as its file describes it: hosts, the wires between them, what the hosts run, and what has to be seen.
- * Data only; `schema.ts` checks that a file is one of these, `docs/experiments.md` explains every field to a reader.
+ * An experiment as its file describes it: hosts, the wires between them, the commands of the hosts, and the
+ * expectations. Data only; `schema.ts` checks that a file is one of these, `docs/experiments.md` explains every field
+ * to a reader.
  */
 
 import type { NotifyOptions } from 'rocev2/faults';
@@ -48,8 +49,8 @@ export interface StackSpec extends Station {
   /** Of its queue pairs' packets: DSCP << 2 | ECN. Default 0; 2 lets the network mark congestion. */
   readonly trafficClass?: number;
   /**
-   * What it does about congestion; default nothing. Its packets are then ECN-capable, with DSCP 26, unless
-   * `trafficClass` says otherwise.
+   * Its congestion control; default none. With it, packets are ECN-capable, with DSCP 26, unless `trafficClass` says
+   * otherwise.
    */
   readonly congestion?: CongestionOptions;
 }
@@ -65,7 +66,7 @@ export interface WireConduct {
   readonly faults?: WireFaults;
   /** Congestion notifications for what the wire marks, in the name of the receiver; default no. */
   readonly notify?: boolean | NotifyOptions;
-  /** Of all chance on this wire, default 1. */
+  /** Seed of all random decisions on this wire, default 1. */
   readonly seed?: number;
 }
 
@@ -78,7 +79,7 @@ export interface WireSpec extends WireConduct {
 export interface CaseSpec {
   readonly name: string;
   readonly about?: string;
-  /** Conduct of a wire in this case, by its name; takes the place of the wire's own, field by field. */
+  /** Settings of a wire in this case, by its name; they take the place of the wire's own, field by field. */
   readonly wires?: Readonly<Record<string, WireConduct>>;
   readonly run: readonly CaseStep[];
   readonly expect: readonly CaseExpectation[];

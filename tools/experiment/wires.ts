@@ -1,6 +1,6 @@
 /**
- * The wires of one case: a bump between the ports of two hosts for each, with the conduct the case asks for, a capture
- * and an account. A wire without rules is a bump as well: one way, and always a capture.
+ * The wires of one case: a bump between the ports of two hosts for each, with the faults the case asks for, a capture
+ * and an account. A wire without rules is a bump as well: one code path, and always a capture.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { conductOf } from './names.ts';
 import type { RunningHosts } from './stage.ts';
 import type { CaseSpec, Experiment, WireSpec } from './types.ts';
 
-/** What is left of a wire when its case is over. */
+/** The results of a wire when its case is over. */
 export interface WireRecord {
   readonly name: string;
   readonly between: readonly [string, string];
@@ -55,7 +55,7 @@ export async function openWires(
         capture,
         bump: await runBump({ a, b, ...conduct, capturePath: capture, accountPath, onFrame }),
       });
-      // What the wire was told to do, as `roce bump --rules` takes it.
+      // The rules of the wire, as `roce bump --rules` takes them.
       if (Object.keys(conduct).length > 0)
         writeFileSync(join(directory, `${wire.name}.rules.json`), `${JSON.stringify(conduct, null, 2)}\n`);
     }

@@ -1,7 +1,7 @@
 /**
  * Builds the explorer: one HTML file with script, style and worker inside, which asks the network for nothing.
  *
- * Owns the recipe. Only a clone has what it needs (vite is a development dependency); the package ships what it makes.
+ * Owns the build steps. Only a clone can run them (vite is a development dependency); the package ships the result.
  */
 import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

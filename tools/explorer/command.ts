@@ -2,7 +2,7 @@
  * `roce view`: a capture in the explorer.
  *
  * Owns the command line. Exit codes: 0 done or interrupted by the user, 2 the file cannot be read or the command line
- * makes no sense.
+ * is invalid.
  */
 import { spawn } from 'node:child_process';
 import { accessSync, constants, readFileSync, statSync, writeFileSync } from 'node:fs';
@@ -55,7 +55,7 @@ function checkFile(file: string, { html }: ViewFlags, command: Command): void {
   }
 }
 
-/** Whatever this system opens addresses with; where that is missing, the printed address has to do. */
+/** The command with which this system opens addresses. Where it is missing, the printed address has to do. */
 function openBrowser(url: string): void {
   const [program, args]: [string, string[]] =
     process.platform === 'darwin'

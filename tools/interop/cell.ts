@@ -58,7 +58,7 @@ export interface CellSide {
 
 export interface CellCommand {
   readonly command: string;
-  /** What it must print, and how often; at least once when nothing is said. */
+  /** A pattern it must print, and how often; at least once by default. */
   readonly prints?: readonly ExpectedOutput[];
   /** Of a server: the client starts when this is so. */
   readonly ready?: Ready;

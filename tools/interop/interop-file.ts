@@ -24,7 +24,7 @@ export type FileRow = Pick<MatrixRow, 'verdict' | 'capture' | 'note'>;
 
 /**
  * The file with the rows of a run put in: a run replaces what it ran, the rest stays. Rows of another release of the
- * kernel, or of other programs, do not stay: they would be told as what they are not.
+ * kernel, or of other programs, do not stay: they would be reported under wrong versions.
  */
 export function mergeRun(before: InteropFile | undefined, run: InteropFile): InteropFile {
   const sameVersions = JSON.stringify(before?.versions) === JSON.stringify(run.versions);
@@ -129,7 +129,7 @@ function rowLine(entry: MatrixEntry, row: FileRow | undefined): string[] {
   return [`| ${[...labelsOf(entry), told, where, note.replaceAll('|', '/')].join(' | ')} |`];
 }
 
-/** What tells an entry from all others, as the file has it. */
+/** The key of an entry, as the file has it. */
 function labelsOf({ cell, role }: MatrixEntry): string[] {
   const { tool, options, ip, pathMtu } = cell;
   return [tool, options === '' ? '' : `\`${options}\``, ip, String(pathMtu), role];

@@ -135,7 +135,7 @@ export class MatrixRun {
     let result = await runJudgedCase(experiment, spec, options);
     if (!result.passed && racy !== undefined) {
       this.#options.log(`${spec.name} is run once more, for it is racy: ${racy}; ${failuresOf(result)[0]}`);
-      // What the first attempt has left stays for who wants to know.
+      // The files of the first attempt stay for a look at the failure.
       const left = resolve(options.directory, spec.name);
       rmSync(`${left}.first`, { recursive: true, force: true });
       renameSync(left, `${left}.first`);

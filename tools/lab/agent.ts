@@ -1,6 +1,6 @@
 /**
  * The host's end of a guest's control channel: requests and answers are lines over a unix socket, matched by number, so
- * any number of commands run at once. Owns the protocol that init.ts answers; knows nothing of qemu.
+ * any number of commands run at once. Owns the protocol that init.ts answers; independent of qemu.
  */
 import type { Socket } from 'node:net';
 import { RoceError } from 'rocev2/packets';
@@ -31,7 +31,7 @@ export class LineSplitter {
 }
 
 export class AgentChannel {
-  /** The guest's first word: its kernel release, or a `RoceError` with the reason why it cannot be used. */
+  /** The guest's first line: its kernel release, or a `RoceError` with the reason why it cannot be used. */
   readonly ready: Promise<string>;
   readonly #socket: Socket;
   readonly #splitter = new LineSplitter();
@@ -43,7 +43,7 @@ export class AgentChannel {
   constructor(socket: Socket, ended: Promise<string>) {
     this.#socket = socket;
     this.ready = this.#wait(READY_ID).then((fields) => fields[0] ?? '');
-    // A channel may close before anybody waits for it.
+    // A channel may close before anything waits for it.
     this.ready.catch(() => undefined);
     socket.setEncoding('latin1');
     socket.on('data', (text) => {
@@ -104,7 +104,7 @@ export class AgentChannel {
         this.#settle(READY_ID, (waiter) => waiter.reject(setupFailure(fields[0] ?? '')));
         break;
       default:
-        // An answer nobody waits for is that of a request given up.
+        // The answer to a request that was given up.
         this.#settle(fields[0] ?? '', (waiter) => waiter.resolve(fields.slice(1)));
     }
   }

@@ -1,6 +1,6 @@
 /**
  * A Linux guest with rdma_rxe: boot it, run commands in it, stop it. Owns the guest's life and its limits in time:
- * nothing here waits for ever. The control channel is a virtio-serial port, never the network under test.
+ * nothing here waits without a limit. The control channel is a virtio-serial port, never the network under test.
  */
 import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';

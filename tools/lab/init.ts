@@ -8,7 +8,7 @@ export const CHUNK_BYTES = 16_384;
 
 /**
  * PID 1. Takes its network from the kernel's command line, "lab.mtu=1500 lab.addresses=10.0.0.2/24,fd00::2/64".
- * Failures are told to the host as "failed REASON" (base64), so a boot ends at once and with a reason.
+ * Failures are sent to the host as "failed REASON" (base64), so a boot ends at once and with a reason.
  */
 export const INIT_SCRIPT = `#!/bin/busybox sh
 # This shell prefers its own applets to programs of the same name: "ip" is meant with its full path here.

@@ -1,6 +1,6 @@
 /**
- * The command `roce lab`: build, list and remove guests' images, run a command in a guest. Owns words and exit codes: 2
- * for a usage that makes no sense, 1 for what the machine cannot do; `run` exits with the exit code of its command.
+ * The command `roce lab`: build, list and remove guests' images, run a command in a guest. Owns texts and exit codes: 2
+ * for an invalid usage, 1 for what the machine cannot do; `run` exits with the exit code of its command.
  */
 import { stat } from 'node:fs/promises';
 import { Command, InvalidArgumentError, Option } from 'commander';
@@ -100,7 +100,7 @@ async function run(command: readonly string[], options: RunOptions): Promise<voi
   }
 }
 
-/** Turns what went wrong into one line and an exit code. What is our own bug keeps its stack. */
+/** Turns an error into one line and an exit code. An error that is a bug of ours keeps its stack. */
 async function guarded(action: () => Promise<void>): Promise<void> {
   try {
     await action();

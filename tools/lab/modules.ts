@@ -31,7 +31,7 @@ export function moduleDependencies(data: Uint8Array): string[] {
   const info = moduleInfo(data);
   const names = (info.get('depends') ?? []).flatMap((list) => list.split(','));
   for (const softdep of info.get('softdep') ?? []) {
-    // "pre: a b post: c": what is to be loaded afterwards is a matter of taste, and left out.
+    // "pre: a b post: c": modules to be loaded afterwards are optional, and left out.
     const before = /pre:([^:]*?)(?:\s+post:|$)/.exec(softdep)?.[1] ?? '';
     names.push(...before.trim().split(/\s+/));
   }

@@ -13,7 +13,7 @@ export interface PackageRecord {
   readonly depends: readonly (readonly string[])[];
 }
 
-/** Looks up records by name; a name nothing is known about (virtual, unknown) is absent from the answer. */
+/** Looks up records by name; an unknown name (a virtual one, for example) is absent from the answer. */
 export type PackageLookup = (names: readonly string[]) => Promise<readonly PackageRecord[]>;
 
 /** Parses the stanzas `apt-cache show` prints; one without a name or version is passed over. */

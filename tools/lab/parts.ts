@@ -1,7 +1,7 @@
 /**
  * The lab's cache: directories that are built once and then only read, named PREFIX-VERSIONS, where PREFIX hashes what
  * was asked for and VERSIONS what the packages turned out to be. A directory is written elsewhere and renamed into
- * place whole, so builds may run side by side; one without a manifest does not count. Knows nothing of what is inside.
+ * place whole, so builds may run side by side; one without a manifest does not count. Independent of the contents.
  */
 import { createHash } from 'node:crypto';
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
@@ -15,7 +15,7 @@ export interface BuildOptions {
   readonly cacheDirectory?: string | undefined;
   /** Asks the mirror for newer packages even though an image is there. */
   readonly refresh?: boolean | undefined;
-  /** Told one line for each step that takes time. */
+  /** Called with one line for each step that takes time. */
   readonly log?: ((line: string) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
 }

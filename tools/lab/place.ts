@@ -14,7 +14,7 @@ import { RoceError } from 'rocev2/packets';
 /** A private directory with the control socket of a guest, and the wire that leads nowhere where one is needed. */
 export class GuestDirectory {
   readonly controlPath: string;
-  /** Where qemu listens for who speaks to a program of the guest. */
+  /** Where qemu listens for the host's end of a guest's program port. */
   readonly handsPath: string;
   readonly control: Server;
   readonly #directory: string;
@@ -75,7 +75,7 @@ export class GuestDirectory {
 
 /**
  * Connects to a wire, waiting at most 20 s for another guest's to appear. qemu 7.2 could connect itself, but tries once
- * and goes on with a dead wire, without a word, when nobody listens.
+ * and goes on with a dead wire, without an error, when there is no listener.
  */
 export async function connectWire(path: string, signal?: AbortSignal): Promise<Socket> {
   for (let tries = 1; ; tries++) {

@@ -1,7 +1,7 @@
 /**
- * The second port of a guest, for a program that speaks to the host: brings the program into the guest through the port
- * itself (a file system that is the same for everybody stays as it is), starts it there, and joins its life to that of
- * a socket. What the two say to each other is not looked at.
+ * The second port of a guest, for a program that speaks to the host: sends the program into the guest through the port
+ * itself (every guest's file system stays the same), starts it there, and ends it with its socket. Does not interpret
+ * the bytes between the two.
  */
 import { createHash } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
@@ -99,7 +99,7 @@ export class HandsPort {
   }
 }
 
-/** The kernel may tell that the host is there a moment after the host came; until then the port reads as ended. */
+/** The kernel may report the host's end a moment after it was opened; until then the port reads as ended. */
 function receiveScript(bytes: number): string {
   return `${FIND_PORT}rm -f ${PROGRAM_PATH}
 tries=250

@@ -1,5 +1,5 @@
 /**
- * Whether this machine can run the lab, and if not, why, in one sentence. Looks only: fetches nothing, starts no guest.
+ * Whether this machine can run the lab, and if not, why, in one sentence. Reads only: fetches nothing, starts no guest.
  */
 import { spawnSync } from 'node:child_process';
 import { QEMU } from './qemu.ts';

@@ -28,7 +28,7 @@ export interface Mirrors {
   readonly security?: string | undefined;
 }
 
-/** What to ask apt-get for, and what parses its answer. */
+/** Options for apt-get, and what parses its answer. */
 export const INDEX_TARGET_ARGUMENTS: readonly string[] = [
   'indextargets',
   '--format',

@@ -1,6 +1,6 @@
 /**
- * Reads a tar archive as it streams by and keeps the files it is asked for. Pure, push-style: bytes in, entries out.
- * Owns the ustar header and the two GNU extensions dpkg writes (long name, long link). Never writes to the file system.
+ * Reads a tar archive as a stream and keeps the requested files. Pure, push-style: bytes in, entries out. Owns the
+ * ustar header and the two GNU extensions dpkg writes (long name, long link). Never writes to the file system.
  *
  *   offset  0 name 100 | 100 mode 8 | 124 size 12 (octal) | 156 type 1 | 157 link name 100 | 257 "ustar" | 345 prefix 155
  */

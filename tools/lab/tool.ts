@@ -1,6 +1,6 @@
 /**
  * Runs the few programs of the machine that the lab needs (apt-get, apt-cache, dpkg-deb) and returns what they print.
- * Owns the sentence a user reads when one is missing or fails. Never goes through a shell, never asks for root.
+ * Owns the error message when one is missing or fails. Never goes through a shell, never asks for root.
  */
 import { spawn } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
@@ -38,7 +38,7 @@ export function runTool(name: string, args: readonly string[], options: ToolOpti
       else options.onOutput(chunk);
     });
     child.stderr.on('data', (chunk: Buffer) => errors.push(chunk));
-    // A program that stops reading early says so by its exit code.
+    // A program that stops reading early reports that by its exit code.
     child.stdin.on('error', () => undefined);
     child.stdin.end(options.input ?? '');
     child.once('error', (cause) => reject(startFailure(name, cause)));

@@ -98,7 +98,7 @@ export function postReceives(session: PerfSession): void {
   for (let n = 0; n < count; n++) for (const i of session.qps.keys()) session.postReceive(i);
 }
 
-/** What a run has achieved. */
+/** The result of a run. */
 export function reportOf(session: PerfSession, size: number, { posted, completed }: BwTimes): BwReport {
   const { noPeak, gigabits } = session.options;
   const unit = gigabits === true ? GIGABIT_BYTES : MEBIBYTE;
@@ -139,7 +139,7 @@ async function drain(session: PerfSession, cq: RdmaCq, ends: RunEnd, take: (wc: 
   }
 }
 
-/** The end of a run by time, or because somebody says so. */
+/** The end of a run: after `durationS`, or when `over` settles. */
 class RunEnd {
   reached = false;
   /** Resolves then; absent where only the number of messages counts. */

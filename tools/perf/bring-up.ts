@@ -1,5 +1,5 @@
 /**
- * A test's queue pairs on their way to RTS by hand, with the numbers both sides told each other.
+ * Brings a test's queue pairs to RTS by hand, with the numbers that both sides exchanged.
  *
  * Owns the attributes, service by service. Source: perftest_resources.c#ctx_connect and #ctx_modify_qp_to_rtr, -_rts.
  * Never exchanges anything, and nothing of -R: cm-connections.ts.

@@ -28,7 +28,7 @@ export class CmConnections {
   }
 }
 
-/** Listens, lets the client know by `ready`, and takes one connection for each queue pair. */
+/** Listens, signals the client by `ready`, and takes one connection for each queue pair. */
 export async function acceptByCm(session: PerfSession, ready: () => Promise<unknown>): Promise<CmConnections> {
   const { options, context } = session;
   for (const qp of session.qps) initialize(session, qp);
@@ -59,7 +59,7 @@ export async function connectByCm(session: PerfSession, ready: () => Promise<unk
   return new CmConnections(connections, false);
 }
 
-/** The stock server says that it is ready a moment before it is. */
+/** The stock server reports that it is ready a moment before it is. */
 async function connect(
   session: PerfSession,
   qp: PerfSession['qps'][number],

@@ -2,9 +2,9 @@
  * -R with UD: queue pairs found by the connection manager (RDMA_PS_UDP, SIDR), one request each, on the port of the
  * exchange.
  *
- * Owns those requests and the datagram that tells the server who asked. The client learns where to send from the
- * answer; a server that has to answer (latency, both directions) learns it from a SEND with immediate data: the
- * client's queue pair number. Sources: perftest_communication.c#rdma_cm_send_ud_connection_parameters,
+ * Owns those requests and the datagram that tells the server which queue pair sent one. The client learns where to send
+ * from the answer; a server that has to answer (latency, both directions) learns it from a SEND with immediate data:
+ * the client's queue pair number. Sources: perftest_communication.c#rdma_cm_send_ud_connection_parameters,
  * #rdma_cm_initialize_ud_connection_parameters.
  */
 
@@ -14,7 +14,7 @@ import { WrOpcode } from 'rocev2/transport';
 import { initialize, readyForDatagrams } from './bring-up.ts';
 import type { PerfSession } from './session.ts';
 
-/** Listens, lets the client know by `ready`, and answers one request for each queue pair. */
+/** Listens, signals the client by `ready`, and answers one request for each queue pair. */
 export async function acceptDatagramsByCm(session: PerfSession, ready: () => Promise<unknown>): Promise<void> {
   const { options, context, qps, local } = session;
   for (const [i, qp] of qps.entries()) bringUp(session, qp, local[i]?.psn ?? 0);
@@ -64,7 +64,7 @@ async function answerOne(session: PerfSession, listener: RdmaUdListener, qp: Rdm
   session.datagramPeers[i] = { ah, qpn: wc.immData & 0xff_ff_ff, qkey: RDMA_UDP_QKEY };
 }
 
-/** The stock server says that it is ready a moment before it is. */
+/** The stock server reports that it is ready a moment before it is. */
 async function find({ context, options, pd }: PerfSession, address: IpAddress) {
   for (let tries = 1; ; tries++) {
     try {

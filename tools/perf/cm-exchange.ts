@@ -1,9 +1,9 @@
 /**
- * The conversation of perftest over a queue pair of its own, connected by the connection manager: every word is a SEND.
+ * The exchange of perftest over a queue pair of its own, connected by the connection manager: every message is a SEND.
  *
- * Owns that queue pair and its receives. Never knows what a word means. As perftest_communication.c#rdma_write_data and
- * #rdma_read_data have it: port space TCP, no private data, one receive of 56 bytes at least, always posted before the
- * answer.
+ * Owns that queue pair and its receives. Does not interpret the messages. As perftest_communication.c#rdma_write_data
+ * and #rdma_read_data have it: port space TCP, no private data, one receive of 56 bytes at least, always posted before
+ * the answer.
  */
 
 import type { RdmaConnection, RdmaCq, RdmaPd, RdmaQp } from 'rocev2';

@@ -1,5 +1,5 @@
 /**
- * What two sides of perftest tell each other of a queue pair: as a line of hexadecimal over TCP, as a record over a
+ * What two sides of perftest send each other about a queue pair: as a line of hexadecimal over TCP, as a record over a
  * queue pair.
  *
  * Owns the bytes. Never sends them. Both forms were seen on the wire of perftest 4.5+0.17 (which calls itself 6.06):

@@ -1,8 +1,9 @@
 /**
- * The conversation beside the queue pairs: the client says something, the server answers with as much, again and again.
+ * The exchange beside the queue pairs: the client sends a message, the server answers with as many bytes, again and
+ * again.
  *
- * Owns who speaks first and how the two ways of it (TCP, or a queue pair of the connection manager: cm-exchange.ts)
- * carry a word. Never knows what a word means: introductions.ts does.
+ * Owns which side sends first and how its two transports (TCP, or a queue pair of the connection manager:
+ * cm-exchange.ts) carry a message. Does not interpret the messages: introductions.ts does.
  */
 
 import type { RdmaTcp, TcpSocket } from 'rocev2/host';
@@ -10,13 +11,13 @@ import { type IpAddress, RoceError } from 'rocev2/packets';
 import { type PerfDest, readDestText, writeDestText } from './dest.ts';
 
 export interface Exchange {
-  /** Our address in this conversation. */
+  /** Our address in this exchange. */
   readonly localAddress: IpAddress;
-  /** Tells ours and hears theirs, which is as long. Rejects with ERR_ROCE_CLOSED when the peer has gone. */
+  /** Sends ours and resolves with theirs, which is as long. Rejects with ERR_ROCE_CLOSED when the peer has gone. */
   swap(ours: Uint8Array): Promise<Uint8Array>;
   /** The same for a queue pair's numbers. */
   swapDest(ours: PerfDest): Promise<PerfDest>;
-  /** Ends in good order; resolves when the peer has heard everything. */
+  /** Ends in good order; resolves when the peer has received everything. */
   end(): Promise<void>;
   /** Ends at once. */
   abort(): void;
@@ -69,7 +70,7 @@ export class TcpExchange implements Exchange {
     return { ...readDestText(await this.swap(writeDestText(ours))), gidIndex: ours.gidIndex };
   }
 
-  /** "done" is perftest's last word; nobody waits for it. */
+  /** "done" is the last message of perftest; its sender does not wait for a reply. */
   async end(): Promise<void> {
     await this.#socket.write(DONE).catch(() => undefined);
     await this.#socket.close();

@@ -1,8 +1,8 @@
 /**
- * What perftest says before and after its traffic, word by word: version, page and cache line, MTU, then reports.
+ * The messages of perftest before and after its traffic: version, page and cache line, MTU, then reports.
  *
- * Owns the words and their order. The version is that of Debian's perftest 4.5+0.17, whose dialect this is: what a peer
- * does depends on it (reports of 8 bytes each since 5.33, the cache line since 5.32).
+ * Owns the messages and their order. The version is that of Debian's perftest 4.5+0.17, whose dialect this is: what a
+ * peer does depends on it (reports of 8 bytes each since 5.33, the cache line since 5.32).
  * Sources: perftest_communication.c#exchange_versions, #check_sys_data, #check_mtu, #xchg_bw_reports; real
  * conversations.
  */
@@ -20,7 +20,7 @@ export interface BwReport {
   readonly messageRate: number;
 }
 
-/** What both sides will do alike. */
+/** The settings that both sides have agreed on. */
 export interface PerfAgreement {
   /** Path MTU in bytes: the smaller of both. */
   readonly mtu: number;
@@ -28,7 +28,7 @@ export interface PerfAgreement {
   readonly cycleBytes: number;
 }
 
-/** Exchanges what comes before queue pairs are made. Rejects with ERR_ROCE_REJECTED for who speaks another dialect. */
+/** Exchanges what comes before queue pairs are made. Rejects with ERR_ROCE_REJECTED for a peer of another dialect. */
 export async function introduce(exchange: Exchange, mtu: number): Promise<PerfAgreement> {
   const version = new Uint8Array(VERSION_BYTES);
   version.set(new TextEncoder().encode(PERFTEST_VERSION));
@@ -36,7 +36,7 @@ export async function introduce(exchange: Exchange, mtu: number): Promise<PerfAg
   if (!(Number.parseFloat(theirs) >= MIN_VERSION))
     throw new RoceError(
       'ERR_ROCE_REJECTED',
-      `the peer speaks version ${JSON.stringify(theirs)}, at least ${MIN_VERSION} is needed`,
+      `the peer has version ${JSON.stringify(theirs)}, at least ${MIN_VERSION} is needed`,
     );
   const cycleBytes = viewOf(await exchange.swap(int32(CYCLE_BUFFER_BYTES))).getUint32(0);
   if (cycleBytes > MAX_CYCLE_BUFFER_BYTES)
@@ -48,7 +48,7 @@ export async function introduce(exchange: Exchange, mtu: number): Promise<PerfAg
   return { mtu: Math.min(mtu, remote), cycleBytes: Math.max(CYCLE_BUFFER_BYTES, cycleBytes) };
 }
 
-/** Tells what we have measured and hears what they have. */
+/** Sends our figures and resolves with theirs. */
 export async function swapReports(exchange: Exchange, ours: BwReport): Promise<BwReport> {
   const size = await swapLong(exchange, ours.size);
   const iterations = await swapLong(exchange, ours.iterations);

@@ -1,17 +1,16 @@
 /**
  * One message at a time: there and back for SEND and WRITE, a round trip of their own for READ and atomics.
  *
- * Owns the loops of a latency test. Resolves with the times at which messages were posted. Never prints.
- * Follows perftest_resources.c#run_iter_lat_write, #run_iter_lat_send, #run_iter_lat. A WRITE tells nobody that it
- * came: the last byte of the message counts up, and the other side watches it. With WRITE the server begins, with SEND
- * the client.
+ * Owns the loops of a latency test. Resolves with the times at which messages were posted. Never prints. Follows
+ * perftest_resources.c#run_iter_lat_write, #run_iter_lat_send, #run_iter_lat. A WRITE completes nothing at its target:
+ * the last byte of the message counts up, and the target polls it. With WRITE the server begins, with SEND the client.
  */
 
 import { RoceError } from 'rocev2/packets';
 import { QpState } from 'rocev2/transport';
 import type { PerfContext, PerfSession } from './session.ts';
 
-/** Runs the test that the options ask for. */
+/** Runs the test that the options select. */
 export function measureLatency(session: PerfSession, size: number): Promise<number[]> {
   const { verb } = session.options;
   const run = new Run(session);
@@ -109,7 +108,7 @@ class Run {
     this.promise.catch(() => undefined);
   }
 
-  /** Throws when there is nothing to hope for. */
+  /** Throws when no message can come any more. */
   goesOn(count: number): boolean {
     if (this.#context.signal.aborted) throw new RoceError('ERR_ROCE_CLOSED', 'interrupted');
     if (this.#lost !== undefined) throw this.#lost;
@@ -125,7 +124,7 @@ class Run {
     this.over = true;
   }
 
-  /** UC and UD repeat nothing: one message lost, and both sides wait for ever. */
+  /** UC and UD have no retransmission: after one lost message both sides would wait infinitely. */
   async #watch(): Promise<undefined> {
     let seen = -1;
     while (!this.over && seen !== this.posted.length) {

@@ -2,7 +2,7 @@
  * `roce perf`: the command lines of perftest's ib_write_bw, ib_write_lat and their like, plus the options that open a
  * device. Experiments use perftest's own part of them on a device they have, under the stock names.
  *
- * Owns the reading of command lines. What makes no sense, or is not done here, is one line and exit code 2.
+ * Owns the parsing of command lines. What is invalid, or not supported, is one line and exit code 2.
  */
 import { randomInt } from 'node:crypto';
 import { setTimeout as sleepMs, setImmediate as turn } from 'node:timers/promises';
@@ -83,7 +83,9 @@ function oneCommand(program: PerfProgram): Command {
   });
 }
 
-/** The options of the program itself; those that mean nothing on Ethernet or to us are taken and passed over. */
+/**
+ * The options of the program itself; those without a meaning on Ethernet or for this stack are accepted and ignored.
+ */
 export function addPerfOptions(command: Command, { verb, test }: PerfProgram, mtuName = '--mtu'): Command {
   command
     .argument('[host]', 'the server to connect to; without it, be one', parseAddress)
@@ -102,7 +104,7 @@ export function addPerfOptions(command: Command, { verb, test }: PerfProgram, mt
     .option('--tclass <value>', 'traffic class', integer(0, 255))
     .option('--retry_count <count>', 'transport retries (default: 7)', integer(0, 7))
     .option('--ipv6', 'connect queue pairs over IPv6 though we meet over IPv4')
-    .option('--ipv6-addr', 'meet over IPv6: the address of the server says so')
+    .option('--ipv6-addr', 'connect over IPv6: the address of the server decides')
     .option('-e, --events', 'sleep until completions come: we always do')
     .addOption(new Option('--output <unit>', 'print one number only').choices(OUTPUTS[test]));
   if (verb === 'read' || verb === 'atomic')
@@ -137,10 +139,10 @@ function addBandwidthOptions(command: Command): void {
     .option('-l, --post_list <count>', 'work requests posted at a time: ours leave together anyway', integer(1, 15_000))
     .option('-N, --noPeak', 'do not look for the peak')
     .option('--report_gbits', 'in Gb/s instead of MiB/s')
-    .option('--report-both', 'tell both directions of -b apart');
+    .option('--report-both', 'report both directions of -b separately');
 }
 
-/** What users of perftest write out of habit. */
+/** Short forms that users of perftest know. */
 function addIgnored(command: Command): Command {
   return command
     .option('-d, --ib-dev <name>', 'name of the device: we have one')
@@ -153,7 +155,7 @@ function addIgnored(command: Command): Command {
     .option('--disable_pcie_relaxed', 'there is no PCIe');
 }
 
-/** What a command line asks for. */
+/** The parsed command line. */
 export function choicesOf({ verb, test }: PerfProgram, server: IpAddress | undefined, flags: PerfFlags): PerfChoices {
   return {
     verb,
@@ -192,7 +194,7 @@ export function choicesOf({ verb, test }: PerfProgram, server: IpAddress | undef
   };
 }
 
-/** Runs on a device that is open; what does not fit together ends in `command.error`. */
+/** Runs on a device that is open; options that do not fit together end in `command.error`. */
 export function playPerf(
   command: Command,
   choices: PerfChoices,

@@ -1,5 +1,5 @@
 /**
- * What a run of perftest may be told, with perftest's own defaults and the dependencies between options.
+ * The options of a run of perftest, with perftest's own defaults and the dependencies between options.
  * Owns the numbers. Never parses a command line (main.ts) and never touches a device.
  * Sources: perftest's perftest_parameters.h (defaults, bounds) and perftest_parameters.c#force_dependecies.
  */
@@ -10,7 +10,7 @@ export type PerfTest = 'bw' | 'lat';
 export type PerfService = 'RC' | 'UC' | 'UD';
 export type AtomicType = 'CMP_AND_SWAP' | 'FETCH_AND_ADD';
 
-/** What a command line says; what it leaves out has perftest's default. */
+/** The options given; a missing one has perftest's default. */
 export interface PerfChoices {
   readonly verb: PerfVerb;
   readonly test: PerfTest;
@@ -88,7 +88,7 @@ export interface PerfOptions extends PerfChoices {
   readonly isServer: boolean;
 }
 
-/** Decides everything, or says in one sentence what does not fit together. */
+/** Decides everything, or returns one sentence about options that do not fit together. */
 export function decide(choices: PerfChoices): PerfOptions | string {
   const problem = contradiction(choices);
   if (problem !== undefined) return problem;

@@ -1,7 +1,7 @@
 /**
- * What perftest prints: the heading of a test, who speaks to whom, and the tables, column by column.
+ * What perftest prints: the heading of a test, the two sides, and the tables, column by column.
  *
- * Owns words and columns. Never measures. Formats are those of perftest 4.5+0.17 (perftest_parameters.h,
+ * Owns texts and columns. Never measures. Formats are those of perftest 4.5+0.17 (perftest_parameters.h,
  * ctx_print_test_info, print_report_lat), seen on its standard output.
  */
 import { gidBytes, type PerfDest } from './dest.ts';

@@ -1,5 +1,5 @@
 /**
- * A run of perftest from the first word to the last, either role: introductions, queue pairs, traffic, reports.
+ * A run of perftest from the first message to the last, either role: introductions, queue pairs, traffic, reports.
  *
  * Owns the order in which things happen, which the peer depends on: each side waits for the other at every swap.
  * Sources: write_bw.c, send_bw.c, write_lat.c, send_lat.c, read_lat.c and their like, and conversations between stock
@@ -111,7 +111,7 @@ class Run {
   }
 
   async #swapDests(exchange: Exchange, session: PerfSession): Promise<PerfDest[]> {
-    // The latency tests say it once more than there are queue pairs.
+    // The latency tests repeat it once more than there are queue pairs.
     if (this.#options.test === 'lat' && this.#options.verb !== 'send') await exchange.swapDest(firstOf(session.local));
     const remote: PerfDest[] = [];
     for (const dest of session.local) remote.push(await exchange.swapDest(dest));
@@ -153,7 +153,7 @@ class Run {
     this.#tell(latencyLines(this.#options, size, await measureLatency(session, size)));
   }
 
-  /** WRITE, READ, atomics: with one direction the server only waits, and hears the report of the last size. */
+  /** WRITE, READ, atomics: with one direction the server only waits, and receives the report of the last size. */
   async #memoryBandwidth(exchange: Exchange, session: PerfSession, sizes: readonly number[]): Promise<void> {
     const { bidirectional, isServer, all } = this.#options;
     const first = firstOf(session.local);
@@ -182,7 +182,7 @@ class Run {
     for (const size of sizes) {
       if (isServer || bidirectional) postReceives(session);
       await exchange.swapDest(first);
-      // Who may miss messages has to be told that there are no more: by the swap after the traffic.
+      // A receiver that may miss messages has to learn that there are no more: by the swap after the traffic.
       const told = mayLose ? exchange.swapDest(first) : undefined;
       const times = await this.#sendOrReceive(session, size, told);
       const swapped = bidirectional && durationS === undefined;
@@ -243,7 +243,7 @@ class Run {
   }
 }
 
-/** Our address: what was asked for by number, else the one the peer has met, else the first of the version. */
+/** Our address: the one with the requested index, else the one the peer connected to, else the first of the version. */
 function chooseGid(device: RdmaDevice, met: IpAddress, index: number | undefined, ipv6: boolean): IpAddress {
   const addresses = device.addresses.map(({ address }) => address);
   const chosen =
@@ -265,7 +265,7 @@ function demandOneVersion(ours: IpAddress, theirs: IpAddress): void {
   if (ours.version === theirs.version) return;
   throw new RoceError(
     'ERR_ROCE_ADDRESS',
-    `we speak from ${ours} and the peer from ${theirs}: choose addresses of one IP version with -x or --ipv6`,
+    `our address is ${ours} and the peer's ${theirs}: choose addresses of one IP version with -x or --ipv6`,
   );
 }
 
@@ -275,7 +275,7 @@ function firstOf(dests: readonly PerfDest[]): PerfDest {
   return first;
 }
 
-/** What is on its way when the peer says that it has sent everything. */
+/** What is still under way when the peer reports that it has sent everything. */
 const GRACE_NS = 200e6;
 /** How long to wait for messages that may be lost. */
 const PATIENCE_NS = 5e9;

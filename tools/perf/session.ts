@@ -61,7 +61,7 @@ export class PerfSession {
   readonly datagramPeers: (DatagramPeer | undefined)[] = [];
   /** --use-srq: all queue pairs receive from it. */
   readonly srq: RdmaSrq | undefined;
-  /** Completions that somebody has asked for and not yet taken. */
+  /** Completions that were asked for and not yet taken. */
   readonly #waiting = new Map<RdmaCq, Promise<IteratorResult<WorkCompletion>>>();
   /** Bytes of one queue pair's piece. */
   readonly #pieceBytes: number;

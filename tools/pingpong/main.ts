@@ -48,7 +48,9 @@ export function pingpongCommand(): Command {
   return command;
 }
 
-/** The options of the program itself; those that mean nothing on Ethernet or to us are taken and passed over. */
+/**
+ * The options of the program itself; those without a meaning on Ethernet or for this stack are accepted and ignored.
+ */
 export function addPingpongOptions(command: Command, kind: PingpongKind): Command {
   command
     .argument('[host]', 'the server to connect to; without it, be one', parseAddress)

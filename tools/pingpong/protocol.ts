@@ -1,6 +1,6 @@
 /**
- * What the pingpong programs of libibverbs tell each other over TCP before any RDMA: fixed-length lines of hexadecimal
- * text with a zero byte at the end. Owns the text; never opens a connection. Formats from rdma-core:libibverbs/examples
+ * What the pingpong programs of libibverbs exchange over TCP before any RDMA: fixed-length lines of hexadecimal text
+ * with a zero byte at the end. Owns the text; never opens a connection. Formats from rdma-core:libibverbs/examples
  * (rc_pingpong.c, xsrq_pingpong.c, pingpong.c#gid_to_wire_gid).
  */
 import { IpAddress, RoceError } from 'rocev2/packets';
@@ -28,9 +28,9 @@ export interface XsrqDest extends Omit<PingpongDest, 'qpn'> {
 export const DEST_BYTES = 4 + 1 + 6 + 1 + 6 + 1 + 32 + 1;
 /** Bytes of an `XsrqDest`. */
 export const XSRQ_DEST_BYTES = DEST_BYTES + 2 * 7;
-/** What the client of the four older programs says last. */
+/** The last message of the client of the four older programs. */
 export const DONE = zeroEnded('done');
-/** What both sides of xsrq_pingpong say last. */
+/** The last message of both sides of xsrq_pingpong. */
 export const END = zeroEnded('END');
 
 export function writeDest({ lid, qpn, psn, gid }: PingpongDest): Uint8Array {

@@ -1,7 +1,6 @@
 /**
- * A run of rc_, uc_, ud_ or srq_pingpong from its first word to its last: what is printed, what is told to the peer
- * over TCP and in which order. The server moves its queue pairs before it answers, so that the client's first message
- * finds them ready.
+ * A run of rc_, uc_, ud_ or srq_pingpong: what is printed, and what is sent to the peer over TCP in which order. The
+ * server moves its queue pairs before it answers, so that the client's first message finds them ready.
  */
 
 import type { RdmaDevice } from 'rocev2';
@@ -20,7 +19,7 @@ export interface PingpongStart {
   readonly port: number;
   /** Our address; absent: the one that fits the peer's. */
   readonly gid: IpAddress | undefined;
-  /** Where the two sides introduce themselves. */
+  /** The TCP port of the exchange. */
   readonly tcp: RdmaTcp;
   /** Starting PSNs. */
   readonly random: () => number;
@@ -58,14 +57,14 @@ export async function runPingpong(
   }
 }
 
-/** Both sides tell each other their addresses; the server is connected when it returns. */
+/** Both sides exchange their addresses; the server is connected when it returns. */
 async function introduce(
   session: PingpongSession,
   { service }: PingpongOptions,
   { server, port, tcp, signal }: PingpongStart,
   ours: readonly PingpongDest[],
 ): Promise<PingpongDest[]> {
-  // srq_pingpong always tells as many as it could have, the others one.
+  // srq_pingpong always sends as many as it could have, the others one.
   const count = service === 'srq' ? MAX_SRQ_QPS : 1;
   const told = Array.from({ length: count }, (_, i) => writeDest(ours[i] ?? NO_DEST));
   if (server !== undefined) {

@@ -1,8 +1,8 @@
 /**
  * rc_, uc_, ud_ and srq_pingpong of libibverbs over our devices, either role: queue pairs that answer each message with
- * one. They differ in the service, in how many queue pairs there are, and in whose receives they are; the rules of who
+ * one. They differ in the service, in the number of queue pairs, and in where receives are posted; the rules of who
  * posts what when are the same (rdma-core:libibverbs/examples/{rc,uc,ud,srq}_pingpong.c). Owns queue pairs, buffer and
- * the count of messages; the words with the peer are run.ts's.
+ * the count of messages; run.ts owns the exchange with the peer.
  */
 
 import type { RdmaAh, RdmaCq, RdmaDevice, RdmaPd, RdmaQp, RdmaSrq } from 'rocev2';
@@ -33,7 +33,7 @@ export interface PingpongOptions {
   readonly iterations: number;
   /** Queue pairs; srq_pingpong only, 1 for the others. */
   readonly queuePairs: number;
-  /** Fills the buffer so that the peer's `-c` finds what it looks for, and looks itself. */
+  /** Fills the buffer with what the peer's `-c` expects, and checks received messages in the same way. */
   readonly check: boolean;
 }
 

@@ -1,8 +1,8 @@
 /**
  * xsrq_pingpong of libibverbs over our devices, either role: the server sends to each client in turn through XRC queue
  * pairs, and every message lands in the one shared receive queue of its side
- * (rdma-core:libibverbs/examples/xsrq_pingpong.c). Each side says END over TCP before it goes, so that nobody waits for
- * an answer of who has left.
+ * (rdma-core:libibverbs/examples/xsrq_pingpong.c). Each side sends END over TCP before it ends, so that no side waits
+ * for a peer that has left.
  */
 
 import type { RdmaCq, RdmaDevice, RdmaPd, RdmaQp, RdmaSrq, RdmaXrcd } from 'rocev2';
@@ -126,7 +126,7 @@ class XsrqSide {
     const { clients, tests } = this.#options;
     if (this.#start.server === undefined) for (const [i] of this.#peers.entries()) this.#send(i);
     const sent = this.#sendsComplete();
-    // A send that failed ends the wait for what will never come.
+    // A send that failed ends the wait.
     const broken = new Promise<undefined>(
       (resolve) => void sent.then((good) => (good ? undefined : resolve(undefined))),
     );

@@ -54,7 +54,7 @@ export async function runRpingClient(
   }
 }
 
-/** False when there will be no more: the server has gone, or something failed and was told. */
+/** False when there will be no more: the server has gone, or an error was printed. */
 async function exchangePing(
   session: PingSession,
   ping: number,

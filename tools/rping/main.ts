@@ -59,7 +59,7 @@ export function addRpingOptions(command: Command): Command {
     .option('-q', 'move the queue pair to its states ourselves');
 }
 
-/** What a command line asks for; one that makes no sense ends in `command.error`. */
+/** The parsed command line; an invalid one ends in `command.error`. */
 export function chooseRole(command: Command, flags: RpingFlags): RpingRun {
   if (flags.s !== true && flags.c !== true) command.error('error: choose one of -s (server) and -c (client)');
   const options = {

@@ -37,7 +37,7 @@ export function readAdvertisement(view: DataView): RemoteBuffer {
   return { address: view.getBigUint64(0), rkey: view.getUint32(8), size: view.getUint32(12) };
 }
 
-/** A region of ours as the peer is told of it. */
+/** The advertisement of a region of ours. */
 export function advertisementOf(region: MemoryRegion): RemoteBuffer {
   return { address: region.iova, rkey: region.rkey, size: region.length };
 }

@@ -1,6 +1,6 @@
 /**
- * The server of rping: reads what a client offers and writes it back, until the client disconnects.
- * With `persistent` it serves any number of clients at the same time, for as long as it is let.
+ * The server of rping: reads what a client offers and writes it back, until the client disconnects. With `persistent`
+ * it serves any number of clients at the same time, until it is stopped.
  */
 
 import type { RdmaConnectionRequest, RdmaDevice } from 'rocev2';
@@ -58,7 +58,7 @@ export async function runRpingServer(
   }
 }
 
-/** As if nobody listened; who has lost patience meanwhile needs no answer. */
+/** Refused as without a listener. A client that has given up meanwhile needs no answer. */
 function refuse(request: RdmaConnectionRequest): void {
   try {
     request.reject(undefined, CmRejReason.InvalidServiceId);
@@ -90,7 +90,7 @@ async function serveClient(
   }
 }
 
-/** False when there will be no more: the client has gone, or something failed and was told. */
+/** False when there will be no more: the client has gone, or an error was printed. */
 async function serveOnePing(
   session: PingSession,
   { verbose }: RpingServerOptions,
@@ -112,7 +112,7 @@ async function serveOnePing(
   return true;
 }
 
-/** One client's trouble is not the others'. Our own bugs are. */
+/** A fault of one client does not affect the others. A bug of ours does. */
 function complainOf(error: unknown, output: ToolOutput): void {
   if (!(error instanceof RoceError)) throw error;
   output.complaint(`connect error: ${error.message}`);

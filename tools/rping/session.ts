@@ -1,7 +1,7 @@
 /**
  * One connection of rping, either role: its queue pair, its buffers, and the state that completions move.
  *
- * Owns what both roles share, and the words about it. Never decides what to do next: server.ts and client.ts do.
+ * Owns what both roles share, and its messages. Never decides what to do next: server.ts and client.ts do.
  * States have the names and numbers of the published rping, because its messages print the numbers.
  */
 
@@ -33,7 +33,7 @@ export interface RpingOptions {
   readonly size: number;
   /** -v: prints each ping. */
   readonly verbose?: boolean;
-  /** -d: tells every step. */
+  /** -d: prints every step. */
   readonly debug?: boolean;
   /** -q: moves the queue pair to ERROR itself before it disconnects. */
   readonly ownQp?: boolean;
@@ -228,7 +228,7 @@ export class PingSession {
 
   async #afterFailure(wc: WorkCompletion): Promise<PingState> {
     if (wc.status === WcStatus.WrFlushErr) {
-      // The connection manager flushes the queue pair in the same breath in which it tells of the end: let it finish.
+      // The connection manager flushes the queue pair in the same turn in which it reports the end: let it finish.
       for (let turn = 0; turn < SETTLING_TURNS && !this.#ending; turn++) await null;
       if (this.#ending) return PingState.Disconnected;
     }

@@ -1,7 +1,7 @@
 /**
- * What rcopy of rdmacm-utils says over its rsocket (rdma:librdmacm/examples/rcopy.c): a header of 16 bytes in the order
- * of the host, which is little-endian here as on every host we know of; a file goes as open, write, close, each with an
- * answer.
+ * The messages of rcopy of rdmacm-utils over its rsocket (rdma:librdmacm/examples/rcopy.c): a header of 16 bytes in the
+ * order of the host, which is little-endian here as on every host we know of; a file goes as open, write, close, each
+ * with an answer.
  *
  * ```
  *  0   version 0 | command | length (16): with what follows the header

@@ -1,6 +1,6 @@
 /**
- * The server of rcopy: takes files, one client after the other, until it is told to end. Unlike rcopy's own it puts
- * them into one folder under the last part of their names, for anybody who can reach it may send one.
+ * The server of rcopy: takes files, one client after the other, until it is stopped. Unlike rcopy's own it puts them
+ * into one folder under the last part of their names, since any client that can reach it may send one.
  */
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
@@ -67,7 +67,7 @@ async function serve(session: RcopySession, socket: RSocket): Promise<void> {
     while (await session.next());
     await socket.close();
   } catch (error) {
-    // One client's trouble is not the next one's.
+    // A fault of one client does not affect the next.
     if (!(error instanceof RoceError)) throw error;
   } finally {
     await session.end();
@@ -80,7 +80,7 @@ class RcopySession {
   readonly #into: string;
   readonly #output: ToolOutput;
   #file: FileHandle | undefined;
-  /** What is told of the file, so far. */
+  /** What the client has said about the file, so far. */
   #line = '';
 
   constructor(socket: RSocket, into: string, output: ToolOutput) {
@@ -129,13 +129,13 @@ class RcopySession {
     const bytes = await receiveExactly(this.#socket, length - HEADER_BYTES);
     if (bytes === undefined) return this.#refuse('error receiving path', Errno.Invalid);
     const name = basename(readPath(bytes));
-    // A terminal would obey them.
+    // Control characters would be obeyed by a terminal.
     const shown = name.replace(/\p{Cc}/gu, '?');
     this.#tell(`${shown}, `);
     if (name === '' || name === '.' || name === '..' || name !== shown)
       return this.#refuse('unable to open destination file', Errno.Invalid);
     try {
-      // A link that lies in the folder leads nowhere.
+      // A symbolic link in the folder is not followed.
       const { O_RDWR, O_CREAT, O_TRUNC, O_NOFOLLOW } = constants;
       const flags = O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW;
       this.#file = await open(join(this.#into, name), flags, data & PERMISSION_BITS);

@@ -1,7 +1,7 @@
 /**
- * riostream of rdmacm-utils: writes straight into a buffer that the other side has mapped, both ways in turn, and tells
- * how long it took. The last byte of the buffer says whose turn it is: nothing else tells of such a write.
- * Facts from rdma:librdmacm/examples/riostream.c.
+ * riostream of rdmacm-utils: writes straight into a buffer that the other side has mapped, both ways in turn, and
+ * prints how long it took. The last byte of the buffer tells whose turn it is: such a write has no completion at its
+ * target. Facts from rdma:librdmacm/examples/riostream.c.
  */
 import { Command } from 'commander';
 import type { IoMapping, RSocket } from 'rocev2/rsockets';
@@ -44,7 +44,7 @@ class Riostream implements StreamTool {
     return {
       prepare: async ({ size }) => {
         mapping = socket.iomap(size, 0n);
-        bytes()[size - 1] = NOBODY;
+        bytes()[size - 1] = NO_TURN;
         if (isClient) await socket.send(new Uint8Array(SYNC_BYTES));
         if ((await receiveExactly(socket, SYNC_BYTES)) === undefined) return ENDED;
         if (!isClient) await socket.send(new Uint8Array(SYNC_BYTES));
@@ -109,4 +109,4 @@ export const RIOSTREAM_SUMMARY =
   'RDMA writes into mapped buffers both ways, timed; works with riostream of rdmacm-utils';
 const UNMAPPED = 'the peer has mapped too little';
 /** A last byte that no turn has before the 256th. */
-const NOBODY = 0xff;
+const NO_TURN = 0xff;

@@ -1,5 +1,5 @@
 /**
- * rstream of rdmacm-utils: moves data both ways over an rsocket and tells how long it took, client or server.
+ * rstream of rdmacm-utils: moves data both ways over an rsocket and prints how long it took, client or server.
  * Facts from rdma:librdmacm/examples/rstream.c.
  */
 import { Command } from 'commander';
@@ -88,7 +88,7 @@ class Rstream implements StreamTool {
 }
 
 export const RSTREAM_SUMMARY = 'streams over RDMA both ways, timed; works with rstream of rdmacm-utils';
-/** What a test says when the peer leaves in its middle. */
+/** The message of a test when the peer leaves in its middle. */
 export const ENDED = 'the peer has ended the stream';
 /** What both send before the clock runs. */
 export const SYNC_BYTES = 16;

@@ -38,7 +38,7 @@ export interface StreamOptions {
   readonly buffers: RSocketOptions;
   readonly inline: number;
   readonly verify: boolean;
-  /** Seconds between signs of life, 0 for none. */
+  /** Seconds between keepalives, 0 for none. */
   readonly keepalive: number;
 }
 

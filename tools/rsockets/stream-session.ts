@@ -18,7 +18,7 @@ export interface StreamContext {
   readonly signal?: AbortSignal;
   /** Microseconds, for the figures; default the process's clock. */
   readonly now?: () => number;
-  /** Lets others have their turn, for who waits for a byte in memory; default a turn of the event loop. */
+  /** Yields to other work, for a loop that polls a byte in memory; default a turn of the event loop. */
   readonly turn?: () => Promise<void>;
 }
 
@@ -37,7 +37,7 @@ export interface StreamTool {
   /** Sizes beside those of the command line. */
   readonly socketOptions: RSocketOptions;
   attach(socket: RSocket, context: StreamContext): StreamTest;
-  /** What is said of the options of a socket, each time they are set. */
+  /** Printed each time options of a socket are set. */
   announce(output: ToolOutput): void;
 }
 
@@ -58,9 +58,9 @@ export async function runStreamTool(tool: StreamTool, options: StreamOptions, co
       const from = bind === undefined ? {} : { source: bind };
       return RSocket.connect(device, { address: server, port, ...from, ...socketOptions });
     }
-    invariant(listener !== undefined, 'who is no client listens');
+    invariant(listener !== undefined, 'a server has a listener');
     const socket = await listener.accept(socketOptions);
-    // Set on the listener first and on what it took, as rstream does, and told both times.
+    // Set on the listener first and on what it took, as rstream does, and printed both times.
     tool.announce(output);
     return socket;
   };

@@ -1,6 +1,6 @@
 /**
  * UDP for datagram rsockets, from the kernel: works where the kernel has the device's address, as with links that share
- * it. What anybody sends is handed over; what cannot be sent is lost, as datagrams are.
+ * it. Datagrams of any sender are handed over; what cannot be sent is lost, as datagrams are.
  */
 import { createSocket } from 'node:dgram';
 import { type IpAddress, RoceError } from 'rocev2/packets';

@@ -1,5 +1,5 @@
 /**
- * What udpong of rdmacm-utils says in its datagrams (rdma:librdmacm/examples/udpong.c), in network order:
+ * The datagrams of udpong of rdmacm-utils (rdma:librdmacm/examples/udpong.c), in network order:
  *
  * ```
  *  0   operation | client | sequence number | reserved

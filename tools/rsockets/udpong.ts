@@ -1,7 +1,7 @@
 /**
  * udpong of rdmacm-utils over datagram rsockets: the client sends, the server counts or echoes; then the client prints
  * how long it took and how many arrived. Facts from rdma:librdmacm/examples/udpong.c. The stock tool does not start on
- * rdma_rxe (`rconnect: No such file or directory`), so this one has been heard by its own kind only.
+ * rdma_rxe (`rconnect: No such file or directory`), so this one was tested against itself only.
  */
 
 import type { RdmaDevice } from 'rocev2';

@@ -17,7 +17,7 @@ export interface Results {
   readonly report: () => Report;
 }
 
-/** Whether more than records is needed for what is asked. */
+/** Whether the outputs need more than records. */
 export function needsDetails({ out, json, report }: OutputFlags): boolean {
   return out !== undefined || report !== undefined || json === true;
 }
@@ -46,7 +46,7 @@ export function prepareFolder({ out }: OutputFlags): void {
   if (out !== undefined) mkdirSync(out, { recursive: true });
 }
 
-/** Whether tables for people would stand between what is for programs. */
+/** Whether tables for people would stand between lines for programs. */
 function takesStandardOutput({ json, csv, jsonl }: OutputFlags): boolean {
   return json === true || csv === '-' || jsonl === '-';
 }

@@ -146,7 +146,7 @@ async function works(stage: Stage, a: Host, b: Host): Promise<void> {
 
 async function deadHost(stage: Stage): Promise<void> {
   const [a, b] = [stage.host('A'), stage.host('B')];
-  // Its MAC address is known from better times.
+  // Its MAC address is known from earlier traffic.
   await a.device.resolve(addressOf(b));
   stage.unplug(b);
   await connect(stage.end(a), b).catch(() => undefined);

@@ -11,8 +11,11 @@ const RATE_BPS = 2e9;
 
 /** All of them. */
 export const ECN_MISCONFIGURED_SCENES: readonly Scene[] = [
-  scene('ecn-no-cnp', true, 'A switch marks a third of the packets to B, and B was never told to send CNPs.', (stage) =>
-    marked(stage, { receiver: { notification: false }, share: 0.3 }),
+  scene(
+    'ecn-no-cnp',
+    true,
+    'A switch marks a third of the packets to B, and B is not configured to send CNPs.',
+    (stage) => marked(stage, { receiver: { notification: false }, share: 0.3 }),
   ),
   scene(
     'ecn-no-cnp-rxe',

@@ -20,7 +20,7 @@ export const MTU_MISMATCH_SCENES: readonly Scene[] = [
     name: 'mtu-mismatch-router',
     triggers: true,
     about:
-      'A router lets packets of 1500 bytes pass and reports longer ones by ICMP; A ignores that and retransmits in vain.',
+      'A router lets packets of 1500 bytes pass and reports longer ones by ICMP; A ignores that and retransmits without effect.',
     make: () => play({ vantages: ['A'] }, (stage) => narrowPath(stage, true)),
   },
   {

@@ -1,7 +1,7 @@
 /**
  * Our fields of one frame against tshark's, name by name, both ways.
  *
- * Owns which names are held against each other and when two values are the same. Never judges who is right:
+ * Owns which names are compared with each other and when two values are the same. Never decides which one is right:
  * `expectation.ts` does.
  */
 
@@ -20,7 +20,7 @@ export interface FieldDifference {
 
 /** What a comparison found. */
 export interface FieldComparison {
-  /** Names that were held against each other, ours as well as tshark's that we do not print. */
+  /** Names that were compared, ours as well as tshark's that we do not print. */
   readonly compared: readonly string[];
   /** Those of them on which the two differ. */
   readonly differences: readonly FieldDifference[];

@@ -28,7 +28,7 @@ export type ExpectedValue = FieldValue | readonly string[] | typeof Absent | typ
 export interface KnownDifference {
   /** Kept for good: reports name it. */
   readonly id: string;
-  /** Who does not see what is on the wire. */
+  /** Which side does not see what is on the wire. */
   readonly blind: 'tshark' | 'us';
   /** First version known to do so, and the first that does not, where one is known. */
   readonly versions: { readonly from: string; readonly below?: string };

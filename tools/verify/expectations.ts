@@ -1,6 +1,6 @@
 /**
- * Where Wireshark is wrong or blind, and where we are, by version: the table that `roce verify` holds differences
- * against.
+ * Where Wireshark is wrong or blind, and where we are, by version: the table with which `roce verify` compares
+ * differences.
  *
  * Owns the rows. What was measured was measured with 4.0.17. The dissector's source was read of 3.4.5 and of a later
  * version of unknown number, which knows FLUSH, ATOMIC WRITE and the FETH; that a row holds from 3.4.5 to 4.0.16 is

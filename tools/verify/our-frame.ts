@@ -1,5 +1,5 @@
 /**
- * What this project says of a captured frame: the side of a comparison that tshark is held against.
+ * What this project says of a captured frame: the side of a comparison that tshark is compared with.
  *
  * Owns which of our fields count where the capture kept only the beginning of a frame. Never asks tshark.
  */

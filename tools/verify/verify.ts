@@ -17,13 +17,13 @@ import { type TsharkFrame, tsharkFrames } from './tshark-frames.ts';
 export interface FrameDifference extends FieldDifference {
   /** Position in the file, from 1. */
   readonly frame: number;
-  /** Undefined: nobody expected it. */
+  /** Undefined: it was not expected. */
   readonly expectation: KnownDifference | undefined;
 }
 
 /** What came of one frame. */
 export interface FrameVerdict {
-  /** Names that were held against each other. */
+  /** Names that were compared. */
   readonly compared: readonly string[];
   /** Expected or not. */
   readonly differences: readonly FrameDifference[];
@@ -37,7 +37,7 @@ export interface VerifySummary {
   readonly frames: number;
   /** Those of them that are whole RoCEv2 packets to us. */
   readonly roceFrames: number;
-  /** Fields held against each other. */
+  /** Fields that were compared. */
   readonly fields: number;
   /** Those of them on which the two agree. */
   readonly agreed: number;

@@ -17,14 +17,14 @@ Fields, all of them filters:
         .retransmission       a PSN that has passed before, or one that was missing and was sent again
         .out_of_order         a PSN below one that has passed, never seen before and overtaken on the way
         .lost_segment         PSNs or responses before this one have not passed here (lost on the way, or not captured)
-        .nak, .rnr_nak        negative acknowledges, with their meaning
+        .nak, .rnr_nak        NAKs and RNR NAKs, with their meaning
         .duplicate_ack        an ACK that says nothing new
         .implied_nak          a READ that asks again for the responses which later ones have shown to be missing
 
 Owns the marks and nothing of a packet: it only reads. Frames are judged once, in the order of the capture, and the result is kept by frame
-number; a new file or a reload starts anew. Of damaged packets nothing is believed. It knows what the capture shows, not what the hosts know. What is there for analysis in full is
-`roce analyze`; this is for the packet list.
-Sources: ref:wire#2 to ref:wire#7 (layout, masks, opcodes, syndromes), ref:rxe#7 and ref:rxe#8 (who repeats what), packets/icrc.ts, packets/opcode.ts.
+number; a new file or a reload starts anew. The fields of damaged packets are ignored. Marks follow from the capture alone, not from the state of the hosts.
+For a full analysis use `roce analyze`; this is for the packet list.
+Sources: ref:wire#2 to ref:wire#7 (layout, masks, opcodes, syndromes), ref:rxe#7 and ref:rxe#8 (which side retransmits), packets/icrc.ts, packets/opcode.ts.
 ]]
 
 local rocev2 = Proto("rocev2", "RoCEv2 analysis")
@@ -71,7 +71,7 @@ local function values(of)
 end
 rocev2.experts = values(experts)
 
--- Where things are: asked of the dissectors before us, so that any link layer and any tunnel will do.
+-- Positions come from the dissectors before this one, so that any link layer and any tunnel will do.
 local bth_of, ip_of, ipv6_of, udp_of = Field.new("infiniband.bth"), Field.new("ip"), Field.new("ipv6"), Field.new("udp")
 local interface_of = Field.new("frame.interface_id")
 
@@ -81,7 +81,7 @@ local RC, UC, RD, UD, CNP, XRC = 0x00, 0x20, 0x40, 0x60, 0x80, 0xa0
 local SERVICE_NAMES = { [RC] = "RC", [UC] = "UC", [RD] = "RD", [UD] = "UD", [CNP] = "CNP", [XRC] = "XRC" }
 local CONNECTED, RELIABLE = { RC, UC, RD, XRC }, { RC, RD, XRC }
 
--- Operation: name, services, whether it is a request, and how a READ response or an ACK is told.
+-- Operation: name, services, whether it is a request, and how a READ response or an ACK is recognized.
 local OPERATIONS = {
     { 0x00, "SEND First", CONNECTED, "request" },
     { 0x01, "SEND Middle", CONNECTED, "request" },
@@ -120,7 +120,7 @@ for _, row in ipairs(OPERATIONS) do
     end
 end
 
--- What Wireshark calls unknown: worth a word in the Info column.
+-- Opcodes that Wireshark does not know: their names go into the Info column.
 local UNNAMED = { [0x1c] = true, [0x1d] = true, [0x81] = true }
 
 local NAKS = {
@@ -239,7 +239,7 @@ local FAR = 0x10000
 -- So many missing PSNs are remembered one by one.
 local MAX_MISSING = 4096
 local MAX_READS = 256
--- A gap that nobody asked for and that is filled later than this was filled by a timeout.
+-- A gap without a NAK that is filled later than this was filled by a timeout.
 local TIMEOUT_SECONDS = 0.001
 local MAX_CANDIDATES, MAX_TRIES = 64, 32
 
@@ -415,7 +415,7 @@ local function missing_responses(requests, from, text, now, marks)
     if requests.gap == nil then requests.gap, requests.gap_time = from, now end
 end
 
--- What arrives as an answer with this PSN, and which awaited responses it shows to be missing. `last` is nil for an ACK.
+-- What arrives as an answer with this PSN, and which expected responses it shows to be missing. `last` is nil for an ACK.
 local function take_response(stream, psn, last, now, marks)
     local requests = stream.reverse
     if requests == nil then return end
@@ -441,7 +441,7 @@ local function take_response(stream, psn, last, now, marks)
     end
 end
 
--- A READ that begins where responses are missing: nobody has sent a NAK, the gap itself was one.
+-- A READ that begins where responses are missing: there was no NAK, the gap implied one.
 local function judge_repeated_read(stream, psn, now, marks)
     if stream.gap == nil or distance(psn, stream.gap) > 0 then return end
     if psn == stream.gap then
@@ -581,7 +581,7 @@ local function packet_of(tvb)
     return p, bth.offset - start + 1, #p - 3, src, dst, start
 end
 
--- The ICRC as it should be, computed once for each frame, and what is to be said of the one that is there.
+-- The calculated ICRC, computed once for each frame, and the status of the one in the packet.
 local function icrc_status(p, bth, at, number)
     local calculated = icrc_at[number]
     if calculated == nil then
@@ -661,8 +661,8 @@ end
 
 register_postdissector(rocev2)
 
--- The graphical program shows frames in any order, after it has read all of them once; but it looks for fields in that first pass only when
--- somebody says that he needs them.
+-- The graphical program shows frames in any order, after it has read all of them once; but it dissects fields in that first pass only when
+-- a listener asks for all fields.
 if gui_enabled() then
     local listener = Listener.new("frame", nil, true)
     function listener.packet() end

@@ -102,7 +102,7 @@ export class MlxReactionPoint implements RateController {
   }
 
   private advance(now: number): void {
-    invariant(now >= this.now, 'the time a rate controller is told never goes back');
+    invariant(now >= this.now, 'the time given to a rate controller never goes back');
     if (now >= this.cutAt) this.cut();
     this.now = now;
     this.recovery.catchUp(now);

@@ -77,7 +77,7 @@ export class PaperReactionPoint implements RateController {
   }
 
   private advance(now: number): void {
-    invariant(now >= this.now, 'the time a rate controller is told never goes back');
+    invariant(now >= this.now, 'the time given to a rate controller never goes back');
     this.now = now;
     this.recovery.catchUp(now);
   }

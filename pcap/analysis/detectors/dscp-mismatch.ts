@@ -88,7 +88,7 @@ class DscpMismatch implements Detector {
     for (const same of groupsOf(entries, ({ conversation: { ends }, dscps }) =>
       [`${ends[0].address} ${dscps[0]}`, `${ends[1].address} ${dscps[1]}`].sort().join(' '),
     )) {
-      const [{ conversation, dscps } = NOBODY] = same;
+      const [{ conversation, dscps } = NO_ENTRY] = same;
       if (conversation === undefined) continue;
       const [a, b] = conversation.ends;
       const lossy = same.some((classes) => loses(classes.conversation));
@@ -145,7 +145,7 @@ class DscpMismatch implements Detector {
 
   #reportPriorities(context: DetectorContext, entries: readonly ConversationDscp[]): void {
     for (const same of groupsOf(entries, ({ dscps, priorities }) => `${dscps[0]} ${priorities[0]}`)) {
-      const [{ dscps, priorities } = NOBODY] = same;
+      const [{ dscps, priorities } = NO_ENTRY] = same;
       const lossy = same.some(({ conversation }) => loses(conversation));
       context.report({
         severity: lossy ? 'warning' : 'note',
@@ -180,7 +180,7 @@ class DscpMismatch implements Detector {
 
   #reportUnusual(context: DetectorContext, entries: readonly ConversationDscp[]): void {
     for (const same of groupsOf(entries, ({ dscps }) => String(dscps[0]))) {
-      const [{ dscps } = NOBODY] = same;
+      const [{ dscps } = NO_ENTRY] = same;
       context.report({
         severity: 'note',
         text: `${counted(same.length, 'connection')} of ${hostsOf(same)} ${same.length === 1 ? 'carries' : 'carry'} DSCP ${dscps[0]}; 26 or 24 is usual, so check that the switches are configured for it.`,
@@ -268,7 +268,7 @@ function hostsOf(entries: readonly ConversationDscp[]): string {
   return hosts.length <= 2 ? listed(hosts) : `${hosts.length} hosts`;
 }
 
-const NOBODY = { conversation: undefined, dscps: [0, 0], priorities: [-1, -1] } as const;
+const NO_ENTRY = { conversation: undefined, dscps: [0, 0], priorities: [-1, -1] } as const;
 const USUAL: readonly number[] = [24, 26];
 const LEAST_PACKETS = 8;
 const CLEAR_SHARE = 0.9;

@@ -199,7 +199,7 @@ export class CmDatagrams implements UdRequestAnswers {
       throw new RoceError('ERR_ROCE_ACCESS', 'a Q_Key with its highest bit set belongs to management');
     const own = qp.state === QpState.Reset ? undefined : qp.core.config.qkey;
     if (own !== undefined && qkey !== undefined && own !== qkey)
-      throw new RoceError('ERR_ROCE_ARGUMENT', 'the queue pair has another Q_Key than the one to be told');
+      throw new RoceError('ERR_ROCE_ARGUMENT', 'the queue pair has another Q_Key than the one in the response');
     const answer = { qpn: qp.qpn, qkey: own ?? qkey ?? RDMA_UDP_QKEY, ...defined({ privateData }) };
     checkSidrAnswer(answer);
     return answer;

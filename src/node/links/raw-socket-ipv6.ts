@@ -208,7 +208,7 @@ function openSocket(libc: Libc, { link, device, bufferBytes }: Ipv6ReceiverOptio
   const name = new TextEncoder().encode(`${device}\0`);
   if (libc.setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, name, name.length) < 0) throw fail(`binding to ${device}`);
   for (const option of [IPV6_RECVPKTINFO, IPV6_RECVHOPLIMIT, IPV6_FLOWINFO])
-    if (!setWord(libc, fd, IPPROTO_IPV6, option, 1)) throw fail('headers cannot be told');
+    if (!setWord(libc, fd, IPPROTO_IPV6, option, 1)) throw fail('headers cannot be set');
   // Without CAP_NET_ADMIN the kernel gives what its limit allows.
   if (!setWord(libc, fd, SOL_SOCKET, SO_RCVBUFFORCE, bufferBytes))
     setWord(libc, fd, SOL_SOCKET, SO_RCVBUF, bufferBytes);

@@ -256,7 +256,7 @@ const WITHOUT_KOFFI: LinkEcn = {
   set: [4, 6],
   read: [4],
   reason:
-    'the kernel tells the traffic class of IPv6 packets beside them, and the package raw-socket does not ask: npm install koffi',
+    'the kernel reports the traffic class of IPv6 packets as ancillary data, which the package raw-socket does not read: npm install koffi',
 };
 /** Where the system gives none. */
 const DEFAULT_MTU = 1500;

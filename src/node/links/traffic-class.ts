@@ -88,7 +88,7 @@ function kernelHex(word: number): string {
 const hex = (value: number, digits: number): string => value.toString(16).toUpperCase().padStart(digits, '0');
 
 const READ_REASON =
-  'node:dgram does not tell the traffic class of what arrives: use udp-offload where marks are to be seen';
+  'node:dgram does not report the traffic class of received packets: use udp-offload to see ECN marks';
 const SET_ONLY: LinkEcn = { set: [6], read: [], reason: READ_REASON };
 const NEITHER: LinkEcn = {
   set: [],

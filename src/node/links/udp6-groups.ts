@@ -24,7 +24,7 @@ export class Udp6Groups {
   /** Joins on the interface of the link's address. Rejects with ERR_ROCE_ADDRESS or ERR_ROCE_LINK_UNAVAILABLE. */
   async join(group: IpAddress): Promise<void> {
     if (group.version !== 6)
-      throw new RoceError('ERR_ROCE_ADDRESS', `${group} is no group of IPv6, which this link speaks`);
+      throw new RoceError('ERR_ROCE_ADDRESS', `${group} is no IPv6 group, and this link uses IPv6`);
     const { interfaceName, port } = this.#endpoint;
     // Other processes of this machine may be in the same group.
     const socket = createSocket({ type: 'udp6', ipv6Only: true, reuseAddr: true });

@@ -46,7 +46,7 @@ import { Udp6Groups } from './udp6-groups.ts';
 export const udp6Kind: LinkKind = {
   name: 'udp6',
   usage: UDP_USAGE,
-  summary: 'UDP socket on IPv6, no privileges; does not hear rdma_rxe',
+  summary: 'UDP socket on IPv6, no privileges; receives nothing from rdma_rxe',
   medium: Medium.Ip,
   get ecn() {
     return datagramEcn();

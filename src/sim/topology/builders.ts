@@ -277,7 +277,7 @@ class Wiring {
   readonly #taken: number[] = [];
 
   constructor(kind: string, hostCount: number, names?: readonly string[]) {
-    demand(hostCount <= 1 << 20, `${hostCount} hosts are more than anybody simulates`);
+    demand(hostCount <= 1 << 20, `${hostCount} hosts, and at most ${1 << 20} are possible`);
     this.#kind = kind;
     this.#hostCount = hostCount;
     this.#names = [...(names ?? times(hostCount, (host) => `host${host}`))];

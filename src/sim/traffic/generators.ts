@@ -207,12 +207,12 @@ export function poisson(options: PoissonOptions, random: Prng): Flow[] {
   if (!(expected <= MAX_FLOWS))
     throw new RoceError(
       'ERR_ROCE_ARGUMENT',
-      `load, durationNs: about ${expected} flows are more than anybody simulates`,
+      `load, durationNs: about ${expected} flows, and at most ${MAX_FLOWS} are possible`,
     );
   const flows: Flow[] = [];
   for (const src of senders) {
     const others = receivers.filter((host) => host !== src);
-    if (others.length === 0) throw new RoceError('ERR_ROCE_ARGUMENT', `receivers: nobody is there for host ${src}`);
+    if (others.length === 0) throw new RoceError('ERR_ROCE_ARGUMENT', `receivers: none is left for host ${src}`);
     // A stream of its own for each sender: another host, or another load there, does not change this one's flows.
     const stream = random.fork(`poisson ${src}`);
     for (let at = gap(meanGapNs, stream); at < durationNs; at += gap(meanGapNs, stream)) {
@@ -279,7 +279,7 @@ function demandCount(name: string, value: number, min: number): void {
 /** Before they are made: a mistaken number would take all memory. */
 function demandFlows(count: number): void {
   if (!(count <= MAX_FLOWS))
-    throw new RoceError('ERR_ROCE_ARGUMENT', `${count} flows are more than anybody simulates: ${MAX_FLOWS} at most`);
+    throw new RoceError('ERR_ROCE_ARGUMENT', `${count} flows, and at most ${MAX_FLOWS} are possible`);
 }
 
 function demandPositive(name: string, value: number): void {

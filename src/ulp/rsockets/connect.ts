@@ -40,7 +40,7 @@ export async function establish(device: RdmaDevice, options: RSocketConnectOptio
     const fault = connDataFault(peer);
     if (fault !== undefined) {
       await connection.disconnect();
-      throw new RoceError('ERR_ROCE_REJECTED', `the peer does not speak rsocket: ${fault}`);
+      throw new RoceError('ERR_ROCE_REJECTED', `the peer does not use the rsocket protocol: ${fault}`);
     }
     return { endpoint, connection, peer: validated(peer) };
   } catch (error) {

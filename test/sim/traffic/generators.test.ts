@@ -142,15 +142,17 @@ describe('traffic', () => {
     expect(refusal({ ...poissonSpec, rateBps: -1 })).toThrow('rateBps is -1: it is over 0');
     expect(refusal({ ...poissonSpec, startNs: -1 })).toThrow('startNs is -1');
     expect(refusal({ ...poissonSpec, durationNs: 0 })).toThrow('durationNs is 0: it is over 0');
-    expect(refusal({ ...poissonSpec, load: 1e9 })).toThrow('flows are more than anybody simulates');
-    expect(refusal({ ...poissonSpec, hosts: 1e9 })).toThrow('flows are more than anybody simulates');
-    expect(refusal({ pattern: 'incast', senders: 1e9, receiver: 0, bytes: 1 })).toThrow('1000000000 flows are more');
+    expect(refusal({ ...poissonSpec, load: 1e9 })).toThrow(/flows, and at most \d+ are possible/);
+    expect(refusal({ ...poissonSpec, hosts: 1e9 })).toThrow(/flows, and at most \d+ are possible/);
+    expect(refusal({ pattern: 'incast', senders: 1e9, receiver: 0, bytes: 1 })).toThrow(
+      '1000000000 flows, and at most',
+    );
     expect(refusal({ pattern: 'incast', senders: [1], receiver: 0, bytes: 1, flowsPerSender: 1e8 })).toThrow('flows');
-    expect(refusal({ pattern: 'permutation', hosts: 1e9, bytes: 1 })).toThrow('1000000000 flows are more');
-    expect(refusal({ pattern: 'all-to-all', hosts: 10_000, bytes: 1 })).toThrow('99990000 flows are more');
+    expect(refusal({ pattern: 'permutation', hosts: 1e9, bytes: 1 })).toThrow('1000000000 flows, and at most');
+    expect(refusal({ pattern: 'all-to-all', hosts: 10_000, bytes: 1 })).toThrow('99990000 flows, and at most');
     expect(refusal({ pattern: 'permutation', hosts: 2, bytes: 1, staggerNs: 0.5 })).toThrow('staggerNs is 0.5');
     expect(refusal({ pattern: 'permutation', hosts: 2, bytes: 'huge' })).toThrow('no size distribution "huge"');
     expect(refusal({ ...poissonSpec, bytes: 'endless' })).toThrow('bytes: flows that arrive at random have an end');
-    expect(refusal({ ...poissonSpec, hosts: { senders: [1], receivers: [1] } })).toThrow('nobody is there for host 1');
+    expect(refusal({ ...poissonSpec, hosts: { senders: [1], receivers: [1] } })).toThrow('none is left for host 1');
   });
 });

@@ -99,6 +99,6 @@ describe('roce rping', () => {
       ...wire(path, '', '10.0.0.2/24'),
     ]).ended;
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    expect(stderr).toBe('roce rping: nobody answers for 10.0.0.1 on this link\n');
+    expect(stderr).toBe('roce rping: no answer from 10.0.0.1 on this link\n');
   });
 });

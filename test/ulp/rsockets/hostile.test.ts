@@ -192,7 +192,9 @@ describe('who speaks something else', () => {
     const stranger = new Liar(b);
     void listener.next().then(({ value }) => value.accept({ qp: stranger.qp, privateData: new Uint8Array(40) }));
     const connecting = complaintOf(RSocket.connect(a, { address: '10.0.0.2', port: PORT }));
-    expect(await world.run(connecting)).toBe('ERR_ROCE_REJECTED: the peer does not speak rsocket: its version is 0');
+    expect(await world.run(connecting)).toBe(
+      'ERR_ROCE_REJECTED: the peer does not use the rsocket protocol: its version is 0',
+    );
     expect(a.qpCount).toBe(0);
   });
 });

@@ -1,6 +1,6 @@
 /**
- * Who takes part: every link, each on a medium it is made for, and Node's own sockets on the same media. What a goal
- * compares stands on the same medium. Owns the list and how the ends of each are made; measures nothing.
+ * The contestants: every link, each on a medium it is made for, and Node's own sockets on the same media. A goal
+ * compares contestants on the same medium. Owns the list and how the ends of each are made; measures nothing.
  */
 
 import type { BenchMedium, BenchPlace } from './places.ts';
@@ -24,7 +24,7 @@ const OWN = ['10.99.0.11/24', '10.99.0.12/24'] as const;
 const WIRE_MTU = 9000;
 const OUR_TASKS: readonly MeasuredTask[] = ['goodput', 'rate', 'roundTrip'];
 
-/** Compared ones stand side by side: they are measured one after the other. */
+/** Contestants that are compared are neighbours in the list: they are measured one after the other. */
 export const CONTESTANTS: readonly Contestant[] = [
   dgram('dgram-connected', 'loopback', LOOPBACK),
   dgram('dgram', 'loopback', LOOPBACK),
@@ -50,8 +50,8 @@ export const CONTESTANTS: readonly Contestant[] = [
 ];
 
 /**
- * Those that `names` choose: names, or `name@medium`; all when there are none. The first name that is nobody's is
- * `unknown`.
+ * Those that `names` choose: names, or `name@medium`; all when there are none. `unknown` is the first name that fits
+ * none.
  */
 export function chosen(names: readonly string[]): { readonly those: readonly Contestant[]; readonly unknown?: string } {
   const matches = (name: string, one: Contestant): boolean => name === one.name || name === `${one.name}@${one.medium}`;
@@ -91,7 +91,7 @@ function tcp(medium: BenchMedium, [server, client]: readonly [string, string]): 
   };
 }
 
-/** A link that is typed with the address it speaks from. */
+/** A link whose specification includes its own address. */
 function udp(name: string, medium: BenchMedium, [server, client]: readonly [string, string]): Contestant {
   return {
     name,

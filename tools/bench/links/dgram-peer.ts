@@ -54,7 +54,7 @@ export class DgramPeer implements BenchPeer {
       if (this.#receiver === undefined) this.#receive(message);
       else this.#receiver.receive(message);
     });
-    // Refused, when the other end is not there yet: `ask` asks again.
+    // Refused when the other end is not there yet: `ask` repeats the request.
     socket.on('error', () => {});
   }
 
@@ -99,7 +99,7 @@ export class DgramPeer implements BenchPeer {
     return new Promise((resolve) => this.#socket.close(resolve));
   }
 
-  /** Datagrams a second that arrived, as the ACKs tell. */
+  /** Datagrams a second that arrived, as the ACKs report. */
   #stream(length: number, { seconds, least }: Amount): Promise<number> {
     const data = new Uint8Array(length).fill(Kind.Data);
     const clock = new Interval(seconds);
@@ -110,7 +110,7 @@ export class DgramPeer implements BenchPeer {
     return new Promise((resolve) => {
       let before = -1;
       const watchdog = setInterval(() => {
-        // The receiver says what it has when asked; what it has not by then, of what was sent before, is lost.
+        // The receiver reports its count on request; what was sent before and has not arrived by then is lost.
         if (arrived === before) {
           sentWhenAsked = sent;
           this.#send(Uint8Array.of(Kind.Ask));
@@ -173,7 +173,7 @@ export class DgramPeer implements BenchPeer {
     });
   }
 
-  /** Asks until there is an answer. */
+  /** Repeats the request until there is an answer. */
   #ask(kind: number): Promise<Report> {
     return new Promise((resolve) => {
       const question = Uint8Array.of(kind);

@@ -1,6 +1,5 @@
 /**
- * What the links are to reach, as rows of the bench: a figure of one contestant beside that of another in the same
- * round.
+ * The goals of the links, as rows of the bench: a figure of one contestant beside that of another in the same round.
  */
 import { defined } from 'rocev2/packets';
 import { type BenchRow, type Goal, rowFrom } from '../bench.ts';

@@ -1,5 +1,5 @@
 /**
- * `npm run bench -- --links` and `--soak`: runs the contestants and prints what came of it. Owns the table and the JSON
+ * `npm run bench -- --links` and `--soak`: runs the contestants and prints their results. Owns the table and the JSON
  * rows.
  */
 import { formatTable } from '../../table.ts';
@@ -17,11 +17,11 @@ export interface BenchOutput {
   readonly json: boolean;
   /** To standard output. */
   print(line: string): void;
-  /** What happens, for whoever waits. */
+  /** Progress, for the terminal. */
   say(line: string): void;
 }
 
-/** What a contestant has done, as `--json` prints it. Absent: it does not have that figure. */
+/** The results of a contestant, as `--json` prints them. Absent: it does not have that figure. */
 export interface LinkRow {
   readonly name: string;
   readonly medium: string;

@@ -1,6 +1,6 @@
 /**
- * What the kernel of this namespace has thrown away on the way to a socket or from an interface. Owns the reading of
- * /proc.
+ * The packets that the kernel of this namespace has dropped on the way to a socket or from an interface. Owns the
+ * reading of /proc.
  */
 import { readFileSync } from 'node:fs';
 import type { PeerCounters } from './protocol.ts';

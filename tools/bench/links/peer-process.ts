@@ -17,7 +17,7 @@ import type {
 /** What a command may take beyond the time it was asked to take: processes start, and other programs run. */
 const PATIENCE_MS = 30_000;
 const CLOSE_PATIENCE_MS = 5000;
-/** What is kept of a peer's complaints. */
+/** Bytes of a peer's standard error that are kept. */
 const MAX_COMPLAINT = 4000;
 
 interface Waiting {
@@ -48,7 +48,7 @@ export class PeerProcess {
     child.stderr.on('data', (chunk) => {
       this.#complaint = (this.#complaint + String(chunk)).slice(-MAX_COMPLAINT);
     });
-    // Nobody reads at the other end: the process has gone, which is told below.
+    // EPIPE: the process has ended, which its own events below report.
     child.stdin.on('error', () => {});
     child.on('error', (error) => this.#end(error));
     this.#exited = new Promise((resolve) => {
@@ -136,7 +136,7 @@ export class PeerProcess {
   }
 }
 
-/** A `RoceError` is one on this side as well: what the machine refuses is told apart from bugs by it. */
+/** A `RoceError` of the peer is one on this side as well: it tells refusals of the machine from bugs. */
 function errorOf({ code, message }: { readonly code: string; readonly message: string }): Error {
   return code === 'ERR_ROCE_LINK_UNAVAILABLE' ? new RoceError(code, message) : new Error(message);
 }

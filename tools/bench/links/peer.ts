@@ -1,6 +1,6 @@
 /**
  * One end of a contestant, in a process of its own: reads commands from standard input, answers on standard output,
- * ends when the input does. Owns the conversation; what a peer does is in the file of its kind.
+ * ends when the input does. Owns this protocol; what a peer does is in the file of its kind.
  */
 import { createInterface } from 'node:readline';
 import { RoceError } from 'rocev2/packets';
@@ -13,7 +13,7 @@ import { WorldPeer } from './world-peer.ts';
 let peer: BenchPeer | undefined;
 const lines = createInterface({ input: process.stdin });
 lines.on('line', (line) => void serve(JSON.parse(line) as PeerRequest));
-// The bench is gone: nobody will ask for anything again.
+// The bench has ended: no more requests will come.
 lines.on('close', () => process.exit());
 
 async function serve(request: PeerRequest): Promise<void> {
@@ -67,7 +67,7 @@ function processTimes(): { cpuMs: number; wallMs: number } {
 }
 
 function memory(): PeerMemory {
-  // Buffers go one round after the objects that hold them.
+  // Buffers are freed one collection after the objects that hold them.
   globalThis.gc?.();
   globalThis.gc?.();
   const { rss, heapUsed, external } = process.memoryUsage();

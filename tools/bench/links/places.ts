@@ -1,6 +1,6 @@
 /**
- * Where two peers stand: media that are made for them and removed after. Owns namespaces, interfaces and directories;
- * knows no link. Every contestant has a place of its own, made like that of any other on the same medium.
+ * The media of two peers, made for them and removed after. Owns namespaces, interfaces and directories; depends on no
+ * link. Every contestant has a place of its own, made like that of any other on the same medium.
  */
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -14,7 +14,7 @@ export type BenchMedium = 'loopback' | 'veth' | 'TAPs on a bridge' | 'unix socke
 export interface BenchPlace {
   /** Words before the command of a peer, server's first. */
   readonly prefixes: readonly [readonly string[], readonly string[]];
-  /** What stands for `%` in a link's specification and for the addresses of a contestant: see `contestants.ts`. */
+  /** Replaces `%` in a link's specification, and the addresses of a contestant: see `contestants.ts`. */
   readonly directory: string;
   remove(): void;
 }
@@ -49,7 +49,7 @@ function loopback(): BenchPlace {
   });
 }
 
-/** One namespace with a bridge between tap0 and tap1, which nobody but their peers speaks on. */
+/** One namespace with a bridge between tap0 and tap1, which only the two peers use. */
 function taps(): BenchPlace {
   return inNetns((name) => {
     ip('-n', name, 'link', 'add', 'br0', 'type', 'bridge');

@@ -1,6 +1,6 @@
 /**
- * What the bench and its peer processes say to each other: one JSON object a line, a command and its reply.
- * Owns the words, the sizes that every contestant has in common and the interface a peer implements; no I/O.
+ * The messages between the bench and its peer processes: one JSON object a line, a command and its reply. Owns their
+ * names, the sizes that every contestant has in common and the interface a peer implements; no I/O.
  */
 
 /** Bytes of one RC WRITE of the goodput task. */

@@ -1,7 +1,6 @@
 /**
- * Full load for long: every piece of the region is written with data that was never there before, read back and
- * compared, again and again, while SENDs go to and fro beside it. Owns the load and what it has counted; whoever asks
- * meanwhile gets the counts.
+ * Full load for long: every piece of the region is written with new data, read back and compared, again and again,
+ * while SENDs go both ways beside it. Owns the load and its counts, which can be read at any time.
  */
 import { randomFillSync } from 'node:crypto';
 import { Access, type MemoryRegion, WcOpcode, type WorkCompletion, WrOpcode } from 'rocev2/transport';

@@ -22,7 +22,7 @@ export function runTask(session: RoceSession, task: MeasuredTask, amount: Amount
     case 'roundTrip':
       return roundTrip(session, amount);
     case 'flood':
-      throw new Error('a flood is of datagrams that nobody acknowledges');
+      throw new Error('a flood consists of datagrams without acknowledgement');
   }
 }
 

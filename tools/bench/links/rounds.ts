@@ -1,6 +1,6 @@
 /**
  * Measures every contestant in turn, round after round: in each round each figure of all of them, one after the other,
- * so that what else the machine does hurts all. Owns the order; the first round, which warms up, does not count.
+ * so that other load on the machine affects all. Owns the order; the first round, which warms up, does not count.
  */
 import type { BenchSettings } from '../bench.ts';
 import type { Contestant } from './contestants.ts';
@@ -26,7 +26,7 @@ export interface MissingResult {
   readonly contestant: Contestant;
   /** A sentence. */
   readonly reason: string;
-  /** Whether it began and failed, rather than being nothing for this machine. */
+  /** Whether it started and failed; false where this machine cannot run it. */
   readonly failed: boolean;
 }
 

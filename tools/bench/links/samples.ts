@@ -1,6 +1,6 @@
 /**
  * The two ways to measure: how long each round trip takes, and how many things happen a second. Owns the arithmetic;
- * knows no peer.
+ * depends on no peer.
  */
 import type { Figures } from './protocol.ts';
 

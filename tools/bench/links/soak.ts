@@ -14,7 +14,7 @@ export interface SoakVerdict {
    * Data right, nothing lost by a receiver, memory flat in a run of a minute or more. What cannot run here is not bad.
    */
   readonly good: boolean;
-  /** What there is to say, most important first. */
+  /** The reasons, most important first. */
   readonly words: readonly string[];
 }
 
@@ -48,7 +48,7 @@ export async function soak(contestant: Contestant, seconds: number, say: (line: 
     const ended = new AbortController();
     const load = stand.soak(seconds).finally(() => ended.abort());
     const watching = watch(stand, watches, seconds, ended.signal, say);
-    // Whichever fails: both are over then, and the first reason is the one.
+    // Whichever fails first is the reason; both are over then.
     await Promise.all([load, watching]);
     return verdict(contestant, seconds, watches, await stand.losses(), await stand.counters());
   } catch (error) {

@@ -15,7 +15,7 @@ export interface RunningContestantOptions {
   readonly profile?: string;
 }
 
-/** What the peers did beside moving data; sums of both ends. */
+/** Counters of the peers beside the data they moved; sums of both ends. */
 export interface PacketLosses {
   readonly sent: number;
   /** Sent by one end and not taken by the other, for whatever reason. */
@@ -68,7 +68,7 @@ export class RunningContestant {
     return this.#client.measure(task, amount);
   }
 
-  /** Measures, and tells what the processors of both ends did meanwhile. */
+  /** Measures, and reports the processor time of both ends meanwhile. */
   async measureWithLoad(
     task: MeasuredTask,
     amount: Amount,

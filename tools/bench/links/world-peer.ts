@@ -23,7 +23,7 @@ const SERVER = '10.0.0.2';
 /** Room for a packet of the path MTU and its headers. */
 const LINK_MTU = PATH_MTU + 104;
 const STEPS_A_TURN = 256;
-/** Promises between a completion and the application's answer to it, amply. */
+/** Promises between a completion and the application's answer to it, with a margin. */
 const PROMISES_A_STEP = 4;
 
 export class WorldPeer implements BenchPeer {

@@ -67,7 +67,7 @@ struct device {
 	struct object *objects[KINDS];
 };
 
-/* One request being answered: what it asks, and what is to be said. */
+/* One request being answered: its arguments, and its answer. */
 struct call {
 	struct device *device;
 	const struct json *args;
@@ -83,7 +83,7 @@ typedef void handler(struct call *call);
 /* call.c: what every handler uses. A getter that fails makes the call fail and gives 0; a call fails once, for the first reason. */
 void call_refuse(struct call *call, int error, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void call_unsupported(struct call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* What a function of verbs says: 0, or an errno with either sign. */
+/* The result of a function of verbs: 0, or an errno with either sign. */
 void call_verbs(struct call *call, int result, const char *what);
 bool arg_present(const struct call *call, const char *name);
 uint64_t arg_number(struct call *call, const char *name, uint64_t max);
@@ -134,7 +134,7 @@ int read_pieces(struct call *call, struct ibv_sge *into, bool within);
 handler call_cm_listen, call_cm_close, call_cm_connect, call_cm_disconnect, call_cm_events;
 /* The descriptor to wait on; -1 where there is no connection manager. */
 int cm_open(void);
-/* Takes what the connection manager has to tell, and answers it. Never waits. */
+/* Takes the events of the connection manager, and answers them. Never waits. */
 void cm_drain(void);
 /* Ends all connections and listeners and forgets their events. */
 void cm_reset(void);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arguments and refusals: what a request says, checked, and what is said of one that cannot be done. Calls no verbs. */
+/*
+ * Arguments and refusals: reads and checks the arguments of a request, and answers one that cannot be done. Calls no
+ * verbs.
+ */
 #include "agent.h"
 
 #include <arpa/inet.h>
@@ -144,7 +147,7 @@ int read_access(struct call *call, const struct json *value)
 			if (name->type == JSON_STRING && strcmp(name->string, rights[i].name) == 0)
 				flag = rights[i].flag;
 		if (flag == 0)
-			call_refuse(call, EINVAL, "\"access\" has a right that nobody knows");
+			call_refuse(call, EINVAL, "\"access\" has an unknown right");
 		access |= flag;
 	}
 	return access;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the client asks of the connection manager: listen, connect, end, and what happened. */
+/* The client's calls of the connection manager: listen, connect, end, and events. */
 #include "cm.h"
 
 #include <arpa/inet.h>
@@ -104,7 +104,7 @@ static bool read_address(struct call *call, uint16_t port, struct sockaddr_stora
 	memset(into, 0, sizeof(*into));
 	v6->sin6_family = AF_INET6;
 	v6->sin6_port = htons(port);
-	/* A link-local address says behind a percent sign on which link. */
+	/* A link-local address names its link behind a percent sign. */
 	char *scope = strchr(text, '%');
 	if (scope != NULL) {
 		*scope = 0;

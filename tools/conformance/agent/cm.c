@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connections: their parts and their end, and what is done when the connection manager has something to tell. */
+/* Connections: their parts and their end, and the handling of events of the connection manager. */
 #include "cm.h"
 
 #include <arpa/inet.h>
@@ -171,7 +171,7 @@ static int equip(struct link *link, enum ibv_qp_type type)
 
 	errno = ENODEV;
 	link->pd = link->id->verbs == NULL ? NULL : link->id->pd;
-	/* Nobody polls: it has room for everything that can ever complete. */
+	/* It is never polled, so it has room for everything that can ever complete. */
 	link->cq = link->pd == NULL ? NULL : ibv_create_cq(link->id->verbs, (int)receives + 1, NULL, NULL, 0);
 	if (link->cq == NULL)
 		return errno;
@@ -249,7 +249,7 @@ static void refuse_id(struct rdma_cm_id *id, const void *data, size_t length)
 	rdma_destroy_id(id);
 }
 
-/* Somebody comes to a listener. */
+/* A connection request for a listener. */
 static struct link *take_request(struct listener *listener, struct rdma_cm_id *id, const struct rdma_conn_param *asked,
 				 int *status)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the two halves of the connection manager share: cm.c answers what comes (events), cm-calls.c does what the client asks.
- * Its queue pairs are its own: they live on a context of librdmacm, and nobody looks at what they receive.
+ * Its queue pairs are its own: they live on a context of librdmacm, and what they receive is not read.
  */
 #ifndef ROCEV2_AGENT_CM_H
 #define ROCEV2_AGENT_CM_H
@@ -45,7 +45,7 @@ struct link {
 	struct rdma_cm_id *id;
 	struct outfit outfit;
 	bool established;
-	/* What rdma_connect is told, once the way is known. */
+	/* The parameters of rdma_connect, once the route is resolved. */
 	struct rdma_conn_param param;
 	uint8_t private_data[PRIVATE_BYTES_MAX];
 	/* Of the device, as librdmacm has it: all connections share it, so a key works on each of them. */

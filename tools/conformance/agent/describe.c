@@ -141,7 +141,7 @@ void describe(struct device *device, struct text *out, const char *more)
 		port.active_mtu = IBV_MTU_256;
 	json_put_string(out, "device", device->name);
 	json_put_string(out, "driver", driver);
-	/* A software device is as old as its kernel; its own version says nothing. */
+	/* A software device is as old as its kernel; its own version is meaningless. */
 	bool software = strcmp(driver, "rdma_rxe") == 0 && uname(&kernel) == 0;
 	json_put_string(out, "version", software ? kernel.release : device->attributes.fw_ver);
 	put_gids(device, out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The little of JSON (RFC 8259) that a line protocol needs. Owns the text and its values; knows nothing of verbs.
- * Reading takes a line apart in place, allocates nothing, and is bounded in depth and in values; writing appends to a text that
+ * The little of JSON (RFC 8259) that a line protocol needs. Owns the text and its values; independent of verbs. Reading
+ * takes a line apart in place, allocates nothing, and is bounded in depth and in values; writing appends to a text that
  * grows to a limit. Bytes from outside never make it read or write beyond what it was given.
  */
 #ifndef ROCEV2_AGENT_JSON_H
@@ -45,7 +45,7 @@ const struct json *json_member(const struct json *object, const char *key);
 /* A whole number from 0 to `max`: a number, or a string of hexadecimal digits after "0x". */
 bool json_unsigned(const struct json *value, uint64_t max, uint64_t *into);
 
-/* What is written. A text that reached its limit stays as it is and says so by `full`. */
+/* The text being written. One that reached its limit stays as it is and sets `full`. */
 struct text {
 	char *bytes;
 	size_t length;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rocev2-agent: control for the conformance tester on the host of a device under test. Opens one device and does what a client says,
- * one line of JSON after the other. The protocol and how to run it: docs/conformance-agent.md.
+ * rocev2-agent: control for the conformance tester on the host of a device under test. Opens one device and carries out
+ * the calls of a client, one line of JSON after the other. The protocol and how to run it: docs/conformance-agent.md.
  */
 #include "serve.h"
 
@@ -35,7 +35,7 @@ struct options {
 	char features[200];
 };
 
-/* False for a usage that makes no sense. */
+/* False for an invalid usage. */
 static bool read_options(int count, char **words, struct options *options)
 {
 	static const struct option names[] = {
@@ -96,7 +96,7 @@ int main(int count, char **words)
 		fputs(usage, stderr);
 		return 2;
 	}
-	/* A client that leaves is told by write(). */
+	/* write() reports a client that has left. */
 	signal(SIGPIPE, SIG_IGN);
 	if (options.target != 0)
 		return serve_target((uint16_t)options.target);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Work: send and receive requests, given to verbs as they are said, wrong ones too, unless the agent itself would read astray. */
+/*
+ * Work: send and receive requests, passed to verbs as given, wrong ones too, unless the agent itself would read out of
+ * bounds.
+ */
 #include "agent.h"
 
 #include <arpa/inet.h>

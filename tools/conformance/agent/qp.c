@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Queue pairs: made, moved from state to state, asked what they are. The mask of ibv_modify_qp is made of what is there. */
+/*
+ * Queue pairs: made, moved from state to state, queried. The mask of ibv_modify_qp is made of the arguments that are
+ * there.
+ */
 #include "agent.h"
 
 #include <arpa/inet.h>

@@ -87,18 +87,18 @@ static void tell_port(const struct service *service, int door)
 void turn_away(int door)
 {
 	static const char words[] = "{\"id\":null,\"error\":{\"kind\":\"refused\",\"errno\":\"EBUSY\","
-				    "\"message\":\"the agent serves somebody else\"}}\n";
+				    "\"message\":\"the agent is serving another client\"}}\n";
 	int socket = accept4(door, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	if (socket < 0)
 		return;
-	/* Who does not take it is turned away without a word. */
+	/* A client that does not take it is closed without a message. */
 	ssize_t wrote = write(socket, words, sizeof(words) - 1);
 	(void)wrote;
 	close(socket);
 }
 
-/* A client whose host is gone must not hold the device for ever. */
+/* Keepalives: a client whose host is gone must not hold the device forever. */
 static void watch_client(int socket)
 {
 	int yes = 1;
@@ -149,7 +149,7 @@ static void make_raw(int console)
 	tcsetattr(console, TCSANOW, &settings);
 }
 
-/* A virtio port is hung up as long as nobody has opened the host's end. */
+/* A virtio port reports a hangup until the host's end is opened. */
 static void await_host(int console)
 {
 	for (;;) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One client: lines in, lines out, and the connection manager in between. Waits in poll() only; what has not been read by the client
- * stops what is read from it.
+ * One client: lines in, lines out, and the connection manager in between. Waits in poll() only; while the client does
+ * not read its answers, its requests are not read.
  */
 #include "serve.h"
 
@@ -98,7 +98,7 @@ static void answer(struct session *session, char *line, size_t length)
 		answer_line(session->service->device, &session->output, line, length);
 }
 
-/* Answers the whole lines that are there, as long as the client reads what it is told. */
+/* Answers the whole lines that are there, as long as the client reads its answers. */
 static void answer_lines(struct session *session)
 {
 	while (!session->gone && pending(session) < OUTPUT_BYTES_HIGH) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The target: for testers that have no agent here. It accepts who connects, tells of a region in the private data of its REP, and leaves
- * the rest to the adapter. At the port behind it there is one that posts no receives.
+ * The target: for testers that have no agent here. It accepts every client, describes a region in the private data of
+ * its REP, and leaves the rest to the adapter. The port behind it belongs to a queue pair that posts no receives.
  */
 #include "cm.h"
 #include "serve.h"

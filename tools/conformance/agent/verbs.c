@@ -81,7 +81,7 @@ void call_cq_create(struct call *call)
 
 	if (object == NULL)
 		return;
-	/* Its own channel tells whose events are waiting; reading one must not wait. */
+	/* Its own channel has the waiting events; reading one must not wait. */
 	struct ibv_comp_channel *channel = ibv_create_comp_channel(call->device->context);
 	if (channel != NULL) {
 		fcntl(channel->fd, F_SETFL, fcntl(channel->fd, F_GETFL) | O_NONBLOCK);
@@ -162,7 +162,7 @@ void call_cq_poll(struct call *call)
 		call_refuse(call, EIO, "ibv_poll_cq: it says %d", got);
 }
 
-/* No more than half of what the host has: a host that runs out of memory ends whom it likes. */
+/* No more than half of the host's memory: a host that runs out of memory kills any process. */
 static uint64_t memory_limit(size_t page)
 {
 	uint64_t half = (uint64_t)sysconf(_SC_PHYS_PAGES) * page / 2;

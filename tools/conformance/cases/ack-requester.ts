@@ -64,7 +64,7 @@ async function repeatsAfterSends(t: Tester): Promise<void> {
 }
 
 /**
- * The last acknowledge was a READ response: it may be repeated as ACKNOWLEDGE. `after`: behind which of the responses
+ * The last response was to a READ: it may be repeated as an ACKNOWLEDGE packet. `after`: behind which of the responses
  * that is done.
  */
 async function repeatsAfterReads(t: Tester, after: 'all' | 'last', more: boolean): Promise<void> {

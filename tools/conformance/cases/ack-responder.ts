@@ -168,7 +168,7 @@ async function orderOfAcknowledges(t: Tester): Promise<void> {
       const received = await peer.take();
       demand(received !== undefined, `nothing acknowledges psn+${psn - 1}`);
       const { packet } = received;
-      // A responder may say its last acknowledge once more at any time (ACK-13).
+      // A responder may repeat its last ACK at any time (ACK-13).
       const again = isAck(packet) && packet.psn === newest;
       demand(packet.psn > newest || again, () => `behind the answer to psn+${newest} came ${describePacket(packet)}`);
       newest = packet.psn;

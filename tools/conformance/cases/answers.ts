@@ -63,7 +63,7 @@ export async function add(peer: TesterPeer, psn: number, offset: number, by: big
   return packet.original ?? 0n;
 }
 
-/** The next packet that is no acknowledge of an earlier PSN has to be this. */
+/** The next packet that is no ACK of an earlier PSN has to be this. */
 export async function afterAcks(peer: TesterPeer, want: WantedFields): Promise<ReceivedPacket> {
   for (;;) {
     const received = await peer.take();
@@ -80,7 +80,7 @@ export const isNak = ({ opcode, syndrome = 0 }: Packet): boolean => opcode === O
 
 /**
  * The sentinel where something may come before it: a WRITE of no bytes at `psn` must be acknowledged as the next new
- * request, and whatever comes before that acknowledge must be allowed. Returns what came.
+ * request, and whatever comes before that ACK must be allowed. Returns what came.
  */
 export async function nothingBut(
   peer: TesterPeer,
@@ -150,7 +150,7 @@ export async function allDead(
     const [first] = peer.drain();
     demand(
       first === undefined,
-      () => `after a fatal NAK silence was expected, and ${describePacket(first?.packet ?? NOBODY)} came`,
+      () => `after a fatal NAK silence was expected, and ${describePacket(first?.packet ?? NO_PACKET)} came`,
     );
   }
 }
@@ -204,4 +204,4 @@ export async function received(
 /** Of each receive of a connection, unless a case says otherwise (tester/connect.ts). */
 export const RECEIVE_BYTES = 1024;
 
-const NOBODY: Packet = { opcode: 0, psn: 0 };
+const NO_PACKET: Packet = { opcode: 0, psn: 0 };

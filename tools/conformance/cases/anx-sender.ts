@@ -85,7 +85,7 @@ function ecn({ ip: { trafficClass } }: Sighting, t: Tester): void {
     trafficClass >> 2 === TRAFFIC_CLASS >> 2,
     `the address vector has DSCP 42, and the packet ${trafficClass >> 2}`,
   );
-  if (t.has('cnp')) t.note('it has congestion management, so its ECN bits are its own affair');
+  if (t.has('cnp')) t.note('it has congestion management, so it may set its ECN bits itself');
   else demand((trafficClass & 3) === 0, `ECN ${trafficClass & 3} without congestion management`);
 }
 

@@ -25,7 +25,7 @@ export const ANX_STIMULI_CASES: readonly Case[] = [
   { rules: ['ANX-27'], needs: ['ethernet'], run: etherTypes },
   { rules: ['ANX-29'], run: congestionBits },
   { rules: ['ANX-33'], title: 'known opcodes', run: (t) => toQp0(t, true) },
-  { rules: ['ANX-33'], title: 'opcodes that nobody knows', hazardous: true, run: (t) => toQp0(t, false) },
+  { rules: ['ANX-33'], title: 'unknown opcodes', hazardous: true, run: (t) => toQp0(t, false) },
   { rules: ['ANX-41'], needs: ['ethernet'], run: otherProtocol },
 ];
 
@@ -57,8 +57,8 @@ async function ipv4Options(t: Tester): Promise<void> {
 }
 
 /**
- * Four bytes of no operation. The last recipe is that of who copies a header of 20 bytes and a UDP header from where
- * the IP header begins.
+ * Four bytes of no operation. The last recipe is that of a device that copies a header of 20 bytes and a UDP header
+ * from where the IP header begins.
  */
 const withOptions =
   (recipe: number): Edit =>
@@ -146,7 +146,7 @@ async function moreFragments(t: Tester): Promise<void> {
   await line.accepts(whole);
 }
 
-/** Nobody is harmed by a packet that routers might have fragmented and did not: who takes it is generous. */
+/** A packet that routers might have fragmented, and did not, does no harm: a device may accept it. */
 async function withoutDf(t: Tester): Promise<void> {
   const line = await RequestSequence.open(t, { version: 4 });
   const { peer } = line;

@@ -110,7 +110,7 @@ const roceGids = (t: Tester): boolean => t.hostControl.description.gids.some(({ 
 
 function onlyRoceV2(t: Tester): void {
   if (roceGids(t))
-    throw new Inconclusive('RoCEv2 is right; GIDs of the older RoCE were not tried, which the tester does not speak');
+    throw new Inconclusive('RoCEv2 is right; GIDs of the older RoCE were not tried: the tester does not support it');
 }
 
 async function bothProtocols(t: Tester): Promise<void> {
@@ -134,13 +134,13 @@ async function notifications(t: Tester): Promise<void> {
     let cnps = 0;
     for (let acked = false; !acked || cnps === 0; ) {
       const received = await peer.take();
-      demand(received !== undefined, `${count} marked packets drew ${cnps} CNPs${acked ? '' : ', and no acknowledge'}`);
+      demand(received !== undefined, `${count} marked packets drew ${cnps} CNPs${acked ? '' : ', and no ACK'}`);
       const { packet, sighting } = received;
       if (packet.opcode === Op.Cnp) cnps++;
       else if (packet.psn === count - 1) acked = true;
       demand(
         sighting.destQpn === peer.qpn && sighting.ip.destination === `${peer.route.source}`,
-        'a CNP is not for who sent',
+        'the CNP does not go to the sender',
       );
     }
     await t.sleep(t.dut.quietNs);

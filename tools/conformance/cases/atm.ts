@@ -71,7 +71,7 @@ const ATM_EXECUTION_CASES: readonly Case[] = [
           await setWord(peer, 8, 6n);
           const { va, rkey } = peer.region;
           peer.tx(kind({ psn: 0, va: va + off, rkey }));
-          // One dead queue pair is as good as all: waiting for silence takes long.
+          // One queue pair in ERROR stands for all: waiting for silence takes long.
           if (off === 7n) await peer.expectFatalNak(0x61, 0);
           else await peer.expectNak(0x61, 0);
           await demandWord(peer, 0, 5n, `an ATOMIC at VA + ${off}`);

@@ -73,7 +73,7 @@ async function unknownRep(t: Tester): Promise<void> {
   t.variation(`a REP with an unknown id draws ${describeArrival(arrival)}`);
 }
 
-/** REP, REJ and DREP of the device: the ids are checked by who they are for. */
+/** REP, REJ and DREP of the device: they carry the ids of their connection. */
 async function answersBelong(t: Tester): Promise<void> {
   const cm = await t.cm();
   const rej = await cm.sentinel();

@@ -1,4 +1,4 @@
-/** How connections end: DREQ, DREP, TIMEWAIT, and those who have no right to end one (ref:conformance#CM). */
+/** How connections end: DREQ, DREP, TIMEWAIT, and messages without the right to end one (ref:conformance#CM). */
 import { CmRejReason } from 'rocev2/packets';
 import type { Case } from '../tester/case.ts';
 import { type CmConversation, idsOf, sendDreq } from '../tester/cm-connect.ts';

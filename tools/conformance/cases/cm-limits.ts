@@ -124,7 +124,7 @@ async function longAnswers(t: Tester): Promise<void> {
   await cmEvent(t, 'disconnected');
 }
 
-/** SIDR REQ and what it draws. */
+/** SIDR REQ and its answers. */
 async function lookUp(
   t: Tester,
   port: number,
@@ -155,8 +155,8 @@ async function flood(t: Tester): Promise<void> {
     if (i % FLOOD_STEP === FLOOD_STEP - 1) await cm.sentinel();
   }
   await cm.sentinel();
-  // In virtual time those who wait for an answer of their consumer are given up; a live device is not waited for so
-  // long.
+  // In virtual time requests that wait for their consumer are given up; with a live device that would take
+  // too long.
   if (t.dut.virtual) await t.sleep(LIFETIME_NS);
   const { peer } = await established(t, cm, port);
   await peer.expectNextPsn(0, 1);

@@ -14,12 +14,12 @@ import type { Tester } from '../tester/tester.ts';
 type Listen = Pick<HostCalls['cm.listen']['takes'], 'reject' | 'mute' | 'udp' | 'receives' | 'regionBytes'>;
 export type CmEventOf = HostCalls['cm.events']['gives']['events'][number];
 
-/** A listener on the device; gives the port. Without host control that is the target, and it accepts everybody. */
+/** A listener on the device; gives the port. Without host control that is the target, and it accepts every client. */
 export async function listen(t: Tester, how: Listen = {}): Promise<number> {
   const { hostControl } = t.dut;
   if (hostControl === undefined) {
     if (how.reject !== undefined || how.mute === true || how.udp === true)
-      throw new NotApplicable('a target accepts everybody: another listener takes an agent');
+      throw new NotApplicable('a target accepts every client: another listener takes an agent');
     return t.dut.targetPort;
   }
   if (!hostControl.description.features.includes('cm')) throw new NotApplicable('the device has no cm');

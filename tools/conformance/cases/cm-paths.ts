@@ -1,6 +1,6 @@
 /**
  * What RoCEv2 changes in connection management: LIDs mean nothing, in whatever message (ref:conformance#ANX-34 to
- * ANX-38). The suggested path message has no layout that anybody has published: its number follows that of APR, and its
+ * ANX-38). The suggested path message has no published layout: its number follows that of APR, and its
  * bytes are taken for LAP's.
  */
 import { CmMessageRef, type CmPath, type CmReq, CmTransport } from 'rocev2/packets';
@@ -31,7 +31,7 @@ export const ANX_CM_CASES: readonly Case[] = [
     async run(t) {
       const seen = await provokeRejections(t);
       for (const reason of [13, 19])
-        demand(!seen.has(reason), `REJ ${reason} came for ${seen.get(reason)}: it speaks of a LID`);
+        demand(!seen.has(reason), `REJ ${reason} came for ${seen.get(reason)}: it is about a LID`);
       if (seen.size < 2) throw new Inconclusive(`only ${seen.size} reasons of REJ could be provoked`);
       t.note(`reasons seen: ${[...seen.keys()].join(', ')}`);
     },
@@ -49,7 +49,7 @@ export const ANX_CM_CASES: readonly Case[] = [
         const apr = await answerOf(t, cm, one);
         if (apr === undefined) continue;
         demand(isKind(apr, 'APR'), () => `an APR or nothing was expected, and ${describeArrival(apr)} came`);
-        demand(apr.body.status !== 7, `${what} drew an APR with status 7, which speaks of a LID`);
+        demand(apr.body.status !== 7, `${what} drew an APR with status 7, which is about a LID`);
         answers.push(apr.body.status);
       }
       await peer.expectNextPsn(1, 2);

@@ -1,4 +1,4 @@
-/** Connections that begin with us: what a REQ draws, and what of it a device takes over (ref:conformance#CM). */
+/** Connections that begin with us: the answers to a REQ, and what of it a device takes over (ref:conformance#CM). */
 import { CmMessageRef, CmRejReason, IpAddress, MAD_BYTES } from 'rocev2/packets';
 import { ack, sendOnly } from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
@@ -38,15 +38,15 @@ export const CM_REQUEST_CASES: readonly Case[] = [
   { rules: ['CM-02'], run: repeatedWhileItIsAnswered },
   {
     rules: ['CM-02'],
-    title: 'while nobody decides',
+    title: 'before it is accepted or rejected',
     async run(t) {
-      await repeatedWhileNobodyDecides(t);
+      await repeatedBeforeDecision(t);
     },
   },
   {
     rules: ['CM-03'],
     async run(t) {
-      const mras = await repeatedWhileNobodyDecides(t);
+      const mras = await repeatedBeforeDecision(t);
       if (mras === 0) throw new NotApplicable('the device sends no MRA');
       demand(mras > 1, 'a REQ was repeated three times, and drew an MRA only the last time');
     },
@@ -69,7 +69,7 @@ export const CM_REQUEST_CASES: readonly Case[] = [
       if (t.dut.hostControl === undefined) return;
       const { events } = await t.hostControl.call('cm.events', {});
       const told = events.filter(({ event }) => event === 'established').length;
-      demand(told === 1, `the connection was told as established ${told} times`);
+      demand(told === 1, `the connection was reported as established ${told} times`);
     },
   },
   {
@@ -198,8 +198,8 @@ async function repeatedWhileItIsAnswered(t: Tester): Promise<void> {
   cm.send(rejOf({ localCommId: req.localCommId, remoteCommId: first.body.localCommId }, CmMessageRef.Rep));
 }
 
-/** How many MRAs that drew: none is needed, but ib_core has one ready for such, and so have we. */
-async function repeatedWhileNobodyDecides(t: Tester): Promise<number> {
+/** Count of MRAs that repeated REQs drew: none is needed, but ib_core sends one in this state, and so does our CM. */
+async function repeatedBeforeDecision(t: Tester): Promise<number> {
   const cm = await t.cm();
   const req = requestOf(t, cm.route(), cm.id(), await listen(t, { mute: true }));
   const transactionId = cm.send({ kind: 'REQ', body: req });
@@ -219,11 +219,11 @@ async function repeatedWhileNobodyDecides(t: Tester): Promise<number> {
     mras++;
   }
   const { events } = await t.hostControl.call('cm.events', {});
-  demand(events.length === 0, `a repeated REQ was told as ${events[0]?.event}`);
+  demand(events.length === 0, `a repeated REQ was reported as ${events[0]?.event}`);
   return mras;
 }
 
-/** REJ 10, DREQ until DREP. What TIMEWAIT does with the old REQ is CM-04's affair. */
+/** REJ 10, DREQ until DREP. What TIMEWAIT does with the old REQ is checked by CM-04. */
 async function staleByReq(t: Tester): Promise<void> {
   const cm = await t.cm();
   const port = await listen(t);

@@ -27,7 +27,7 @@ const junk = (): Packet =>
   });
 
 /**
- * Median of the gaps between the packets of a long WRITE, in nanoseconds: while nothing is said, then after each of the
+ * Median of the gaps between the packets of a long WRITE, in nanoseconds: without CNPs, then after each of the
  * notifications. A sender that was idle may begin with a burst, so the first packets do not count.
  */
 export async function rates(t: Tester, notifications: readonly Packet[]): Promise<readonly number[]> {

@@ -1,5 +1,5 @@
 /**
- * Cases of area CNP whose device is told of congestion by marks: when it sends a notification, and what that looks like
+ * Cases of area CNP whose device receives marked packets: when it sends a notification, and what that looks like
  * (CNP-01, -02, -04 to -08).
  */
 import { Op } from 'rocev2/packets';
@@ -32,7 +32,7 @@ const probe = (peer: TesterPeer, psn: number, more: Partial<Packet> = {}): Packe
   ...more,
 });
 
-/** The acknowledge of `psn` and a notification come, in any order. */
+/** The ACK of `psn` and a CNP come, in any order. */
 async function notifiedAndAcked(peer: TesterPeer, psn: number): Promise<ReceivedPacket> {
   const both = [await peer.take(), await peer.take()];
   const notification = both.find((one) => one?.packet.opcode === Op.Cnp);

@@ -1,6 +1,6 @@
 /**
  * Our end of queue pair 1: one message of connection management and what answers it, enough to see whether a device
- * takes MADs at all. Owns the datagram around the MAD. Connections are others' affair.
+ * takes MADs at all. Owns the datagram around the MAD. Connections are in other files.
  */
 import { GSI_QKEY, GSI_QPN, MAD_BYTES, readMadHeader, writeCmMad } from 'rocev2/packets';
 import { buildFrame, datagram, describePacket, type Packet, type Route } from 'rocev2/packets/kit';
@@ -20,7 +20,7 @@ export class GsiPeer {
     this.#inbox = inbox;
   }
 
-  /** Lets `script` speak with queue pair 1 of the device. */
+  /** Runs `script` with queue pair 1 of the device. */
   static async with(t: Tester, script: (gsi: GsiPeer) => Promise<void>, version?: 4 | 6): Promise<void> {
     const { station } = t.dut;
     const { address, ours } = t.address(version);

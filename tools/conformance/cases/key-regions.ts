@@ -161,7 +161,7 @@ async function keyDiesInRead(t: Tester): Promise<void> {
 
 /**
  * The PSN at which a NAK has ended a READ whose last response is `last`; undefined when it came to its end, or that
- * cannot be told: a network may lose responses, which is no fault of the device.
+ * cannot be found out: a network may lose responses, which is no fault of the device.
  */
 async function endOfStream(t: Tester, peer: TesterPeer, last: number): Promise<number | undefined> {
   for (let newest = 0; ; ) {

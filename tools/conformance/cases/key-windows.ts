@@ -92,7 +92,7 @@ function use({ va, rkey }: { va: bigint; rkey: number }, psn: number, kind: 'REA
     : writeOnly({ psn, ackReq: true, reth, payload: pattern(LENGTH, 9) });
 }
 
-/** The window opens its memory to whom it was bound for. */
+/** The window opens its memory to the queue pair it was bound to. */
 const works = (peer: TesterPeer, window: { va: bigint; rkey: number }, psn: number): Promise<unknown> =>
   peer.orInconclusive('a bound window', () => {
     peer.tx(use(window, psn, 'READ'));
@@ -141,7 +141,7 @@ async function sendInvalidates(t: Tester): Promise<void> {
 type KeyMaker = (t: Tester, peer: TesterPeer) => number | Promise<number>;
 
 const NOT_TO_INVALIDATE: readonly (readonly [string, KeyMaker])[] = [
-  ['a key of nobody', (_, peer) => badKeys(peer.region.rkey)[0] ?? 0],
+  ['an unknown key', (_, peer) => badKeys(peer.region.rkey)[0] ?? 0],
   ['a key of the right index and another variant', (_, peer) => badKeys(peer.region.rkey)[1] ?? 0],
   ['the key of a region that was registered for life', (_, peer) => peer.region.rkey],
   [

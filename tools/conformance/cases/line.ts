@@ -34,7 +34,7 @@ export class RequestSequence {
 
   /**
    * None of these may draw an answer or change anything: a few at a time, each few with a sentinel behind them. A READ
-   * of no bytes is no stimulus: it could not be told from the sentinel.
+   * of no bytes is no stimulus: it could not be distinguished from the sentinel.
    */
   async ignores(stimuli: readonly MakePacket[], few = FEW): Promise<void> {
     for (let i = 0; i < stimuli.length; i += few)

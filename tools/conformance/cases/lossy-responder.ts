@@ -1,7 +1,7 @@
 /**
- * A responder that acts by itself, for streams of many packets: it takes what comes in order, loses what it is told to
- * lose, and answers as any responder does: an ACK where one is asked for, one NAK 0x60 for a gap. Keeps the PSNs it has
- * seen, in the order of the wire.
+ * A responder that acts by itself, for streams of many packets: it takes what comes in order, loses the packets it is
+ * set to lose, and answers as any responder does: an ACK where one is asked for, one NAK 0x60 for a gap. Keeps the PSNs
+ * it has seen, in the order of the wire.
  */
 import { Syndrome } from 'rocev2/packets';
 import type { Packet } from 'rocev2/packets/kit';

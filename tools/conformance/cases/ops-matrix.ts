@@ -98,7 +98,7 @@ async function outcomeAt(
   }
   const packet = goodPacket(peer, opcode, psn, { inv });
   peer.tx(expected === 'close' ? { ...packet, payload: pattern(peer.mtu) } : packet);
-  // Where an answer is not certain the sentinel follows at once: nobody waits for a silence.
+  // Where an answer is not certain the sentinel follows at once, so no timeout has to run out.
   const unsure = expected === 'refuse' || expected === 'ignore';
   if (unsure) peer.tx(sentinel(peer, open, psn));
   let answer = await peer.take();

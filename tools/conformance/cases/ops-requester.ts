@@ -88,7 +88,7 @@ export const OPS_REQUESTER_CASES: readonly Case[] = [
 
 /**
  * A long message and a READ posted at once: the READ waits for its end. The message is more than a requester has under
- * way without an acknowledge, and there is none before the READ is posted: it is there while the message is open.
+ * way without an ACK, and there is none before the READ is posted: it is there while the message is open.
  */
 async function notInterrupted(t: Tester, opcode: 'send' | 'write'): Promise<void> {
   const packetCount = 320;

@@ -20,7 +20,7 @@ export const PKT_FIELD_CASES: readonly Case[] = [
   { rules: ['PKT-07'], title: 'to an RC queue pair', run: (t) => otherClasses(t, (code) => opcodeInfo(code).known) },
   {
     rules: ['PKT-07'],
-    title: 'to an RC queue pair, opcodes that nobody knows',
+    title: 'to an RC queue pair, unknown opcodes',
     hazardous: true,
     run: (t) => otherClasses(t, (code) => !opcodeInfo(code).known),
   },
@@ -53,8 +53,8 @@ async function transportVersions(t: Tester): Promise<void> {
 }
 
 /**
- * Numbers near the live one, and those that differ from it in one bit; 0, 1 and the multicast number are others'
- * affair.
+ * Numbers near the live one, and those that differ from it in one bit; other rules cover 0, 1 and the multicast
+ * number.
  */
 async function unknownQpns(t: Tester): Promise<void> {
   const line = await RequestSequence.open(t);

@@ -40,7 +40,7 @@ export const PKT_INTEGRITY_CASES: readonly Case[] = [
   { rules: ['PKT-13'], title: 'near the truth', hazardous: true, run: udpLengths },
   { rules: ['PKT-13'], title: 'far from it', hazardous: true, run: emptyUdp },
   { rules: ['PKT-14'], title: 'behind requests', needs: ['ethernet'], run: trailersOfRequests },
-  { rules: ['PKT-14'], title: 'behind acknowledges', needs: ['ethernet', 'host-control'], run: trailersOfAcks },
+  { rules: ['PKT-14'], title: 'behind ACKs', needs: ['ethernet', 'host-control'], run: trailersOfAcks },
   { rules: ['PKT-19'], title: 'received', run: udpChecksums },
 ];
 

@@ -1,6 +1,6 @@
 /**
- * Area PKT, third part: what a packet with more than one fault draws. Which fault is found first is the device's
- * affair, but for this: what is answered by silence comes before what is answered by a NAK.
+ * Area PKT, third part: what a packet with more than one fault draws. Which fault a device finds first is its own
+ * choice, but for this: what is answered by silence comes before what is answered by a NAK.
  * Sources: ref:conformance#PKT-20, PKT-21.
  */
 import {

@@ -83,7 +83,7 @@ async function sqdDrains(t: Tester): Promise<void> {
     if (packet.ackReq === true && psn < count - 1) peer.ack(psn, 0);
   }
   await r.undisturbed();
-  demand((await drained(t, 0)) === 0, 'it was drained before the last acknowledge');
+  demand((await drained(t, 0)) === 0, 'it was drained before the last ACK');
   peer.ack(count - 1, 1);
   await r.completes([1]);
   await t.event('sq-drained');
@@ -283,17 +283,17 @@ async function tellsOfTheLimitOnce(t: Tester): Promise<void> {
     return limitEvents(t);
   };
   for (let psn = 0; psn < 5; psn++)
-    demand((await consume(psn)) === 0, `with ${9 - psn} receives left the limit of 5 was told of`);
+    demand((await consume(psn)) === 0, `with ${9 - psn} receives left the limit event (5) came`);
   let told = await consume(5);
   const deadline = t.now() + t.dut.patienceNs;
   while (told === 0 && t.now() < deadline) {
     await t.sleep(t.dut.pollNs);
     told += await limitEvents(t);
   }
-  demand(told === 1, `with 4 receives left the limit of 5 was told of ${told} times`);
-  for (let psn = 6; psn < 9; psn++) demand((await consume(psn)) === 0, 'the limit was told of twice');
+  demand(told === 1, `with 4 receives left the limit event (5) came ${told} times`);
+  for (let psn = 6; psn < 9; psn++) demand((await consume(psn)) === 0, 'the limit event came twice');
   await t.sleep(t.dut.quietNs);
-  demand((await limitEvents(t)) === 0, 'the limit was told of twice');
+  demand((await limitEvents(t)) === 0, 'the limit event came twice');
 }
 
 async function limitEvents(t: Tester): Promise<number> {

@@ -130,7 +130,7 @@ const foreign: readonly (readonly [string, (original: RethFields, other: number)
   ['a byte before', (reth) => ({ ...reth, va: reth.va - 1n })],
   ['a packet behind', (reth) => ({ ...reth, va: reth.va + 256n })],
   ['far away', (reth) => ({ ...reth, va: reth.va + (1n << 40n) })],
-  ['with a key of nobody', (reth) => ({ ...reth, rkey: badKeys(reth.rkey)[0] ?? 0 })],
+  ['with an unknown key', (reth) => ({ ...reth, rkey: badKeys(reth.rkey)[0] ?? 0 })],
   ['with the good key of another region', (reth, other) => ({ ...reth, rkey: other })],
 ];
 

@@ -1,4 +1,4 @@
-/** REQ-31: answers that make no sense for the request that they answer. */
+/** REQ-31: answers that do not fit the request at their PSN. */
 
 import { readFirst, readLast, readOnly } from 'rocev2/packets/kit';
 import { WcStatus } from 'rocev2/transport';

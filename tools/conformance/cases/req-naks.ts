@@ -1,6 +1,6 @@
 /**
  * Cases of area REQ: what the device does about NAKs, spoken or implied (REQ-11 to REQ-19, REQ-24, REQ-32 to REQ-34,
- * REQ-38), and about answers that make no sense (REQ-31, REQ-37). Timers are kept out of it unless a rule allows a
+ * REQ-38), and about answers that do not fit (REQ-31, REQ-37). Timers are kept out of it unless a rule allows a
  * retry by timeout.
  */
 import { Syndrome } from 'rocev2/packets';
@@ -332,11 +332,11 @@ async function dropsForgedAnswers(t: Tester): Promise<void> {
     await r.post(send(1), read(2));
     const [, request] = await r.sees(0, send(1), read(2));
     const answers = [ack({ psn: 0, msn: 1 }), ...(request === undefined ? [] : r.responsesTo(request.packet, 2))];
-    const nobody = r.peer.dutQpn ^ 0x20_00_00;
+    const unknownQpn = r.peer.dutQpn ^ 0x20_00_00;
     for (const packet of [...answers, nak(Syndrome.NakRemoteAccess, { psn: 0, msn: 0 })]) {
       r.peer.tx({ ...packet, source: foreign });
       await r.undisturbed();
-      r.peer.tx({ ...packet, destQpn: nobody });
+      r.peer.tx({ ...packet, destQpn: unknownQpn });
       await r.undisturbed();
     }
     r.peer.tx(...answers);

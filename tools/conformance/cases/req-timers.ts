@@ -123,7 +123,7 @@ async function refillsTheCounter(t: Tester): Promise<void> {
 async function seesRound(t: Tester, r: ScriptedResponder, packets: readonly Packet[], withinNs: number): Promise<void> {
   let first = await r.peer.take(withinNs);
   const [oldest] = packets;
-  // Of a go that was under way when the acknowledge came, the rest is passed over.
+  // Of a round that was under way when the ACK came, the rest is skipped.
   while (first !== undefined && oldest !== undefined && first.packet.psn !== oldest.psn)
     first = await r.peer.take(withinNs);
   demand(first !== undefined, 'a request that is open was not sent again, though retries are left');

@@ -37,7 +37,10 @@ const STREAMS: readonly (readonly PostedWork[])[] = [
 /** More packets than most devices leave unacknowledged. */
 const LONG_STREAM: readonly PostedWork[] = Array.from({ length: 50 }, (_, i) => write(i + 1, 7 * 256));
 
-/** Posts a stream and takes it, losing what is said; all of it completes. Returns the PSNs in the order of the wire. */
+/**
+ * Posts a stream and takes it, losing the given packets; all of it completes. Returns the PSNs in the order of the
+ * wire.
+ */
 async function streamed(t: Tester, works: readonly PostedWork[], lost: readonly number[]): Promise<readonly number[]> {
   // Only the loss of the last packet takes a timer: nothing behind it can draw a NAK.
   const r = await responder(t, { timeout: lost.includes(99) ? CODE : NO_TIMER, retryCnt: 6 }, LONG_BYTES);

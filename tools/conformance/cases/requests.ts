@@ -20,7 +20,7 @@ export interface Sender {
 
 /** Of the ACK timer: 4.3 s, so that nothing is repeated while a script is at work. */
 export const SLOW_TIMER = 20;
-/** Where the device believes that our memory is. */
+/** Address and key of our memory that the device is given. */
 export const OUR_VA = 0x6000_0000_2000n;
 export const OUR_RKEY = 0x0077_0077;
 

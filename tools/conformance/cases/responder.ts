@@ -277,7 +277,7 @@ function bytesAt(seed: number, offset: number, length: number): Uint8Array {
 
 const LOCAL_HEX = Buffer.from(bytesAt(LOCAL_SEED, 0, LONG_BYTES)).toString('hex');
 
-/** Whether a packet requests an ACK is the requester's own affair. */
+/** Whether a packet requests an ACK is the requester's own choice. */
 function open({ ackReq: _, ...packet }: Packet): Packet {
   return packet;
 }

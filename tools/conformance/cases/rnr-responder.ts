@@ -206,7 +206,7 @@ async function arrives(t: Tester, peer: TesterPeer, write: Packet): Promise<void
   }
 }
 
-/** UD: the same, and who sends never hears of it. */
+/** UD: the same, and the sender gets no answer. */
 async function datagramsDrop(t: Tester): Promise<void> {
   const peer = await t.connect({ type: 'ud', receives: 0 });
   const send = (psn: number, seed: number): Packet =>

@@ -1,7 +1,7 @@
 /**
  * The same packet as RoCE of the first version: Ethernet, GRH and BTH, without IP and UDP. For stimuli only; we do not
- * speak it. Source: ref:wire#1 (EtherType), ref:wire#6 (GRH); the ICRC as that of RoCEv2, over ones in place of the LRH
- * and the GRH.
+ * support it. Source: ref:wire#1 (EtherType), ref:wire#6 (GRH); the ICRC as that of RoCEv2, over ones in place of the
+ * LRH and the GRH.
  */
 import { ETHERTYPE_AT, ETHERTYPE_ROCE_V1 } from 'rocev2/packets';
 import type { Packet } from 'rocev2/packets/kit';

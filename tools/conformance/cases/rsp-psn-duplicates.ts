@@ -102,7 +102,7 @@ export const RSP_PSN_DUPLICATE_CASES: readonly Case[] = [
             packet.psn <= newest && packet.psn >= 0,
             () => `a duplicate WRITE was to be acknowledged as psn+${newest}, and ${describePacket(packet)} came`,
           );
-          if (packet.psn < newest) t.variation('the acknowledge of a duplicate names the duplicate, not the newest');
+          if (packet.psn < newest) t.variation('the ACK of a duplicate names the duplicate, not the newest');
         }
       }
     },

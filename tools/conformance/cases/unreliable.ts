@@ -50,8 +50,8 @@ export async function delivered(
 }
 
 /**
- * What was sent before is not delivered, and a good message is: the first behind a broken one, which is UC-03's and
- * UC-05's affair, or one of the next. Returns the PSN behind them.
+ * What was sent before is not delivered, and a good message is: the first behind a broken one, which UC-03 and UC-05
+ * check, or one of the next. Returns the PSN behind them.
  */
 export async function recovers(t: Tester, peer: TesterPeer, psn: number, wrId: number): Promise<number> {
   for (let tried = 0; tried < TRIES; tried++) {

@@ -1,6 +1,6 @@
 /**
  * Linux rdma_rxe as the device under test: a guest of the lab, the agent in it, and our station at the other end of its
- * cable. A guest that dies is exchanged for a fresh one at the same wire; what its kernel said last is the reason.
+ * cable. A guest that dies is exchanged for a fresh one at the same wire; the last line of its kernel is the reason.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -29,7 +29,7 @@ export class LabDut implements Dut {
   readonly version: string;
   readonly addresses: readonly DutAddress[];
   readonly targetPort = 7471;
-  // The processor is emulated and shared: what is quick elsewhere may take a second here.
+  // The processor is emulated and shared: what is quick on other devices may take a second here.
   readonly patienceNs = 3e9;
   readonly quietNs = 150e6;
   readonly pollNs = 2e6;

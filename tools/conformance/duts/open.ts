@@ -29,7 +29,7 @@ export async function openDut(flags: DutFlags, log: (line: string) => void): Pro
   const { dut, seed, agent, link, ip, mac, mtu, gateway, targetPort, features } = flags;
   const tells = agent !== undefined || dut === 'in-process' || dut.startsWith('lab:');
   if (features !== undefined && tells)
-    refuse('--features is for a device without an agent: this one says itself what it can do');
+    refuse('--features is for a device without an agent: this one reports its features itself');
   if (dut === 'in-process') return new InProcessDut({ seed });
   if (dut.startsWith('lab:')) {
     const kernel = KERNELS.find((label) => label === dut.slice(4));
@@ -40,8 +40,7 @@ export async function openDut(flags: DutFlags, log: (line: string) => void): Pro
   const addresses = dut.split(',');
   const wrong = addresses.find((text) => !ipaddr.isValid(text));
   if (wrong !== undefined) refuse(`'${wrong}' is not in-process, lab:KERNEL or an IP address`);
-  if (link === undefined)
-    refuse(`--link is required for ${dut}: the wire that it is on ("roce links" tells which there are)`);
+  if (link === undefined) refuse(`--link is required for ${dut}: the wire that it is on ("roce links" lists them)`);
   const { RemoteDut } = await import('./remote.ts');
   return RemoteDut.open({
     ...{ addresses, link },

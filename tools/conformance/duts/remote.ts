@@ -1,5 +1,5 @@
 /**
- * A device on a wire of this machine: any RoCEv2 port, a NIC for one. With an agent on its host it is told what to do;
+ * A device on a wire of this machine: any RoCEv2 port, a NIC for one. With an agent on its host it is controlled;
  * without one there is what a target program hands out through the connection manager. The tester must not crash it.
  */
 import { randomBytes } from 'node:crypto';
@@ -139,7 +139,7 @@ function addressesOf(
     const address = IpAddress.parse(text);
     const ours = station.addresses.find((one) => one.address.version === address.version)?.address;
     if (ours === undefined)
-      throw new RoceError('ERR_ROCE_ADDRESS', `we have no IPv${address.version} address to speak to ${text} from`);
+      throw new RoceError('ERR_ROCE_ADDRESS', `we have no IPv${address.version} address to reach ${text} from`);
     const gid = hostControl?.description.gids.find(
       (one) => one.type === 'v2' && IpAddress.parse(one.address).equals(address),
     );
@@ -149,7 +149,7 @@ function addressesOf(
   });
 }
 
-/** Unicast, and of the range that nobody is assigned. */
+/** Unicast, and of the locally administered range. */
 function randomMac(): MacAddress {
   const mac = Uint8Array.from(randomBytes(6));
   mac[0] = ((mac[0] ?? 0) & ~1) | 2;

@@ -28,7 +28,7 @@ export const PROTOCOL_FINDINGS: readonly RxeFinding[] = [
     title: 'UC: the message behind a broken SEND is lost too',
     severity: 'protocol',
     kernels: ALL_KERNELS,
-    happens: 'The FIRST or ONLY that tells of the loss is dropped; the one after it arrives.',
+    happens: 'The FIRST or ONLY that shows the loss is dropped; the one after it arrives.',
     source: 'rxe_resp.c#do_class_d1e_error.',
     users: 'Each lost packet costs two messages.',
   },
@@ -122,7 +122,7 @@ export const PROTOCOL_FINDINGS: readonly RxeFinding[] = [
   {
     name: 'LEN-10-send-beyond-the-receive',
     rule: 'LEN-10',
-    title: 'a SEND beyond its receive is told as the wrong error, on both sides',
+    title: 'a SEND beyond its receive is reported as the wrong error, on both sides',
     severity: 'cosmetic',
     kernels: ALL_KERNELS,
     happens:
@@ -133,7 +133,7 @@ export const PROTOCOL_FINDINGS: readonly RxeFinding[] = [
   {
     name: 'MPE-02-flush',
     rule: 'MPE-02',
-    title: 'a FLUSH of anybody else is dropped',
+    title: 'a FLUSH of any other stack is dropped',
     severity: 'protocol',
     kernels: NEWER_KERNELS,
     happens:

@@ -1,7 +1,7 @@
 /** How bad a finding is. Data only. */
 
 /**
- * `crash`: a kernel that panics, oopses or hangs. `wrong data`: a program is told what is not so, or memory is open
+ * `crash`: a kernel that panics, oopses or hangs. `wrong data`: a program gets a wrong result, or memory is open
  * that must not be.
  */
 export const SEVERITIES = ['crash', 'wrong data', 'protocol', 'cosmetic'] as const;

@@ -15,7 +15,7 @@ export interface RxeFinding {
   readonly severity: FindingSeverity;
   /** Kernels of the lab that do it. */
   readonly kernels: readonly KernelLabel[];
-  /** It looks like a security problem: who can use it, and for what. */
+  /** It looks like a security problem: which attacker can use it, and for what. */
   readonly security?: string;
   /** There is no ladder: the cases of the rule show it, or `command`. */
   readonly byRule?: true;
@@ -25,7 +25,7 @@ export interface RxeFinding {
   readonly happens: string;
   /** Functions below drivers/infiniband/sw/rxe, and why they do that. */
   readonly source: string;
-  /** What it means for who uses the device. */
+  /** What it means for users of the device. */
   readonly users: string;
   /** What is known of versions beyond those of the lab. */
   readonly since?: string;

@@ -1,4 +1,4 @@
-/** Findings where a program is told what is not so, or memory is open that must not be. */
+/** Findings where a program gets a wrong result, or memory is open that must not be. */
 import { ALL_KERNELS, NEWER_KERNELS, type RxeFinding } from './types.ts';
 
 export const WRONG_DATA: readonly RxeFinding[] = [
@@ -22,8 +22,7 @@ export const WRONG_DATA: readonly RxeFinding[] = [
     title: 'an ACK for what was never sent completes work',
     severity: 'wrong data',
     kernels: ALL_KERNELS,
-    happens:
-      'SENDs and WRITEs under way complete with success although nobody has acknowledged them; READs are repeated.',
+    happens: 'SENDs and WRITEs under way complete with success without having been acknowledged; READs are repeated.',
     source: 'rxe_comp.c#check_psn has no upper bound for the PSN of a response.',
     users:
       'One stray or forged ACK (its queue pair number and addresses must fit) and a program believes that its data has arrived.',
@@ -73,12 +72,12 @@ export const WRONG_DATA: readonly RxeFinding[] = [
       'An ATOMIC ACKNOWLEDGE, or a MIDDLE without a FIRST, ends the READ with IBV_WC_SUCCESS and moves the queue pair to ERROR.',
     source:
       'rxe_comp.c#check_ack returns an error, and #rxe_completer ends the work request with a status that was never set.',
-    users: 'A broken peer is not told from one that works, but for the queue pair that is in ERROR afterwards.',
+    users: 'A broken peer looks like one that works, but for the queue pair that is in ERROR afterwards.',
   },
   {
     name: 'REQ-01-empty-message',
     rule: 'REQ-01',
-    title: 'an ACK that comes while packets are sent again ends in an empty message that nobody posted',
+    title: 'an ACK that comes while packets are sent again ends in an empty message that was never posted',
     severity: 'wrong data',
     kernels: NEWER_KERNELS,
     byRule: true,
@@ -111,7 +110,7 @@ export const WRONG_DATA: readonly RxeFinding[] = [
     kernels: ALL_KERNELS,
     happens: 'A LAST of one path MTU ends a message whose RETH announced more: ACK, as if it were whole.',
     source: 'rxe_resp.c#check_rkey compares each packet with the path MTU or with what is left, whatever its opcode.',
-    users: 'When packets in the middle are lost by a faulty sender, nobody notices.',
+    users: 'When a faulty sender loses packets in the middle, neither side notices.',
   },
   {
     name: 'LEN-08-pad-of-a-first',

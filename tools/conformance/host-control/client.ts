@@ -1,7 +1,7 @@
 /**
- * Host control of a device elsewhere: JSON lines to an agent on its host. Owns the calls under way and the end of it
- * all: an agent that does not answer in time, answers what makes no sense, or goes away is gone for good, and every
- * call under way and every later one says so. Calls leave at once, in the order in which they were made, whether or not
+ * Host control of a device on another host: JSON lines to an agent on its host. Owns the calls under way and the end of
+ * it all: an agent that does not answer in time, sends an invalid answer, or closes is gone for good, and every call
+ * under way and every later one says so. Calls leave at once, in the order in which they were made, whether or not
  * earlier ones were answered. Protocol: protocol.ts.
  */
 import { connect, type Socket } from 'node:net';
@@ -57,7 +57,7 @@ export class AgentClient implements HostControl {
   #greeted: ((error?: HostControlError) => void) | undefined;
   #lastId = 0;
   #gone: HostControlError | undefined;
-  /** When the agent last said something whole, or was first asked. */
+  /** Time of the last whole line of the agent, or of the first request. */
   #heardAt = 0;
   #stopTimer: (() => void) | undefined;
 
@@ -72,7 +72,7 @@ export class AgentClient implements HostControl {
     stream.on('close', () => this.#end('ECONNRESET', 'the connection to the agent has ended'));
   }
 
-  /** Waits for the agent's first line. Rejects with HandsError `gone` when none that makes sense comes in time. */
+  /** Waits for the agent's first line. Rejects with HostControlError `gone` when no valid one comes in time. */
   static async open(stream: Duplex, options: ClientOptions): Promise<AgentClient> {
     const client = new AgentClient(stream, options);
     await client.#greeting();
@@ -81,11 +81,11 @@ export class AgentClient implements HostControl {
 
   get description(): HostDescription {
     if (this.#description === undefined)
-      throw new HostControlError('gone', 'EPROTO', 'the agent has not said who it is');
+      throw new HostControlError('gone', 'EPROTO', 'the agent has not sent its first line');
     return this.#description;
   }
 
-  /** Why nobody answers any more, once that is so. */
+  /** Why the agent does not answer any more, once that is so. */
   get gone(): string | undefined {
     return this.#gone?.message;
   }
@@ -99,7 +99,7 @@ export class AgentClient implements HostControl {
     return new Promise((resolve, reject) => {
       const give = (ok: unknown): string | undefined => {
         const given = GIVES[name].safeParse(ok);
-        if (!given.success) return `what the agent answers to ${name} makes no sense: ${faultOf(given.error)}`;
+        if (!given.success) return `the answer of the agent to ${name} is invalid: ${faultOf(given.error)}`;
         resolve(given.data);
         return undefined;
       };
@@ -127,7 +127,7 @@ export class AgentClient implements HostControl {
     return new Promise((resolve, reject) => {
       this.#greeted = (error) => (error === undefined ? resolve() : reject(error));
       this.#expect();
-      // The stream may have ended before anybody listened.
+      // The stream may have ended before the listener was added.
       if (this.#stream.destroyed) this.#end('ECONNRESET', 'the connection to the agent has ended');
     });
   }
@@ -147,11 +147,11 @@ export class AgentClient implements HostControl {
   /** What is wrong with it, if something is. */
   #takeLine(line: string): string | undefined {
     const said = parse(line);
-    if (said === undefined) return `the agent says what is no JSON: ${excerpt(line)}`;
+    if (said === undefined) return `the agent sent a line that is no JSON: ${excerpt(line)}`;
     this.#heardAt = this.#timers.now();
     if (this.#description === undefined) return this.#takeHello(said.value, line);
     const answer = ANSWER.safeParse(said.value);
-    if (!answer.success) return `the agent says what is no answer: ${excerpt(line)}`;
+    if (!answer.success) return `the agent sent a line that is no answer: ${excerpt(line)}`;
     const { id } = answer.data;
     const pending = this.#pending.get(id);
     if (pending === undefined) return `the agent answers call ${id}, which is not under way`;
@@ -177,7 +177,7 @@ export class AgentClient implements HostControl {
   }
 
   /**
-   * Something is to be said by the agent from now on. One timer serves all: it is set again where the agent has spoken
+   * An answer of the agent is expected from now on. One timer serves all: it is set again where the agent has spoken
    * meanwhile.
    */
   #expect(): void {
@@ -209,8 +209,8 @@ export class AgentClient implements HostControl {
 
 /**
  * Host control of the agent that listens at `HOST:PORT` (an IPv6 address in brackets). Rejects with RoceError
- * ERR_ROCE_ARGUMENT for what is no such address, and with HandsError `gone` when nobody listens there, or nobody who
- * speaks the protocol.
+ * ERR_ROCE_ARGUMENT for what is no such address, and with HostControlError `gone` when there is no listener, or
+ * the listener does not speak the protocol.
  */
 export async function connectAgent(address: string, options: ConnectAgentOptions): Promise<AgentClient> {
   const socket = await connected(address, options);

@@ -3,7 +3,7 @@
  *
  * An implementation of `HostControl` opens one device and executes calls one after the other, in the order they were
  * made; the caller need not wait between calls. The caller names the objects it makes: `qp: 7` in `qp.create` is queue
- * pair 7 from then on. `client.ts` speaks to an agent (JSON lines; `agent/`, docs/conformance-agent.md),
+ * pair 7 from then on. `client.ts` uses an agent (JSON lines; `agent/`, docs/conformance-agent.md),
  * `in-process.ts` is a device of our own. Names, values and units are those of verbs; numbers are decimal, those of 64
  * bits are bigint (in JSON: "0x..." strings).
  */
@@ -20,7 +20,7 @@ export interface GidEntry {
   readonly type: 'v1' | 'v2';
 }
 
-/** What a device can do beyond RC, in words of ours; a case that needs one of them does not apply without it. */
+/** What a device can do beyond RC, by names of ours; a case that needs one of them does not apply without it. */
 export const FEATURES = [
   ...(['uc', 'ud', 'srq', 'mw2', 'atomics', 'flush', 'atomic-write', 'mcast'] as const),
   /** `cm.*` calls: the host has librdmacm. */
@@ -168,7 +168,7 @@ export interface HostCompletion {
   readonly opcode: number;
   readonly byteLen: number;
   readonly qpn: number;
-  /** UD: who sent. */
+  /** UD: the sender. */
   readonly srcQp: number;
   /** Host byte order. */
   readonly imm?: number;
@@ -272,10 +272,10 @@ export interface HostCalls {
   /** Counters of the port by the driver's names (hw_counters); none where it has none. */
   counters: { readonly takes: Nothing; readonly gives: { counters: Readonly<Record<string, number>> } };
   /**
-   * A listener of the connection manager that accepts who comes: each connection has an RC queue pair with `receives`
-   * receives of `receiveBytes`, and a region of `regionBytes` whose va (8 bytes), rkey (4) and length (4), big-endian,
-   * begin the private data of the REP. What comes in is never looked at. With `reject` it refuses everybody (consumer
-   * reject, private data `reject` as hex). With `mute` requests are not answered at all.
+   * A listener of the connection manager that accepts every client: each connection has an RC queue pair with
+   * `receives` receives of `receiveBytes`, and a region of `regionBytes` whose va (8 bytes), rkey (4) and length (4),
+   * big-endian, begin the private data of the REP. Received data are never read. With `reject` it refuses every client
+   * (consumer reject, private data `reject` as hex). With `mute` requests are not answered at all.
    */
   'cm.listen': {
     readonly takes: {
@@ -292,8 +292,7 @@ export interface HostCalls {
   };
   'cm.close': { readonly takes: { listener: HostHandle }; readonly gives: Nothing };
   /**
-   * Begins to connect to somebody who listens (rdma_connect), with private data as hex; what comes of it, `cm.events`
-   * tells.
+   * Begins to connect to a listener (rdma_connect), with private data as hex; `cm.events` tells what comes of it.
    */
   'cm.connect': {
     readonly takes: {

@@ -1,5 +1,5 @@
 /**
- * Calls on the connection manager: who listens here and accepts, refuses or says nothing; connections that begin here;
+ * Calls on the connection manager: listeners that accept, refuse or do not answer; connections that begin here;
  * and a list of what has happened, with the names of rdma_event_str(3). Owns the ends of connections: a queue pair with
  * receives and a region for the peer, which go with the connection. What comes in is never looked at.
  */
@@ -50,7 +50,7 @@ interface Listening {
   closed: boolean;
   /** The last that came about and has not ended. */
   newest: Connection | undefined;
-  /** Requests that nobody answers while it listens. */
+  /** Requests that stay unanswered while it listens. */
   readonly unanswered: ConnectionRequest[];
 }
 
@@ -66,7 +66,7 @@ class Connections {
   readonly #cm: CmService;
   readonly #listeners = new HandleTable<Listening>('listener');
   readonly #begun = new HandleTable<Begun>('connection');
-  /** All that are not over, whoever began them. */
+  /** All that are not over, of either side. */
   readonly #ends = new Map<CmEnd, Connection | undefined>();
   #events: CmEvent[] = [];
 
@@ -125,7 +125,7 @@ class Connections {
     void ending.disconnect();
   }
 
-  /** Peers are told; nobody waits for what they say. */
+  /** Sends the peers DREQ or REJ, and does not wait for replies. */
   endAll(): void {
     this.#listeners.clear(endListening);
     this.#begun.clear(() => {});
@@ -136,7 +136,7 @@ class Connections {
     this.#events = [];
   }
 
-  /** A datagram service: every request is told the same queue pair. */
+  /** A datagram service: every request gets the same queue pair. */
   #offer(handle: HostHandle, options: Listen, refusal: Uint8Array | undefined): Listening {
     const listener = this.#cm.listenUd(options.port);
     const answers = refusal === undefined && options.mute !== true;
@@ -189,7 +189,7 @@ class Connections {
     });
   }
 
-  /** From an attempt to the end of what comes of it. Of what was dropped in the meantime nothing is told. */
+  /** From an attempt to the end of what comes of it. What was dropped in the meantime makes no event. */
   async #follow(
     end: CmEnd,
     of: Pick<CmEvent, 'listener' | 'connection'>,
@@ -255,7 +255,7 @@ class Connections {
   }
 }
 
-/** As with rdma_destroy_id(3): who still waits is refused. */
+/** As with rdma_destroy_id(3): waiting requests are refused. */
 function endListening(listening: Listening): void {
   listening.closed = true;
   listening.close();

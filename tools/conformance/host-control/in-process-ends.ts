@@ -40,7 +40,7 @@ export function checkMeans({
   return { receives, receiveBytes, regionBytes };
 }
 
-/** @throws RoceError for more than the device has left, HandsError for what no device has */
+/** @throws RoceError for more than the device has left, HostControlError for what no device has */
 export function makeEnd(device: Device, type: 'rc' | 'ud', means: CmConnectionSetup): CmEnd {
   const checked = checkMeans(means);
   const undo: (() => void)[] = [];

@@ -14,10 +14,10 @@ export type Handlers = {
   ) => HostCalls[C]['gives'] | Promise<HostCalls[C]['gives']>;
 };
 
-/** A queue pair and what was said when it was made. */
+/** A queue pair and the attributes it was made with. */
 export interface MadeQp {
   readonly qp: Qp;
-  /** What number the first message is to have, where that was said. */
+  /** MSN of the first message, where it was given. */
   readonly msn: number | undefined;
 }
 
@@ -69,7 +69,7 @@ export class HandleTable<T> {
   }
 }
 
-/** A completion queue that counts its events instead of telling somebody who waits. */
+/** A completion queue that counts its events and wakes no waiting caller. */
 export class CountingCq extends Cq {
   #events = 0;
 

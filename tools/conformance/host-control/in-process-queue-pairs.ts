@@ -88,7 +88,7 @@ function modify(device: Device, { qp, msn }: MadeQp, attributes: HostQpAttribute
     ...(path === undefined ? {} : { av: addressVector(device, path) }),
     // The caller names the next message; what is counted are those before it.
     ...(msn === undefined || rqPsn === undefined ? {} : { msn: (msn - 1) & PSN_MASK }),
-    // Who does not ask is not told, as verbs have it.
+    // Without a request there is no event when SQD is drained, as verbs have it.
     ...(state === 'SQD' && qp.stateName !== 'SQD' ? { enSqdAsyncNotify: attributes.enSqdAsyncNotify ?? false } : {}),
   };
   if (path !== undefined) return qp.modify(wanted).then(() => DONE);
@@ -142,7 +142,7 @@ function stateOf(name: QpStateName): QpState {
   return state;
 }
 
-/** Of 4.096 us * 2^code; 0 is for ever. */
+/** Code of 4.096 us * 2^code; 0 is infinite. */
 function timeoutCode(ns: number): number {
   return ns === Number.POSITIVE_INFINITY ? 0 : Math.round(Math.log2(ns / TIMEOUT_UNIT_NS));
 }

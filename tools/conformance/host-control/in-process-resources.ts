@@ -178,7 +178,7 @@ interface Waiting {
   next(): Promise<IteratorResult<string>>;
 }
 
-/** What has happened and was not told yet, object by object. Takes turns of the promise queue, and no time. */
+/** Events that were not returned yet, object by object. Takes turns of the promise queue, and no time. */
 async function eventsOf({ device, qps, cqs, srqs }: Objects): Promise<AsyncEvent[]> {
   const events: AsyncEvent[] = [];
   const take = async (queue: Waiting, of: Omit<AsyncEvent, 'event'>): Promise<void> => {
@@ -196,7 +196,7 @@ async function eventsOf({ device, qps, cqs, srqs }: Objects): Promise<AsyncEvent
 
 function completionOf(wc: WorkCompletion): HostCompletion {
   const { wrId, status, opcode, byteLen, qpn, srcQpn, immData, invalidatedRkey, grh } = wc;
-  // Of a failure verbs say no more than these; who looks at more is to see nothing in it, here as there.
+  // Of a failed work request verbs define only these fields; the others are empty here.
   if (status !== WcStatus.Success) return { wrId, status, opcode: 0, byteLen: 0, qpn, srcQp: 0, grh: false };
   return {
     ...{ wrId, status, opcode, byteLen, qpn, srcQp: srcQpn, grh },

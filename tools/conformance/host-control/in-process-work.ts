@@ -14,7 +14,7 @@ export function receiveOf(objects: Objects, wrId: number, pieces: readonly Memor
   return { wrId, sges: pieces.map((piece) => sgeOf(objects, piece)) };
 }
 
-/** ibv_send_wr. @throws HostControlError ENOENT for objects that are not there, EINVAL for words nobody knows */
+/** ibv_send_wr. @throws HostControlError ENOENT for objects that are not there, EINVAL for unknown words */
 export function sendOf(objects: Objects, request: SendRequest): SendWr {
   const { opcode, pieces = [], inline = false, imm, ah, bind, flush, invalidateRkey } = request;
   const { wrId, signaled, solicited, fence, remoteAddr, compareAdd, swap, remoteQpn, remoteQkey } = request;

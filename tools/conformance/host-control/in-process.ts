@@ -1,10 +1,10 @@
 /**
  * Host control of a device of our own, in this process: what an agent does with libibverbs, done with our verbs API, so
- * that a case sees no difference. Owns the order of calls, the words for what is refused, and the description. The
+ * that a case sees no difference. Owns the order of calls, the messages of refusals, and the description. The
  * objects are in in-process-objects.ts, the calls on them in in-process-resources.ts and in-process-queue-pairs.ts, the
  * connection manager in in-process-cm.ts.
  *
- * Never waits for real time: what takes time (finding a neighbour) takes virtual time, and whoever runs the world lets
+ * Never waits for real time: what takes time (finding a neighbour) takes virtual time, and the owner of the world lets
  * it pass. Errno names as verbs have them: ibv_post_send(3), ibv_modify_qp(3), rdma_connect(3), by way of
  * packets/errors.ts.
  */
@@ -72,11 +72,11 @@ class InProcessHostControl implements HostControl {
       const given = this.#tail === undefined ? this.#do(name, args) : this.#tail.then(() => this.#do(name, args));
       return given instanceof Promise ? this.#follow(given) : Promise.resolve(given);
     } catch (error) {
-      return Promise.reject(asHandsError(error));
+      return Promise.reject(asHostControlError(error));
     }
   }
 
-  /** What waits for virtual time is not waited for: nobody may be running the world any more. */
+  /** Does not wait for virtual time, which may not advance any more. */
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
@@ -92,7 +92,7 @@ class InProcessHostControl implements HostControl {
   /** Later calls wait for this one. */
   #follow<T>(given: Promise<T>): Promise<T> {
     const answer = given.catch((error: unknown) => {
-      throw asHandsError(error);
+      throw asHostControlError(error);
     });
     const over = (): void => {
       if (this.#tail === tail) this.#tail = undefined;
@@ -121,8 +121,8 @@ function describe(device: Device, options: InProcessHostOptions): HostDescriptio
   };
 }
 
-/** What verbs would have said; a bug of ours stays what it is. */
-function asHandsError(error: unknown): unknown {
+/** The error of verbs; a bug of ours stays as it is. */
+function asHostControlError(error: unknown): unknown {
   if (!(error instanceof RoceError)) return error;
   const kind = error.code === 'ERR_ROCE_UNSUPPORTED' ? 'unsupported' : 'refused';
   return new HostControlError(kind, error.errno, error.message);

@@ -1,5 +1,5 @@
 /**
- * The line protocol between host control and who uses them, as data: what each call takes and gives, in JSON. Owns the
+ * The line protocol between host control and its users, as data: what each call takes and gives, in JSON. Owns the
  * shapes and the bounds, and that numbers of 64 bits travel as "0x..." strings. docs/conformance-agent.md is the text
  * to it.
  *
@@ -291,7 +291,7 @@ export const HELLO = z.object({
     activeMtu: whole,
     maxQpRdAtomic: whole,
     maxSge: whole,
-    // A later agent may know words that we do not.
+    // A later agent may use names that we do not know.
     features: z.array(text).transform((words) => words.flatMap((word) => feature.safeParse(word).data ?? [])),
   }),
 });
@@ -316,7 +316,7 @@ export function isCall(name: string): name is HostCall {
 /** What is wrong with a value, in one line. */
 export function faultOf({ issues }: z.ZodError): string {
   const [issue] = issues;
-  if (issue === undefined) return 'makes no sense';
+  if (issue === undefined) return 'is invalid';
   const where = issue.path.map(String).join('.');
   return where === '' ? issue.message : `${where}: ${issue.message}`;
 }

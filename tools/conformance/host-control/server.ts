@@ -66,7 +66,7 @@ async function answerTo(hostControl: HostControl, { id, call, args = {} }: Reque
       throw new HostControlError('unsupported', 'EOPNOTSUPP', `there is no call ${JSON.stringify(call)}`);
     return { id, ok: await done(hostControl, call, args) };
   } catch (error) {
-    const { kind, errno, message } = asHandsError(error);
+    const { kind, errno, message } = asHostControlError(error);
     return { id, error: { kind, errno, message } };
   }
 }
@@ -77,8 +77,8 @@ function done<C extends HostCall>(hostControl: HostControl, call: C, args: unkno
   return hostControl.call(call, taken.data);
 }
 
-/** A client is told of what went wrong here as if a device had failed. */
-function asHandsError(
+/** A fault here is reported to the client as if a device had failed. */
+function asHostControlError(
   error: unknown,
 ): Pick<HostControlError, 'errno' | 'message'> & { kind: 'refused' | 'unsupported' } {
   if (error instanceof HostControlError && error.kind !== 'gone')

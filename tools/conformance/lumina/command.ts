@@ -1,5 +1,5 @@
 /**
- * `roce conformance --lumina`: live traffic behind a bump, judged. Owns words, captures and the exit code, as those of
+ * `roce conformance --lumina`: live traffic behind a bump, judged. Owns texts, captures and the exit code, as those of
  * a suite.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';

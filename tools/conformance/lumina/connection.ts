@@ -5,7 +5,7 @@
 import { OPCODE_FLAGS, Op, OpFlag, psnDiff } from 'rocev2/packets';
 import { otherEnd, type Trace, type TracePacket, type TrafficEnd } from './trace.ts';
 
-/** Who speaks to whom; one side of it asks, the other answers. */
+/** The two ends; one is the requester, the other the responder. */
 export interface TrafficConnection {
   /** The end that posts work. */
   readonly requester: TrafficEnd;

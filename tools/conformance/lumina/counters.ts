@@ -1,6 +1,6 @@
 /**
  * A device's counters against the trace: what each of them has to have risen by, from what passed the bump. Lumina
- * found counters of NICs that stood still, so a counter is not believed. No rule of the registry speaks of them: a
+ * found counters of NICs that stood still, so a counter is not trusted. No rule of the registry is about them: a
  * difference is reported, and breaks none.
  *
  * Owns the expectations. Names are those of rdma_rxe's hw_counters (ref:rxe#12), which our device shares; a counter

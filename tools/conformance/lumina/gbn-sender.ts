@@ -5,7 +5,7 @@
  *
  * Owns the sender's state machine. It sees the requester from the bump: an answer that has left the bump is not at the
  * requester yet, so packets that follow in order after a NAK are no fault, and what is repeated although its
- * acknowledge is under way is none either.
+ * ACK is under way is none either.
  */
 import { type EndPacket, endOf, endPackets, lossesOf, type TrafficConnection } from './connection.ts';
 import { type CheckResult, Findings } from './findings.ts';

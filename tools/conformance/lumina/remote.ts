@@ -43,7 +43,7 @@ async function openRemote({ link, agent, addresses, minTimeBetweenCnpsNs }: Remo
     const rxe = driver === 'rdma_rxe';
     const end: TestbedEnd = {
       device: rxe ? 'rxe' : driver,
-      // As deviations name kernels: major and minor. Two devices of one kind are told apart by nothing else.
+      // As deviations name kernels: major and minor. Two devices of one kind differ in nothing else.
       version: rxe ? (/^\d+\.\d+/.exec(version)?.[0] ?? version) : version,
       hostControl,
       addresses: gidsOf(hostControl, addresses),

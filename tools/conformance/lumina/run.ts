@@ -69,7 +69,7 @@ export interface LuminaReport {
 export async function runLumina(dut: string, options: LuminaOptions): Promise<LuminaReport> {
   const theatre = await openTheatre(dut, options);
   try {
-    // Two devices of one kind that share no machine with others: who of them asks makes no difference.
+    // Two devices of one kind that share no machine with others: either may be the requester.
     return await runLuminaOn(theatre, dut, options, dut === 'in-process' ? ['a'] : ['a', 'b']);
   } finally {
     await theatre.close();

@@ -48,7 +48,7 @@ export interface TracePacket {
   /** Addresses in text. */
   readonly source: string;
   readonly destination: string;
-  /** Well-formed, and its ICRC is right: only such a packet is worth anything to who gets it. */
+  /** Well-formed, and its ICRC is right: a receiver takes only such a packet. */
   readonly whole: boolean;
   readonly ackReq: boolean;
   /** Marked Congestion Experienced. */

@@ -1,6 +1,6 @@
 /**
- * What a device is known to do otherwise, as data: a difference that a switch explains is told as the deviation it is,
- * and hides no other. Owns names, rules and evidence of the switches; the models ask for them by name.
+ * What a device is known to do otherwise, as data: a difference that a switch explains is reported as the deviation it
+ * is, and hides no other. Owns names, rules and evidence of the switches; the models ask for them by name.
  */
 
 /** One known deviation, or one liberty that the rules leave open and a device takes. */
@@ -64,7 +64,7 @@ export const SWITCHES = {
     says: 'a duplicate of a READ of no bytes is not answered',
     evidence: 'lab, 6.12.107: conformance property responder-duplicates',
   },
-  'read-replay-naked': {
+  'read-replay-nak': {
     ruleId: 'RSP-PSN-15',
     says: 'a duplicate READ behind a request of no bytes draws NAK 0x62 and ends the queue pair',
     evidence:
@@ -122,7 +122,7 @@ export const SWITCHES = {
   },
   'reserved-syndrome-fatal': {
     ruleId: 'ACK-16',
-    says: 'a reserved syndrome completes the oldest work request, with success where nothing else has been said, and ends the queue pair',
+    says: 'a reserved syndrome completes the oldest work request, with success unless another status was set, and ends the queue pair',
     evidence: 'rxe_comp.c#check_ack goes to COMPST_ERROR and leaves the status as it is',
   },
   'reserved-nak-fatal': {
@@ -150,7 +150,7 @@ export interface Profile {
 const RXE: readonly SwitchName[] = [
   ...(['read-tail-continues', 'nak-after-rnr', 'write-length-residual', 'send-pad-believed'] as const),
   ...(['payload-on-read-ignored', 'payload-on-flush-ignored', 'flush-dropped', 'reserved-dropped'] as const),
-  ...(['replayed-by-psn', 'read-replayed-anywhere', 'read-replay-moves', 'read-replay-naked'] as const),
+  ...(['replayed-by-psn', 'read-replayed-anywhere', 'read-replay-moves', 'read-replay-nak'] as const),
   ...(['empty-read-not-replayed', 'fenced-retry-stuck', 'failed-invalidate-acked', 'first-ack-from-zero'] as const),
   ...(['ack-beyond-completes', 'ack-in-read-completes', 'ack-in-read-fatal', 'ack-while-repeating-lost'] as const),
   ...(['reserved-syndrome-fatal', 'reserved-nak-fatal'] as const),

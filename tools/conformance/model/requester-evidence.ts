@@ -52,7 +52,7 @@ export function evidenceOf(open: OpenWork, bound: number, packet: Packet): Evide
   };
 }
 
-/** A device that any ACK between the responses of a READ leads astray: what it makes of it nobody can say. */
+/** A device that any ACK between the responses of a READ breaks: what it does next cannot be predicted. */
 function isAstray({ profile, works }: OpenWork, bound: number, { opcode }: Packet): boolean {
   if (opcode !== Op.Acknowledge || !profile.switches.includes('ack-in-read-fatal')) return false;
   return works.some(({ kind, first, last }) => kind === 'read' && bound > first && bound <= last);

@@ -49,7 +49,7 @@ export class RequesterJudge {
   #again: number[] = [];
   /** Packets have to go out again from here. */
   #due: { readonly from: number; readonly ruleId: string } | undefined;
-  /** It was told to send again, or did, and nothing was acknowledged since. */
+  /** A NAK asked it to retransmit, or it did, and nothing was acknowledged since. */
   #told = false;
   #quietUntil = -Infinity;
   /**
@@ -72,7 +72,7 @@ export class RequesterJudge {
     this.setup = setup;
   }
 
-  /** READs and atomics that completed without proof, as the profile lets them: nobody knows what they brought. */
+  /** READs and atomics that completed without proof, as the profile lets them: their data are not checked. */
   readonly unproven = new Set<number>();
 
   get works(): readonly Placed[] {
@@ -100,8 +100,8 @@ export class RequesterJudge {
   }
 
   /**
-   * Nothing more is to be had of it: a work request failed, or it has done what its profile knows of and after which
-   * nobody can say what it does. In the second case nothing is held against it any more.
+   * Nothing more is checked: a work request failed, or the device has deviated as its profile says, and what it does
+   * after that cannot be predicted. In the second case nothing counts as a failure any more.
    */
   get over(): boolean {
     return this.failed || this.#strayed;
@@ -214,7 +214,7 @@ export class RequesterJudge {
     if (this.setup.exactTime) this.#floor = this.#works.find(({ last }) => last >= this.#must)?.first ?? this.#must;
     const silent = this.#newest === (this.#works.at(-1)?.last ?? -1) && this.#asked < this.#newest && !this.done;
     if (silent && !this.failed && this.setup.exactTime)
-      return told('REQ-02', `psn+${this.#newest} is the last packet, and no acknowledge was asked for it`);
+      return told('REQ-02', `psn+${this.#newest} is the last packet, and it did not ask for an ACK`);
     if (this.failing && !this.failed) return told('REQ-19', 'a work request was refused, and none failed');
     return undefined;
   }

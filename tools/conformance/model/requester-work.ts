@@ -68,7 +68,7 @@ function opcodeAt(write: boolean, first: boolean, last: boolean, imm: boolean): 
 }
 
 /**
- * The rule that the packet breaks as a request at its PSN; undefined when it is right. AckReq is the device's affair
+ * The rule that the packet breaks as a request at its PSN; undefined when it is right. AckReq is the device's choice
  * (REQ-02).
  */
 export function requestFault(

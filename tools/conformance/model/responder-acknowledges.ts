@@ -25,18 +25,18 @@ export interface Hypothesis {
   readonly pending: readonly Pending[];
   /** Requests that have to be acknowledged, by themselves or by something later. */
   readonly owed: readonly { readonly psn: number; readonly ruleId: string }[];
-  /** PSN of the newest acknowledge; -1 before the first. */
+  /** PSN of the newest ACK; -1 before the first. */
   readonly newestAck: number;
 }
 
 export const isPlainAck = ({ opcode, syndrome = 0xff }: Packet): boolean =>
   opcode === Op.Acknowledge && syndrome < 0x20;
 
-/** The way goes on with this acknowledge; or why it cannot be. */
+/** The hypothesis after this ACK; or why the ACK breaks a rule. */
 export function acknowledged(way: Hypothesis, packet: Packet, profile: Profile): Hypothesis | ModelDifference {
   const { psn } = packet;
   const ruleId = brokenRule(way, packet);
-  // The acknowledge of a packet that never was settles nothing.
+  // An ACK of a packet that was never sent settles nothing.
   const odd = profile.switches.includes('first-ack-from-zero') && way.newestAck < 0;
   if (ruleId !== undefined && odd && (packet.msn ?? 0) <= way.state.msn) return way;
   const blocker = way.pending.find((item) => item.must && blocks(item, psn));
@@ -52,8 +52,7 @@ export function acknowledged(way: Hypothesis, packet: Packet, profile: Profile):
 }
 
 /**
- * What was asked for before the packet that is acknowledged comes before its acknowledge; a packet that is refused gets
- * none.
+ * Responses to what came before the acknowledged packet precede its ACK; a refused packet gets none.
  */
 function blocks(item: Pending, psn: number): boolean {
   return item.again ? item.at <= psn : item.psn <= psn;

@@ -1,6 +1,7 @@
 /**
  * Holds what a responder sends against the model. It follows every way that the device may have taken (a hypothesis: a
- * state, and the replies that are still to come) and speaks when none is left, or when what must have come has not.
+ * state, and the replies that are still to come) and reports a difference when none is left, or when what must have
+ * come has not.
  *
  * Owns the order of replies (ACK-05, RD-13, RSP-PSN-13), coalescing (ACK-01..ACK-03) and which plain ACKs make sense at
  * all.
@@ -113,7 +114,7 @@ export class ResponderJudge {
   }
 }
 
-/** The same for the same state, so that ways that meet again can be told to be one. */
+/** The same for the same state, so that equal hypotheses are merged. */
 function remembering<T>(compute: (state: ResponderState) => T): (state: ResponderState) => T {
   const known = new Map<ResponderState, T>();
   return (state) => {
@@ -189,7 +190,7 @@ function unexpected(way: Hypothesis, packet: Packet): ModelDifference {
   return { ruleId: packet.opcode === Op.AtomicAcknowledge ? 'RSP-PSN-17' : 'RSP-PSN-16', sentence };
 }
 
-/** The rule against a NAK 0x60 where there is no gap, or one that has been told. */
+/** The rule against a NAK 0x60 where there is no gap, or one that was NAKed already. */
 function gapRule({ silent }: ResponderState): string {
   if (silent === undefined) return 'RSP-PSN-09';
   return silent === 'sequence' ? 'RSP-PSN-05' : 'RNR-06';
@@ -208,7 +209,7 @@ function missing({ pending, owed }: Hypothesis): ModelDifference {
   };
 }
 
-/** Ways that can no more be told apart are one. */
+/** Hypotheses with equal state are one. */
 function distinct(ways: readonly Hypothesis[]): Hypothesis[] {
   const seen = new Map<string, Hypothesis>();
   const states: ResponderState[] = [];

@@ -1,6 +1,6 @@
 /**
  * An abstract responder, written from ref:conformance#3 alone (RSP-PSN, OPS, LEN, KEY, RD, ATM, ACK, RNR, MPE,
- * appendices C and D): what one packet after another changes and which replies it draws. It knows nothing of frames,
+ * appendices C and D): what one packet after another changes and which replies it draws. It is independent of frames,
  * queues or timers, and shares no code with transport/.
  *
  * Where a device may choose, `step` gives several outcomes or marks a reply as optional. Plain ACKs are no replies
@@ -58,7 +58,7 @@ function future(setup: ResponderSetup, state: ResponderState): ModelOutcome {
 /** No duplicate draws a NAK (RSP-PSN-15), but of a device that is known to do so with a READ. */
 function refusedAgain({ profile }: ResponderSetup, state: ResponderState, packet: Packet, psn: number): ModelOutcome[] {
   const read = packet.opcode === Op.ReadRequest && psn >= 0;
-  if (!read || !profile.switches.includes('read-replay-naked')) return [];
+  if (!read || !profile.switches.includes('read-replay-nak')) return [];
   const reply = { ...refusal(state, 0x62, 'RSP-PSN-15'), psn, again: true };
   return [{ state: { ...state, dead: true }, replies: [reply] }];
 }
@@ -87,7 +87,7 @@ function refusals(
   });
 }
 
-/** Appendix C.1: what a fault draws, and what becomes of the queue pair. */
+/** Appendix C.1: the answer to a fault, and the state of the queue pair after it. */
 function refuse(
   setup: ResponderSetup,
   state: ResponderState,
@@ -110,7 +110,7 @@ function refuse(
   };
 }
 
-/** KEY-15: nothing is said, unless the profile knows of a device that acknowledges what it then dies of. */
+/** KEY-15: no answer, unless the profile has a device that acknowledges the SEND and then goes to ERROR. */
 function dying({ profile }: ResponderSetup, state: ResponderState, packet: Packet): ResponderState {
   const { expected, msn, past } = state;
   if (!profile.switches.includes('failed-invalidate-acked')) return { ...state, dead: true };

@@ -40,7 +40,7 @@ export const REPLY_MUTANTS: readonly Mutant[] = [
     in: 'Responder.#executeData',
     at: 'frame.ackReq !== 0',
     edit: { and: '(flags & OpFlag.Middle) === 0' },
-    says: 'A MIDDLE that asks for an acknowledge gets none.',
+    says: 'A MIDDLE that asks for an ACK gets none.',
     caughtBy: ['ACK-01', 'ACK-07'],
   },
   {

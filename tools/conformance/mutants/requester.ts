@@ -13,7 +13,7 @@ export const REQUESTER_MUTANTS: readonly Mutant[] = [
     in: 'Completer.handle',
     at: 'psn < this.una || psn >= sentPsn',
     edit: { keep: 'left' },
-    says: 'An acknowledge beyond everything sent completes what is pending.',
+    says: 'An ACK beyond everything sent completes what is pending.',
     caughtBy: ['REQ-09'],
   },
   {
@@ -22,7 +22,7 @@ export const REQUESTER_MUTANTS: readonly Mutant[] = [
     in: 'Completer.#acknowledge',
     at: 'psn + 1',
     edit: { replace: 'psn + 2' },
-    says: 'An acknowledge stands for one packet more than it says.',
+    says: 'An ACK covers one packet more than it says.',
     caughtBy: ['REQ-03'],
   },
   {
@@ -31,7 +31,7 @@ export const REQUESTER_MUTANTS: readonly Mutant[] = [
     in: 'Completer.#acknowledge',
     at: 'waiting === undefined ? Number.POSITIVE_INFINITY : waiting.firstPsn + waiting.answered',
     edit: { replace: 'Number.POSITIVE_INFINITY' },
-    says: 'A plain acknowledge completes a READ.',
+    says: 'A plain ACK completes a READ.',
     caughtBy: ['REQ-13', 'REQ-11'],
   },
   {
@@ -40,7 +40,7 @@ export const REQUESTER_MUTANTS: readonly Mutant[] = [
     in: 'Completer.#acknowledge',
     at: 'if (waiting !== undefined && psn > waiting.lastPsn) return this.#impliedNak(limit);',
     edit: 'drop',
-    says: 'An acknowledge behind an open READ is no implied NAK.',
+    says: 'An ACK behind an open READ is no implied NAK.',
     caughtBy: ['REQ-11'],
   },
   {
@@ -130,7 +130,7 @@ export const REQUESTER_MUTANTS: readonly Mutant[] = [
     in: 'Completer.#acknowledge',
     at: 'return ResponseOutcome.Ignore;',
     edit: { replace: 'return this.#advanceTo(psn + 1);' },
-    says: 'A reserved syndrome counts as an acknowledge.',
+    says: 'A reserved syndrome counts as an ACK.',
     caughtBy: ['ACK-16'],
   },
   {
@@ -175,7 +175,7 @@ export const REQUESTER_MUTANTS: readonly Mutant[] = [
     in: 'Requester.#sendData',
     at: 'requestsAck || this.#sinceAckReq >= config.ackInterval',
     edit: { replace: 'windowCloses' },
-    says: 'The last packet of a message does not ask for an acknowledge.',
+    says: 'The last packet of a message does not ask for an ACK.',
     caughtBy: ['REQ-02'],
   },
   {

@@ -251,7 +251,7 @@ export const RESPONDER_MUTANTS: readonly Mutant[] = [
     caughtBy: ['OPS-03', 'OPS-04'],
   },
   {
-    id: 'invalidate-naked',
+    id: 'invalidate-nak',
     file: VERDICT,
     in: 'CONSEQUENCES',
     at: "{ name: 'BadInvalidate', syndrome: -1, status: RemInvReqErr }",

@@ -12,7 +12,7 @@ import type { ResultFile } from '../runner/files.ts';
 import { plant } from './plant.ts';
 import type { Mutant } from './types.ts';
 
-/** What the suite said of a mutant. */
+/** The verdicts of the suite on a mutant. */
 export interface MutantRun {
   readonly mutant: Mutant;
   /**

@@ -1,6 +1,6 @@
 /**
  * Passive rules: what holds for every packet that a device sends, whatever it was sent for. Each is a question to one
- * packet. Owns the rules; who asks them, and what becomes of the answers, is index.ts.
+ * packet. Owns the rules; index.ts runs them and takes the results.
  */
 import { OPCODE_FLAGS, Op, OpFlag, SERVICE_MASK, Service } from 'rocev2/packets';
 import type { Sighting } from 'rocev2/packets/kit';
@@ -12,7 +12,7 @@ export interface PassiveCheckContext {
   readonly congestion?: boolean;
   /** P_Key of its queue pairs; default 0xFFFF. */
   readonly pkey?: number;
-  /** Its addresses, each with ours that speaks to it; absent: addresses are not judged. */
+  /** Its addresses, each with the one of ours that is used with it; absent: addresses are not checked. */
   readonly addresses?: readonly { readonly device: string; readonly ours: string }[];
 }
 
@@ -33,7 +33,7 @@ export interface PassiveCheck {
   readonly rule: string;
   /** Whether the rule says something of this packet. */
   readonly concerns: (packet: CheckedPacket) => boolean;
-  /** What is wrong, in words; undefined when the rule is kept. */
+  /** The fault, as a sentence; undefined when the rule is kept. */
   readonly broken: (packet: CheckedPacket) => string | undefined;
 }
 
@@ -192,7 +192,7 @@ function udpInside({ headers: { protocol } }: CheckedPacket): string | undefined
   return unless(protocol === 17, `protocol ${protocol}`);
 }
 
-/** Who is spoken to by datagrams and notifications is the affair of what they answer. */
+/** The destination of datagrams and CNPs depends on the packet that they answer. */
 function addressed(packet: CheckedPacket): boolean {
   return packet.context.addresses !== undefined && wellFormed(packet) && connected(packet);
 }

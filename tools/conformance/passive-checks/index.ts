@@ -81,7 +81,7 @@ class PacketChecks implements PassiveChecks {
       const broken = this.#broken.get(rule);
       if (broken !== undefined) return { rule, verdict: 'fail', reason: broken };
       if ((this.#looked.get(rule) ?? 0) > 0) return { rule, verdict: 'pass', reason: '' };
-      return { rule, verdict: 'inconclusive', reason: 'no packet that it speaks of was seen' };
+      return { rule, verdict: 'inconclusive', reason: 'no packet that it applies to was seen' };
     });
   }
 

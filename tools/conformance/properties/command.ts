@@ -1,5 +1,5 @@
 /**
- * `roce conformance --properties N`: sequences by chance against a device, what differs as ladders in files. Owns words
+ * `roce conformance --properties N`: random sequences against a device, what differs as ladders in files. Owns words
  * and exit codes.
  */
 

@@ -52,7 +52,7 @@ const fences = ({ profile }: TrialTarget): boolean => !profile.switches.includes
 /** A plain ACK ends its ATOMICs (REQ-05): a legal one that comes late does so without their value. */
 const misled = ({ profile }: TrialTarget): boolean => profile.switches.includes('ack-in-read-completes');
 
-/** It believes an ACK of what it has not sent yet (REQ-09): on a real wire nobody can say what that one completes. */
+/** It accepts an ACK of what it has not sent yet (REQ-09): on a real wire what that ACK completes is unknown. */
 const believing = ({ profile }: TrialTarget): boolean => profile.switches.includes('ack-beyond-completes');
 
 export const PROPERTIES: readonly Property[] = [

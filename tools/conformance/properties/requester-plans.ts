@@ -21,7 +21,7 @@ export interface WorkSpec {
 export type AnswerStep =
   /** The next so many packets are answered as they should be; `each`: every one by itself. */
   | { readonly do: 'serve'; readonly count: number; readonly each: boolean }
-  /** A packet is said to be missing. */
+  /** A NAK reports a packet as missing. */
   | { readonly do: 'missing'; readonly ahead: number }
   | { readonly do: 'not-ready'; readonly ahead: number; readonly code: number }
   /** An ACK of what was acknowledged long ago, or a response to it with other data. */

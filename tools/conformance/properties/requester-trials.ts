@@ -198,7 +198,7 @@ class Answers {
     });
   }
 
-  /** The answers that were not heard, once more. @returns whether there were any */
+  /** Repeats the answers that were lost. @returns whether there were any */
   #repeat(): boolean {
     const unheard = this.#unheard;
     this.#unheard = [];

@@ -9,7 +9,7 @@ export interface TrialTarget {
   readonly profile: Profile;
 }
 
-/** Where a try writes down what happens, so that it is known when the device dies of it. */
+/** Where a try writes down what happens, so that the record is there when the device crashes. */
 export interface TrialContext extends TrialTarget {
   readonly happenings: TrialEvent[];
 }

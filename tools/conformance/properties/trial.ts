@@ -19,8 +19,8 @@ export interface Trial {
   /** Nothing is proven, and why. */
   readonly inconclusive?: string;
   /**
-   * It held up to where the device did what its profile knows of and after which nobody can say what it does: the rest
-   * was not judged.
+   * It held up to a known deviation of the device, after which what it does cannot be predicted: the rest was not
+   * judged.
    */
   readonly astray?: boolean;
   /** What the connection was, so that the packets can be sent over another one like it. */

@@ -52,7 +52,7 @@ export const ACK_RULES: readonly ConformanceRule[] = [
     role: 'responder',
     needs: 'wire',
     priority: 1,
-    says: 'A NAK travels in opcode ACKNOWLEDGE.',
+    says: 'A NAK has the opcode ACKNOWLEDGE.',
     shownBy: 'Check every NAK seen in the run.',
   },
   {
@@ -64,7 +64,7 @@ export const ACK_RULES: readonly ConformanceRule[] = [
     role: 'responder',
     needs: 'wire',
     priority: 1,
-    says: 'Acknowledge packets leave in PSN order.',
+    says: 'ACKs and NAKs leave in PSN order.',
     shownBy: 'The PSNs are monotone over the run, those of duplicates excepted.',
   },
   {
@@ -162,13 +162,13 @@ export const ACK_RULES: readonly ConformanceRule[] = [
   {
     id: 'ACK-13',
     area: 'ACK',
-    source: "unsolicited acknowledge (quoted in a hardware developer's article)",
+    source: "rule of unsolicited ACKs (quoted in a hardware developer's article)",
     certainty: 'R',
     level: 'must',
     role: 'requester',
     needs: 'agent',
     priority: 2,
-    says: 'A responder may resend its last acknowledge at any time as ACKNOWLEDGE with the same PSN, and a requester bears it.',
+    says: 'A responder may resend its last ACK at any time as an ACKNOWLEDGE packet with the same PSN, and a requester tolerates it.',
     shownBy: 'Send one after every ACK, and one between the responses of a READ: the device is unaffected.',
     deviations: [
       {
@@ -182,7 +182,7 @@ export const ACK_RULES: readonly ConformanceRule[] = [
   {
     id: 'ACK-14',
     area: 'ACK',
-    source: "unsolicited acknowledge (quoted in a hardware developer's article)",
+    source: "rule of unsolicited ACKs (quoted in a hardware developer's article)",
     certainty: 'C',
     level: 'must',
     role: 'responder',

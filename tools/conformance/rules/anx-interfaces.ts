@@ -42,7 +42,7 @@ export const ANX_INTERFACES_RULES: readonly ConformanceRule[] = [
     priority: 2,
     says: 'A RoCEv2 port has no raw datagrams.',
     shownBy: 'Create a raw InfiniBand QP: an error.',
-    untested: 'User verbs have no type of queue pair for raw InfiniBand packets, so nobody can ask for one.',
+    untested: 'User verbs have no type of queue pair for raw InfiniBand packets, so no program can ask for one.',
   },
   {
     id: 'ANX-29',

@@ -77,7 +77,7 @@ export const ANX_RULES: readonly ConformanceRule[] = [
       {
         device: 'rocev2',
         does: 'Without congestion control it sends the ECN bits that its user has chosen for a path, and no others.',
-        evidence: 'our source, src/device/paths.ts#pathTo; other hosts may then mark and be told of it',
+        evidence: 'our source, src/device/paths.ts#pathTo; other hosts may then mark, and get CNPs',
       },
       {
         device: 'rxe',
@@ -219,7 +219,7 @@ export const ANX_RULES: readonly ConformanceRule[] = [
       {
         device: 'rocev2',
         does: 'Without congestion control it sends the ECN bits that its user has chosen for a path, and no others.',
-        evidence: 'our source, src/device/paths.ts#pathTo; other hosts may then mark and be told of it',
+        evidence: 'our source, src/device/paths.ts#pathTo; other hosts may then mark, and get CNPs',
       },
       {
         device: 'rxe',

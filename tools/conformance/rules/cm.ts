@@ -125,7 +125,7 @@ export const CM_RULES: readonly ConformanceRule[] = [
     deviations: [
       {
         device: 'rxe',
-        does: 'Does not tell the connection manager of the packet.',
+        does: 'Does not inform the connection manager of the packet.',
         evidence: 'rxe raises no event communication established anywhere in its source',
       },
     ],

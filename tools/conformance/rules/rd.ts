@@ -193,7 +193,7 @@ export const RD_RULES: readonly ConformanceRule[] = [
   {
     id: 'RD-13',
     area: 'RD',
-    source: 'ordering of acknowledge packets (quoted)',
+    source: 'ordering of ACK packets (quoted)',
     certainty: 'R',
     level: 'must',
     role: 'responder',

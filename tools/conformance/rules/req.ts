@@ -193,7 +193,7 @@ export const REQ_RULES: readonly ConformanceRule[] = [
   {
     id: 'REQ-13',
     area: 'REQ',
-    source: 'unsolicited acknowledge (quoted)',
+    source: 'rule of unsolicited ACKs (quoted)',
     certainty: 'R',
     level: 'must',
     role: 'requester',

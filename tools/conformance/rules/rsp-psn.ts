@@ -137,7 +137,7 @@ export const RSP_PSN_RULES: readonly ConformanceRule[] = [
     role: 'responder',
     needs: 'wire',
     priority: 2,
-    says: 'The acknowledge of a duplicate names the newest acknowledged SEND, WRITE or ATOMIC, never the PSN of a READ response.',
+    says: 'The ACK of a duplicate names the newest acknowledged SEND, WRITE or ATOMIC, never the PSN of a READ response.',
     shownBy: 'WRITE at 30, READ of one packet at 31, replay 30: an ACK with PSN 30, not 31.',
   },
   {

@@ -1,8 +1,8 @@
 /**
  * What a rule of the registry is. Data only; the rules themselves are in the files beside, one for each area.
  *
- * What they rest on: ref:conformance#1. IBTA documents are copyrighted: a rule is said in our words, and `source` names
- * a statement only as far as somebody of the project has read it or says where it is cited (`certainty`).
+ * What they rest on: ref:conformance#1. IBTA documents are copyrighted: a rule is in our own words, and `source` names
+ * a statement only as far as the project has read it or says where it is cited (`certainty`).
  */
 
 /** The areas, in the order of ref:conformance#3. */

@@ -160,7 +160,7 @@ export const UC_RULES: readonly ConformanceRule[] = [
     role: 'responder',
     needs: 'wire',
     priority: 2,
-    says: 'READ, ATOMIC and acknowledge forms do not exist on UC and are dropped.',
+    says: 'READ, ATOMIC and ACKNOWLEDGE opcodes do not exist on UC and are dropped.',
     shownBy: 'Send 0x2C to 0x3F: silence, and the QP goes on.',
   },
   {

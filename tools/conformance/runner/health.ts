@@ -1,6 +1,6 @@
 /**
  * Whether a real device still does the simplest things, after something went wrong: a fresh queue pair that answers a
- * READ of no bytes, and a connection manager that refuses a request for nobody.
+ * READ of no bytes, and a connection manager that refuses a request for an unknown service.
  */
 
 import { HostControlError } from '../host-control/host-control.ts';

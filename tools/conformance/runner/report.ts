@@ -3,7 +3,7 @@ import { formatTable } from '../../table.ts';
 import type { CaseVerdict } from './run-case.ts';
 import type { SuiteResult } from './suite.ts';
 
-/** What a verdict is called in reports; a failure that the registry knows of is told apart. */
+/** What a verdict is called in reports; a failure that the registry lists has a name of its own. */
 export function verdictName({
   verdict,
   known,

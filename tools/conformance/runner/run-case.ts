@@ -1,6 +1,6 @@
 /**
  * Runs one case against one device and says how it ended. Owns the limits of a case, what becomes of exceptions, and
- * the capture of each run. Whatever a case throws that is none of its own words is a bug of the tester and passes
+ * the capture of each run. Whatever a case throws that is none of its own outcomes is a bug of the tester and passes
  * through.
  */
 import { InvariantError, Medium, RoceError } from 'rocev2/packets';
@@ -12,7 +12,7 @@ import { Inconclusive, NotApplicable, Violation } from '../tester/outcome.ts';
 import { Tester } from '../tester/tester.ts';
 import { isTooHazardous, unmetNeed } from './needs.ts';
 
-/** `not-run`: the case is hazardous, and nobody has allowed it (`CaseRunOptions.hazardous`). */
+/** `not-run`: the case is hazardous, and the run does not allow that (`CaseRunOptions.hazardous`). */
 export const VERDICTS = ['pass', 'variation', 'fail', 'inconclusive', 'not-applicable', 'not-run'] as const;
 export type CaseVerdict = (typeof VERDICTS)[number];
 
@@ -146,7 +146,7 @@ class CaseCapture {
     this.#frames.push({ timeNs, out: direction === 'out', bytes: bytes.slice(start, end), comment });
   }
 
-  /** What the tester sent last, in words: one of these it was. */
+  /** The last packets of the tester, in words: one of these was the cause. */
   lastSent(): string {
     const sent = this.#frames.filter(({ out, comment }) => out && comment !== undefined);
     return sent
@@ -175,7 +175,7 @@ class CaseCapture {
 
 const NOT_RUN = { verdict: 'not-run', reason: 'the device may not survive it' } as const;
 
-/** Sent before a device died, and told. */
+/** Packets before a crash that are reported. */
 const LAST_FRAMES = 3;
 const LIMIT_MS = 60_000;
 /** What a report keeps of a run that floods. */

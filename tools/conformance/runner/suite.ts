@@ -1,7 +1,7 @@
 /**
  * Runs many cases against one device and makes one verdict for each rule of them. Owns the order, the second look at a
- * failure of a real device, and what happens when a device dies: the run says after which packets, takes a fresh one,
- * and goes on.
+ * failure of a real device, and what happens when a device crashes: the run reports after which packets, takes a fresh
+ * one, and goes on.
  */
 import { defined, RoceError } from 'rocev2/packets';
 import { CASES } from '../cases/index.ts';
@@ -77,7 +77,7 @@ export async function runSuite(dut: Dut, options: SuiteOptions): Promise<SuiteRe
   return suite.result();
 }
 
-/** What there is to say where no device was to be had. */
+/** The report where no device was available. */
 export function nothingJudged(dut: string, rules: readonly ConformanceRule[], seed: number, why: string): SuiteResult {
   const row = { verdict: 'inconclusive', reason: why, known: undefined, captures: [], durationMs: 0, seed } as const;
   return {

@@ -1,6 +1,6 @@
 /**
  * What is wrong on purpose with a packet of a ladder, below its BTH: cut short, another UDP length, IP options, the
- * ICRC that rdma_rxe has for a FLUSH. Owns the words' meaning in bytes; what a device must make of it, the ladder says.
+ * ICRC that rdma_rxe has for a FLUSH. Owns the words' meaning in bytes; the ladder says how a device must react.
  */
 import { computeIcrc, OPCODE_HEADER_BYTES, Op, rxeFlushIcrc } from 'rocev2/packets';
 import type { Draft, Edit, Packet } from 'rocev2/packets/kit';

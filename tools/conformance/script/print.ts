@@ -1,4 +1,4 @@
-/** Writes a script as text that `parse.ts` reads again, so that what a property has shrunk can be played by anybody. */
+/** Writes a script as text that `parse.ts` reads again, so that what a property has shrunk can be replayed. */
 import { Op } from 'rocev2/packets';
 import type { Packet } from 'rocev2/packets/kit';
 import type { Region } from '../tester/peer.ts';

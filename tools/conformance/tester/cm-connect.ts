@@ -1,6 +1,6 @@
 /**
  * Connections without an agent on the device's host: REQ to a target that listens there, REP, RTU. What the target must
- * be is in docs/conformance.md: it accepts everybody, and the private data of its REP begins with the address (8
+ * be is in docs/conformance.md: it accepts every client, and the private data of its REP begins with the address (8
  * bytes), key (4) and length (4) of a region that the peer may do everything with. At the port behind it there may be
  * one that posts no receives.
  */
@@ -167,7 +167,7 @@ function regionOf(privateData: Uint8Array): Region {
   const view = new DataView(privateData.buffer, privateData.byteOffset, privateData.length);
   const [va, rkey, length] = [view.getBigUint64(0), view.getUint32(8), view.getUint32(12)];
   if (length === 0 || length > MAX_REGION_BYTES || rkey === 0)
-    throw new Inconclusive('who listens there is no target: its REP does not tell of a region');
+    throw new Inconclusive('the listener is no target: its REP does not describe a region');
   return { mr: undefined, va, rkey, lkey: 0, length };
 }
 

@@ -11,7 +11,7 @@ interface Clock {
 }
 
 export class Inbox {
-  /** When the one who waits gives up. */
+  /** Time at which the wait ends. */
   deadline = Infinity;
   readonly #clock: Clock;
   readonly #queue: Sighting[] = [];

@@ -1,4 +1,4 @@
-/** How a case can end before its end: what it throws, and who catches it makes a verdict of it. */
+/** How a case can end before its end: the exceptions of a case, from which the runner makes a verdict. */
 
 /** The device broke the rule: the sentence says what was expected and what came. */
 export class Violation extends Error {

@@ -244,7 +244,7 @@ export class TesterPeer {
     await this.expectSilence();
   }
 
-  /** A fatal NAK, exactly once, and a dead queue pair after it. `psn` is that of the request it refuses. */
+  /** A fatal NAK, exactly once, and a queue pair in ERROR after it. `psn` is that of the request it refuses. */
   async expectFatalNak(syndrome: number | readonly number[], psn: number): Promise<ReceivedPacket> {
     const received = await this.expectNak(syndrome, psn);
     await this.expectDead(psn);

@@ -1,7 +1,7 @@
 /**
  * The tester's place on the wire of the device under test: a host that answers for its addresses, sends the frames it
  * is told to, byte for byte, and sorts what the device sends by destination queue pair. Owns neighbours, the record of
- * all frames, and those who wait.
+ * all frames, and pending waits.
  *
  * A `Machine`, so it lives on any link under `Driver` and in the simulated world: waiting is a deadline, never a timer
  * of its own. It has no transport: nothing is acknowledged, repeated or dropped unless a script says so.
@@ -103,7 +103,7 @@ export class TesterStation implements Machine {
 
   /**
    * MAC address of the next hop towards `address`; zeros where frames have none. @throws RoceError ERR_ROCE_ADDRESS
-   * when nobody answers
+   * when it does not answer
    */
   async macTowards(address: IpAddress): Promise<MacAddress> {
     const neighbours = this.#neighbours;

@@ -1,6 +1,6 @@
 /**
- * What a case is given: connections with the device under test, the host control on its host, time, chance, and words
- * for the report. Everything it makes is gone when the case ends. Owns handles and queue pair numbers of ours.
+ * What a case is given: connections with the device under test, the host control on its host, time, random numbers, and
+ * texts for the report. Everything it makes is gone when the case ends. Owns handles and queue pair numbers of ours.
  */
 import { Prng } from 'rocev2/sim';
 import type { AsyncEvent, Feature, HostCompletion, HostControl, HostHandle } from '../host-control/host-control.ts';
@@ -57,7 +57,7 @@ export class Tester {
     return value;
   }
 
-  /** Whether the device says, or somebody for it, that it can do that. */
+  /** Whether the device can do that: as it says itself, or as `--features` says. */
   has(feature: Feature): boolean {
     return this.dut.features?.includes(feature) ?? false;
   }
@@ -68,8 +68,8 @@ export class Tester {
   }
 
   /**
-   * A queue pair number of ours that nobody has or had lately: what a device still sends to the one before is not taken
-   * for an answer.
+   * A queue pair number of ours that is not in use and was not lately: what a device still sends to the one before is
+   * not taken for an answer.
    */
   qpn(): number {
     return this.dut.station.nextQpn();
@@ -93,7 +93,7 @@ export class Tester {
   }
 
   /**
-   * The address of the device of that version; the first one when none is said. @throws NotApplicable when it has none
+   * The address of the device of that version; the first one by default. @throws NotApplicable when it has none
    */
   address(version?: 4 | 6): DutAddress {
     const found = this.dut.addresses.find(({ address }) => version === undefined || address.version === version);

@@ -1,9 +1,9 @@
-/** What a script wants to see: fields of a packet that must be as said, the others may be anything. */
+/** What a script wants to see: fields of a packet that must match, the others may be anything. */
 import { describePacket, type Packet } from 'rocev2/packets/kit';
 
 /**
  * Fields that must be equal; a syndrome of ACK type stands for any of that type, since credits are the device's own
- * affair.
+ * choice.
  */
 export type WantedFields = Partial<Packet>;
 /** One of several is as good. */

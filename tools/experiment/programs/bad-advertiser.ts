@@ -1,4 +1,4 @@
-/** A client of rping that lies about its buffer, or is gone when the buffer is read. */
+/** A client of rping that advertises a wrong buffer, or ends before the buffer is read. */
 
 import { integer } from '../../options.ts';
 import { advertisementOf, type RemoteBuffer, RPING_PORT } from '../../rping/protocol.ts';
@@ -18,14 +18,14 @@ interface Flags {
 
 export const badAdvertiser: Program = program({
   name: 'bad-advertiser',
-  summary: 'connects to an rping server and advertises a buffer that is not as it says',
+  summary: 'connects to an rping server and advertises a buffer with wrong attributes',
   options: (command) =>
     command
       .requiredOption('-a <address>', 'the server')
       .option('-S <bytes>', 'bytes to advertise', integer(1, 65_535), 3000)
       .option('--wrong-key', 'with a key that opens nothing')
       .option('--past-the-end', 'with half of it behind the end of the region')
-      .option('--vanish', 'destroy the queue pair when the server has been told')
+      .option('--vanish', 'destroy the queue pair after the advertisement')
       .option('--hold', 'keep the connection until the program is ended')
       .option('--retries <count>', 'retries of both sides, 0 to 7', integer(0, 7), 7)
       .option('--timeout <code>', 'of both sides, 4.096 us * 2^code', integer(1, 31), 17),
@@ -43,7 +43,7 @@ export const badAdvertiser: Program = program({
     side.advertise(advertisedBy(side, flags));
     if (flags.vanish === true) {
       await side.next();
-      // Nobody has this number from here on.
+      // From here on this number belongs to no queue pair.
       side.qp.destroy();
       output.line('the queue pair is gone');
     } else await side.untilFailure();

@@ -1,6 +1,6 @@
 /**
  * rdmacm-utils' cmtime over our devices: how long each step of many connections takes, all of them at the same time.
- * The server accepts whoever comes, for as long as it is let. Source: rdma-core:librdmacm/examples/cmtime.c (44.0).
+ * The server accepts every client until it is stopped. Source: rdma-core:librdmacm/examples/cmtime.c (44.0).
  */
 import type { Connection, Device, Qp } from 'rocev2';
 import { IpAddress, RoceError } from 'rocev2/packets';
@@ -25,11 +25,7 @@ export const cmtime: Program = program({
       .option('-c <count>', 'connections', integer(1, 10_000), 100)
       .option('-p <port>', 'port', integer(1, 65_535), 7471)
       .option('-r <count>', 'transport retries', integer(0, 7), 2)
-      .option(
-        '-t <ms>',
-        'taken and passed over: finding an address has its own patience here',
-        integer(1, 2 ** 31 - 1),
-      ),
+      .option('-t <ms>', 'accepted and ignored: address resolution has its own limit here', integer(1, 2 ** 31 - 1)),
   run: (context, flags: CmtimeFlags) =>
     flags.s === undefined ? serve(context, flags.p) : call(context, flags.s, flags),
 });
@@ -45,7 +41,7 @@ async function serve({ device, signal }: ProgramContext, port: number): Promise<
       .accept({ qp })
       .then((connection) => connection.closed)
       .catch((error: unknown) => {
-        // A client that goes away in the middle is its own affair.
+        // A client that leaves in the middle is not an error of the server.
         if (!(error instanceof RoceError)) throw error;
       })
       .finally(() => qp.destroy());

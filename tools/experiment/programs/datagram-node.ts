@@ -64,7 +64,7 @@ export class DatagramNode {
     for (let i = 0; i < messages; i++) this.qp.postSend({ wrId: i, ...common });
   }
 
-  /** Ends whoever waits for completions, with an error. */
+  /** Ends all waits for completions, with an error. */
   stop(): void {
     if (!this.qp.destroyed && this.qp.state !== QpState.Error) this.qp.modifyNow({ state: QpState.Error });
   }

@@ -1,4 +1,4 @@
-/** A server for rdma_client that posts its receive only when the client has been told to wait. */
+/** A server for rdma_client that posts its receive only after it has sent an RNR NAK. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { integer } from '../../options.ts';
 import { type Program, program } from './program.ts';

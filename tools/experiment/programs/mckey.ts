@@ -1,5 +1,5 @@
 /**
- * The conversation of rdmacm-utils' mckey over our devices, both roles: everybody joins a multicast group, one sends to
+ * The exchange of rdmacm-utils' mckey over our devices, both roles: all members join a multicast group, one sends to
  * it. Source: rdma-core:librdmacm/examples/mckey.c; its lines as the stock one prints them on Linux 6.12.
  */
 import { IpAddress, RDMA_UDP_QKEY } from 'rocev2/packets';

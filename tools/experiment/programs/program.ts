@@ -8,7 +8,7 @@ import type { ToolOutput } from '../../output.ts';
 
 export interface ProgramContext {
   readonly device: Device;
-  /** What followed the name. */
+  /** The words after the name. */
   readonly words: readonly string[];
   readonly output: ToolOutput;
   /** Ends the program in good order. */

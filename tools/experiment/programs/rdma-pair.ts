@@ -1,5 +1,5 @@
 /**
- * The conversation of rdmacm-utils' rdma_server and rdma_client over our devices: the client sends 16 bytes, the server
+ * The exchange of rdmacm-utils' rdma_server and rdma_client over our devices: the client sends 16 bytes, the server
  * answers with 16 bytes, both disconnect. The server posts exactly one receive.
  */
 

@@ -1,6 +1,6 @@
 /**
- * The conversation of rdmacm-utils' rdma_xserver and rdma_xclient over our devices: one message of 16 bytes, over RC or
- * over XRC, where the server tells the number of its shared receive queue as private data.
+ * The exchange of rdmacm-utils' rdma_xserver and rdma_xclient over our devices: one message of 16 bytes, over RC or
+ * over XRC, where the server sends the number of its shared receive queue as private data.
  * Sources: rdma-core:librdmacm/examples/rdma_xserver.c, rdma_xclient.c.
  */
 import { Option } from 'commander';

@@ -1,6 +1,6 @@
 /**
- * One end of a connection for the programs that misbehave on purpose: a queue pair, room to read into, and words for
- * every completion. It says what happens and judges nothing: the expectations of an experiment do.
+ * One end of a connection for the programs that misbehave on purpose: a queue pair, a buffer to read into, and printed
+ * lines for every completion. It reports what happens and checks nothing: the expectations of an experiment do.
  */
 
 import type { Connection, Cq, Qp } from 'rocev2';
@@ -65,7 +65,7 @@ export class RpingEnd {
     return readAdvertisement(this.#message.view);
   }
 
-  /** Tells the peer of a buffer, true or not. */
+  /** Advertises a buffer to the peer, a real one or not. */
   advertise(buffer: RemoteBuffer): void {
     const bytes = new Uint8Array(ADVERTISEMENT_BYTES);
     writeAdvertisement(new DataView(bytes.buffer), buffer);

@@ -1,5 +1,5 @@
 /**
- * The conversation of rdmacm-utils' ucmatose over our devices, both roles: the server sends its messages on every
+ * The exchange of rdmacm-utils' ucmatose over our devices, both roles: the server sends its messages on every
  * connection, the client receives them all and sends as many back; then both disconnect.
  * The order was read off real captures (ref: shared captures, `ucmatose -c 2 -C 3 -S 2000`).
  */

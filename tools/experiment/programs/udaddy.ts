@@ -1,6 +1,6 @@
 /**
- * The conversation of rdmacm-utils' udaddy over our devices, both roles: datagram queue pairs found through the
- * connection manager, messages from the client, then as many answers to where those came from.
+ * The exchange of rdmacm-utils' udaddy over our devices, both roles: datagram queue pairs found through the connection
+ * manager, messages from the client, then as many answers to where those came from.
  * Source: rdma-core:librdmacm/examples/udaddy.c.
  */
 import type { Device } from 'rocev2';

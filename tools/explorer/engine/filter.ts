@@ -1,7 +1,7 @@
 /**
- * The seam between the explorer and the display filter: text in, a test of one packet out.
+ * Connects the explorer with the display filter: text in, a test of one packet out.
  *
- * Owns how a row of the table becomes the subject of a filter. Never throws for a text, whatever it is.
+ * Owns how a row of the table becomes the subject of a filter. Never throws, whatever the text is.
  */
 
 import type { CapturedPacket, Dissection } from 'rocev2/pcap';
@@ -12,7 +12,7 @@ import type { Completion, FilterResult } from './protocol.ts';
 /** Whether a packet is to be shown; its number says where it stands in the table. */
 export type PacketTest = (packet: CapturedPacket, dissection: Dissection, table: PacketTable) => boolean;
 
-/** What a text means. Without a test everything is shown. */
+/** A compiled filter text. Without a test everything is shown. */
 export function makeFilter(
   text: string,
   interfaceName: (index: number) => string | undefined,
@@ -38,7 +38,7 @@ export function makeFilter(
   }
 }
 
-/** What may be meant at `cursor` of `text`. */
+/** Completions at `cursor` of `text`. */
 export function completions(text: string, cursor: number): readonly Completion[] {
   if (text.trim() === '') return [];
   return completeFilter(text, cursor, MOST_COMPLETIONS);

@@ -1,5 +1,5 @@
 /**
- * The seam between the explorer and the analysis: packets in, facts out, one report at the end.
+ * Connects the explorer with the analysis: packets in, facts out, one report at the end.
  *
  * Owns which conversation a number given early stands for in the end: two that were opened as halves may turn out to be
  * one.
@@ -27,7 +27,7 @@ export class CaptureAnalysis {
     return facts;
   }
 
-  /** Everything that is said of the capture. */
+  /** The report on the whole capture. */
   finish(): Analysis {
     return this.#analyzer.finish();
   }

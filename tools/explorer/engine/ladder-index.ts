@@ -2,7 +2,7 @@
  * Which line of a conversation's ladder is what, for conversations of any length: a number for each line, and rows for
  * those that are seen.
  *
- * Owns the numbers. What a row shows is the business of `ladder/`.
+ * Owns the numbers. `ladder/` decides what a row shows.
  */
 import { describeCmMad } from 'rocev2/packets';
 import { Role } from 'rocev2/pcap';

@@ -1,8 +1,8 @@
 /**
- * What the trace of a device tells of one conversation beside its packets: decisions for the ladder, rates for their
- * lanes.
+ * The decisions and rates that the trace of a device has beside its packets: decisions for the ladder of a
+ * conversation, rates for its lanes.
  *
- * Owns whose notes are whose, and their words. A capture has none.
+ * Owns which conversation a note belongs to, and its text. A capture has no notes.
  */
 import { psnDiff } from 'rocev2/packets';
 import { Direction } from 'rocev2/pcap';
@@ -24,7 +24,7 @@ export function notesOf(session: CaptureSession, conversation: number): LadderNo
   return notes;
 }
 
-/** Rates that the device used in this conversation; null where nothing is known of any. */
+/** Rates that the device used in this conversation; null where the trace has none. */
 export function tracedRates(session: CaptureSession, conversation: number): TracedRates | null {
   const device = deviceOf(session, conversation);
   if (device === undefined) return null;

@@ -1,5 +1,5 @@
 /**
- * What page and worker say to each other: requests with answers, and news without being asked.
+ * The messages between page and worker: requests with answers, and unrequested news.
  *
  * Owns the types. All of it is plain data that can be posted. Numbers of packets are Wireshark's, from 1.
  */
@@ -9,7 +9,7 @@ import type { Analysis, CaptureInterface } from 'rocev2/pcap';
 import type { Completion } from 'rocev2/pcap/filter';
 import type { LadderRow } from '../ladder/rows.ts';
 
-/** What the worker can be asked, by name: what goes in, and what comes back. */
+/** The requests to the worker, by name: their arguments and their results. */
 export interface Requests {
   /** Opens a file; the bytes are handed over. News of progress follow, and at the end the result of the whole. */
   open: { readonly params: { readonly name: string; readonly bytes: ArrayBuffer }; readonly result: null };
@@ -50,7 +50,7 @@ export interface Requests {
     };
     readonly result: RatePicture;
   };
-  /** What may be meant at a place of a filter. */
+  /** Completions at a place of a filter. */
   complete: {
     readonly params: { readonly text: string; readonly cursor: number };
     readonly result: readonly Completion[];
@@ -69,7 +69,7 @@ export type WorkerRequest = {
   };
 }[RequestName];
 
-/** What comes back: an answer, a refusal in a sentence, or news. */
+/** What comes back: an answer, a refusal as a sentence, or news. */
 export type WorkerReply =
   | { readonly kind: 'answer'; readonly id: number; readonly result: unknown }
   | { readonly kind: 'refusal'; readonly id: number; readonly sentence: string }
@@ -83,7 +83,7 @@ export interface News {
   readonly bytes: number;
   /** All is read and analyzed. */
   readonly done: boolean;
-  /** What is wrong with the file, or with us; empty when nothing is. What came before it is whole. */
+  /** The fault of the file, or of the analysis; empty without one. What came before it is whole. */
   readonly problem: string;
   readonly interfaces: readonly CaptureInterface[];
   /** Seconds since 1970 of the first packet, with nine decimals. */
@@ -183,10 +183,10 @@ export interface RateSide {
   readonly cnps: Float64Array;
 }
 
-/** What became of a filter. */
+/** The state of a filter. */
 export interface FilterResult {
   readonly shown: number;
-  /** The filter makes no sense: a sentence, and where. All packets are shown then. */
+  /** Why the filter is invalid: a sentence, and where. All packets are shown then. */
   readonly fault: { readonly sentence: string; readonly column: number; readonly length: number } | null;
 }
 
@@ -200,7 +200,7 @@ export interface PacketDetail {
   readonly comments: readonly string[];
   readonly refersTo: number;
   readonly missing: number;
-  /** Sentences on what is remarkable. */
+  /** Sentences about its marks. */
   readonly remarks: readonly string[];
   /** Findings that name this packet, by index into those of the analysis. */
   readonly findings: readonly number[];

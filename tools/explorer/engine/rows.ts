@@ -1,7 +1,7 @@
 /**
  * Rows of the list and packets in full, made when they are asked for.
  *
- * Owns what is said of one packet. Never keeps anything.
+ * Owns the description of one packet. Keeps nothing.
  */
 import { FrameStatus, formatFrame, mapFrame } from 'rocev2/packets';
 import { IcrcState, Mark } from 'rocev2/pcap';
@@ -25,7 +25,7 @@ export function rowOf(session: CaptureSession, index: number): PacketRow {
   const dissection = session.dissection(index);
   const icrc = table.icrc[index];
   const text = dissection === undefined ? '' : formatFrame(dissection.frame, dissection.status, icrc !== IcrcState.Bad);
-  // An IPv6 address may end in colons: the one that is meant comes behind the second address.
+  // An IPv6 address may end in colons: the one that ends the addresses follows the second address.
   const arrow = text.indexOf(' > ');
   const colon = arrow < 0 ? -1 : text.indexOf(': ', arrow + 3);
   return {
@@ -113,7 +113,7 @@ const REMARKS: readonly (readonly [mark: number, sentence: string])[] = [
   [Mark.Copy, 'The same frame came past before, unchanged.'],
   [Mark.Late, 'It comes after packets that were sent later.'],
   [Mark.Gap, 'Packets before it are missing.'],
-  [Mark.Nak, 'A negative acknowledge.'],
+  [Mark.Nak, 'A negative acknowledgement.'],
   [Mark.RnrNak, 'The receiver was not ready.'],
   [Mark.ImpliedNak, 'Asks again for what a gap in the responses lacks.'],
   [Mark.AfterTimeout, 'Sent again after a time without a response.'],
@@ -123,5 +123,5 @@ const REMARKS: readonly (readonly [mark: number, sentence: string])[] = [
   [Mark.Violation, 'It breaks a rule of the protocol.'],
 ];
 
-/** What one question may ask for. */
+/** Rows per request, at most. */
 const MOST_ROWS = 500;

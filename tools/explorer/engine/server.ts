@@ -1,8 +1,8 @@
 /**
- * The other side of the page: takes requests, answers them, and reads and filters in between.
+ * The worker's side of the page: takes requests, answers them, and reads and filters in between.
  *
- * Owns the order of work: questions first, then a slice of reading. Knows the worker only as two functions, so that a
- * test can be one.
+ * Owns the order of work: requests first, then a slice of reading. The worker is passed in as two functions, so that a
+ * test can stand in for it.
  */
 import type { Analysis, ConversationReport } from 'rocev2/pcap';
 import { completions } from './filter.ts';
@@ -13,7 +13,7 @@ import { packetDetail, rowWindow } from './rows.ts';
 import { sequencePicture } from './sequence.ts';
 import { CaptureSession } from './session.ts';
 
-/** What the server needs of its surroundings. */
+/** What the server needs from its environment. */
 export interface RequestServerHost {
   post(reply: WorkerReply): void;
   /** Calls back when messages that wait have been taken. */
@@ -73,7 +73,7 @@ export class RequestServer {
     return this.#session;
   }
 
-  /** One ladder is kept: people look at one at a time. */
+  /** One ladder is kept: the page shows one at a time. */
   #ladderOf(conversation: number): LadderIndex {
     if (this.#ladder?.conversation !== conversation) this.#ladder = new LadderIndex(this.#file, conversation);
     return this.#ladder;
@@ -138,7 +138,8 @@ export class RequestServer {
 }
 
 /**
- * What a page can show: events stay here, and of very many conversations those with findings and the longest are told.
+ * What a page can show: events stay here, and of very many conversations only those with findings and the longest are
+ * sent.
  */
 function bounded(analysis: Analysis): Analysis {
   const { conversations, conversationsOmitted, findings } = analysis;
@@ -163,6 +164,6 @@ function bounded(analysis: Analysis): Analysis {
 
 const MOST_CONVERSATIONS = 300;
 const MOST_PATH_EVENTS = 50;
-/** Packets in one go: a few milliseconds, so that no question waits. */
+/** Packets per slice: a few milliseconds, so that no request waits. */
 const SLICE = 2000;
 const NEWS_EVERY = 10;

@@ -1,9 +1,9 @@
 /**
- * One capture that is open: its bytes, the table of its packets, the filter, and what the analysis says.
+ * One open capture: its bytes, the table of its packets, the filter, and the results of the analysis.
  *
- * Owns reading in slices, so that questions are answered in between, and filtering in slices. Never throws for a file,
- * whatever its bytes: what is whole is kept and `problem` says where it ends. Runs in the worker of the page; knows
- * neither page nor worker.
+ * Owns reading in slices, so that requests are answered in between, and filtering in slices. Never throws, whatever the
+ * bytes of the file: what is whole is kept, and `problem` says where it ends. Runs in the worker of the page; depends
+ * on neither page nor worker.
  */
 import { AETH_AT, FrameStatus, SYNDROME_KIND_MASK } from 'rocev2/packets';
 import {
@@ -27,7 +27,7 @@ export class CaptureSession {
   readonly table = new PacketTable();
   /** Indices of the packets of a conversation, by its id. */
   readonly byConversation = new Map<number, NumberList>();
-  /** What is wrong with the file; empty when nothing is. */
+  /** The fault of the file; empty without one. */
   problem = '';
   /** When all has been read. */
   analysis: Analysis | null = null;
@@ -79,7 +79,7 @@ export class CaptureSession {
     return `${this.#firstSeconds}.${`${this.#firstNanoseconds}`.padStart(9, '0')}`;
   }
 
-  /** What a trace tells beside its packets; times are those of the trace, of which the first packet has `firstNs`. */
+  /** Notes of a trace; times are those of the trace, of which the first packet has `firstNs`. */
   get notes(): readonly TraceEvent[] {
     return this.#source?.notes ?? [];
   }
@@ -102,12 +102,12 @@ export class CaptureSession {
   work(count: number): boolean {
     if (!this.done) this.#guard(() => this.#read(count));
     const failed = this.#guard(() => this.#filter(count), false);
-    // Then everything is shown, and the fault is told.
+    // Then everything is shown, and the fault is reported.
     if (failed) this.setFilter('');
     return !this.done || !this.filterIsDone;
   }
 
-  /** Sets the filter; what it makes of the packets follows with `work`. */
+  /** Sets the filter; `work` applies it to the packets. */
   setFilter(text: string): FilterResult['fault'] {
     const { test, fault } = makeFilter(text, (index) => this.interfaces[index]?.name);
     this.#test = test;
@@ -221,7 +221,7 @@ export class CaptureSession {
     if (facts !== undefined) this.#note(index, facts);
   }
 
-  /** A fault of the analysis is told, and ends it; the packets go on. */
+  /** A fault of the analysis is reported, and ends the analysis; the packets go on. */
   #follow(packet: CapturedPacket): PacketFacts | undefined {
     let facts: PacketFacts | undefined;
     const follower = this.#follower;
@@ -290,7 +290,7 @@ export class CaptureSession {
   }
 
   /**
-   * Runs a part that meets bytes of others: what it throws is told, and ends the reading unless `ends` is false. True
+   * Runs a part that reads foreign bytes: an exception is reported, and ends the reading unless `ends` is false. True
    * when it threw.
    */
   #guard(part: () => void, ends = true): boolean {

@@ -11,7 +11,7 @@ export interface PacketSource {
   readonly interfaces: readonly CaptureInterface[];
   /** Bytes of the file that have been looked at, where that is known otherwise than by the packets. */
   readonly bytesRead?: number;
-  /** What else the file tells; in order of time. */
+  /** Notes beside the packets; in order of time. */
   readonly notes: readonly TraceEvent[];
   /**
    * The next one; undefined at the end. @throws RoceError ERR_ROCE_CAPTURE when the file is malformed; then there is no

@@ -34,7 +34,7 @@ export interface LaidRow {
   readonly number: number;
   readonly top: number;
   readonly shapes: readonly LadderShape[];
-  /** The row in words, for those who do not see it. */
+  /** The row in words, for screen readers. */
   readonly text: string;
 }
 

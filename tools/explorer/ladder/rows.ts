@@ -1,8 +1,8 @@
 /**
  * What stands in the lines of a ladder: packets, what was lost before them, and silences.
  *
- * Owns where an extra line belongs and what a packet is called. Pure: packets in, rows out; no DOM, no capture. Runs in
- * a browser.
+ * Owns where an extra line belongs and the name of a packet. Pure: packets in, rows out; no DOM, no capture. Runs in a
+ * browser.
  */
 import { formatAeth, Op, OpFlag, opcodeInfo, SERVICE_MASK } from 'rocev2/packets';
 import { Mark } from 'rocev2/pcap';
@@ -28,7 +28,7 @@ export interface LadderPacket {
   readonly missing: number;
   /** Number of a packet that it refers to; -1: none. */
   readonly refersTo: number;
-  /** What to call it, where its opcode says little: "CM REQ". */
+  /** Its name where the opcode says little: "CM REQ". */
   readonly name?: string;
   /** It never arrived, as far as is known. */
   readonly lost?: boolean;
@@ -128,7 +128,7 @@ export function nameOf(opcode: number, syndrome: number): string {
   return service === 0x80 ? name : name.replace(/^\S+ /, '').replace(/^RDMA /, '');
 }
 
-/** What its arrow looks like: the gravest of what is remarkable decides. */
+/** The look of its arrow: the gravest mark decides. */
 export function toneOf({ opcode, marks, lost }: LadderPacket): Tone {
   if (lost === true || (marks & (Mark.BadIcrc | Mark.Violation)) !== 0) return 'bad';
   if ((marks & (Mark.Nak | Mark.RnrNak)) !== 0) return 'nak';
@@ -139,7 +139,7 @@ export function toneOf({ opcode, marks, lost }: LadderPacket): Tone {
   return (flags & OpFlag.Response) !== 0 ? 'response' : 'request';
 }
 
-/** Letters that say what the colour does: for those who cannot tell colours apart. */
+/** Letters with the meaning of the colour, for readers who cannot tell colours apart. */
 export function lettersOf({ marks }: LadderPacket): string {
   return LETTERS.filter(([mark]) => (marks & mark) !== 0)
     .map(([, letters]) => letters)

@@ -1,7 +1,7 @@
 /**
  * A ladder as one SVG file, for documents: needs no style sheet, reads well on light and dark ground.
  *
- * Owns the words of SVG and the colours of such a file. Pure: rows in, text out.
+ * Owns the SVG markup and the colours of such a file. Pure: rows in, text out.
  */
 import { type LadderShape, type LaidRow, layoutLadder, ROW_HEIGHT, railsOf } from './layout.ts';
 import { type LadderPacket, ladderRows } from './rows.ts';
@@ -17,7 +17,7 @@ export interface LadderSvgOptions {
   readonly originNs?: number;
   /** Pauses from here on have a line of their own; default: far longer than usual. */
   readonly silenceNs?: number;
-  /** For those who do not see the picture. */
+  /** The alternative text of the picture. */
   readonly title?: string;
 }
 

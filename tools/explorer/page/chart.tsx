@@ -16,7 +16,7 @@ interface Props {
   readonly data: uPlot.AlignedData;
   readonly height: number;
   readonly label: string;
-  /** Range of x that somebody has drawn a frame around; two equal values ask for all of it. */
+  /** Range of x that the user has drawn a frame around; two equal values ask for all of it. */
   readonly onRange?: (min: number, max: number) => void;
 }
 

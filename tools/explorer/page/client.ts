@@ -1,7 +1,7 @@
 /**
  * The page's side of the worker: requests as promises, news to a listener.
  *
- * Owns the worker. A worker that fails altogether is told as a sentence, once.
+ * Owns the worker. A worker that fails altogether is reported as a sentence, once.
  */
 import type { News, RequestName, Requests, WorkerReply } from '../engine/protocol.ts';
 import EngineWorker from './worker.ts?worker&inline';
@@ -44,8 +44,8 @@ export class Client {
   }
 
   /**
-   * Asks the worker and uses what it answers; a refusal is a failure that is told, unless another file has been opened
-   * by then.
+   * Sends a request to the worker and uses the answer; a refusal is reported, unless another file has been opened by
+   * then.
    */
   look<Name extends RequestName>(
     name: Name,

@@ -1,5 +1,5 @@
 /**
- * The choice of a conversation, shared by the views that show one at a time. Owns which one is meant when none is
+ * The choice of a conversation, shared by the views that show one at a time. Owns which one is shown when none is
  * named.
  */
 import type { ConversationReport } from 'rocev2/pcap';
@@ -36,7 +36,7 @@ export function ConversationPicker({ news, conversation, onChoose, all = false }
   );
 }
 
-/** The conversation that is meant: the one named, or the one with most trouble, or the longest. */
+/** The conversation to show: the one named, or the one with most marks, or the longest. */
 export function chosenConversation(news: News, wanted: number): ConversationReport | undefined {
   const conversations = news.analysis?.conversations ?? [];
   const named = conversations.find(({ id }) => id === wanted);

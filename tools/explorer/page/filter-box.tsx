@@ -1,5 +1,5 @@
 /**
- * The box that a filter is typed into, with what may be meant.
+ * The box that a filter is typed into, with completions.
  *
  * Owns the text while it is typed; the filter itself changes with Enter, or by leaving the box.
  */
@@ -29,7 +29,7 @@ export function FilterBox({ client, text, result, packets, onFilter }: Props) {
     setChosen(-1);
     const cursor = input.current?.selectionStart ?? value.length;
     const own = ++asked.current;
-    // An answer that comes when one has gone on is of no use.
+    // An answer for a text that has changed since is of no use.
     client.look('complete', { text: value, cursor }, (found) => asked.current === own && setWords(found));
   };
   const close = (): void => {

@@ -1,7 +1,7 @@
 /**
- * The ladder of a conversation: as long as it is, of which only what can be seen is drawn.
+ * The ladder of a conversation, at any length: only the visible part is drawn.
  *
- * Owns scrolling, selection and keys; what is drawn where says `ladder/layout.ts`.
+ * Owns scrolling, selection and keys; `ladder/layout.ts` owns positions.
  */
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { LadderWindow } from '../engine/protocol.ts';
@@ -223,7 +223,7 @@ function drawn(shape: LadderShape, key: number) {
   }
 }
 
-/** The same in words, for those who do not see it. */
+/** The same in words, for screen readers. */
 function SpokenRows({ rows }: { readonly rows: readonly LaidRow[] }) {
   return (
     <ul class="spoken">

@@ -1,5 +1,5 @@
 /**
- * The overview: what is wrong first, then who speaks to whom, then what the capture is made of.
+ * The overview: findings first, then the conversations, then the counts of the capture.
  *
  * Owns how the analysis is laid out.
  */
@@ -39,7 +39,7 @@ export function Overview({ news, go }: ViewProps) {
   );
 }
 
-/** What is said where nothing was found: no more than could be known. */
+/** The text where nothing was found: it claims no more than the capture can show. */
 function soundText(packets: number, problem: string): string {
   if (packets === 0) return 'No packets, hence no diagnosis.';
   return problem === '' ? 'Nothing is wrong in this capture.' : 'Nothing is wrong in the packets that could be read.';

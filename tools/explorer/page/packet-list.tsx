@@ -1,5 +1,5 @@
 /**
- * The list of packets: as long as the capture, of which only what can be seen exists.
+ * The list of packets: as long as the capture; only the visible rows exist.
  *
  * Owns how a line looks.
  */

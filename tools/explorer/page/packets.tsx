@@ -17,7 +17,7 @@ export function Packets({ client, news, place, go }: ViewProps) {
   const [reveal, setReveal] = useState<{ readonly row: number }>();
   const [detail, setDetail] = useState<PacketDetail | null>(null);
   const row = useRef(-1);
-  // Steps of keys so far, and those whose packet is still asked for: while there are any, they know best where one is.
+  // Key steps so far, and those whose packet is still requested: while there are any, they decide the position.
   const steps = useRef({ made: 0, pending: 0 });
   const total = place.filter === '' || result === undefined ? news.shown : Math.max(result.shown, news.shown);
   // Where the selected packet stands, whenever it, the filter or the file changes; a packet that is not read yet is
@@ -96,7 +96,7 @@ export function Packets({ client, news, place, go }: ViewProps) {
   );
 }
 
-/** What the worker says of a filter, and how many answers there have been: rows may be others after each. */
+/** The worker's answers to a filter, and how many there have been: rows may be others after each. */
 function useFilter(
   client: Client,
   text: string,

@@ -99,7 +99,7 @@ function lanesOf(picture: RatePicture, names: readonly string[]): Lane[] {
   return [...lanes.filter(({ total }, index) => index === 0 || total > 0), ...tracedLanes(picture)];
 }
 
-/** What the device that was traced decided. */
+/** The decisions of the traced device. */
 function tracedLanes(picture: RatePicture): Lane[] {
   const { traced } = picture;
   if (traced === null) return [];

@@ -1,5 +1,6 @@
 /**
- * The marks of the sequence graph on a canvas: a shape of its own for each kind, so that nobody needs the colours.
+ * The marks of the sequence graph on a canvas: a shape of its own for each kind, so that they can be told apart without
+ * colours.
  *
  * Owns the shapes and which one is under the mouse.
  */
@@ -21,7 +22,7 @@ interface Kind {
 export const LEGEND: readonly Kind[] = [
   { kind: PointKind.Request, name: 'request', tone: 'accent', letter: '|', shape: bar },
   { kind: PointKind.Response, name: 'READ response', tone: 'good', letter: '▪', shape: square },
-  { kind: PointKind.Ack, name: 'acknowledge, and the line of them', tone: 'quiet', letter: '—', shape: dash },
+  { kind: PointKind.Ack, name: 'ACK, and the line of ACKs', tone: 'quiet', letter: '—', shape: dash },
   { kind: PointKind.ResponseAgain, name: 'response sent again', tone: 'odd', letter: '▽', shape: triangleDown },
   { kind: PointKind.RequestAgain, name: 'request sent again', tone: 'odd', letter: '△', shape: triangleUp },
   { kind: PointKind.Lost, name: 'lost', tone: 'bad', letter: '┆', shape: dottedBar },

@@ -1,5 +1,5 @@
 /**
- * Light and dark: as the system has it, or as somebody chose. Owns the choice, which the browser keeps where it may.
+ * Light and dark: as the system has it, or as the user chose. Owns the choice, which the browser keeps where it may.
  */
 import { useEffect, useState } from 'preact/hooks';
 

@@ -1,7 +1,7 @@
 /**
- * A window of something long, asked of the worker as one scrolls: one question at a time, the newest wish next.
+ * A window of a long list, requested from the worker while scrolling: one request at a time, the newest wish next.
  *
- * Owns the order of questions, and the arithmetic of scroll bars that are shorter than what they stand for.
+ * Owns the order of requests, and the arithmetic of scroll bars that are shorter than what they stand for.
  */
 import type { RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
@@ -44,7 +44,7 @@ export function usePart<Row>(
       }
       current.asking = false;
     };
-    // Whoever is asking already sees the new wish when its answer comes.
+    // A request under way already sees the new wish when its answer comes.
     if (!current.asking) void run();
   }, [from, count, version]);
   return part;
@@ -93,7 +93,8 @@ export function useScrolling<Box extends HTMLElement = HTMLDivElement>(
     height: bar.height,
     first,
     visible: Math.ceil(view.height / rowPixels),
-    // What is drawn hangs on the first row, so that it is right however many rows a pixel of the scroll bar stands for.
+    // Positions are relative to the first row, so they are right however many rows a pixel of the scroll bar stands
+    // for.
     shift: bar.exact ? 0 : view.top - first * rowPixels,
     width: view.width,
     reveal: (row) => {

@@ -1,6 +1,6 @@
 /**
- * Things that hold or do not hold of a session, as plain data: what a lesson waits for and what it promises. Owns the
- * vocabulary and its checks; changes nothing.
+ * Conditions on a session, as plain data: what a lesson waits for and what it promises. Owns the vocabulary and its
+ * checks; changes nothing.
  */
 import { CheckedFields, oneOf, ScenarioError, whole } from './fields.ts';
 import type { NoteKind } from './notes.ts';
@@ -105,7 +105,7 @@ export function holds(condition: Condition, session: PlaygroundSession): boolean
   }
 }
 
-/** What it says, in words, for who is told that it does not hold. */
+/** The condition in words, for the message that it does not hold. */
 export function describeCondition(condition: Condition): string {
   const { see, ...rest } = condition;
   return `${see} ${JSON.stringify(rest)}`;

@@ -1,6 +1,6 @@
 /**
- * Objects from outside, field by field: each is asked for by name, checked for its kind and its bounds, and what nobody
- * knows is refused. Owns the checks and the words; what the fields mean is who asks.
+ * Reads objects from outside field by field: each field is asked for by name and checked for its kind and its bounds;
+ * unknown fields are refused. Owns the checks and their messages; the caller knows what the fields mean.
  */
 
 /** What is wrong with a scenario, in one sentence that names the field. */

@@ -1,6 +1,5 @@
 /**
- * One packet on its way, and what befalls it. Owns the record and the changing of its bytes; knows no time and no
- * queue.
+ * One packet on its way, and its faults. Owns the record and the changing of its bytes; knows no time and no queue.
  *
  * What is done to a packet takes effect where its last hop ends, whenever it was asked for. So it makes no difference
  * whether an intervention was known when the packet left or came while it was under way, and a link replays what a hand
@@ -19,9 +18,9 @@ export class Flight {
   readonly serial: number;
   /** Who sends it. */
   readonly from: number;
-  /** To whom; -1: nobody has the address. */
+  /** Host it goes to; -1: no host has the address. */
   readonly to: number;
-  /** Which of those that its host sends, from 1; a copy has that of its original. */
+  /** Its number among the packets that its host sends, from 1; a copy has that of its original. */
   readonly packet: number;
   readonly sentNs: number;
   /** The frame as its host sent it. */
@@ -39,7 +38,7 @@ export class Flight {
   lossReason: '' | 'dropped' | 'queue full' | 'no such host' = '';
   /** The network marked it Congestion Experienced. */
   marked = false;
-  /** What is to be done to it at the end of its way, by chance or by hand. */
+  /** The faults it gets at the end of its way, by chance or by hand. */
   readonly fate: Intervention[] = [];
   /** `delay` was carried out. */
   delayed = false;
@@ -88,8 +87,8 @@ export class Flight {
 }
 
 /**
- * What befalls the next packet of a host by chance. Draws the same count of numbers for each packet, so that what is
- * done to one by hand changes nobody else's luck.
+ * The random faults of the next packet of a host. Draws the same count of random numbers for each packet, so that a
+ * fault set by hand does not change those of later packets.
  */
 export function drawFate(random: Prng, link: HostLinkSpec, host: number, packet: number): Intervention[] {
   const fate: Intervention[] = [];

@@ -71,7 +71,7 @@ export class Hosts {
       return sides;
     });
     for (const endpoint of this.endpoints) this.#connect(endpoint);
-    // Bringing them up was no step.
+    // Bringing the queue pairs up is not a step.
     notes.length = 0;
   }
 
@@ -82,7 +82,7 @@ export class Hosts {
     return host;
   }
 
-  /** Posts what an operation says; what is refused at once is a note. Says who posted. */
+  /** Posts an operation; an immediate refusal is a note. Returns the host that posted. */
   post(operation: PlaygroundOperation): number {
     const own = this.#endpoint(operation.connection ?? 0, operation.side ?? 0);
     const peer = this.peerOf(own);

@@ -1,6 +1,6 @@
 /**
- * The playground: the real stack on a simulated network, packet by packet. Runs in a browser, knows no page.
- * `PlaygroundSession` is where to begin.
+ * The playground: the real stack on a simulated network, packet by packet. Runs in a browser, depends on no page. Start
+ * with `PlaygroundSession`.
  */
 export type { Vantage } from './capture.ts';
 export { type Condition, describeCondition, holds } from './conditions.ts';

@@ -1,7 +1,6 @@
 /**
  * Guided lessons: a scenario, and step by step what to read, what to look at and what will then be true. Data from JSON
- * files; owns their shape and how one is followed. A test follows every lesson and checks all its promises, so that
- * none tells what is not so.
+ * files; owns their shape and how a lesson is followed. A test follows every lesson and checks all its promises.
  */
 import { type Condition, holds, parseCondition } from './conditions.ts';
 import { CheckedFields, oneOf, ScenarioError, whole } from './fields.ts';
@@ -34,7 +33,7 @@ export interface Lesson {
   /** Kebab case; the name of its file. */
   readonly id: string;
   readonly title: string;
-  /** What one knows afterwards, one sentence. */
+  /** What the reader knows afterwards, one sentence. */
   readonly goal: string;
   readonly scenario: PlaygroundScenario;
   readonly steps: readonly LessonStep[];

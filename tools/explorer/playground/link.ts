@@ -1,7 +1,6 @@
 /**
  * A session as a link, and back: scenario, interventions and position in the fragment of a URL, so that a lesson or a
- * bug is something one can send. Owns the format; anything may come in, and what is wrong with it comes back as one
- * sentence.
+ * bug can be sent. Owns the format; it is read from untrusted text, and a fault in it comes back as one sentence.
  *
  * `#view=playground&play=1.` and base64url of JSON: `{"s": scenario, "p": position}`, defaults left out. 1 is the
  * version of the format. Other fields of the fragment are the page's.

@@ -1,7 +1,7 @@
 /**
- * The memory of one host: four regions, their bytes to begin with, and what has changed in them since somebody looked.
- * `outgoing` is what SENDs and WRITEs are taken from, `incoming` what receives and answers go to, `exposed` what peers
- * may WRITE and READ, `counters` what they may do atomics on. Owns the bytes' meaning; what opens a region is the
+ * The memory of one host: four regions, their bytes to begin with, and what has changed in them since they were last
+ * read. `outgoing` is what SENDs and WRITEs are taken from, `incoming` what receives and answers go to, `exposed` what
+ * peers may WRITE and READ, `counters` what they may do atomics on. Owns the bytes' meaning; what opens a region is the
  * device's business.
  */
 

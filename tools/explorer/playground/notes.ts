@@ -1,6 +1,6 @@
 /**
- * What the queue pairs decide in a step, in words. Owns the wording and the kinds; hears from `QpTrace` and from
- * counters, and decides nothing. Cold: every note allocates.
+ * The decisions of the queue pairs in a step, in words. Owns the wording and the kinds; reads `QpTrace` and counters,
+ * and decides nothing. Not on a hot path: every note allocates.
  */
 
 import type { DeviceCounters } from 'rocev2/browser';
@@ -59,13 +59,13 @@ export interface PolledCompletion {
   readonly immData: number;
 }
 
-/** Takes the decisions of one host's queue pairs down. */
+/** Records the decisions of one host's queue pairs. */
 export class HostNotes implements QpTrace {
   readonly #host: number;
   readonly #name: string;
   readonly #notes: SessionNote[];
   readonly #counters = new Map<string, number>();
-  /** Queue pairs that were asked to wait and have not been heard of since. */
+  /** Queue pairs that pause after an RNR NAK. */
   readonly waiting = new Set<number>();
 
   /** Appends to `notes`, which all hosts share. */

@@ -28,7 +28,7 @@ export interface PacketSummary {
   readonly serial: number;
   readonly from: number;
   readonly to: number;
-  /** Which of those that `from` sends. */
+  /** Its number among those that `from` sends. */
   readonly packet: number;
   readonly sentNs: number;
   /** Infinity while it waits in a queue. */

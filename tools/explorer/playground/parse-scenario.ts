@@ -1,7 +1,6 @@
 /**
- * Scenarios from outside: links, files, forms. Every field is checked for its kind and its bounds, and what fits
- * together is checked to do so; what is wrong is a `ScenarioError` that names the place. Nothing else is ever thrown,
- * whatever the value is.
+ * Scenarios from outside: links, files, forms. Checks every field for its kind and its bounds, and that the fields fit
+ * each other. A fault is a `ScenarioError` that names the place; nothing else is ever thrown, whatever the value is.
  */
 import { defined } from 'rocev2/packets';
 import { MLX_DEFAULTS, makeController, PAPER_DEFAULTS } from 'rocev2/transport';
@@ -175,7 +174,7 @@ function parseIntervention(value: unknown, path: string, hosts: number): Interve
   };
 }
 
-/** What no single field can say. */
+/** Checks between fields. */
 function checkTogether({ connections, operations, congestion, qp, link, memoryBytes }: PlaygroundScenario): void {
   if (connections.length === 0) throw new ScenarioError('connections has one connection at least');
   let workRequests = 0;
@@ -202,7 +201,7 @@ function checkController({ profile, parameters }: CongestionSpec, { rateBps, rat
     for (const rate of [rateBps, ...ratesBps.filter((rate) => rate > 0)])
       makeController({ kind: 'dcqcn', profile, parameters }, rate);
   } catch (error) {
-    throw new ScenarioError(`congestion: ${error instanceof Error ? error.message : 'parameters make no sense'}`);
+    throw new ScenarioError(`congestion: ${error instanceof Error ? error.message : 'invalid parameters'}`);
   }
 }
 

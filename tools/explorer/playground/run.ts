@@ -26,7 +26,7 @@ export interface SessionStep {
   readonly number: number;
   readonly timeNs: number;
   readonly kind: SessionStepKind;
-  /** The host that did it or had it done: the sender of what was sent, the receiver of what arrived. */
+  /** The host of the step: the sender of what was sent, the receiver of what arrived. */
   readonly host: number;
   /** Serial number of the packet; 0: none. */
   readonly serial: number;
@@ -48,7 +48,7 @@ export class ScenarioRun {
   readonly #notes: SessionNote[] = [];
   /** Operations that wait for their step, in its order. */
   readonly #byStep: PlaygroundOperation[];
-  /** The host that has just posted what its time had come for; -1: none. */
+  /** The host that has just posted an operation whose time had come; -1: none. */
   #posted = -1;
 
   /** Makes hosts and connections. Nothing has happened yet. */
@@ -104,7 +104,7 @@ export class ScenarioRun {
     this.#posted = this.hosts.post(operation);
   }
 
-  /** The smallest move of the world; undefined when that is not worth looking at. */
+  /** The smallest move of the world; undefined when it shows nothing. */
   #advance(): SessionStep | undefined {
     const goesOn = this.#world.step();
     const { now } = this.network;
@@ -126,7 +126,7 @@ export class ScenarioRun {
     return undefined;
   }
 
-  /** Nobody tells that a pause after an RNR NAK is over. */
+  /** No event reports that a pause after an RNR NAK is over. */
   #lookAtPauses(): void {
     for (const { host, qp } of this.hosts.endpoints) {
       const { notes } = this.hosts.host(host);
@@ -169,5 +169,5 @@ function isPausing({ core }: ConnectedEnd['qp']): boolean {
   return core instanceof RcQueuePair && core.inspect().requester?.rnrWaiting === true;
 }
 
-/** Moves of the world, in all: what is beyond is no lesson any more. */
+/** Moves of the world, in all: a lesson is shorter. */
 const MAX_MOVES = 1_000_000;

@@ -55,7 +55,7 @@ export interface PlaygroundOperation {
   readonly mistake?: Mistake;
   /** When; default 0. */
   readonly atNs?: number;
-  /** Instead of a time: as the step with this number. What somebody posts by hand is kept so. */
+  /** Instead of a time: as the step with this number. What the user posts by hand is kept so. */
   readonly atStep?: number;
 }
 
@@ -93,7 +93,7 @@ export interface HostLinkSpec {
   readonly delayNs: number;
   /** Bytes that may wait in the switch for one host; what comes then is lost. */
   readonly queueBytes: number;
-  /** Chances of one packet, 0..1; what befalls it follows from the seed, its sender and its number alone. */
+  /** Probabilities for one packet, 0..1; its faults depend on the seed, its sender and its number alone. */
   readonly loss: number;
   readonly corrupt: number;
   readonly duplicate: number;
@@ -111,7 +111,7 @@ export interface QpSpec {
   readonly retryCnt: number;
   /** Retries after an RNR NAK, 0..7; 7 has no end. */
   readonly rnrRetry: number;
-  /** ACK timeout is 4.096 us * 2^timeout; 0 waits for ever. */
+  /** ACK timeout is 4.096 us * 2^timeout; 0 waits infinitely. */
   readonly timeout: number;
   /** Code of the pause asked for in RNR NAKs, 0..31. */
   readonly minRnrTimer: number;
@@ -207,7 +207,7 @@ export const LIMITS = {
   /** Work requests of one operation, and of all. */
   count: 64,
   workRequests: 512,
-  /** Steps of a session: beyond it nothing goes on. */
+  /** Steps of a session, at most. */
   steps: 20_000,
   /** Virtual time of a session: ten minutes. */
   timeNs: 600e9,

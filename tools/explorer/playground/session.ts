@@ -58,7 +58,7 @@ export class PlaygroundSession {
     return this.#run.steps;
   }
 
-  /** Whether nothing more will happen unless somebody posts. */
+  /** Whether nothing more will happen without another work request. */
   get over(): boolean {
     return this.#run.end !== '';
   }
@@ -149,7 +149,7 @@ export class PlaygroundSession {
   post(operation: PlaygroundOperation): SessionStep | undefined {
     const { atNs: _, ...rest } = operation;
     const posted: PlaygroundOperation = { ...rest, atStep: this.position + 1 };
-    // What a link could not carry is not done either.
+    // A request that a link could not carry is refused here, too.
     parseScenario({ ...this.#scenario, operations: [...this.#scenario.operations, posted] });
     this.#look();
     const step = this.#run.post(posted);

@@ -56,7 +56,7 @@ export interface QpSnapshot extends QpInspection {
   readonly peerQpn: number;
   readonly state: QpState;
   readonly stateName: (typeof QP_STATE_NAMES)[number];
-  /** What will happen by itself, and when. */
+  /** Its timers, and when they expire. */
   readonly timers: readonly TimerSnapshot[];
   /** Where congestion control stands; absent without it. */
   readonly rate?: RateState;
@@ -129,7 +129,7 @@ function regionSnapshot({ memory }: PlaygroundHost, name: RegionName): RegionSna
   const { iova, rkey, bytes } = memory.regions[name];
   return {
     ...{ name, iova, rkey, bytes },
-    // Compares every byte: only for who asks.
+    // Compares every byte: only on request.
     get changed() {
       return memory.changed(name);
     },

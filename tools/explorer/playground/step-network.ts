@@ -1,10 +1,10 @@
 /**
- * The playground's network: hosts around one switch, where nothing happens faster than one can look. In each step one
- * host puts one packet on its wire, or one packet ends its way.
+ * The playground's network: hosts around one switch, slow enough to watch. In each step one host puts one packet on its
+ * wire, or one packet ends its way.
  *
- * Owns the clock, the packets under way, the switch's queues with their ECN marks, and what is done to packets. Never
- * reads a clock and never draws anything but by seed. `World` drives it; who asks for more than one packet in an
- * instant is given its turn in the next step. A host that is slower than its peers is what a queue grows in front of
+ * Owns the clock, the packets under way, the switch's queues with their ECN marks, and the faults of packets. Never
+ * reads a clock and draws random numbers by seed only. `World` drives it; a host that would send more than one packet
+ * in an instant sends the next one in the next step. Queues grow in front of a host that is slower than its peers
  * (ref:dcqcn#1: marks by what waits behind a frame as it leaves).
  */
 import { type FrameBatch, invariant } from 'rocev2/packets';

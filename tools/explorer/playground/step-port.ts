@@ -1,6 +1,6 @@
 /**
- * A host's end of its cable: a `Link` that takes one frame, and no more until that has left and it is somebody's turn
- * again. Owns the sink and whether the wire is busy. Never moves a frame: the network does.
+ * A host's end of its cable: a `Link` that takes one frame, and no more until that one has left and the next step
+ * begins. Owns the sink and whether the wire is busy. Never moves a frame: the network does.
  */
 
 import type { LinkSink } from 'rocev2/browser';
@@ -9,7 +9,7 @@ import type { WorldPort } from 'rocev2/sim';
 
 /** What a port needs of its network. */
 export interface StepMedium {
-  /** Somebody has put a packet on a wire in this step. */
+  /** A packet has been put on a wire in this step. */
   readonly turnTaken: boolean;
   send(port: StepPort, batch: FrameBatch, index: number): void;
 }
@@ -39,7 +39,7 @@ export class StepPort implements WorldPort {
     this.rateBps = rateBps;
   }
 
-  /** Asked before a frame is made; who is told no is told when to ask again. */
+  /** Asked before a frame is made; after a refusal the port says when to ask again. */
   get ready(): boolean {
     const ready = !this.busy && !this.#network.turnTaken;
     if (!ready) this.#owesWritable = true;

@@ -95,7 +95,7 @@ const EXCUSED: Pick<CellCommand, 'excuse'> = {
   excuse: {
     exit: 255,
     prints: 'rdma_get_cm_event: Bad file descriptor',
-    why: 'rping closes the event channel its own thread waits on, now and then, after all pings went well',
+    why: 'rping closes the event channel its own thread waits on, now and then, after all pings succeeded',
   },
 };
 

@@ -1,7 +1,7 @@
 /**
- * How far the runs are, on one line of a terminal that is written over. Owns that line; writes nothing where nobody
- * looks. Of our own: of the packages that draw bars the kept ones have no types or need a later Node, and this is all
- * of it.
+ * How far the runs are, on one line of a terminal that is written over. Owns that line; writes nothing where it is no
+ * terminal. Of our own: of the packages that draw bars the kept ones have no types or need a later Node, and this is
+ * all of it.
  */
 
 /** Where the line goes: standard error, or a test. */

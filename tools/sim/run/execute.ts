@@ -13,7 +13,7 @@ import { slowdownBySize, summary } from './measure.ts';
 import { type PlannedRun, parametersOf } from './plan.ts';
 import { digestOf, type RunRecord } from './record.ts';
 
-/** A run as another thread is told of it: plain data. */
+/** A run as it is sent to another thread: plain data. */
 export interface Job {
   readonly file: ScenarioFile;
   readonly run: PlannedRun;
@@ -37,7 +37,7 @@ export interface JobResult {
   readonly details?: Details;
 }
 
-/** `tell` hears how far the run is: 0..1, in steps of any size. */
+/** `tell` is called with the progress of the run: 0..1, in steps of any size. */
 export function execute(job: Job, tell: (share: number) => void): JobResult {
   const loaded = loadScenario(job.file, job.run.settings, job.run.seed, job.only);
   const head = headOf(job, loaded);

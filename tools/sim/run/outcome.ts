@@ -6,7 +6,7 @@ import type { Quantity, Scalar } from '../scenario/figures.ts';
 
 export interface RunOutcome {
   readonly endNs: number;
-  /** What the event queue has done, for who asks how fast it was. */
+  /** Counts of the event queue, for measuring speed. */
   readonly events: number;
   readonly flows: readonly FlowOutcome[];
   readonly series: readonly OutcomeSeries[];
@@ -53,7 +53,7 @@ export type OutcomeSeriesKind =
 
 export interface OutcomeSeries {
   readonly kind: OutcomeSeriesKind;
-  /** Whose it is: a port, `switch0:3`; a flow, by its place in `flows`; or everybody's. */
+  /** What it belongs to: a port, `switch0:3`; a flow, by its place in `flows`; or the whole run. */
   readonly of: string | number;
   /** Ascending, in nanoseconds. */
   readonly times: readonly number[];

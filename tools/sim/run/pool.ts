@@ -103,7 +103,7 @@ function serve(queue: JobQueue, signal: AbortSignal): Promise<void> {
         queue.progress(place, told.share);
         return;
       }
-      invariant(place >= 0, 'who is done had something to do');
+      invariant(place >= 0, 'a finished worker had a task');
       queue.done(place, told.result);
       next();
     });

@@ -54,7 +54,7 @@ export function recordLine(record: RunRecord): string {
   return JSON.stringify(record);
 }
 
-/** What tells one scenario file from another of the same name; the same for every machine. */
+/** The difference between one scenario file and another of the same name; the same for every machine. */
 export function digestOf(json: Json): string {
   return createHash('sha256').update(JSON.stringify(json)).digest('hex').slice(0, 12);
 }

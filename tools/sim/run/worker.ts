@@ -1,10 +1,10 @@
-/** A thread that carries out runs, one after the other, as it is told. Owns nothing: the pool gives and takes. */
+/** A thread that carries out runs, one after the other. Owns nothing: the pool sends jobs and takes results. */
 import { parentPort } from 'node:worker_threads';
 import { installBulkCrc32 } from 'rocev2/node';
 import { invariant } from 'rocev2/packets';
 import { execute, type Job, type JobResult } from './execute.ts';
 
-/** What a thread says. */
+/** The messages of a thread. */
 export type WorkerMessage =
   | { readonly kind: 'progress'; readonly share: number }
   | { readonly kind: 'done'; readonly result: JobResult };

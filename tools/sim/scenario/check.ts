@@ -66,7 +66,7 @@ function checkTraffic(variant: Variant, spec: TrafficGroup, path: readonly Prope
   }
 }
 
-/** A controller is made for the slowest port: whoever refuses, says why. */
+/** A controller is made for the slowest port: its refusal gives the reason. */
 function checkReaction({ congestion }: Variant, topology: Topology): Issue[] {
   if (congestion === undefined) return [];
   const slowest = topology.edges.reduce((least, { rateBps }) => Math.min(least, rateBps), Infinity);

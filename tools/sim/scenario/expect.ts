@@ -69,7 +69,7 @@ const valueSchema = z
           ),
           times,
         })
-        .meta({ description: 'What the fluid model says.' }),
+        .meta({ description: 'The prediction of the fluid model.' }),
     ],
     'A number, { "variant": ... } or { "fluid": ... } is expected',
   )

@@ -34,7 +34,7 @@ const sizes = z
   });
 
 const traits = {
-  group: name('By which expectations and tables speak of these flows; default the pattern.').exactOptional(),
+  group: name('Name of these flows in expectations and tables; default the pattern.').exactOptional(),
   operation: choice('What is posted; with `read` the destination asks and the source answers.', [
     'write',
     'send',
@@ -73,7 +73,10 @@ const patterns = [
       ...traits,
       ...starts,
     })
-    .meta({ description: 'Who is named to whom is named; with `staggerNs` flows that join one after the other.' }),
+    .meta({
+      description:
+        'From each named sender to its named receiver; with `staggerNs` flows that join one after the other.',
+    }),
   z
     .strictObject({
       pattern: z.literal('permutation'),
@@ -101,11 +104,11 @@ const patterns = [
             z.int().min(2),
             z
               .strictObject({ senders: hosts('Who sends.'), receivers: hosts('Who receives.') })
-              .meta({ description: 'Who sends and who receives.' }),
+              .meta({ description: 'Senders and receivers.' }),
           ],
           'A number of hosts or { "senders": [...], "receivers": [...] } is expected',
         )
-        .meta({ description: 'Hosts 0 .. hosts - 1, or who sends and who receives.' }),
+        .meta({ description: 'Hosts 0 .. hosts - 1, or senders and receivers.' }),
       load: z
         .number()
         .gt(0, 'A load above 0 is expected')

@@ -90,7 +90,7 @@ export class TcpStack implements RdmaTcp {
     checkPort(port);
     if (address !== undefined && !this.#host.isOurs(address))
       throw new RoceError('ERR_ROCE_ADDRESS', `${address} is not an address of this device`);
-    if (this.#listeners.has(port)) throw new RoceError('ERR_ROCE_IN_USE', `somebody listens on TCP port ${port}`);
+    if (this.#listeners.has(port)) throw new RoceError('ERR_ROCE_IN_USE', `TCP port ${port} already has a listener`);
     const listener = new StackListener(port, address, backlog, () => this.#listeners.delete(port));
     this.#listeners.set(port, listener);
     return listener;

@@ -1,5 +1,5 @@
 /**
- * The buttons of the playground: forwards, back, hands on the packet under way, and ways to take the session elsewhere.
+ * The buttons of the playground: forwards, back, actions on the packet under way, and ways to export the session.
  */
 import { useState } from 'preact/hooks';
 import {
@@ -12,7 +12,7 @@ import {
 } from '../../playground/index.ts';
 import type { Play } from './use-session.ts';
 
-/** What the page lends the playground. */
+/** What the page gives the playground. */
 export interface PlaygroundProps {
   /** Opens the session's packets as a capture in the other views; absent: no such button. */
   readonly onAnalyze?: (source: { readonly name: string; readonly bytes: ArrayBuffer }) => void;
@@ -20,7 +20,7 @@ export interface PlaygroundProps {
 
 interface ControlsProps extends PlaygroundProps {
   readonly play: Play;
-  /** The packet that hands are laid on. */
+  /** The packet that the actions apply to. */
   readonly target: PacketSummary | undefined;
 }
 
@@ -124,7 +124,7 @@ function Button({ name, hint, strong, disabled, onClick }: ButtonProps) {
   );
 }
 
-/** What is done by hand, in the order in which it was done, to be taken back. */
+/** The actions taken by hand, in order, each of which can be taken back. */
 export function Interventions({ play: { session, act } }: { readonly play: Play }) {
   const { interventions } = session.scenario;
   if (interventions.length === 0) return <p class="quiet">The network does nothing to any packet by hand.</p>;
@@ -147,7 +147,7 @@ async function copy(text: string): Promise<boolean> {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    // Not every page may; the address bar has it.
+    // Writing to the clipboard may be forbidden; the link is in the address bar, too.
     return false;
   }
 }

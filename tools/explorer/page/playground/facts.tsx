@@ -1,4 +1,4 @@
-/** What has just happened, in words; what has completed; what is counted; what waits in the switch. */
+/** The last steps in words, completions, counters, and queues of the switch. */
 import type { HostSnapshot, PlaygroundSession, Snapshot } from '../../playground/index.ts';
 import { hostName, microseconds } from '../../playground/index.ts';
 

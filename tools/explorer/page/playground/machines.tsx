@@ -1,6 +1,6 @@
 /**
- * Both state machines of every queue pair: the states with the one it is in, how far its two sides are, and what will
- * happen by itself.
+ * Both state machines of every queue pair: its state, the progress of its requester and responder, and its pending
+ * timers.
  */
 
 import { canModify, QP_STATE_NAMES, QpState } from 'rocev2/transport';
@@ -33,8 +33,8 @@ export function Machines({ snapshot }: { readonly snapshot: Snapshot }) {
 }
 
 /**
- * The states of ibv_modify_qp(3) and the moves between them; ways to RESET and ERR, which lead from everywhere, are
- * left out.
+ * The states of ibv_modify_qp(3) and the moves between them; moves to RESET and ERR, which are allowed from everywhere,
+ * are left out.
  */
 function StateMachine({ state }: { readonly state: QpState }) {
   const moves = PLACES.flatMap((_, from) => PLACES.map((__, to) => [from, to] as const)).filter(

@@ -128,7 +128,7 @@ function useChoices(current: State, act: Play['act'], show: () => void): Pick<Pl
   );
 }
 
-/** Follows a lesson from its beginning: whoever has played about in between finds back. */
+/** Follows a lesson from its beginning, whatever was changed in between. */
 function toStop(current: State, stop: number): void {
   const { course } = current;
   if (course === undefined) return;
