@@ -5,6 +5,7 @@ import { reporters } from './test/support/reporters.ts';
 
 const computing = computingTests(import.meta.dirname);
 const LONG = 'test/**/*.long.test.ts';
+const PACKAGE = 'test/package/*.test.ts';
 
 export default defineConfig({
   // `rocev2/...` in tools/ and examples/ are the sources here, as the compiler has them (tsconfig.json).
@@ -12,7 +13,11 @@ export default defineConfig({
   test: {
     projects: [
       { extends: true, test: { name: 'computing', include: computing, isolate: false } },
-      { extends: true, test: { name: 'machine', include: ['test/**/*.test.ts'], exclude: [LONG, ...computing] } },
+      { extends: true, test: { name: 'package', include: [PACKAGE] } },
+      {
+        extends: true,
+        test: { name: 'machine', include: ['test/**/*.test.ts'], exclude: [LONG, PACKAGE, ...computing] },
+      },
     ],
     testTimeout: 120_000,
     // On a new machine the lab downloads its guests' packages first.
