@@ -1,5 +1,6 @@
-// Prints the counts of every test report in a directory, as the runner made them, and their sum. A missing report is a
-// failure.
+// Prints the counts of every test report in a directory, as the runner made them, and their sum. A failure is a report
+// that is missing or cannot be read, a lane without a test, a test or a file that failed, and a skipped test in a lane
+// that has everything.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -19,13 +20,35 @@ for (const [name, title] of LANES) {
     process.exitCode = 1;
     continue;
   }
-  const run = JSON.parse(readFileSync(file, 'utf8'));
+  const run = readReport(file);
+  if (run === undefined) {
+    console.log(`${title}: its report cannot be read`);
+    process.exitCode = 1;
+    continue;
+  }
   const [passed, failed, skipped] = [run.numPassedTests, run.numFailedTests, run.numPendingTests + run.numTodoTests];
-  const minutes = (Math.max(...run.testResults.map(({ endTime }) => endTime)) - run.startTime) / 60_000;
-  console.log(`${title}: ${passed} passed, ${failed} failed, ${skipped} skipped, ${minutes.toFixed(1)} minutes`);
+  const broken = run.testResults.filter(
+    ({ status, assertionResults }) => status === 'failed' && assertionResults.length === 0,
+  ).length;
+  const end = run.testResults.reduce((latest, { endTime }) => Math.max(latest, endTime), run.startTime);
+  const minutes = ((end - run.startTime) / 60_000).toFixed(1);
+  const files = broken === 0 ? '' : `, ${broken} files failed without a test`;
+  console.log(`${title}: ${passed} passed, ${failed} failed, ${skipped} skipped${files}, ${minutes} minutes`);
   total.passed += passed;
   total.failed += failed;
   // The lane with everything runs what a bare lane skips.
-  if (!name.startsWith('bare')) total.skipped += skipped;
+  const hasEverything = !name.startsWith('bare');
+  if (hasEverything) total.skipped += skipped;
+  if (passed === 0 || failed + broken > 0 || run.success !== true || (hasEverything && skipped > 0)) {
+    process.exitCode = 1;
+  }
 }
 console.log(`${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
+
+function readReport(file) {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'));
+  } catch {
+    return undefined;
+  }
+}

@@ -27,17 +27,18 @@ export function anchorsOf(page: string): ReadonlySet<string> {
   return anchors;
 }
 
-/** Every link, image, definition and HTML reference, code aside. */
+/** Every link, image, definition and HTML reference, code aside. A target may stand on the line after its bracket. */
 export function linksOf(page: string): Link[] {
-  return linesOf(page).flatMap((text, index) => {
-    const line = withoutCode(text);
-    const found = [
-      ...line.matchAll(/\]\(\s*<?([^)\s>]+)>?(?:\s+"[^"]*")?\s*\)/g),
-      ...line.matchAll(/^\s{0,3}\[[^\]]+\]:\s+<?([^\s>]+)>?/g),
-      ...line.matchAll(/<[a-z]+\s[^>]*?\b(?:href|src)="([^"]+)"/g),
-    ];
-    return found.map((match) => ({ line: index + 1, target: match[1] ?? '' }));
-  });
+  const text = linesOf(page).map(withoutCode).join('\n');
+  const found = [
+    ...text.matchAll(/\]\(\s*(?:<([^>\n]*)>|([^)\s<>|]+))(?:\s+(?:"[^"]*"|'[^']*'|\([^)]*\)))?\s*\)/g),
+    ...text.matchAll(/^[ \t]{0,3}\[[^\]\n]+\]:[ \t]+(?:<([^>\n]*)>|([^\s<>]+))/gm),
+    ...text.matchAll(/<[a-z]+\s[^>]*?\b(?:href|src)=(?:"([^"]+)"|'([^']+)')/g),
+  ];
+  return found.map((match) => ({
+    line: text.slice(0, match.index).split('\n').length,
+    target: match[1] ?? match[2] ?? '',
+  }));
 }
 
 /** Lines by number; those of fenced code are empty. */

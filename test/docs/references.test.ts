@@ -6,7 +6,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import { anchorsOf } from './markdown.ts';
-import { climbs, countCitations, deadCitations, deadLinks, type Exceptions, NONE } from './references.ts';
+import { climbs, countCitations, deadCitations, deadLinks, type Exceptions, machinesOf, NONE } from './references.ts';
 import { ignoredBy, type Repository, readRepository } from './repository.ts';
 
 const ROOMS = ['packets', 'transport', 'pcap', 'src', 'tools', 'test', 'docs', 'examples'];
@@ -33,6 +33,10 @@ describe('the repository', () => {
 
   it('names no path above its root', () => {
     expectNone(climbs(repository, isInScope, EXCEPTIONS));
+  });
+
+  it('names no path or registry of one machine', () => {
+    expectNone(machinesOf(repository, everywhere));
   });
 
   it('has links that lead to its own files, and to places in them', () => {
@@ -105,6 +109,30 @@ describe('the search for paths above the root', () => {
   });
 });
 
+describe('the search for what one machine has', () => {
+  const finding = (text: string): string[] => machinesOf(new Map([['a.ts', text]]), everywhere);
+  const path = (...parts: string[]): string => ['', ...parts].join('/');
+
+  it('finds homes, folders of work, and registries', () => {
+    for (const planted of [
+      path('home', 'me', 'a'),
+      path('root', 'x'),
+      path('work', 'main', 'y'),
+      path('Users', 'me'),
+    ]) {
+      expect(finding(`see ${planted}`)).toHaveLength(1);
+      expect(finding(`const a = '${planted}';`)).toHaveLength(1);
+    }
+    expect(finding(`${'"resolved"'}: "https://npm.example/a.tgz"`)).toHaveLength(1);
+    expect(finding(`${'registry'}=https://npm.example/`)).toHaveLength(1);
+  });
+
+  it('leaves alone what every machine has, and other sites', () => {
+    expect(finding('/usr/bin/env /tmp/x /dev/null https://example.org/home/me a/work/b')).toEqual([]);
+    expect(finding(`${'"resolved"'}: "https://registry.npmjs.org/a.tgz"`)).toEqual([]);
+  });
+});
+
 describe('the search for links', () => {
   it('takes files, folders, places in pages, images and other sites', () => {
     const page =
@@ -117,6 +145,10 @@ describe('the search for links', () => {
     expect(linking('![a](c/e.png)')).toHaveLength(1);
     expect(linking('[a]: e.md')).toHaveLength(1);
     expect(linking('<a href="e.md">')).toHaveLength(1);
+    expect(linking("<a href='e.md'>")).toHaveLength(1);
+    for (const title of ['"one"', "'one'", '(one)']) expect(linking(`[a](e.md ${title})`)).toHaveLength(1);
+    expect(linking('[a](<e f.md>)')).toEqual(['docs/a.md:1: e f.md: there is no docs/e f.md']);
+    expect(linking('\n[a](\ne.md)')).toEqual(['docs/a.md:2: e.md: there is no docs/e.md']);
   });
 
   it('finds what leads to no place in a page', () => {

@@ -25,6 +25,12 @@ export const NONE: Exceptions = { climbs: new Set() };
  */
 const CITATION = /\bref:([a-z][a-z0-9-]*)(?:#([A-Za-z0-9]+(?:[.-][A-Za-z0-9]+)*))?/g;
 const CLIMB = /(?:\.\.\/)+[\w@.-]*/g;
+/**
+ * What only one machine has: homes, folders of work and of automatic builds; and in a lock file or a configuration, a
+ * registry other than the public one.
+ */
+const MACHINE = /(?<![\w.:/-])\/(?:home|Users|root|work|workspace|builds|mnt)\/[\w.@-]+/g;
+const REGISTRY = /(?:"resolved": "|\bregistry\s*=\s*"?)https?:\/\/(?!registry\.npmjs\.org\/)[^\s"/]+/g;
 const SCHEME = /^[a-z][a-z0-9+.-]*:/i;
 
 /** Citations that name no page, or no section of it. */
@@ -53,6 +59,13 @@ export function climbs(repository: Repository, inScope: (path: string) => boolea
         ? [`${climb} leads out of the repository`]
         : [],
     ),
+  );
+}
+
+/** Paths and package registries that only the machine of one developer has. */
+export function machinesOf(repository: Repository, inScope: (path: string) => boolean): string[] {
+  return eachLine(repository, inScope, (text) =>
+    [...text.matchAll(MACHINE), ...text.matchAll(REGISTRY)].map(([found]) => `${found} is of one machine`),
   );
 }
 
