@@ -3,7 +3,7 @@ import { computingTests } from './test/support/computing.ts';
 import { LongestFirst } from './test/support/longest-first.ts';
 import { reporters } from './test/support/reporters.ts';
 
-const computing = computingTests(import.meta.dirname);
+const { short: computing } = computingTests(import.meta.dirname);
 const LONG = 'test/**/*.long.test.ts';
 const PACKAGE = 'test/package/*.test.ts';
 

@@ -1,6 +1,6 @@
 // Prints the counts of every test report in a directory, as the runner made them, and their sum. A failure is a report
-// that is missing or cannot be read, a lane without a test, a test or a file that failed, and a skipped test in a lane
-// that has everything.
+// that is missing or cannot be read, a lane without a test, a test or a file that failed, a skipped test in a lane that
+// has everything, and one in a bare lane that no such lane repeats.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -12,6 +12,10 @@ const LANES = [
   ['long', 'npm run test:long'],
 ];
 const [directory = '.'] = process.argv.slice(2);
+const SKIPPED = ['skipped', 'pending', 'todo', 'disabled'];
+/** Files of the lanes with everything, and files in which a bare lane skips. */
+const repeated = new Set();
+const skippedBare = new Set();
 const total = { passed: 0, failed: 0, skipped: 0 };
 for (const [name, title] of LANES) {
   const file = join(directory, `${name}.json`);
@@ -39,9 +43,19 @@ for (const [name, title] of LANES) {
   // The lane with everything runs what a bare lane skips.
   const hasEverything = !name.startsWith('bare');
   if (hasEverything) total.skipped += skipped;
+  for (const { name: path, assertionResults } of run.testResults) {
+    const place = path.slice(path.lastIndexOf('/test/'));
+    if (hasEverything) repeated.add(place);
+    else if (assertionResults.some(({ status }) => SKIPPED.includes(status))) skippedBare.add(place);
+  }
   if (passed === 0 || failed + broken > 0 || run.success !== true || (hasEverything && skipped > 0)) {
     process.exitCode = 1;
   }
+}
+for (const place of skippedBare) {
+  if (repeated.has(place)) continue;
+  console.log(`${place}: skipped in a bare lane, and run in no other`);
+  process.exitCode = 1;
 }
 console.log(`${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
 

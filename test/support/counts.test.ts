@@ -19,6 +19,8 @@ interface Report {
   /** Files that failed before a test of theirs began. */
   readonly brokenFiles?: number;
   readonly success?: boolean;
+  /** The file that has the skipped tests. */
+  readonly skippedIn?: string;
 }
 
 function report({
@@ -27,13 +29,17 @@ function report({
   skipped = 0,
   brokenFiles = 0,
   success = failed + brokenFiles === 0,
+  skippedIn = 'test/a.test.ts',
 }: Report) {
-  const file = (status: string, assertionResults: unknown[]) => ({ status, assertionResults, endTime: 60_000 });
+  const file = (status: string, assertionResults: unknown[], name = 'test/a.test.ts') => ({
+    ...{ name: `/a clone/${name}`, status, assertionResults, endTime: 60_000 },
+  });
   return JSON.stringify({
     ...{ numPassedTests: passed, numFailedTests: failed, numPendingTests: skipped, numTodoTests: 0 },
     ...{ success, startTime: 0 },
     testResults: [
       ...(passed + failed === 0 ? [] : [file(failed === 0 ? 'passed' : 'failed', [{}])]),
+      ...(skipped === 0 ? [] : [file('passed', [{ status: 'skipped' }], skippedIn)]),
       ...Array.from({ length: brokenFiles }, () => file('failed', [])),
     ],
   });
@@ -61,7 +67,7 @@ it('is well when every lane is, and adds them up', () => {
   expect(status).toBe(0);
 });
 
-it('lets a bare lane skip what the lane with everything runs', () => {
+it('lets a bare lane skip what a lane with everything runs', () => {
   const { status, lines } = counts('bare-22', { skipped: 40 });
   expect([status, lines.at(-1)]).toEqual([0, '15 passed, 0 failed, 0 skipped']);
 });
@@ -74,6 +80,12 @@ it.each<[string, string, Report | string | undefined, RegExp]>([
   ['a file that failed before its tests', 'long', { brokenFiles: 2 }, /, 2 files failed without a test/],
   ['a run that says itself that it failed', 'bare-24', { success: false }, /^bare lane, Node 24.*: 3 passed/],
   ['a skipped test where everything is there', 'test', { skipped: 1 }, /^npm test: 3 passed, 0 failed, 1 skipped/],
+  [
+    'a test that every lane skips',
+    'bare-20',
+    { skipped: 1, skippedIn: 'test/b.test.ts' },
+    /^.test.b.test.ts: skipped in a bare lane, and run in no other$/,
+  ],
 ])('is no success with %s', (_, lane, its, line) => {
   const { status, lines } = counts(lane, its);
   expect(lines).toContainEqual(expect.stringMatching(line));
