@@ -12,11 +12,13 @@ import { PSN_MASK } from '../packets/psn.ts';
 import { rethDmaLength, rethRkey, rethVaHi, rethVaLo } from '../packets/reth.ts';
 import { executeAtomic, executeAtomicWrite } from './atomic.ts';
 import { Attempt } from './attempt.ts';
+import type { PortCounters } from './counters.ts';
 import { checkFlush, executeFlush } from './flush.ts';
 import type { Grant } from './grant.ts';
 import { type ResponderInspection, wirePsn } from './inspection.ts';
 import { Access } from './memory.ts';
 import type { TransportPools } from './pools.ts';
+import { PsnGuard } from './psn-guard.ts';
 import type { QpConfig } from './qp-config.ts';
 import { invalidatedKey, ReceiveSlot } from './receive-slot.ts';
 import type { RecvQueue } from './recv-queue.ts';
@@ -62,6 +64,7 @@ export class Responder {
   /** After `RequestOutcome.Refused`: why. */
   verdict: Verdict = Verdict.Accept;
   readonly #replay = new ReplayMemory();
+  readonly #guard: PsnGuard;
   /** A NAK for the expected PSN was sent: no reply until that PSN arrives (ref:conformance#RSP-PSN-05, RNR-06). */
   #nakked = false;
   /** Newest executed SEND, WRITE or atomic packet; -1 before the first (ref:conformance#RSP-PSN-11). */
@@ -76,8 +79,10 @@ export class Responder {
   /** What the current READ or atomic accesses. */
   readonly #target = new RemoteTarget();
 
-  constructor({ replies, onlyWrite }: TransportPools) {
+  /** `counters` count the PSNs that no honest peer sends, and READ responses that were left out. */
+  constructor({ replies, onlyWrite }: TransportPools, counters: PortCounters) {
     this.replies = new ReplyQueue(replies);
+    this.#guard = new PsnGuard(counters);
     this.#onlyWrite = onlyWrite;
   }
 
@@ -87,6 +92,7 @@ export class Responder {
     this.msn = msn;
     this.replies.clear();
     this.#replay.reset();
+    this.#guard.reset();
     this.#nakked = false;
     this.#newestAck = -1;
     this.#closeMessage();
@@ -97,11 +103,14 @@ export class Responder {
    * Takes one request of this queue pair's service. `queue` is where receives come from; undefined where an XRC request
    * names none of the domain.
    */
-  handle(frame: Frame, queue: RecvQueue | undefined, config: QpConfig): RequestOutcome {
+  handle(now: number, frame: Frame, queue: RecvQueue | undefined, config: QpConfig): RequestOutcome {
     if (this.replies.length >= MAX_REPLIES) return RequestOutcome.Dropped;
     const psn = extendPsn(frame.psn, this.expected);
-    if (psn > this.expected) return this.#refuseSequence();
-    if (psn < this.expected) return this.#duplicate(frame, psn, config);
+    if (psn > this.expected) return this.#refuseSequence(now, this.#isOutside(now, psn, config));
+    if (psn < this.expected) {
+      if (this.#isOutside(now, psn, config) && !this.#guard.takeAnswer(now)) return RequestOutcome.Duplicate;
+      return this.#duplicate(frame, psn, config);
+    }
     this.#nakked = false;
     const verdict = this.#judge(frame, queue, config);
     if (verdict !== Verdict.Accept) return this.#refuse(verdict, config);
@@ -109,9 +118,9 @@ export class Responder {
   }
 
   /** A reserved opcode of our service: refused at the expected PSN, else treated as any packet out of order. */
-  handleReserved(frame: Frame, config: QpConfig): RequestOutcome {
+  handleReserved(now: number, frame: Frame, config: QpConfig): RequestOutcome {
     const psn = extendPsn(frame.psn, this.expected);
-    if (psn > this.expected) return this.#refuseSequence();
+    if (psn > this.expected) return this.#refuseSequence(now, this.#isOutside(now, psn, config));
     return psn < this.expected ? RequestOutcome.Dropped : this.#refuse(Verdict.Reserved, config);
   }
 
@@ -162,8 +171,17 @@ export class Responder {
     };
   }
 
-  #refuseSequence(): RequestOutcome {
+  #isOutside(now: number, psn: number, { defences }: QpConfig): boolean {
+    return this.#guard.isOutside(now, psn - this.expected, defences.psnWindow);
+  }
+
+  /**
+   * One NAK for each gap. One that a PSN outside of the window is not granted leaves the next real gap its own
+   * (ref:hostile#SEC-01).
+   */
+  #refuseSequence(now: number, outside: boolean): RequestOutcome {
     if (this.#nakked) return RequestOutcome.Dropped;
+    if (outside && !this.#guard.takeAnswer(now)) return RequestOutcome.Dropped;
     this.#nakked = true;
     this.replies.refuse(this.expected, Syndrome.NakSequence, this.msn);
     return RequestOutcome.OutOfSequence;
@@ -304,6 +322,7 @@ export class Responder {
     const length = rethDmaLength(frame.view, reth);
     const packets = Math.max(1, Math.ceil(length / config.mtu));
     this.#countMessage();
+    this.#guard.read(packets);
     const kept = this.#replay.remember(frame.opcode, this.expected, packets, config.maxDestRdAtomic);
     kept.rkey = rethRkey(frame.view, reth);
     kept.vaHi = rethVaHi(frame.view, reth);
