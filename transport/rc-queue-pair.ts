@@ -265,6 +265,7 @@ export class RcQueuePair extends QueuePair {
   /** Everything before `ackedTo` is acknowledged: complete it, in order. */
   #advance(now: number): void {
     const una = this.#completer.ackedTo;
+    this.#responder.peerLives(this.config);
     if (!this.#completeBefore(una)) return;
     this.#completer.advance(now, una, una < this.#requester.sentPsn, this.config);
     this.config.trace?.acknowledged(this.qpn, una & PSN_MASK, this.#requester.sentPsn - una);

@@ -20,6 +20,7 @@ import { Access } from './memory.ts';
 import type { TransportPools } from './pools.ts';
 import { PsnGuard } from './psn-guard.ts';
 import type { QpConfig } from './qp-config.ts';
+import { ReadBudget } from './read-budget.ts';
 import { invalidatedKey, ReceiveSlot } from './receive-slot.ts';
 import type { RecvQueue } from './recv-queue.ts';
 import { ReplayMemory } from './replay.ts';
@@ -65,6 +66,7 @@ export class Responder {
   verdict: Verdict = Verdict.Accept;
   readonly #replay = new ReplayMemory();
   readonly #guard: PsnGuard;
+  readonly #readBudget: ReadBudget;
   /** A NAK for the expected PSN was sent: no reply until that PSN arrives (ref:conformance#RSP-PSN-05, RNR-06). */
   #nakked = false;
   /** Newest executed SEND, WRITE or atomic packet; -1 before the first (ref:conformance#RSP-PSN-11). */
@@ -83,6 +85,7 @@ export class Responder {
   constructor({ replies, onlyWrite }: TransportPools, counters: PortCounters) {
     this.replies = new ReplyQueue(replies);
     this.#guard = new PsnGuard(counters);
+    this.#readBudget = new ReadBudget(counters);
     this.#onlyWrite = onlyWrite;
   }
 
@@ -114,6 +117,7 @@ export class Responder {
     this.#nakked = false;
     const verdict = this.#judge(frame, queue, config);
     if (verdict !== Verdict.Accept) return this.#refuse(verdict, config);
+    this.peerLives(config);
     return this.#execute(frame, config) ? RequestOutcome.Executed : RequestOutcome.Overrun;
   }
 
@@ -141,8 +145,14 @@ export class Responder {
       this.#refuseAt(psn, Verdict.KeyRefused, config);
       return Attempt.Fault;
     }
+    if (reply.kind === ReplyKind.Read) this.#readBudget.spend(reply, config.mtu);
     if (writeReply(reply, this.replies, config, writer)) this.replies.shift();
     return Attempt.Sent;
+  }
+
+  /** Something came that only the peer, or who knows its PSNs, can have sent: READ responses may leave. */
+  peerLives({ defences }: QpConfig): void {
+    this.#readBudget.refill(defences.maxReadResponseBytes);
   }
 
   /** Whether a message in progress has taken a receive. */
@@ -209,9 +219,9 @@ export class Responder {
     if ((frame.flags & (OpFlag.Read | OpFlag.Atomic)) !== 0) {
       // Twice the limit: a peer that repeats faster than we reply has not lost something.
       if (this.replies.repeats >= config.maxDestRdAtomic * 2) return RequestOutcome.Dropped;
-      return this.#replay.repeat(frame, psn, config.mtu, this.replies, this.msn)
-        ? RequestOutcome.Duplicate
-        : RequestOutcome.Dropped;
+      if (!this.#replay.repeat(frame, psn, config.mtu, this.replies, this.msn)) return RequestOutcome.Dropped;
+      this.peerLives(config);
+      return RequestOutcome.Duplicate;
     }
     if (this.#newestAck < 0) return RequestOutcome.Dropped;
     this.replies.acknowledge(this.#newestAck, Syndrome.Ack, this.msn);

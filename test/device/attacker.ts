@@ -21,7 +21,7 @@ import {
 import type { Random } from '../../transport/random.ts';
 import { ALL, makeSide, type Side } from './support.ts';
 
-const FIRST_PSN = 0xff_ff_00;
+export const FIRST_PSN = 0xff_ff_00;
 const ATTACKERS_MAC = Uint8Array.of(2, 0, 0, 0, 0, 9);
 
 /** Sends what it is given, and receives nothing. */
