@@ -25,12 +25,14 @@ export interface Defences {
   /**
    * Least time between two congestion notifications for one flow that are acted upon, on average, in nanoseconds, 0 or
    * more. Default 4,000, the shortest that a receiver is known to keep (ref:dcqcn#2), or the device's own
-   * `minTimeBetweenCnpsNs` where that is less. A longer one raises what a flood of forged ones leaves of the rate.
+   * `minTimeBetweenCnpsNs` where that is less. Others are counted (`rpCnpExcess`), as are those for more frames than
+   * were sent. While more come than an honest receiver sends (64 at once are let pass for that), and for a millisecond
+   * after, one in a millisecond is acted upon. Cost: none to a flow whose receiver keeps the interval.
    */
   readonly minCnpIntervalNs: number;
   /**
    * Connected queue pairs drop packets from another UDP source port than that of the first packet that was executed or
-   * that acknowledged something (`badSourcePort`). Default false: a peer may change its port, which spreads a flow over
+   * that acknowledged something, UC those from another than that of the first one (`badSourcePort`). Default false: a peer may change its port, which spreads a flow over
    * paths. A path migration, and a new connection, begin again.
    */
   readonly strictUdpSport: boolean;
@@ -44,9 +46,13 @@ export const DEFAULT_DEFENCES: Defences = {
   strictUdpSport: false,
 };
 
-/** `DEFAULT_DEFENCES` with the given values instead. @throws RoceError ERR_ROCE_ARGUMENT for a number out of range */
-export function makeDefences(asked: Partial<Defences>): Defences {
-  const made = { ...DEFAULT_DEFENCES, ...asked };
+/**
+ * `DEFAULT_DEFENCES` with the given values instead, and with the device's own interval between CNPs where that is
+ * shorter than the default. @throws RoceError ERR_ROCE_ARGUMENT for a number out of range
+ */
+export function makeDefences(asked: Partial<Defences>, ownCnpIntervalNs = Infinity): Defences {
+  const minCnpInterval = Math.min(DEFAULT_DEFENCES.minCnpIntervalNs, ownCnpIntervalNs);
+  const made = { ...DEFAULT_DEFENCES, minCnpIntervalNs: minCnpInterval, ...asked };
   const { psnWindow, maxReadResponseBytes, minCnpIntervalNs } = made;
   if (!Number.isInteger(psnWindow) || psnWindow < 1 || psnWindow > MAX_PSN_WINDOW)
     throw new RoceError('ERR_ROCE_ARGUMENT', `psnWindow is a whole number from 1 to 2^23 - 1, not ${psnWindow}`);

@@ -180,6 +180,9 @@ export class RcQueuePair extends QueuePair {
     const judgement = JUDGEMENTS[outcome];
     if (judgement !== undefined) this.config.trace?.judged(this.qpn, frame.psn, judgement);
     switch (outcome) {
+      case RequestOutcome.Executed:
+        this.proven(frame);
+        break;
       case RequestOutcome.Duplicate:
         counters.duplicateRequest += 1;
         break;
@@ -220,10 +223,11 @@ export class RcQueuePair extends QueuePair {
     }
     if (this.#requester.credits?.limited === true) this.#takeCredits(frame, this.#requester.credits);
     if (frame.becn === 1 && this.config.congestion?.notification?.parameters.signal === 'ack')
-      this.handleCnp(now, frame);
+      this.handleCnp(now, frame, true);
     const outcome = this.#completer.handle(now, frame, this.sendQueue, this.#requester.sentPsn, this.config);
     if (outcome === ResponseOutcome.Ignore) this.counters.ignoredResponse += 1;
     else if (outcome === ResponseOutcome.Retry) this.counters.rcvdSeqErr += 1;
+    if (this.#completer.ackedTo > this.#completer.una) this.proven(frame);
     this.#apply(now, outcome, 'nak');
   }
 

@@ -116,7 +116,7 @@ export class Device implements Machine, RdmaDevice {
       peer: peerProfile(options.peer ?? 'default'),
       portCounters,
       congestion: this.#congestion,
-      defences: makeDefences(options.defences ?? {}),
+      defences: makeDefences(options.defences ?? {}, this.#congestion?.notification?.parameters.minTimeBetweenCnpsNs),
       trace: options.trace,
     });
     this.#qps = this.#resources.qps;
