@@ -34,6 +34,10 @@ const KIND_ACK = 0x00;
 const KIND_RNR = 0x20;
 const KIND_NAK = 0x60;
 
+/** NAKs that are acted upon though they come too soon, until so many round trips went by without a retransmission. */
+const EARLY_NAKS = 4;
+const CALM_ROUND_TRIPS = 8;
+
 export class Completer {
   /** Oldest extended PSN not acknowledged. */
   una = 0;
@@ -58,6 +62,8 @@ export class Completer {
   #rnrRetry = 0;
   /** When retransmission last began. */
   #wentBackAt = Number.NEGATIVE_INFINITY;
+  /** Sequence NAKs sooner than a round trip after retransmission began, since there was calm. */
+  #early = 0;
   /** The shortest round trip of this connection so far; 0 before the first. */
   #minRttNs = 0;
   /** The packet whose round trip is measured, and when it left; -1: none. */
@@ -76,6 +82,7 @@ export class Completer {
     this.#retrying = false;
     this.#unansweredHint = 0;
     this.#wentBackAt = Number.NEGATIVE_INFINITY;
+    this.#early = 0;
     this.#minRttNs = 0;
     this.#timedPsn = -1;
     this.#retryCnt = retriesOf(config);
@@ -221,15 +228,24 @@ export class Completer {
   #impliedNak(now: number, from: number): ResponseOutcome {
     const acting = this.#retrying || this.rnrWaiting;
     if (acting && this.ackedTo === this.una) return ResponseOutcome.Ignore;
-    return now - this.#wentBackAt < this.#minRttNs ? this.#tooEarly() : this.#retry(from);
+    return this.#isEarly(now) ? this.#ignoreEarly() : this.#retry(from);
   }
 
   /**
    * Retransmission began less than a round trip ago: what is refused now was refused before its copy came, and its copy
-   * is on its way. So a flood of packets that the responder has to refuse makes us send a window twice at most in a
-   * round trip, whatever the responder answers (ref:hostile#SEC-11).
+   * is on its way. A few are acted upon all the same, since a peer that was slow to answer makes the round trip look
+   * longer than it is. So a flood of packets that the responder has to refuse makes us go back once in a round trip,
+   * whatever the responder answers (ref:hostile#SEC-11).
    */
-  #tooEarly(): ResponseOutcome {
+  #isEarly(now: number): boolean {
+    const since = now - this.#wentBackAt;
+    if (since >= CALM_ROUND_TRIPS * this.#minRttNs) this.#early = 0;
+    if (since >= this.#minRttNs) return false;
+    this.#early += 1;
+    return this.#early > EARLY_NAKS;
+  }
+
+  #ignoreEarly(): ResponseOutcome {
     this.#counters.earlyNak += 1;
     return this.ackedTo > this.una ? ResponseOutcome.Advance : ResponseOutcome.Ignore;
   }

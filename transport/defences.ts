@@ -32,8 +32,8 @@ export interface Defences {
   readonly minCnpIntervalNs: number;
   /**
    * Connected queue pairs drop packets from another UDP source port than that of the first packet that was executed or
-   * that acknowledged something, UC those from another than that of the first one (`badSourcePort`). Default false: a peer may change its port, which spreads a flow over
-   * paths. A path migration, and a new connection, begin again.
+   * that acknowledged something, UC those from another than that of the first one (`badSourcePort`). Default false: a
+   * peer may change its port, which spreads a flow over paths. A path migration, and a new connection, begin again.
    */
   readonly strictUdpSport: boolean;
 }

@@ -62,7 +62,7 @@ export abstract class QueuePair {
   #events: QpSignal[] | undefined = undefined;
   #established = false;
   /** Made where the peer has to keep its source port. */
-  readonly #port: PeerPort | undefined;
+  protected readonly port: PeerPort | undefined;
   /** Made with the first marked packet. */
   #marked: MarkedFlow | undefined = undefined;
   /** In ERROR, with a shared receive queue: that no receive of it will complete any more was reported. */
@@ -73,7 +73,7 @@ export abstract class QueuePair {
     this.qpn = identity.qpn;
     this.#settings = new QpSettings(type, identity, mtu);
     this.config = this.#settings;
-    if (this.config.defences.strictUdpSport) this.#port = new PeerPort();
+    if (this.config.defences.strictUdpSport) this.port = new PeerPort();
     this.counters = counters;
     const { maxSendWr, maxRecvWr, maxSge } = capabilities;
     const { srq, pd, pools = new TransportPools() } = identity;
@@ -276,17 +276,12 @@ export abstract class QueuePair {
     const { path } = config;
     if (path === undefined) this.counters.badState += 1;
     else if (!isOnPath(frame, path)) this.counters.badAddress += 1;
-    else if (this.#port?.admits(frame) === false) this.counters.badSourcePort += 1;
+    else if (this.port?.admits(frame) === false) this.counters.badSourcePort += 1;
     else {
       if (isMarked(frame.trafficClass)) this.#noteMarked(now, frame, path);
       return true;
     }
     return false;
-  }
-
-  /** A packet was executed, or has acknowledged something. */
-  protected proven(frame: Frame): void {
-    this.#port?.learn(frame);
   }
 
   /** Whether the rate lets data leave now; if not, the pacer has a deadline. */
@@ -313,7 +308,7 @@ export abstract class QueuePair {
     const migrated = migrate(this.#settings);
     if (!migrated) return false;
     this.note('path-mig');
-    this.#port?.forget();
+    this.port?.forget();
     return true;
   }
 
@@ -394,7 +389,7 @@ export abstract class QueuePair {
     this.#established = false;
     this.#lastWqeReached = false;
     this.#marked = undefined;
-    this.#port?.forget();
+    this.port?.forget();
     this.pacer = undefined;
     resetSettings(this.#settings);
     resetPaths(this.#settings, this.config.profile.migReq.value);

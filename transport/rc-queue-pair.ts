@@ -181,7 +181,7 @@ export class RcQueuePair extends QueuePair {
     if (judgement !== undefined) this.config.trace?.judged(this.qpn, frame.psn, judgement);
     switch (outcome) {
       case RequestOutcome.Executed:
-        this.proven(frame);
+        this.port?.learn(frame);
         break;
       case RequestOutcome.Duplicate:
         counters.duplicateRequest += 1;
@@ -227,7 +227,7 @@ export class RcQueuePair extends QueuePair {
     const outcome = this.#completer.handle(now, frame, this.sendQueue, this.#requester.sentPsn, this.config);
     if (outcome === ResponseOutcome.Ignore) this.counters.ignoredResponse += 1;
     else if (outcome === ResponseOutcome.Retry) this.counters.rcvdSeqErr += 1;
-    if (this.#completer.ackedTo > this.#completer.una) this.proven(frame);
+    if (this.#completer.ackedTo > this.#completer.una) this.port?.learn(frame);
     this.#apply(now, outcome, 'nak');
   }
 

@@ -84,7 +84,7 @@ describe('SEC-01 requests with a random PSN', () => {
     expect(requester.retryExceededErr).toBe(0);
   });
 
-  it('make a requester send its window twice in a round trip at most, where the responder refuses every one', async () => {
+  it('make a requester go back once in a round trip, a few times aside, where the responder refuses every one', async () => {
     const responder = { defences: { psnWindow: MAX_PSN_WINDOW } };
     const { completed, requester } = await work({ ...FAR, responder, every: 3 });
     expect(completed).toBe(MESSAGES);
