@@ -20,6 +20,8 @@ export {
   Access,
   type CongestionOptions,
   type ControllerSpec,
+  DEFAULT_DEFENCES,
+  type Defences,
   type FastReg,
   type FixedRateReaction,
   FlushLevel,

@@ -8,6 +8,7 @@ import { atomicAckHi, atomicAckLo } from '../packets/atomic-ack-eth.ts';
 import type { Frame } from '../packets/frame.ts';
 import { AETH_AT, ATOMIC_ACK_ETH_AT, Op, OpFlag, SERVICE_MASK } from '../packets/opcode.ts';
 import { RNR_TIMER_NS } from '../packets/rnr-timer.ts';
+import type { PortCounters } from './counters.ts';
 import { type RequesterInspection, wirePsn } from './inspection.ts';
 import type { QpConfig } from './qp-config.ts';
 import type { SendEntry } from './send-entry.ts';
@@ -33,6 +34,10 @@ const KIND_ACK = 0x00;
 const KIND_RNR = 0x20;
 const KIND_NAK = 0x60;
 
+/** NAKs that are acted upon though they come too soon, until so many round trips went by without a retransmission. */
+const EARLY_NAKS = 4;
+const CALM_ROUND_TRIPS = 8;
+
 export class Completer {
   /** Oldest extended PSN not acknowledged. */
   una = 0;
@@ -55,12 +60,31 @@ export class Completer {
   #unansweredHint = 0;
   #retryCnt = 0;
   #rnrRetry = 0;
+  /** When retransmission last began. */
+  #wentBackAt = Number.NEGATIVE_INFINITY;
+  /** Sequence NAKs sooner than a round trip after retransmission began, since there was calm. */
+  #early = 0;
+  /** The shortest round trip of this connection so far; 0 before the first. */
+  #minRttNs = 0;
+  /** The packet whose round trip is measured, and when it left; -1: none. */
+  #timedPsn = -1;
+  #timedAt = 0;
+  readonly #counters: PortCounters;
+
+  /** `counters` count responses that no honest peer sends. */
+  constructor(counters: PortCounters) {
+    this.#counters = counters;
+  }
 
   reset(startingPsn: number, config: QpConfig): void {
     this.una = startingPsn;
     this.ackedTo = startingPsn;
     this.#retrying = false;
     this.#unansweredHint = 0;
+    this.#wentBackAt = Number.NEGATIVE_INFINITY;
+    this.#early = 0;
+    this.#minRttNs = 0;
+    this.#timedPsn = -1;
     this.#retryCnt = retriesOf(config);
     this.#rnrRetry = config.rnrRetry;
     this.stopTimers();
@@ -80,14 +104,22 @@ export class Completer {
     this.rnrWaiting = false;
   }
 
-  /** A packet that is to be acknowledged was sent. */
-  sent(now: number, config: QpConfig): void {
+  /**
+   * A packet that is to be acknowledged was sent. `timedPsn`: its PSN where it was sent for the first time and requests
+   * a reply at once, else -1.
+   */
+  sent(now: number, timedPsn: number, config: QpConfig): void {
+    if (timedPsn >= 0 && this.#timedPsn < 0) {
+      this.#timedPsn = timedPsn;
+      this.#timedAt = now;
+    }
     if (this.deadline === Number.POSITIVE_INFINITY) this.deadline = now + config.ackTimeoutNs;
   }
 
   /** The queue pair has accepted progress: all before `una` is acknowledged. */
   advance(now: number, una: number, anythingOutstanding: boolean, config: QpConfig): void {
     this.una = una;
+    if (this.#timedPsn >= 0 && una > this.#timedPsn) this.#measure(now - this.#timedAt);
     this.#retrying = false;
     this.#refill();
     this.rnrWaiting = false;
@@ -98,14 +130,18 @@ export class Completer {
    * Retransmission begins, which costs a retry; the timer starts again with the first packet sent. After a timeout
    * (`afterNak` false) the next NAK counts: it reports a loss among the packets sent again.
    */
-  beginRetry(afterNak: boolean): void {
+  beginRetry(now: number, afterNak: boolean): void {
     this.#retrying = afterNak;
+    this.#wentBackAt = now;
+    // What the responder has refused, or did not answer in time, is answered later than a round trip after it left.
+    if (!afterNak || this.#timedPsn === this.resumePsn) this.#timedPsn = -1;
     this.retriesLeft -= 1;
     this.deadline = Number.POSITIVE_INFINITY;
   }
 
   /** Only `rnrRetry` 7 retries infinitely. */
   beginRnrWait(now: number): void {
+    this.#timedPsn = -1;
     if (this.#rnrRetry !== 7) this.rnrRetriesLeft -= 1;
     this.deadline = now + this.waitNs;
     this.rnrWaiting = true;
@@ -122,16 +158,19 @@ export class Completer {
   }
 
   /** Judges one response. `sentPsn` is the first PSN never sent: responses to it or beyond are ghosts. */
-  handle(frame: Frame, queue: SendQueue, sentPsn: number, config: QpConfig): ResponseOutcome {
+  handle(now: number, frame: Frame, queue: SendQueue, sentPsn: number, config: QpConfig): ResponseOutcome {
     this.ackedTo = this.una;
     const psn = extendPsn(frame.psn, this.una);
-    if (psn < this.una || psn >= sentPsn) return ResponseOutcome.Ignore;
+    if (psn < this.una || psn >= sentPsn) {
+      if (psn >= sentPsn || this.una - psn > config.defences.psnWindow) this.#counters.responseOutsideWindow += 1;
+      return ResponseOutcome.Ignore;
+    }
     const waiting = this.#oldestUnanswered(queue);
     if ((frame.flags & OpFlag.Ack) !== 0) {
       const syndrome = aethSyndrome(frame.view, frame.bthOffset + (AETH_AT[frame.opcode] as number));
-      return this.#acknowledge(psn, syndrome, waiting);
+      return this.#acknowledge(now, psn, syndrome, waiting);
     }
-    return this.#response(psn, frame, waiting, config);
+    return this.#response(now, psn, frame, waiting, config);
   }
 
   /** Its part of what a queue pair shows. */
@@ -140,7 +179,7 @@ export class Completer {
     return { unackedPsn: wirePsn(una), retriesLeft, rnrRetriesLeft, rnrWaiting };
   }
 
-  #acknowledge(psn: number, syndrome: number, waiting: SendEntry | undefined): ResponseOutcome {
+  #acknowledge(now: number, psn: number, syndrome: number, waiting: SendEntry | undefined): ResponseOutcome {
     // An ACK acknowledges nothing from here on: READs and atomics are acknowledged by their responses alone.
     const limit = waiting === undefined ? Number.POSITIVE_INFINITY : waiting.firstPsn + waiting.answered;
     switch (syndrome & SYNDROME_KIND) {
@@ -149,23 +188,23 @@ export class Completer {
         this.#advanceTo(limit);
         // An unsolicited ACK inside an open READ acknowledges none of its data; one beyond it implies that responses
         // were lost.
-        if (waiting !== undefined && psn > waiting.lastPsn) return this.#impliedNak(limit);
+        if (waiting !== undefined && psn > waiting.lastPsn) return this.#impliedNak(now, limit);
         return this.ackedTo > this.una ? ResponseOutcome.Advance : ResponseOutcome.Ignore;
       case KIND_RNR:
         this.#advanceTo(Math.min(psn, limit));
-        return psn > limit ? this.#impliedNak(limit) : this.#notReady(psn, syndrome & 0x1f);
+        return psn > limit ? this.#impliedNak(now, limit) : this.#notReady(psn, syndrome & 0x1f);
       case KIND_NAK:
-        return this.#nak(psn, syndrome, limit);
+        return this.#nak(now, psn, syndrome, limit);
       default:
         return ResponseOutcome.Ignore;
     }
   }
 
-  #nak(psn: number, syndrome: number, limit: number): ResponseOutcome {
+  #nak(now: number, psn: number, syndrome: number, limit: number): ResponseOutcome {
     const status = NAK_STATUS[syndrome & 0x1f];
     if (status === undefined) return ResponseOutcome.Ignore;
     this.#advanceTo(Math.min(psn, limit));
-    if (status === WcStatus.Success || psn > limit) return this.#impliedNak(Math.min(psn, limit));
+    if (status === WcStatus.Success || psn > limit) return this.#impliedNak(now, Math.min(psn, limit));
     this.status = status;
     return ResponseOutcome.Fatal;
   }
@@ -186,9 +225,34 @@ export class Completer {
    * A sequence NAK, explicit or implied. Ignored while an earlier one is still being acted upon, and during an RNR
    * wait: rdma_rxe sends one for the packet behind the refused one (ref:conformance#RNR-06, RNR-13).
    */
-  #impliedNak(from: number): ResponseOutcome {
+  #impliedNak(now: number, from: number): ResponseOutcome {
     const acting = this.#retrying || this.rnrWaiting;
-    return acting && this.ackedTo === this.una ? ResponseOutcome.Ignore : this.#retry(from);
+    if (acting && this.ackedTo === this.una) return ResponseOutcome.Ignore;
+    return this.#isEarly(now) ? this.#ignoreEarly() : this.#retry(from);
+  }
+
+  /**
+   * Retransmission began less than a round trip ago: what is refused now was refused before its copy came, and its copy
+   * is on its way. A few are acted upon all the same, since a peer that was slow to answer makes the round trip look
+   * longer than it is. So a flood of packets that the responder has to refuse makes us go back once in a round trip,
+   * whatever the responder answers (ref:hostile#SEC-11).
+   */
+  #isEarly(now: number): boolean {
+    const since = now - this.#wentBackAt;
+    if (since >= CALM_ROUND_TRIPS * this.#minRttNs) this.#early = 0;
+    if (since >= this.#minRttNs) return false;
+    this.#early += 1;
+    return this.#early > EARLY_NAKS;
+  }
+
+  #ignoreEarly(): ResponseOutcome {
+    this.#counters.earlyNak += 1;
+    return this.ackedTo > this.una ? ResponseOutcome.Advance : ResponseOutcome.Ignore;
+  }
+
+  #measure(rttNs: number): void {
+    this.#timedPsn = -1;
+    if (this.#minRttNs === 0 || rttNs < this.#minRttNs) this.#minRttNs = rttNs;
   }
 
   /** Progress refills the retry counter before this retry is taken from it (ref:conformance#REQ-23). */
@@ -203,14 +267,14 @@ export class Completer {
   }
 
   /** READ RESPONSE or ATOMIC ACKNOWLEDGE. */
-  #response(psn: number, frame: Frame, waiting: SendEntry | undefined, config: QpConfig): ResponseOutcome {
+  #response(now: number, psn: number, frame: Frame, waiting: SendEntry | undefined, config: QpConfig): ResponseOutcome {
     const expected = waiting === undefined ? Number.POSITIVE_INFINITY : waiting.firstPsn + waiting.answered;
     if (waiting === undefined || psn < expected) return this.#unexpectedResponse(psn);
     // A responder that answers this request has executed all requests before it (ref:conformance#RD-17).
     this.#advanceTo(expected);
     if (psn > expected) {
       const inside = psn <= waiting.lastPsn && config.profile.readGap.value === 'at-timeout';
-      return inside ? this.#advanceTo(expected) : this.#impliedNak(expected);
+      return inside ? this.#advanceTo(expected) : this.#impliedNak(now, expected);
     }
     this.status = placeResponse(frame, waiting, config);
     if (this.status !== WcStatus.Success) return ResponseOutcome.Fatal;

@@ -35,6 +35,11 @@ export class PortCounters {
   rpCnpHandled = 0;
   /** Notifications for a queue pair that does not react, is in no state to, or whose peer they are not from. */
   rpCnpIgnored = 0;
+  /**
+   * Notifications that no honest receiver sends: sooner after others than it may, or more than packets were sent.
+   * Ignored (`Defences.minCnpIntervalNs`).
+   */
+  rpCnpExcess = 0;
 
   /** Requests refused with NAK 0x61, 0x62 or 0x63. */
   refusedRequest = 0;
@@ -42,6 +47,25 @@ export class PortCounters {
   droppedRequest = 0;
   /** Responses that acknowledge nothing new: old, beyond what was sent, or reserved. */
   ignoredResponse = 0;
+  /**
+   * Requests with a PSN further from the expected one than an honest peer's can be (`Defences.psnWindow`), which draw
+   * few answers. Those ahead count as out of sequence or dropped as well, those behind as duplicates.
+   */
+  psnOutsideWindow = 0;
+  /** Times that 4096 of them came to one queue pair within a second: somebody guesses PSNs (ref:hostile#SEC-01). */
+  psnAlarm = 0;
+  /**
+   * Responses to PSNs that were never sent, or acknowledged longer ago than an honest peer's can be; among the ignored
+   * ones.
+   */
+  responseOutsideWindow = 0;
+  /**
+   * Sequence NAKs that came sooner after a retransmission than any answer to it can, beyond a few: not acted upon, as
+   * what they name is on its way again.
+   */
+  earlyNak = 0;
+  /** READ responses cut short because the peer showed no sign of life (`Defences.maxReadResponseBytes`). */
+  readResponseCut = 0;
   /** Packets in a queue pair state that takes none. */
   badState = 0;
   /** Opcode of another service than the queue pair's. */
@@ -64,4 +88,6 @@ export class PortCounters {
   oversizedSend = 0;
   /** Addresses other than those of the connection. */
   badAddress = 0;
+  /** A UDP source port other than the connection's, where that is demanded (`Defences.strictUdpSport`). */
+  badSourcePort = 0;
 }

@@ -10,6 +10,7 @@ export * from './cm/index.ts';
 export * from './completion-queue.ts';
 export * from './congestion/index.ts';
 export * from './counters.ts';
+export { DEFAULT_DEFENCES, type Defences } from './defences.ts';
 export type { Grant, GrantTerms, Persist } from './grant.ts';
 export type {
   QpInspection,

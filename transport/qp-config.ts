@@ -7,6 +7,7 @@
 
 import type { Service } from '../packets/opcode.ts';
 import type { CompletionQueue } from './completion-queue.ts';
+import { DEFAULT_DEFENCES, type Defences } from './defences.ts';
 import type { KeyTable } from './key-table.ts';
 import type { ProtectionDomain } from './memory.ts';
 import { DEFAULT_PEER_PROFILE, type PeerProfile } from './peer-profile.ts';
@@ -63,6 +64,8 @@ export class QpSettings {
   profile: PeerProfile = DEFAULT_PEER_PROFILE;
   /** End-to-end flow control: the peer gives credits, and is given some where receives are this queue pair's own. */
   flowControl = false;
+  /** What it does about packets that no honest peer sends; shared by the queue pairs of a device. */
+  readonly defences: Defences;
   /** Remote access this queue pair allows, a bit set of `Access`. */
   access = 0;
   /** READs and atomics outstanding at most. */
@@ -101,6 +104,7 @@ export class QpSettings {
     this.sendCq = identity.sendCq;
     this.recvCq = identity.recvCq;
     this.mtu = mtu;
+    this.defences = identity.defences ?? DEFAULT_DEFENCES;
     this.congestion = identity.congestion;
     this.trace = identity.trace;
   }

@@ -2,6 +2,7 @@
 import type { CompletionQueue } from './completion-queue.ts';
 import type { NotificationPoint } from './congestion/notification-point.ts';
 import type { Pacer } from './congestion/pacer.ts';
+import type { Defences } from './defences.ts';
 import type { KeyTable } from './key-table.ts';
 import type { ProtectionDomain } from './memory.ts';
 import type { TransportPools } from './pools.ts';
@@ -24,6 +25,8 @@ export interface QpIdentity {
   readonly srq?: SharedReceiveQueue;
   /** What it does about congestion; absent: nothing. */
   readonly congestion?: QpCongestion | undefined;
+  /** What it does about packets that no honest peer sends; absent: `DEFAULT_DEFENCES`. */
+  readonly defences?: Defences | undefined;
   /** Receives its decisions; absent: none does. */
   readonly trace?: QpTrace | undefined;
   /** Those of the device; absent: the queue pair has its own. */

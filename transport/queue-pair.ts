@@ -15,6 +15,7 @@ import { MarkedFlow } from './congestion/notification-point.ts';
 import type { Pacer } from './congestion/pacer.ts';
 import type { PortCounters } from './counters.ts';
 import { applyPaths, checkMigration, isOnPath, migrate, peerMigrated, resetPaths } from './path-migration.ts';
+import { PeerPort } from './peer-port.ts';
 import type { PeerProfile } from './peer-profile.ts';
 import { TransportPools } from './pools.ts';
 import type { ProtectionDomain } from './protection-domain.ts';
@@ -26,14 +27,13 @@ import type { QpIdentity } from './qp-identity.ts';
 import type { QpPath } from './qp-path.ts';
 import { QP_STATE_NAMES, QpState, rightsOf } from './qp-state.ts';
 import type { QpType } from './qp-type.ts';
-import { RecvEntry } from './recv-entry.ts';
 import { RecvQueue } from './recv-queue.ts';
 import { pkeysMatch } from './request-checks.ts';
 import { checkService } from './send-checks.ts';
 import type { SendEntry } from './send-entry.ts';
 import { completionOpcode, SendQueue } from './send-queue.ts';
 import { SharedReceiveQueue } from './srq.ts';
-import { type RecvWr, type SendWr, WcOpcode, WcStatus } from './work.ts';
+import { type RecvWr, type SendWr, WcStatus } from './work.ts';
 
 /** Packets one call of `transmit` may write before other queue pairs get their turn. */
 export const BURST = 32;
@@ -61,6 +61,8 @@ export abstract class QueuePair {
   /** Made with the first event. */
   #events: QpSignal[] | undefined = undefined;
   #established = false;
+  /** Made where the peer has to keep its source port. */
+  protected readonly port: PeerPort | undefined;
   /** Made with the first marked packet. */
   #marked: MarkedFlow | undefined = undefined;
   /** In ERROR, with a shared receive queue: that no receive of it will complete any more was reported. */
@@ -71,6 +73,7 @@ export abstract class QueuePair {
     this.qpn = identity.qpn;
     this.#settings = new QpSettings(type, identity, mtu);
     this.config = this.#settings;
+    if (this.config.defences.strictUdpSport) this.port = new PeerPort();
     this.counters = counters;
     const { maxSendWr, maxRecvWr, maxSge } = capabilities;
     const { srq, pd, pools = new TransportPools() } = identity;
@@ -184,18 +187,21 @@ export abstract class QueuePair {
     this.#events = undefined;
   }
 
-  /** Takes a CNP. Counted and ignored without a connection, and when it is not from the peer (ref:dcqcn#7). */
-  handleCnp(now: number, frame: Frame): void {
+  /**
+   * Takes a CNP, or BECN `echoed` in an ACK. Counted and ignored without a connection, when it is not from the peer
+   * (ref:dcqcn#7), and when no honest receiver would have sent it (ref:hostile#SEC-13).
+   */
+  handleCnp(now: number, frame: Frame, echoed = false): void {
     const { config, counters, pacer } = this;
     const { path } = config;
     const fromPeer = path === undefined || isOnPath(frame, path);
-    if (pacer === undefined || !fromPeer || !pkeysMatch(frame.pkey, config.pkey)) {
-      counters.rpCnpIgnored += 1;
-      return;
+    if (pacer === undefined || !fromPeer || !pkeysMatch(frame.pkey, config.pkey)) counters.rpCnpIgnored += 1;
+    else if (!echoed && !pacer.takesNotification(now, config.defences.minCnpIntervalNs)) counters.rpCnpExcess += 1;
+    else {
+      counters.rpCnpHandled += 1;
+      pacer.controller.notified(now);
+      config.trace?.notified(this.qpn);
     }
-    counters.rpCnpHandled += 1;
-    pacer.controller.notified(now);
-    config.trace?.notified(this.qpn);
   }
 
   /** Takes a packet that parsed well and whose ICRC is right. */
@@ -270,6 +276,7 @@ export abstract class QueuePair {
     const { path } = config;
     if (path === undefined) this.counters.badState += 1;
     else if (!isOnPath(frame, path)) this.counters.badAddress += 1;
+    else if (this.port?.admits(frame) === false) this.counters.badSourcePort += 1;
     else {
       if (isMarked(frame.trafficClass)) this.#noteMarked(now, frame, path);
       return true;
@@ -299,8 +306,10 @@ export abstract class QueuePair {
   /** Takes the alternate path, if there is one. */
   protected migrate(): boolean {
     const migrated = migrate(this.#settings);
-    if (migrated) this.note('path-mig');
-    return migrated;
+    if (!migrated) return false;
+    this.note('path-mig');
+    this.port?.forget();
+    return true;
   }
 
   /** The first request shows that the peer considers the connection established. */
@@ -331,7 +340,7 @@ export abstract class QueuePair {
   /** Completes all that is posted: the oldest send with `firstStatus`, the rest as flushed. */
   protected flush(firstStatus: WcStatus): void {
     this.flushSends(firstStatus);
-    if (!this.recvQueue.shared) this.#flushReceives();
+    if (!this.recvQueue.shared) this.recvQueue.flush(this.qpn, this.config.recvCq);
     else if (!this.#lastWqeReached) {
       this.#lastWqeReached = true;
       this.note('last-wqe-reached');
@@ -372,16 +381,6 @@ export abstract class QueuePair {
     notification.marked(now, this.#marked, path.template, frame.pkey, config.destQpn);
   }
 
-  #flushReceives(): void {
-    const { recvCq } = this.config;
-    let spent = new RecvEntry();
-    for (let taken = this.recvQueue.take(spent); taken !== undefined; taken = this.recvQueue.take(spent)) {
-      const wc = recvCq.push(this.qpn, taken.wrId, WcStatus.WrFlushErr, WcOpcode.Recv, 0);
-      if (wc !== undefined) recvCq.pushed(wc);
-      spent = taken;
-    }
-  }
-
   #reset(): void {
     this.sendQueue.clear();
     if (!this.recvQueue.shared) this.recvQueue.clear();
@@ -390,6 +389,7 @@ export abstract class QueuePair {
     this.#established = false;
     this.#lastWqeReached = false;
     this.#marked = undefined;
+    this.port?.forget();
     this.pacer = undefined;
     resetSettings(this.#settings);
     resetPaths(this.#settings, this.config.profile.migReq.value);

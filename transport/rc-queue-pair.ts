@@ -29,8 +29,8 @@ import { type RecvWr, WcStatus } from './work.ts';
 /** A queue pair of a reliable connection: RC, or either end of XRC. */
 export class RcQueuePair extends QueuePair {
   readonly #requester = new Requester();
-  readonly #completer = new Completer();
-  readonly #responder = new Responder(this.pools);
+  readonly #completer = new Completer(this.counters);
+  readonly #responder = new Responder(this.pools, this.counters);
   readonly #replies = this.#responder.replies;
   /** The last ACK advertised zero credits. */
   #noReceivesAdvertised = false;
@@ -59,12 +59,12 @@ export class RcQueuePair extends QueuePair {
   handleFrame(now: number, frame: Frame): void {
     if (!this.admitsFromPeer(now, frame)) return;
     if ((frame.flags & OpFlag.Response) !== 0) this.#handleResponse(now, frame);
-    else this.#handleRequest(frame);
+    else this.#handleRequest(now, frame);
   }
 
   handleReserved(now: number, frame: Frame): void {
     if (this.admitsFromPeer(now, frame) && this.mayRespond())
-      this.#applyRequest(frame, this.#responder.handleReserved(frame, this.config));
+      this.#applyRequest(frame, this.#responder.handleReserved(now, frame, this.config));
   }
 
   handleTimeout(now: number): boolean {
@@ -169,10 +169,10 @@ export class RcQueuePair extends QueuePair {
     return this.recvQueue;
   }
 
-  #handleRequest(frame: Frame): void {
+  #handleRequest(now: number, frame: Frame): void {
     if (!this.mayRespond()) return;
     this.noteRequest();
-    this.#applyRequest(frame, this.#responder.handle(frame, this.receivesFor(frame), this.config));
+    this.#applyRequest(frame, this.#responder.handle(now, frame, this.receivesFor(frame), this.config));
   }
 
   #applyRequest(frame: Frame, outcome: RequestOutcome): void {
@@ -180,6 +180,9 @@ export class RcQueuePair extends QueuePair {
     const judgement = JUDGEMENTS[outcome];
     if (judgement !== undefined) this.config.trace?.judged(this.qpn, frame.psn, judgement);
     switch (outcome) {
+      case RequestOutcome.Executed:
+        this.port?.learn(frame);
+        break;
       case RequestOutcome.Duplicate:
         counters.duplicateRequest += 1;
         break;
@@ -220,10 +223,11 @@ export class RcQueuePair extends QueuePair {
     }
     if (this.#requester.credits?.limited === true) this.#takeCredits(frame, this.#requester.credits);
     if (frame.becn === 1 && this.config.congestion?.notification?.parameters.signal === 'ack')
-      this.handleCnp(now, frame);
-    const outcome = this.#completer.handle(frame, this.sendQueue, this.#requester.sentPsn, this.config);
+      this.handleCnp(now, frame, true);
+    const outcome = this.#completer.handle(now, frame, this.sendQueue, this.#requester.sentPsn, this.config);
     if (outcome === ResponseOutcome.Ignore) this.counters.ignoredResponse += 1;
     else if (outcome === ResponseOutcome.Retry) this.counters.rcvdSeqErr += 1;
+    if (this.#completer.ackedTo > this.#completer.una) this.port?.learn(frame);
     this.#apply(now, outcome, 'nak');
   }
 
@@ -236,7 +240,7 @@ export class RcQueuePair extends QueuePair {
     if (completer.ackedTo > completer.una) this.#advance(now);
     if (this.current === QpState.Error) return;
     if (outcome === ResponseOutcome.Retry) {
-      completer.beginRetry(trigger === 'nak');
+      completer.beginRetry(now, trigger === 'nak');
       requester.seek(this.sendQueue, completer.resumePsn, this.config.mtu);
       trace?.retried(qpn, completer.resumePsn & PSN_MASK, trigger, completer.retriesLeft);
       requester.retryFlush(this.sendQueue, this.config, completer.retriesLeft);
@@ -265,6 +269,7 @@ export class RcQueuePair extends QueuePair {
   /** Everything before `ackedTo` is acknowledged: complete it, in order. */
   #advance(now: number): void {
     const una = this.#completer.ackedTo;
+    this.#responder.peerLives(this.config);
     if (!this.#completeBefore(una)) return;
     this.#completer.advance(now, una, una < this.#requester.sentPsn, this.config);
     this.config.trace?.acknowledged(this.qpn, una & PSN_MASK, this.#requester.sentPsn - una);
@@ -331,12 +336,13 @@ export class RcQueuePair extends QueuePair {
   #transmitRequest(now: number, writer: FrameWriter): boolean {
     if (!this.#mayRequest() || !this.mayLeave(now)) return false;
     const requester = this.#requester;
-    const again = requester.psn < requester.sentPsn;
+    const { psn } = requester;
+    const again = psn < requester.sentPsn;
     const { start } = rightsOf(this.current);
     switch (requester.transmit(this.sendQueue, this.config, this.#completer.una, start, writer)) {
       case Attempt.Sent:
         if (again) this.counters.retransmittedPkts += 1;
-        this.#completer.sent(now, this.config);
+        this.#completer.sent(now, !again && requester.drawsReply ? psn : -1, this.config);
         this.#requestGoesNext = false;
         this.frameSent(now, writer);
         return true;

@@ -7,10 +7,10 @@ import { RoceError } from '../packets/errors.ts';
 import type { CompletionQueue } from './completion-queue.ts';
 import type { ReceiveInspection } from './inspection.ts';
 import type { ProtectionDomain } from './memory.ts';
-import type { RecvEntry } from './recv-entry.ts';
+import { RecvEntry } from './recv-entry.ts';
 import { type Pool, Ring } from './ring.ts';
 import { checkSges } from './segments.ts';
-import type { RecvWr } from './work.ts';
+import { type RecvWr, WcOpcode, WcStatus } from './work.ts';
 
 export class RecvQueue {
   /** The domain that the memory of the buffers belongs to. */
@@ -58,6 +58,16 @@ export class RecvQueue {
     if (this.ring.length === 0) return undefined;
     spent.segments.release();
     return this.ring.exchange(spent);
+  }
+
+  /** Completes all that wait as flushed, for queue pair `qpn`. @internal */
+  flush(qpn: number, cq: CompletionQueue): void {
+    let spent = new RecvEntry();
+    for (let taken = this.take(spent); taken !== undefined; taken = this.take(spent)) {
+      const wc = cq.push(qpn, taken.wrId, WcStatus.WrFlushErr, WcOpcode.Recv, 0);
+      if (wc !== undefined) cq.pushed(wc);
+      spent = taken;
+    }
   }
 
   /** The receives that wait, oldest first, as plain data. @internal */

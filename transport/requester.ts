@@ -37,6 +37,8 @@ export class Requester {
   credits: CreditLimit | undefined = undefined;
   /** Messages started, ever. */
   #ssn = 0;
+  /** The newest packet requests an ACK or a response. */
+  drawsReply = false;
   /** After `Attempt.Fault`: the status of the request at `position`. */
   fault: WcStatus = WcStatus.Success;
   /** Bytes of the current request that earlier packets carry. */
@@ -111,6 +113,7 @@ export class Requester {
     if (!this.ready(queue, config, una, mayStart)) return Attempt.Nothing;
     const entry = queue.at(this.position);
     if (entry.local) return this.#executeLocal(entry, queue, config);
+    this.drawsReply = true;
     const fault = localFault(entry, config);
     if (fault !== WcStatus.Success) return this.#stop(fault, queue);
     if (!entry.started) this.#start(entry, config);
@@ -210,6 +213,7 @@ export class Requester {
     const windowCloses = this.psn + 1 - una >= config.maxUnacked;
     const requestsAck = last || windowCloses || this.#slow || this.#probesReceive(entry);
     const ackReq = requestsAck || this.#sinceAckReq >= config.ackInterval ? 1 : 0;
+    this.drawsReply = ackReq === 1;
     if (ackReq === 1) this.#sinceAckReq = 0;
     this.#offset += writeData(writer, config, entry, this.#offset, this.psn, ackReq);
     this.psn += 1;

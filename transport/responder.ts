@@ -12,12 +12,15 @@ import { PSN_MASK } from '../packets/psn.ts';
 import { rethDmaLength, rethRkey, rethVaHi, rethVaLo } from '../packets/reth.ts';
 import { executeAtomic, executeAtomicWrite } from './atomic.ts';
 import { Attempt } from './attempt.ts';
+import type { PortCounters } from './counters.ts';
 import { checkFlush, executeFlush } from './flush.ts';
 import type { Grant } from './grant.ts';
 import { type ResponderInspection, wirePsn } from './inspection.ts';
 import { Access } from './memory.ts';
 import type { TransportPools } from './pools.ts';
+import { PsnGuard } from './psn-guard.ts';
 import type { QpConfig } from './qp-config.ts';
+import { ReadBudget } from './read-budget.ts';
 import { invalidatedKey, ReceiveSlot } from './receive-slot.ts';
 import type { RecvQueue } from './recv-queue.ts';
 import { ReplayMemory } from './replay.ts';
@@ -62,6 +65,8 @@ export class Responder {
   /** After `RequestOutcome.Refused`: why. */
   verdict: Verdict = Verdict.Accept;
   readonly #replay = new ReplayMemory();
+  readonly #guard: PsnGuard;
+  readonly #readBudget: ReadBudget;
   /** A NAK for the expected PSN was sent: no reply until that PSN arrives (ref:conformance#RSP-PSN-05, RNR-06). */
   #nakked = false;
   /** Newest executed SEND, WRITE or atomic packet; -1 before the first (ref:conformance#RSP-PSN-11). */
@@ -76,8 +81,11 @@ export class Responder {
   /** What the current READ or atomic accesses. */
   readonly #target = new RemoteTarget();
 
-  constructor({ replies, onlyWrite }: TransportPools) {
+  /** `counters` count the PSNs that no honest peer sends, and READ responses that were left out. */
+  constructor({ replies, onlyWrite }: TransportPools, counters: PortCounters) {
     this.replies = new ReplyQueue(replies);
+    this.#guard = new PsnGuard(counters);
+    this.#readBudget = new ReadBudget(counters);
     this.#onlyWrite = onlyWrite;
   }
 
@@ -87,6 +95,7 @@ export class Responder {
     this.msn = msn;
     this.replies.clear();
     this.#replay.reset();
+    this.#guard.reset();
     this.#nakked = false;
     this.#newestAck = -1;
     this.#closeMessage();
@@ -97,21 +106,25 @@ export class Responder {
    * Takes one request of this queue pair's service. `queue` is where receives come from; undefined where an XRC request
    * names none of the domain.
    */
-  handle(frame: Frame, queue: RecvQueue | undefined, config: QpConfig): RequestOutcome {
+  handle(now: number, frame: Frame, queue: RecvQueue | undefined, config: QpConfig): RequestOutcome {
     if (this.replies.length >= MAX_REPLIES) return RequestOutcome.Dropped;
     const psn = extendPsn(frame.psn, this.expected);
-    if (psn > this.expected) return this.#refuseSequence();
-    if (psn < this.expected) return this.#duplicate(frame, psn, config);
+    if (psn > this.expected) return this.#refuseSequence(now, this.#isOutside(now, psn, config));
+    if (psn < this.expected) {
+      if (this.#isOutside(now, psn, config) && !this.#guard.takeAnswer(now)) return RequestOutcome.Duplicate;
+      return this.#duplicate(frame, psn, config);
+    }
     this.#nakked = false;
     const verdict = this.#judge(frame, queue, config);
     if (verdict !== Verdict.Accept) return this.#refuse(verdict, config);
+    this.peerLives(config);
     return this.#execute(frame, config) ? RequestOutcome.Executed : RequestOutcome.Overrun;
   }
 
   /** A reserved opcode of our service: refused at the expected PSN, else treated as any packet out of order. */
-  handleReserved(frame: Frame, config: QpConfig): RequestOutcome {
+  handleReserved(now: number, frame: Frame, config: QpConfig): RequestOutcome {
     const psn = extendPsn(frame.psn, this.expected);
-    if (psn > this.expected) return this.#refuseSequence();
+    if (psn > this.expected) return this.#refuseSequence(now, this.#isOutside(now, psn, config));
     return psn < this.expected ? RequestOutcome.Dropped : this.#refuse(Verdict.Reserved, config);
   }
 
@@ -132,8 +145,14 @@ export class Responder {
       this.#refuseAt(psn, Verdict.KeyRefused, config);
       return Attempt.Fault;
     }
+    if (reply.kind === ReplyKind.Read) this.#readBudget.spend(reply, config.mtu);
     if (writeReply(reply, this.replies, config, writer)) this.replies.shift();
     return Attempt.Sent;
+  }
+
+  /** Something came that only the peer, or who knows its PSNs, can have sent: READ responses may leave. */
+  peerLives({ defences }: QpConfig): void {
+    this.#readBudget.refill(defences.maxReadResponseBytes);
   }
 
   /** Whether a message in progress has taken a receive. */
@@ -162,8 +181,17 @@ export class Responder {
     };
   }
 
-  #refuseSequence(): RequestOutcome {
+  #isOutside(now: number, psn: number, { defences }: QpConfig): boolean {
+    return this.#guard.isOutside(now, psn - this.expected, defences.psnWindow);
+  }
+
+  /**
+   * One NAK for each gap. One that a PSN outside of the window is not granted leaves the next real gap its own
+   * (ref:hostile#SEC-01).
+   */
+  #refuseSequence(now: number, outside: boolean): RequestOutcome {
     if (this.#nakked) return RequestOutcome.Dropped;
+    if (outside && !this.#guard.takeAnswer(now)) return RequestOutcome.Dropped;
     this.#nakked = true;
     this.replies.refuse(this.expected, Syndrome.NakSequence, this.msn);
     return RequestOutcome.OutOfSequence;
@@ -191,9 +219,9 @@ export class Responder {
     if ((frame.flags & (OpFlag.Read | OpFlag.Atomic)) !== 0) {
       // Twice the limit: a peer that repeats faster than we reply has not lost something.
       if (this.replies.repeats >= config.maxDestRdAtomic * 2) return RequestOutcome.Dropped;
-      return this.#replay.repeat(frame, psn, config.mtu, this.replies, this.msn)
-        ? RequestOutcome.Duplicate
-        : RequestOutcome.Dropped;
+      if (!this.#replay.repeat(frame, psn, config.mtu, this.replies, this.msn)) return RequestOutcome.Dropped;
+      this.peerLives(config);
+      return RequestOutcome.Duplicate;
     }
     if (this.#newestAck < 0) return RequestOutcome.Dropped;
     this.replies.acknowledge(this.#newestAck, Syndrome.Ack, this.msn);
@@ -304,6 +332,7 @@ export class Responder {
     const length = rethDmaLength(frame.view, reth);
     const packets = Math.max(1, Math.ceil(length / config.mtu));
     this.#countMessage();
+    this.#guard.read(packets);
     const kept = this.#replay.remember(frame.opcode, this.expected, packets, config.maxDestRdAtomic);
     kept.rkey = rethRkey(frame.view, reth);
     kept.vaHi = rethVaHi(frame.view, reth);

@@ -33,6 +33,7 @@ export class UcQueuePair extends UnreliableQueuePair {
     if (!this.admitsFromPeer(now, frame) || !this.mayRespond()) return;
     this.noteRequest();
     const outcome = this.#responder.handle(frame, this.recvQueue, this.config, this.counters);
+    this.port?.learn(frame);
     if (outcome === UcOutcome.Overrun) this.fail();
     else if (outcome === UcOutcome.Fault) this.enterError(WcStatus.WrFlushErr);
   }

@@ -11,6 +11,7 @@ import type { FrameBatch, FrameWriter } from '../../packets/frame-writer.ts';
 import { ConnectionManager } from '../../transport/cm/index.ts';
 import { CONGESTION_TRAFFIC_CLASS, Congestion } from '../../transport/congestion/congestion.ts';
 import { PortCounters } from '../../transport/counters.ts';
+import { makeDefences } from '../../transport/defences.ts';
 import type { MemoryRegion } from '../../transport/memory.ts';
 import { peerProfile } from '../../transport/peer-profile.ts';
 import type { QpAttributes } from '../../transport/qp-attributes.ts';
@@ -115,6 +116,7 @@ export class Device implements Machine, RdmaDevice {
       peer: peerProfile(options.peer ?? 'default'),
       portCounters,
       congestion: this.#congestion,
+      defences: makeDefences(options.defences ?? {}, this.#congestion?.notification?.parameters.minTimeBetweenCnpsNs),
       trace: options.trace,
     });
     this.#qps = this.#resources.qps;

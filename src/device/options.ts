@@ -4,6 +4,7 @@ import { RoceError } from '../../packets/errors.ts';
 import { MAX_FLOW_LABEL } from '../../packets/flow-label.ts';
 import { Medium } from '../../packets/frame.ts';
 import type { CongestionOptions } from '../../transport/congestion/congestion-options.ts';
+import type { Defences } from '../../transport/defences.ts';
 import type { QpCapabilities } from '../../transport/qp-capabilities.ts';
 import type { Random } from '../../transport/random.ts';
 import type { QpTrace } from '../../transport/trace.ts';
@@ -52,6 +53,8 @@ export interface DeviceOptions {
    * Default: none; received notifications are counted and ignored.
    */
   readonly congestion?: CongestionOptions;
+  /** What queue pairs do about packets that no honest peer sends; default `DEFAULT_DEFENCES` (ref:hostile#3). */
+  readonly defences?: Partial<Defences>;
   /** Receives the decisions of queue pairs, for example a `TraceRecorder`. Default: none. */
   readonly trace?: QpTrace | undefined;
   /** Default `DEFAULT_LIMITS`. */

@@ -7,6 +7,7 @@ import type { IpAddress } from '../../packets/address.ts';
 import { defined } from '../../packets/defined.ts';
 import { invariant, RoceError } from '../../packets/errors.ts';
 import type { PortCounters } from '../../transport/counters.ts';
+import type { Defences } from '../../transport/defences.ts';
 import { KeyTable } from '../../transport/key-table.ts';
 import { Access, type MemoryRegion } from '../../transport/memory.ts';
 import { type PeerProfile, peerProfile } from '../../transport/peer-profile.ts';
@@ -49,6 +50,8 @@ export interface ResourceOptions {
   /** The peer's implementation, for queue pairs made without `peer`. */
   readonly peer: PeerProfile;
   readonly portCounters: PortCounters;
+  /** What queue pairs do about packets that no honest peer sends. */
+  readonly defences: Defences;
   /** Congestion control of queue pairs. */
   readonly congestion: QpCongestion | undefined;
   /** Receives the trace of queue pairs and completions. */
@@ -157,10 +160,13 @@ export class Resources {
     // A requester-only queue pair receives nothing: verbs ignore the argument.
     const shares = init.srq !== undefined && init.type !== QpType.XrcSend;
     const shared = shares ? { srq: this.#sharedBy(init.srq) } : {};
-    const { congestion, trace } = this.#options;
+    const { congestion, defences, trace } = this.#options;
     const keys = this.#keys;
     const pools = this.#pools;
-    const identity = { qpn: this.#freshQpn(), pd: pd.core, keys, sendCq, recvCq, congestion, trace, pools, ...shared };
+    const identity = {
+      ...{ qpn: this.#freshQpn(), pd: pd.core, keys, sendCq, recvCq, congestion, defences, trace, pools },
+      ...shared,
+    };
     const qp = new Qp(this.#device, pd, this.#makeCore(init.type ?? QpType.Rc, identity, capabilities));
     if (shared.srq !== undefined) shared.srq.users += 1;
     return this.#adopt(qp, peer);
@@ -233,8 +239,9 @@ export class Resources {
     const keys = this.#keys;
     const pools = this.#pools;
     const cq = new Cq(1, this.notified, undefined, pools);
-    const { congestion, trace } = this.#options;
-    const identity = { qpn: this.#freshQpn(), pd: pd.core, keys, sendCq: cq, recvCq: cq, congestion, trace, pools };
+    const { congestion, defences, trace } = this.#options;
+    const cqs = { sendCq: cq, recvCq: cq };
+    const identity = { qpn: this.#freshQpn(), pd: pd.core, keys, ...cqs, congestion, defences, trace, pools };
     domain.targets += 1;
     return this.#adopt(new Qp(this.#device, pd, new XrcTarget(identity, domain, this.#options.portCounters)));
   }

@@ -8,6 +8,7 @@ import { IpAddress, IpPrefix, type MacAddress, parseMac } from '../../packets/ad
 import { defined } from '../../packets/defined.ts';
 import { RoceError } from '../../packets/errors.ts';
 import type { CongestionOptions } from '../../transport/congestion/congestion-options.ts';
+import type { Defences } from '../../transport/defences.ts';
 import type { QpTrace, Random } from '../../transport/index.ts';
 import type { OpenRdmaDevice } from '../device/api.ts';
 import { Device } from '../device/device.ts';
@@ -55,6 +56,8 @@ export interface OpenDeviceOptions {
    * link that carries the traffic class (`Link.ecn`): reactions that need more are refused. Default: none.
    */
   readonly congestion?: CongestionOptions;
+  /** What queue pairs do about packets that no honest peer sends; default `DEFAULT_DEFENCES`. */
+  readonly defences?: Partial<Defences>;
   /** Limits of the device; default `DEFAULT_LIMITS`. */
   readonly limits?: Partial<DeviceLimits>;
   /** Where the stack runs: in the application's thread (default), or in a worker (`OpenWorkerDeviceOptions`). */
@@ -105,6 +108,7 @@ export async function openHere(options: OpenDeviceOptions): Promise<OpenDevice> 
       peer: options.peer,
       limits: options.limits,
       congestion: options.congestion,
+      defences: options.defences,
     }),
     trace: options.trace,
   });

@@ -6,6 +6,7 @@
 import { IpPrefix, type MacAddress, parseMac } from '../../packets/address.ts';
 import { defined } from '../../packets/defined.ts';
 import type { CongestionOptions } from '../../transport/congestion/congestion-options.ts';
+import type { Defences } from '../../transport/defences.ts';
 import type { QpTrace } from '../../transport/trace.ts';
 import { Device } from '../device/device.ts';
 import type { DeviceLimits, PathTraits, StaticNeighbour, VlanOptions } from '../device/options.ts';
@@ -32,6 +33,8 @@ export type SimulatedDeviceOptions<P extends object = PortOptions> = P & {
   readonly peer?: string;
   /** Congestion control. */
   readonly congestion?: CongestionOptions;
+  /** What queue pairs do about packets that no honest peer sends; default `DEFAULT_DEFENCES`. */
+  readonly defences?: Partial<Defences>;
   /** Packets a queue pair may have sent and not seen acknowledged; default 128. */
   readonly maxUnacked?: number;
   /** Receives the decisions of queue pairs. */
@@ -44,8 +47,8 @@ export function attachDevice<N extends WorldNetwork>(
   name: string,
   options: SimulatedDeviceOptions<PortOptionsOf<N>>,
 ): Device {
-  const { addresses, mac, limits, sourcePort, path, neighbours, vlan, peer, congestion, maxUnacked, trace, ...port } =
-    options;
+  const { addresses, mac, limits, sourcePort, path, neighbours, vlan, ...rest } = options;
+  const { peer, congestion, defences, maxUnacked, trace, ...port } = rest;
   const prefixes = addresses.map((text) => IpPrefix.parse(text));
   return world.attach(
     name,
@@ -58,7 +61,7 @@ export function attachDevice<N extends WorldNetwork>(
         mac: mac === undefined ? macFor(prefixes) : parseMac(mac),
         addresses: prefixes,
         mtu: link.mtu,
-        ...defined({ limits, sourcePort, path, neighbours, vlan, peer, congestion, maxUnacked }),
+        ...defined({ limits, sourcePort, path, neighbours, vlan, peer, congestion, defences, maxUnacked }),
         trace,
       }),
     // What is left of the options when those of the device are taken out; the compiler cannot follow that for any N.

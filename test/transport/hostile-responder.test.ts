@@ -5,6 +5,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import { PSN_MASK } from '../../packets/psn.ts';
+import { makeDefences } from '../../transport/defences.ts';
 import { QpState } from '../../transport/qp-state.ts';
 import { WrOpcode } from '../../transport/work.ts';
 import {
@@ -40,13 +41,60 @@ describe('guessing the PSN', () => {
       peer.qp.handleFrame(peer.now, frame);
     }
     expect(mr.bytes.slice(0, 4)).toEqual(pattern(4, 1));
-    const { duplicateRequest, outOfSeqRequest, droppedRequest } = peer.counters;
+    const { duplicateRequest, outOfSeqRequest, droppedRequest, psnOutsideWindow, psnAlarm } = peer.counters;
     expect([duplicateRequest, outOfSeqRequest, droppedRequest]).toEqual([2 ** 23, 1, 2 ** 23 - 2]);
+    expect([psnOutsideWindow, psnAlarm]).toEqual([SPACE - 1 - 2 * 65_536, 1]);
     expect(peer.drain().map(describePacket)).toEqual(['ACK psn+0 msn 1', 'NAK 0x60 psn+1 msn 1']);
     frame.psn = expected;
     peer.qp.handleFrame(peer.now, frame);
     expect(mr.bytes.slice(0, 4)).toEqual(pattern(4, 2));
     peer.expectUsable(2, 3);
+  });
+
+  it('SEC-01 4096 PSNs outside of the window within a second are an alarm, and fewer are none', () => {
+    const peer = new Peer();
+    const { frame } = parseBytes(buildFrame(writeOnly({ psn: 70_000, reth: empty }), peer.firstPsn));
+    for (let i = 1; i < 4 * 4096; i++) {
+      peer.qp.handleFrame(peer.now, frame);
+      peer.now += 250_000;
+    }
+    expect(peer.counters).toMatchObject({ psnOutsideWindow: 4 * 4096 - 1, psnAlarm: 0 });
+    for (let i = 0; i < 2 * 4096; i++) peer.qp.handleFrame(peer.now, frame);
+    expect(peer.counters.psnAlarm).toBe(1);
+  });
+
+  it('SEC-01 PSNs far away draw eight answers, and one more every 10 ms; the next gap has its NAK all the same', () => {
+    const peer = new Peer();
+    const far = writeOnly({ psn: 70_000, reth: empty });
+    const naks = (times: number, first: number) => {
+      let count = 0;
+      for (let i = 0; i < times; i++) {
+        peer.rx({ ...far, psn: 70_000 + first + i });
+        count += peer.drain().length;
+        // Ends the gap, if there was one.
+        peer.rx(writeOnly({ psn: first + i, reth: empty }));
+      }
+      return count;
+    };
+    expect(naks(20, 0)).toBe(8);
+    peer.now += 10_000_000;
+    expect(naks(20, 20)).toBe(1);
+    peer.rx(far, writeOnly({ psn: 41, reth: empty }));
+    peer.expectTx([nak(0x60, { psn: 40, msn: 40 })]);
+  });
+
+  it('SEC-01 a READ that was executed widens the window to four times its own packets', () => {
+    const peer = new Peer({ defences: makeDefences({ psnWindow: 10 }) });
+    const mr = peer.region();
+    peer.rx(readRequest({ psn: 0, reth: { va: mr.iova, rkey: mr.rkey, length: 4096 } }));
+    peer.drain();
+    for (const [ahead, outside] of [
+      [64, 0],
+      [65, 1],
+    ] as const) {
+      peer.rx(writeOnly({ psn: 16 + ahead, reth: empty }));
+      expect(peer.counters.psnOutsideWindow).toBe(outside);
+    }
   });
 
   it('SEC-02 one injected packet replaces the victim’s: that one is acknowledged as a duplicate and not executed', () => {
@@ -63,7 +111,8 @@ describe('guessing the PSN', () => {
     victim.rx(...target.drain());
     expect(victim.completions()).toEqual(['send 1 Success RdmaWrite']);
     expect(mr.bytes.slice(0, 4)).toEqual(pattern(4, 66));
-    expect(target.counters.duplicateRequest).toBe(1);
+    // A duplicate that was never sent twice: what the two sides' counters say of it.
+    expect([target.counters.duplicateRequest, victim.counters.retransmittedPkts]).toEqual([1, 0]);
   });
 
   it.each([2, 3, 17, 64])(
@@ -204,6 +253,31 @@ describe('wrong sender', () => {
     const peer = new Peer();
     peer.rx(writeOnly({ psn: 0, reth: empty, ackReq: true, sourcePort: 0xffff }));
     peer.expectTx([ack({ psn: 0, msn: 1 })]);
+  });
+
+  it('SEC-17 where the source port has to stay, another one is dropped once the peer has shown its own', () => {
+    const peer = new Peer({ defences: makeDefences({ strictUdpSport: true }) });
+    const write = (psn: number, sourcePort: number) => writeOnly({ psn, reth: empty, ackReq: true, sourcePort });
+    // A guess that is not executed shows nothing.
+    peer.rx(write(5, 0xffff), write(0, 0xc0_05));
+    peer.expectTx([nak(0x60, { psn: 0, msn: 0 }), ack({ psn: 0, msn: 1 })]);
+    peer.rx(write(1, 0xffff));
+    peer.silence();
+    expect(peer.counters.badSourcePort).toBe(1);
+    peer.rx(write(1, 0xc0_05));
+    peer.expectTx([ack({ psn: 1, msn: 2 })]);
+    peer.qp.modify({ state: QpState.Reset });
+    peer.connect();
+    peer.rx(write(0, 0xffff));
+    peer.expectTx([ack({ psn: 0, msn: 1 })]);
+  });
+
+  it('SEC-17 an acknowledgement shows the port of the peer, too', () => {
+    const peer = new Peer({ defences: makeDefences({ strictUdpSport: true }) });
+    for (const wrId of [1, 2]) peer.post({ wrId, opcode: WrOpcode.Send });
+    peer.drain();
+    peer.rx({ ...ack({ psn: 0, msn: 1 }), sourcePort: 0xc0_05 }, { ...ack({ psn: 1, msn: 2 }), sourcePort: 0xffff });
+    expect([peer.completions(), peer.counters.badSourcePort]).toEqual([['send 1 Success Send'], 1]);
   });
 
   it.each([0x24, 0x2a, 0x64, 0x81, 0xa4, 0xe4])('SEC-16 an opcode of another service (0x%i) is dropped', (opcode) => {

@@ -3,6 +3,7 @@
  * for it; the queue pair calls `allows` before a packet and `sent` after it. A frame may go early by what the sender
  * was late, up to a bound: a real host cannot send at an exact time, and has to keep the rate all the same.
  */
+import { NotificationGate } from './notification-gate.ts';
 import type { RateController } from './rate-controller.ts';
 
 /** What stands between a queue pair and the wire. */
@@ -16,6 +17,7 @@ export class Pacer {
   readonly #maxBurstBits: number;
   /** When the next frame may leave, in nanoseconds; a fraction, so that rounding does not add up. */
   #freeAt = 0;
+  readonly #gate = new NotificationGate();
 
   /** `maxBurstBytes`: how far a sender that was late may catch up. */
   constructor(controller: RateController, maxBurstBytes: number) {
@@ -35,9 +37,15 @@ export class Pacer {
     return !this.waiting;
   }
 
+  /** Whether a notification can be that of an honest receiver that keeps `intervalNs`; takes it if so. */
+  takesNotification(now: number, intervalNs: number): boolean {
+    return this.#gate.takes(now, intervalNs);
+  }
+
   /** A frame of `bytes` has left. */
   sent(now: number, bytes: number): void {
     const { controller } = this;
+    this.#gate.sent();
     controller.sent(now, bytes);
     const rateBps = controller.rateBps(now);
     this.rateBps = rateBps;

@@ -219,20 +219,29 @@ describe('a congestion notification', () => {
     }
   });
 
-  it.each(['paper', 'mlx'] as const)('a flood of forged ones leaves a flow of profile %s its minimum', (profile) => {
+  it.each(['paper', 'mlx'] as const)('SEC-13 however many count, a flow of profile %s keeps its minimum', (profile) => {
     const peer = makePeer({ ...PAPER, reaction: { kind: 'dcqcn', profile } });
     const minimum = profile === 'paper' ? 10e6 : 1e6;
     let lowest = Infinity;
     for (let i = 0; i < 100_000; i++) {
-      peer.qp.handleCnp(peer.now, FORGED);
+      peer.qp.pacer?.controller.notified(peer.now);
       peer.now += 500;
       lowest = Math.min(lowest, peer.qp.pacer?.controller.rateBps(peer.now) ?? 0);
     }
     expect(lowest).toBeGreaterThanOrEqual(minimum);
     expect(lowest).toBeLessThan(1.1 * minimum);
-    expect(peer.counters.rpCnpHandled).toBe(100_000);
     postWrite(peer, 256);
     expect(departures(peer, MS)).toHaveLength(1);
+  });
+
+  it('SEC-13 for a flow that sends nothing counts once, and none of a flood after it', () => {
+    const peer = makePeer(PAPER);
+    for (let i = 0; i < 100_000; i++) {
+      peer.qp.handleCnp(peer.now, FORGED);
+      peer.now += 500;
+    }
+    expect(peer.counters).toMatchObject({ rpCnpHandled: 1, rpCnpExcess: 99_999, rpCnpIgnored: 0 });
+    expect(peer.qp.pacer?.controller.rateBps(peer.now)).toBe(Infinity);
   });
 
   it('that rides on an acknowledge counts where both ends agreed on that, and only there', () => {

@@ -10,6 +10,7 @@ import { Op, SERVICE_MASK, Service } from '../../../packets/opcode.ts';
 import { CompletionQueue } from '../../../transport/completion-queue.ts';
 import { Congestion, type CongestionOptions } from '../../../transport/congestion/index.ts';
 import { PortCounters } from '../../../transport/counters.ts';
+import type { Defences } from '../../../transport/defences.ts';
 import type { Persist } from '../../../transport/grant.ts';
 import { KeyTable } from '../../../transport/key-table.ts';
 import { Access, type MemoryRegion, ProtectionDomain } from '../../../transport/memory.ts';
@@ -78,6 +79,8 @@ export interface PeerOptions {
   readonly state?: QpState;
   /** What the subject does about congestion. */
   readonly congestion?: CongestionOptions;
+  /** What it does about packets that no honest peer sends. */
+  readonly defences?: Defences;
 }
 
 export interface RegionSpec {
@@ -151,7 +154,8 @@ export class Peer {
     const shared = options.srq === undefined ? {} : { srq: options.srq };
     if (options.congestion !== undefined) this.congestion = new Congestion(options.congestion, counters);
     const { congestion } = this;
-    const identity = { qpn: options.qpn ?? SUBJECT_QPN, pd, keys, sendCq, recvCq, congestion, ...shared };
+    const { defences } = options;
+    const identity = { qpn: options.qpn ?? SUBJECT_QPN, pd, keys, sendCq, recvCq, congestion, defences, ...shared };
     this.qp = makeQueuePair(options, identity, capabilities, counters);
     this.connect(options);
   }
