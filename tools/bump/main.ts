@@ -10,6 +10,7 @@ import { FAULT_DIRECTIONS, type FaultDirection } from 'rocev2/faults';
 import { linkUsage, openLink } from 'rocev2/node';
 import { defined } from 'rocev2/packets';
 import { exitWith, integer, parser } from '../options.ts';
+import { overwriteLine, terminal } from '../output.ts';
 import { formatTable, grouped } from '../table.ts';
 import { type BumpAccount, FRAME_FATES } from './account.ts';
 import { addChanceOptions, type ChanceFlags, chanceFaults, faultProblem } from './chance-options.ts';
@@ -88,11 +89,11 @@ async function run(flags: BumpFlags): Promise<void> {
   };
   process.on('SIGINT', interrupt).on('SIGTERM', interrupt);
   // Who waits for us to be ready reads this line.
-  process.stderr.write(`roce bump: forwarding between ${flags.a} and ${flags.b}\n`);
+  terminal.complaint(`roce bump: forwarding between ${flags.a} and ${flags.b}`);
   try {
     const lost = await untilEnd(running, flags, signal);
     const account = await running.stop();
-    process.stdout.write(`${reportLines(account).join('\n')}\n`);
+    terminal.line(reportLines(account).join('\n'));
     if (lost !== undefined) throw lost;
     if (signal.aborted) exitWith(EXIT_INTERRUPTED);
   } finally {
@@ -113,9 +114,9 @@ async function untilEnd(running: RunningBump, { duration }: BumpFlags, signal: A
     if (leftMs <= 0) return undefined;
     // The timer keeps the process alive, whatever the links do.
     await Promise.race([delay(Math.min(leftMs, 1000), undefined, { signal }).catch(() => undefined), closed]);
-    if (process.stderr.isTTY) process.stderr.write(`\r${progress(running)}`);
+    overwriteLine(progress(running));
   }
-  if (process.stderr.isTTY) process.stderr.write('\n');
+  if (process.stderr.isTTY) terminal.complaint('');
   return ended ? closed : undefined;
 }
 

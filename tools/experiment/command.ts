@@ -7,6 +7,7 @@ import { resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { defined, RoceError } from 'rocev2/packets';
 import { exitWith } from '../options.ts';
+import { terminal } from '../output.ts';
 import { formatTable } from '../table.ts';
 import { filterProblems } from './filters.ts';
 import { tshark } from './judge.ts';
@@ -138,11 +139,11 @@ async function guarded(action: () => void | Promise<void>): Promise<void> {
 }
 
 function print(text: string): void {
-  process.stdout.write(`${text}\n`);
+  terminal.line(text);
 }
 
 function say(text: string): void {
-  process.stderr.write(`roce experiment: ${text}\n`);
+  terminal.complaint(`roce experiment: ${text}`);
 }
 
 const EXIT_NOT_AS_EXPECTED = 1;
