@@ -80,7 +80,10 @@ function addNotifyOptions(command: Command): Command {
 }
 
 async function run(flags: BumpFlags): Promise<void> {
-  const running = await runBump(bumpOptions(flags));
+  const running = await runBump({
+    ...bumpOptions(flags),
+    captureFailed: ({ message }) => terminal.complaint(`roce bump: ${message}; frames are still forwarded`),
+  });
   const interruption = new AbortController();
   const { signal } = interruption;
   const interrupt = (): void => {
@@ -95,6 +98,7 @@ async function run(flags: BumpFlags): Promise<void> {
     const account = await running.stop();
     terminal.line(reportLines(account).join('\n'));
     if (lost !== undefined) throw lost;
+    if (account.captureError !== undefined) exitWith(EXIT_CAPTURE_ENDED);
     if (signal.aborted) exitWith(EXIT_INTERRUPTED);
   } finally {
     process.off('SIGINT', interrupt).off('SIGTERM', interrupt);
@@ -180,4 +184,6 @@ function reportLines({ directions, rules, connections, events, eventsOmitted, no
 
 const COLUMNS = ['frames', ...FRAME_FATES] as const;
 
+/** All was forwarded, and not all captured. */
+const EXIT_CAPTURE_ENDED = 1;
 const EXIT_INTERRUPTED = 130;

@@ -82,8 +82,13 @@ async function run(command: Command, words: readonly string[], flags: DumpFlags)
   } catch (error) {
     if (!isBadInput(error)) throw error;
     // The message of the system names its file, which may be the output. A mistake in the command line has no file.
-    const aboutInput = !('path' in error) && !(error instanceof RoceError && error.code === 'ERR_ROCE_ARGUMENT');
-    const subject = aboutInput ? `${file ?? flags.link}: ` : '';
+    const aboutInput =
+      !('path' in error) && !isWriteError(error) && !(error instanceof RoceError && error.code === 'ERR_ROCE_ARGUMENT');
+    const subject = aboutInput
+      ? `${file ?? flags.link}: `
+      : isWriteError(error)
+        ? `${flags.write ?? 'standard output'}: `
+        : '';
     terminal.complaint(`roce dump: ${subject}${error.message}`);
     process.exitCode = EXIT_BAD_INPUT;
   }
@@ -148,6 +153,11 @@ function captureOptions({ write }: DumpFlags): Pick<DumpOptions, 'capture' | 'qu
  */
 function isBadInput(error: unknown): error is Error {
   return error instanceof RoceError || (error instanceof Error && 'syscall' in error && 'code' in error);
+}
+
+/** A full disk, say: what was read is in order, and what is written ends there. */
+function isWriteError(error: Error): boolean {
+  return 'syscall' in error && error.syscall === 'write';
 }
 
 function terminalWidth(): number {

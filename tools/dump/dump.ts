@@ -86,6 +86,8 @@ class Dump {
     if (options.capture === undefined) return;
     this.#copy = source.copy?.() ?? new WrittenCopy(source);
     this.#file = new Output(options.capture, this.#copy);
+    // The header of a new file is there before the first packet.
+    void this.#file.added();
   }
 
   async packets(): Promise<void> {

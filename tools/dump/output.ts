@@ -123,7 +123,9 @@ export class Output {
   }
 
   #check(): void {
-    if (this.#failure !== undefined && !isBrokenPipe(this.#failure)) throw this.#failure;
+    // A stream is destroyed some ticks before it emits why.
+    const failure = this.#failure ?? this.#stream.errored ?? undefined;
+    if (failure !== undefined && !isBrokenPipe(failure)) throw failure;
   }
 }
 
