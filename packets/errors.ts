@@ -16,7 +16,7 @@ export type RoceErrorCode =
   | 'ERR_ROCE_CLOSED' // the device, link or listener is closed
   | 'ERR_ROCE_LINK_UNAVAILABLE' // a link's package, privilege or kernel feature is missing
   | 'ERR_ROCE_UNSUPPORTED' // a verb that this kind of object or placement does not have (verbs: EOPNOTSUPP)
-  | 'ERR_ROCE_CAPTURE'; // a capture file that cannot be read
+  | 'ERR_ROCE_CAPTURE'; // a capture file that cannot be read, or written on
 
 /** The names of <errno.h> with which verbs and rdma_cm say what `RoceError` says with its codes. */
 export type Errno =

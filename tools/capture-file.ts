@@ -1,8 +1,9 @@
 /**
  * A pcapng file that frames are written to as they pass: what `--write` and the interop matrix use.
  */
-import { closeSync, openSync, writeSync } from 'node:fs';
+import type { RoceError } from 'rocev2/packets';
 import { Direction, LinkType, PcapngWriter } from 'rocev2/pcap';
+import { type FileCalls, RecordFile } from './record-file.ts';
 import { WallClock } from './wall-clock.ts';
 
 export interface CaptureFileOptions {
@@ -11,21 +12,24 @@ export interface CaptureFileOptions {
   readonly ethernet: boolean;
 }
 
-/** Bytes gathered before they go to the file. */
-const FLUSH_BYTES = 1 << 16;
-
 export class CaptureFile {
   readonly #writer = new PcapngWriter({ application: 'rocev2' });
   readonly #interface: number;
-  readonly #file: number;
+  readonly #file: RecordFile;
   readonly #clock = new WallClock();
 
-  constructor(path: string, { interfaceName, ethernet }: CaptureFileOptions) {
+  /** @param failed, calls see `RecordFile` */
+  constructor(
+    path: string,
+    { interfaceName, ethernet }: CaptureFileOptions,
+    failed?: (failure: RoceError) => void,
+    calls?: FileCalls,
+  ) {
     this.#interface = this.#writer.addInterface({
       name: interfaceName,
       linkType: ethernet ? LinkType.Ethernet : LinkType.Raw,
     });
-    this.#file = openSync(path, 'w');
+    this.#file = new RecordFile(path, this.#writer, failed, calls);
   }
 
   /** Takes one frame; `timeNs` is monotonic. */
@@ -42,15 +46,15 @@ export class CaptureFile {
       direction: direction === 'in' ? Direction.Inbound : Direction.Outbound,
       ...(comment === undefined ? {} : { comments: [comment] }),
     });
-    if (this.#writer.pendingBytes >= FLUSH_BYTES) this.#flush();
+    this.#file.grown();
   }
 
   close(): void {
-    this.#flush();
-    closeSync(this.#file);
+    this.#file.close();
   }
 
-  #flush(): void {
-    writeSync(this.#file, this.#writer.take());
+  /** Why the file ends early: a full disk. */
+  get failure(): RoceError | undefined {
+    return this.#file.failure;
   }
 }

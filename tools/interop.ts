@@ -24,6 +24,7 @@ import { interopVersions } from './interop/versions.ts';
 import { buildImage } from './lab/image.ts';
 import { labAvailable } from './lab/probe.ts';
 import { KERNELS, type KernelLabel } from './lab/recipe.ts';
+import { terminal } from './output.ts';
 
 interface Options {
   readonly kernel?: KernelLabel[];
@@ -56,12 +57,12 @@ async function main(): Promise<number> {
   const options = command.opts<Options>();
   const entries = chosen(options);
   if (options.list === true) {
-    console.log(entries.map(caseName).join('\n'));
+    terminal.line(entries.map(caseName).join('\n'));
     return 0;
   }
   const lab = labAvailable();
   if (lab.ok && tshark().available) return runAll(entries, options);
-  console.error(`interop: ${lab.ok ? tshark().reason : lab.reason}`);
+  terminal.complaint(`interop: ${lab.ok ? tshark().reason : lab.reason}`);
   return EXIT_UNAVAILABLE;
 }
 
@@ -77,13 +78,13 @@ async function runAll(entries: readonly MatrixEntry[], options: Options): Promis
   let missing = 0;
   const broke = (error: unknown): void => {
     if (!(error instanceof RoceError)) throw error;
-    console.log(`a host broke down, and what it ran has no verdict: ${error.message}`);
+    terminal.line(`a host broke down, and what it ran has no verdict: ${error.message}`);
     missing += 1;
   };
   for (const kernel of options.kernel ?? KERNELS) {
     const image = await imageOf(kernel);
     if ('problem' in image) {
-      console.log(`${kernel}: skipped, no guest image: ${image.problem}`);
+      terminal.line(`${kernel}: skipped, no guest image: ${image.problem}`);
       if (required.includes(kernel)) missing += 1;
       continue;
     }
@@ -94,10 +95,10 @@ async function runAll(entries: readonly MatrixEntry[], options: Options): Promis
     await write({ versions: await interopVersions(), kernels }, options);
   }
   const count = (verdict: MatrixRow['verdict']): number => results.filter((row) => row.verdict === verdict).length;
-  console.log(
+  terminal.line(
     `\n${count('pass')} passed, ${count('fail')} failed, ${count('rxe')} limits of rdma_rxe, ${count('n/a')} n/a`,
   );
-  console.log(`verdicts in ${options.file}; reports and captures in ${options.out}`);
+  terminal.line(`verdicts in ${options.file}; reports and captures in ${options.out}`);
   return count('fail') + missing === 0 ? 0 : 1;
 }
 
@@ -107,12 +108,14 @@ async function runKernel(
   directory: string,
   broke: (error: unknown) => void,
 ): Promise<readonly MatrixRow[]> {
-  const run = new MatrixRun({ kernel, directory, log: (line) => console.error(`${kernel}: ${line}`) });
+  const run = new MatrixRun({ kernel, directory, log: (line) => terminal.complaint(`${kernel}: ${line}`) });
   try {
     for (const entry of entries) {
       const failures = await run.run(entry).catch(broke);
       if (failures === undefined) continue;
-      console.error(`${kernel}: ${failures.length === 0 ? 'ok  ' : 'FAIL'} ${caseName(entry)} ${failures[0] ?? ''}`);
+      terminal.complaint(
+        `${kernel}: ${failures.length === 0 ? 'ok  ' : 'FAIL'} ${caseName(entry)} ${failures[0] ?? ''}`,
+      );
     }
     await run.findLimits().catch(broke);
   } finally {
@@ -120,7 +123,7 @@ async function runKernel(
   }
   for (const { entry, verdict, note, failures } of run.rows)
     if (verdict === 'fail' || verdict === 'rxe')
-      console.log(`${kernel}: ${verdict} ${caseName(entry)}: ${note}\n    ${failures.join('\n    ')}`);
+      terminal.line(`${kernel}: ${verdict} ${caseName(entry)}: ${note}\n    ${failures.join('\n    ')}`);
   return run.rows;
 }
 
@@ -133,7 +136,7 @@ async function write(run: InteropFile, { file }: Options): Promise<void> {
 /** The release of a kernel's image, or why it cannot be had here. */
 async function imageOf(kernel: KernelLabel): Promise<{ readonly release: string } | { readonly problem: string }> {
   try {
-    return await buildImage(kernel, { log: (line) => console.error(line) });
+    return await buildImage(kernel, { log: (line) => terminal.complaint(line) });
   } catch (error) {
     if (error instanceof RoceError) return { problem: error.message };
     throw error;

@@ -138,7 +138,10 @@ export async function withDevice<T>(
   try {
     const options = { ...deviceOptions(flags), ...recording.options };
     const opening = flags.worker === true ? openDevice({ ...options, thread: 'worker' }) : openDevice(options);
-    return await lend(await opening, use);
+    const result = await lend(await opening, use);
+    recording.close();
+    if (recording.failure !== undefined) throw recording.failure;
+    return result;
   } finally {
     recording.close();
   }

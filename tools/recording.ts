@@ -1,12 +1,13 @@
 /**
  * What a command keeps of its device: a pcapng file, a trace, or what it watches by itself. Owns the files.
  */
-import { closeSync, openSync, writeSync } from 'node:fs';
 import type { LinkFacts } from 'rocev2';
 import { type CaptureSink, monotonicNs } from 'rocev2/node';
-import { Medium } from 'rocev2/packets';
+import { Medium, type RoceError } from 'rocev2/packets';
 import { TraceRecorder } from 'rocev2/trace';
 import { CaptureFile } from './capture-file.ts';
+import { terminal } from './output.ts';
+import { RecordFile } from './record-file.ts';
 
 export interface RecordingFlags {
   /** The wire, as on the command line. */
@@ -42,6 +43,11 @@ export class Recording {
     };
   }
 
+  /** Why a file ends early: a full disk. The device went on without it. */
+  get failure(): RoceError | undefined {
+    return this.#capture?.failure ?? this.#trace?.failure;
+  }
+
   close(): void {
     this.#capture?.close();
     this.#trace?.close();
@@ -52,7 +58,8 @@ export class Recording {
     const sinks: CaptureSink[] = [];
     if (this.#watch !== undefined) sinks.push(this.#watch(link));
     else if (write !== undefined) {
-      this.#capture = new CaptureFile(write, { interfaceName: link.name, ethernet: link.medium === Medium.Ethernet });
+      const ethernet = link.medium === Medium.Ethernet;
+      this.#capture = new CaptureFile(write, { interfaceName: link.name, ethernet }, complain);
       sinks.push(this.#capture);
     }
     if (this.#trace !== undefined) sinks.push(this.#trace.recorder.on(link.medium));
@@ -67,26 +74,42 @@ export class Recording {
 /** A trace that is written as it grows. */
 class TraceFile {
   readonly recorder: TraceRecorder;
-  readonly #file: number;
+  readonly #file: RecordFile;
   #text = '';
 
   constructor(path: string, name: string) {
-    this.#file = openSync(path, 'w');
+    const pendingBytes = (): number => this.#text.length;
+    const take = (): Uint8Array => this.#take();
+    const source = {
+      get pendingBytes() {
+        return pendingBytes();
+      },
+      take,
+    };
+    this.#file = new RecordFile(path, source, complain);
     this.recorder = new TraceRecorder({ now: monotonicNs, name, write: (text) => this.#write(text) });
   }
 
+  get failure(): RoceError | undefined {
+    return this.#file.failure;
+  }
+
   close(): void {
-    writeSync(this.#file, this.#text);
-    closeSync(this.#file);
+    this.#file.close();
   }
 
   #write(text: string): void {
     this.#text += text;
-    if (this.#text.length < FLUSH_CHARACTERS) return;
-    writeSync(this.#file, this.#text);
+    this.#file.grown();
+  }
+
+  #take(): Uint8Array {
+    const bytes = Buffer.from(this.#text);
     this.#text = '';
+    return bytes;
   }
 }
 
-/** Characters gathered before they go to the file. */
-const FLUSH_CHARACTERS = 1 << 16;
+function complain({ message }: RoceError): void {
+  terminal.complaint(`${message}; the device goes on without it`);
+}

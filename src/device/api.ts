@@ -40,7 +40,8 @@ export interface EventStream<Event> extends AsyncIterable<Event> {
 export type CqEvent = 'cq-err';
 
 /**
- * Asynchronous events of no object but the device, names after ibv_event_type: the link failed; no verb works any more.
+ * Asynchronous events of no object but the device, names after ibv_event_type: the link failed, or the
+ * worker that runs the device died; no verb works any more.
  */
 export type DeviceEvent = 'port-err' | 'device-fatal';
 

@@ -4,7 +4,9 @@
  * Owns the one timer, the batch of unsent frames and the order of a turn (timeouts, transmit, next deadline). Never
  * looks into a frame. A turn runs in the check phase, right after the event loop has read what arrived, so that
  * everything that came in is answered in one batch; posts of an application have a turn of their own once the
- * application's callbacks have run.
+ * application's callbacks have run. Deadlines are not looked at in those: a process that stood still (an application
+ * that computes, SIGSTOP, a suspended machine) finds its deadlines past and the answers unread in the socket, so what
+ * came is read first, and a stall of our own uses up no retries.
  * Rule: ref:platform#5 rule 10 (one timer; setTimeout is too coarse below 2 ms).
  */
 import { invariant, RoceError } from '../../packets/errors.ts';
@@ -37,12 +39,22 @@ export class Driver {
   #turn: NodeJS.Immediate | undefined;
   #timer: NodeJS.Timeout | undefined;
   #timerDeadline = Infinity;
+  readonly #clock: () => number;
+  #latestNs = 0;
+  /** Frames came since the last turn of the check phase. */
+  #hasRead = false;
+  /** Turns of the check phase for which deadlines that are long past have waited. */
+  #waited = 0;
 
-  /** Takes a link that was not started; `start` does that. */
-  constructor(link: Link) {
+  /**
+   * Takes a link that was not started; `start` does that. @param clock integer nanoseconds; where it goes back, time
+   * stands still for the machine
+   */
+  constructor(link: Link, clock: () => number = monotonicNs) {
     this.link = link;
+    this.#clock = clock;
     this.#writer = new FrameWriter(BATCH_FRAMES, link.mtu + MAX_ETHERNET_BYTES);
-    this.host = { now: monotonicNs, wake: () => this.#wakeSoon(), ...groupsOf(link) };
+    this.host = { now: () => this.#now(), wake: () => this.#wakeSoon(), ...groupsOf(link) };
     const { promise, resolve } = withResolvers<RoceError | undefined>();
     this.closed = promise;
     this.#resolveClosed = resolve;
@@ -81,6 +93,7 @@ export class Driver {
 
   #receive(batch: FrameBatch): void {
     if (this.#ended) return;
+    this.#hasRead = true;
     this.#machine?.receive(batch);
     this.#wake();
   }
@@ -95,6 +108,7 @@ export class Driver {
     if (this.#turn !== undefined || this.#ended || !this.#started) return;
     this.#turn = setImmediate(() => {
       this.#turn = undefined;
+      this.#handleTimeouts();
       this.#takeTurn();
     });
   }
@@ -120,10 +134,38 @@ export class Driver {
   #takeTurn(): void {
     const machine = this.#machine;
     if (machine === undefined || this.#ended) return;
-    if (machine.nextDeadline() <= monotonicNs()) machine.handleTimeouts();
     const more = this.#transmit();
     if (more) this.#wake();
     else this.#arm(machine.nextDeadline());
+  }
+
+  /**
+   * Once in each round of the loop, after its reading. Deadlines that are long past wait for a round that reads nothing
+   * more, and for a number of rounds at most: a peer that floods us holds no timer up.
+   */
+  #handleTimeouts(): void {
+    const machine = this.#machine;
+    if (machine === undefined || this.#ended) return;
+    const lateNs = this.#now() - machine.nextDeadline();
+    if (lateNs < 0) {
+      this.#waited = 0;
+      return;
+    }
+    // The first of these turns may come before the loop has asked the sockets again.
+    const isDry = this.#waited > 0 && !this.#hasRead;
+    this.#hasRead = false;
+    if (lateNs > STALL_NS && !isDry && this.#waited < MOST_ROUNDS) {
+      this.#waited += 1;
+      this.#wake();
+      return;
+    }
+    this.#waited = 0;
+    machine.handleTimeouts();
+  }
+
+  #now(): number {
+    this.#latestNs = Math.max(this.#latestNs, this.#clock());
+    return this.#latestNs;
   }
 
   /** Sends a bounded number of batches, so that what arrives meanwhile is read; true when more is due at once. */
@@ -151,7 +193,7 @@ export class Driver {
   #arm(deadline: number): void {
     // A timer that comes too early finds nothing due and is set anew: cheaper than to set it anew at every turn.
     if (this.#timerDeadline <= deadline) return;
-    const inMs = (deadline - monotonicNs()) / 1e6;
+    const inMs = (deadline - this.#now()) / 1e6;
     // Polling the clock each round of the loop is exact, and wasteful: only for what is nearly due.
     if (inMs <= NEAR_MS) {
       this.#wake();
@@ -209,5 +251,9 @@ function withResolvers<T>(): { promise: Promise<T>; resolve: (value: T) => void 
 const BATCH_FRAMES = 64;
 const BATCHES_PER_TURN = 16;
 const NEAR_MS = 2;
+/** A deadline that is so long past was missed because the process stood still: loops under full load are 3 ms late. */
+const STALL_NS = 20e6;
+/** Rounds of the loop, each of which reads at least 32 frames of a link: together more than a socket's buffer holds. */
+const MOST_ROUNDS = 16;
 /** The longest that setTimeout takes; a deadline beyond it is looked at again then. */
 const MAX_TIMEOUT_MS = 0x7f_ff_ff_ff;

@@ -192,6 +192,109 @@ describe('Driver', () => {
   });
 });
 
+/** A driver whose clock the test sets, and a machine that waits for an answer until `dueNs`. */
+async function stalled(dueNs: number) {
+  const clock = { ns: 1e9 };
+  const link = new MemoryLink();
+  const driver = new Driver(link, () => clock.ns);
+  const machine = new Talker(driver.host);
+  // As a retransmission: the next try has as long.
+  machine.onTimeout = () => machine.setDeadline(driver.host.now() + dueNs);
+  machine.onFrame = () => machine.setDeadline(Infinity);
+  await driver.start(machine);
+  machine.setDeadline(clock.ns + dueNs);
+  await turns(2);
+  return { clock, link, driver, machine };
+}
+
+/** What a timer of the loop does: a turn after the next reading. */
+const roundOfLoop = (link: MemoryLink): void => link.sink?.writable();
+
+const turns = async (count: number): Promise<void> => {
+  for (let i = 0; i < count; i++) await turn();
+};
+
+describe('a Driver after the process has stood still', () => {
+  it.each([
+    ['five seconds', 5e9],
+    ['hours, as after SIGSTOP', 7.2e12],
+  ])('for %s reads what waits before its deadlines, so that no retry is used up', async (_time, stallNs) => {
+    const { clock, link, driver, machine } = await stalled(67e6);
+    clock.ns += stallNs;
+    // An application that computed, and then posts: its turn comes before anything can be read.
+    machine.post(frame(1, 2, 1));
+    await turn();
+    expect([link.sent, machine.timeouts]).toEqual([[1], 0]);
+    link.sink?.receive(batchOf(frame(2, 1, 9)));
+    await turns(40);
+    expect(machine.timeouts).toBe(0);
+    await driver.close();
+  });
+
+  it('uses up no retry for an application that computes and posts again and again before the loop can read', async () => {
+    const { clock, link, driver, machine } = await stalled(4e6);
+    for (let i = 0; i < 8; i++) {
+      clock.ns += 10e6;
+      machine.post(frame(1, 2, i));
+      await new Promise<void>((resolve) => queueMicrotask(() => process.nextTick(resolve)));
+    }
+    expect([link.sent.length, machine.timeouts]).toEqual([8, 0]);
+    link.sink?.receive(batchOf(frame(2, 1, 9)));
+    await turns(4);
+    expect(machine.timeouts).toBe(0);
+    await driver.close();
+  });
+
+  it('reads on while frames come, of which the awaited one may be the last', async () => {
+    const { clock, link, driver, machine } = await stalled(67e6);
+    machine.onFrame = (tag) => machine.setDeadline(tag === 9 ? Infinity : machine.deadline);
+    clock.ns += 5e9;
+    for (let i = 0; i < 10; i++) {
+      await turn();
+      link.sink?.receive(batchOf(frame(2, 1, i)));
+    }
+    await turns(40);
+    expect(machine.timeouts).toBe(0);
+    await driver.close();
+  });
+
+  it('fires a timer once where nothing has come', async () => {
+    const { clock, link, driver, machine } = await stalled(67e6);
+    clock.ns += 3_600e9;
+    roundOfLoop(link);
+    await turns(40);
+    expect(machine.timeouts).toBe(1);
+    expect(machine.deadline).toBe(clock.ns + 67e6);
+    await driver.close();
+  });
+
+  it('fires it also where frames never end', async () => {
+    const { clock, link, driver, machine } = await stalled(67e6);
+    machine.onFrame = () => {};
+    clock.ns += 5e9;
+    for (let i = 0; i < 40; i++) {
+      link.sink?.receive(batchOf(frame(2, 1, 3)));
+      await turn();
+    }
+    expect(machine.timeouts).toBe(1);
+    await driver.close();
+  });
+
+  it('lets time stand still while the clock goes back', async () => {
+    const { clock, link, driver, machine } = await stalled(67e6);
+    const before = driver.host.now();
+    clock.ns -= 3_600e9;
+    roundOfLoop(link);
+    await turns(4);
+    expect([driver.host.now(), machine.timeouts]).toEqual([before, 0]);
+    clock.ns = before + 67e6;
+    roundOfLoop(link);
+    await turns(4);
+    expect(machine.timeouts).toBe(1);
+    await driver.close();
+  });
+});
+
 describe('monotonicNs', () => {
   it('is an integer and never goes back', () => {
     let last = monotonicNs();

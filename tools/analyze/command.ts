@@ -12,9 +12,11 @@ import { defined, RoceError } from 'rocev2/packets';
 import type { AnalyzerOptions, Finding } from 'rocev2/pcap';
 import { Output, TextBuffer } from '../dump/output.ts';
 import { refuseOverwriting } from '../dump/overwriting.ts';
+import { visible, visibleLine } from '../visible-text.ts';
 import { analyzeChunks, isDamage, narrowed } from './analyze.ts';
 import { annotate } from './annotate.ts';
 import { filePieces } from './file-pieces.ts';
+import { STANDARD_INPUT } from './findings-text.ts';
 import { reportLines } from './report.ts';
 
 /** Standard streams, of the process or of a test. */
@@ -81,7 +83,14 @@ async function analyze(file: string, flags: AnalyzeFlags, streams: Streams): Pro
   const unknown = conversations.find((id) => !known.includes(id));
   if (unknown !== undefined) return complain(streams, file, new Error(noConversation(unknown, known)));
   if (write !== '-') {
-    const options = { name: file === '-' ? 'standard input' : file, interfaces, conversations, events, verbose };
+    const options = {
+      name: file === '-' ? STANDARD_INPUT : file,
+      // A name of more than one line would make lines of its own.
+      interfaces: interfaces.map(visibleLine),
+      conversations,
+      events,
+      verbose,
+    };
     const object = conversations.length === 0 ? analysis : narrowed(analysis, conversations);
     const text = json ? JSON.stringify(object, undefined, 2) : reportLines(analysis, options).join('\n');
     await print(`${text}\n`, streams.stdout);
@@ -120,7 +129,7 @@ async function print(text: string, stdout: Writable): Promise<void> {
 function complain({ stderr }: Streams, file: string, error: Error): number {
   // The message of the system names its file, which may be the output. A mistake in the command line has no file.
   const aboutInput = !('path' in error) && !(error instanceof RoceError && error.code === 'ERR_ROCE_ARGUMENT');
-  stderr.write(`roce analyze: ${aboutInput ? `${file}: ` : ''}${error.message}\n`);
+  stderr.write(visible(`roce analyze: ${aboutInput ? `${file}: ` : ''}${error.message}\n`));
   return EXIT_BAD_INPUT;
 }
 

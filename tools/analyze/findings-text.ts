@@ -5,6 +5,7 @@
  */
 
 import { type Finding, SEVERITIES, type Severity, SYMPTOMS } from 'rocev2/pcap';
+import { shellQuote } from '../visible-text.ts';
 import { framesText, wrap } from './words.ts';
 
 /** "2 errors, 1 warning"; "nothing found" for none. */
@@ -35,12 +36,18 @@ export function findingLines(finding: Finding, name: string, verbose: boolean): 
     lines.push(...wrap(symptom.complaint, '  seen as  '), ...wrap(symptom.about, '  why      '));
   if (verbose) lines.push(...evidenceLines(evidence));
   lines.push(...advice.flatMap((sentence, at) => wrap(sentence, at === 0 ? '  do       ' : '           ')));
-  // Commands are copied by users, so their lines are not broken.
-  const typed = commands.map((command) => (command.startsWith('roce ') ? command.replace(/\bFILE\b/, name) : command));
+  // Commands are copied by users, so their lines are not broken, and a name is one word whatever is in it.
+  const file = name === STANDARD_INPUT ? 'FILE' : shellQuote(name);
+  const typed = commands.map((command) =>
+    command.startsWith('roce ') ? command.replace(/\bFILE\b/, () => file) : command,
+  );
   lines.push(...typed.map((command, at) => `${at === 0 ? '  run      ' : '           '}${command}`));
   lines.push(`  more     docs/symptoms.md#${id.startsWith('rule/') ? 'rules-of-the-protocol' : id}`);
   return lines;
 }
+
+/** What a capture is called that has no name. */
+export const STANDARD_INPUT = 'standard input';
 
 function evidenceLines(evidence: Finding['evidence']): string[] {
   const figures = Object.entries(evidence).map(

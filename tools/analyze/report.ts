@@ -6,6 +6,7 @@
  */
 import type { Analysis, CaptureReport, ConversationReport, PathReport } from 'rocev2/pcap';
 import { formatTable, grouped } from '../table.ts';
+import { visibleLine } from '../visible-text.ts';
 import { narrowed } from './analyze.ts';
 import { conversationLines, overviewLines } from './conversation-text.ts';
 import { eventLines } from './event-text.ts';
@@ -31,7 +32,7 @@ export function reportLines(whole: Analysis, options: ReportOptions): string[] {
   const analysis = conversations.length === 0 ? whole : narrowed(whole, conversations);
   const { findings } = analysis;
   const sections = [
-    [`${name}: ${verdictText(findings)}`],
+    [`${visibleLine(name)}: ${verdictText(findings)}`],
     ...findings.map((finding) => findingLines(finding, name, verbose)),
   ];
   sections.push(conversations.length === 0 ? captureLines(analysis.capture, verbose) : []);

@@ -16,6 +16,8 @@ export interface BumpAccount {
   readonly error?: string;
   /** The capture whose frame numbers the events name; absent when there was none. */
   readonly capture?: string;
+  /** Why the capture ends before the bump did; absent: it does not. */
+  readonly captureError?: string;
   readonly faults: WireFaults;
   readonly rules: readonly RuleAccount[];
   readonly directions: Readonly<Record<FaultDirection, DirectionAccount>>;

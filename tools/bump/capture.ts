@@ -8,15 +8,15 @@ import type { Clock } from '../wall-clock.ts';
 export class BumpCapture {
   readonly #writer: PcapngWriter;
   readonly #clock: Clock;
-  readonly #write: (bytes: Uint8Array) => void;
+  readonly #grown: () => void;
   #frames = 0;
 
   /**
-   * @param write takes the next bytes of the file
+   * @param grown called when there is more to be taken
    * @param links names of the links, shown as descriptions of the interfaces
    */
-  constructor(write: (bytes: Uint8Array) => void, links: readonly [string, string], clock: Clock, comment: string) {
-    this.#write = write;
+  constructor(grown: () => void, links: readonly [string, string], clock: Clock, comment: string) {
+    this.#grown = grown;
     this.#clock = clock;
     this.#writer = new PcapngWriter({ application: 'rocev2 bump', comment });
     for (const [side, name] of ['a', 'b'].entries())
@@ -38,15 +38,16 @@ export class BumpCapture {
       direction: direction === 'in' ? Direction.Inbound : Direction.Outbound,
       ...(comment === undefined ? {} : { comments: [comment] }),
     });
-    if (this.#writer.pendingBytes >= FLUSH_BYTES) this.flush();
+    this.#grown();
     return ++this.#frames;
   }
 
-  /** Hands over what has not been. */
-  flush(): void {
-    this.#write(this.#writer.take());
+  get pendingBytes(): number {
+    return this.#writer.pendingBytes;
+  }
+
+  /** What has not been taken yet. */
+  take(): Uint8Array {
+    return this.#writer.take();
   }
 }
-
-/** Bytes gathered before they go to the file. */
-const FLUSH_BYTES = 1 << 16;

@@ -10,6 +10,7 @@ import { FAULT_DIRECTIONS, type FaultDirection } from 'rocev2/faults';
 import { linkUsage, openLink } from 'rocev2/node';
 import { defined } from 'rocev2/packets';
 import { exitWith, integer, parser } from '../options.ts';
+import { overwriteLine, terminal } from '../output.ts';
 import { formatTable, grouped } from '../table.ts';
 import { type BumpAccount, FRAME_FATES } from './account.ts';
 import { addChanceOptions, type ChanceFlags, chanceFaults, faultProblem } from './chance-options.ts';
@@ -79,7 +80,10 @@ function addNotifyOptions(command: Command): Command {
 }
 
 async function run(flags: BumpFlags): Promise<void> {
-  const running = await runBump(bumpOptions(flags));
+  const running = await runBump({
+    ...bumpOptions(flags),
+    captureFailed: ({ message }) => terminal.complaint(`roce bump: ${message}; frames are still forwarded`),
+  });
   const interruption = new AbortController();
   const { signal } = interruption;
   const interrupt = (): void => {
@@ -88,12 +92,13 @@ async function run(flags: BumpFlags): Promise<void> {
   };
   process.on('SIGINT', interrupt).on('SIGTERM', interrupt);
   // A program that waits for the bump to be ready reads this line.
-  process.stderr.write(`roce bump: forwarding between ${flags.a} and ${flags.b}\n`);
+  terminal.complaint(`roce bump: forwarding between ${flags.a} and ${flags.b}`);
   try {
     const lost = await untilEnd(running, flags, signal);
     const account = await running.stop();
-    process.stdout.write(`${reportLines(account).join('\n')}\n`);
+    terminal.line(reportLines(account).join('\n'));
     if (lost !== undefined) throw lost;
+    if (account.captureError !== undefined) exitWith(EXIT_CAPTURE_ENDED);
     if (signal.aborted) exitWith(EXIT_INTERRUPTED);
   } finally {
     process.off('SIGINT', interrupt).off('SIGTERM', interrupt);
@@ -113,9 +118,9 @@ async function untilEnd(running: RunningBump, { duration }: BumpFlags, signal: A
     if (leftMs <= 0) return undefined;
     // The timer keeps the process alive, whatever the links do.
     await Promise.race([delay(Math.min(leftMs, 1000), undefined, { signal }).catch(() => undefined), closed]);
-    if (process.stderr.isTTY) process.stderr.write(`\r${progress(running)}`);
+    overwriteLine(progress(running));
   }
-  if (process.stderr.isTTY) process.stderr.write('\n');
+  if (process.stderr.isTTY) terminal.complaint('');
   return ended ? closed : undefined;
 }
 
@@ -179,4 +184,6 @@ function reportLines({ directions, rules, connections, events, eventsOmitted, no
 
 const COLUMNS = ['frames', ...FRAME_FATES] as const;
 
+/** All was forwarded, and not all captured. */
+const EXIT_CAPTURE_ENDED = 1;
 const EXIT_INTERRUPTED = 130;

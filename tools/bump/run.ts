@@ -2,7 +2,7 @@
  * A bump as a library: two links joined, a capture of both sides, an account of what was done.
  */
 
-import { closeSync, openSync, writeFileSync, writeSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { Bump, type Link } from 'rocev2';
 import type {
   FaultDirection,
@@ -15,6 +15,7 @@ import type {
 import { monotonicNs } from 'rocev2/node';
 import type { RoceError } from 'rocev2/packets';
 import { defined } from 'rocev2/packets';
+import { RecordFile } from '../record-file.ts';
 import { WallClock } from '../wall-clock.ts';
 import type { BumpAccount, ConnectionAccount, EndAccount } from './account.ts';
 import { BumpCapture } from './capture.ts';
@@ -32,6 +33,8 @@ export interface RunBumpOptions {
   readonly seed?: number;
   /** pcapng with both sides and a comment on every frame that was touched. */
   readonly capturePath?: string;
+  /** Called once when the capture could not be written on, such as on a full disk; the bump goes on. */
+  readonly captureFailed?: (failure: RoceError) => void;
   /** Called for every frame that has come in. */
   readonly onFrame?: (() => void) | undefined;
   /** JSON, written by `stop`. */
@@ -50,21 +53,17 @@ export interface RunningBump {
 
 /** @throws RoceError ERR_ROCE_ARGUMENT for rules and faults, ERR_ROCE_LINK_UNAVAILABLE for a link */
 export async function runBump(options: RunBumpOptions): Promise<RunningBump> {
-  const { capturePath, accountPath, onFrame, ...parts } = options;
+  const { capturePath, accountPath, onFrame, captureFailed, ...parts } = options;
   const { a, b } = parts;
   const clock = new WallClock();
   const startedNs = monotonicNs();
   const started = timeText(clock, startedNs);
   const comment = `seed ${parts.seed ?? 1}`;
-  const file = capturePath === undefined ? undefined : openSync(capturePath, 'w');
+  let file: RecordFile | undefined;
   const capture =
-    file === undefined
-      ? undefined
-      : new BumpCapture((bytes) => writeSync(file, bytes), [a.name, b.name], clock, comment);
-  const closeCapture = (): void => {
-    capture?.flush();
-    if (file !== undefined) closeSync(file);
-  };
+    capturePath === undefined ? undefined : new BumpCapture(() => file?.grown(), [a.name, b.name], clock, comment);
+  if (capture !== undefined && capturePath !== undefined) file = new RecordFile(capturePath, capture, captureFailed);
+  const closeCapture = (): void => file?.close();
   const recorder = new BumpRecorder(clock, capture, onFrame);
   let bump: Bump;
   try {
@@ -85,7 +84,7 @@ export async function runBump(options: RunBumpOptions): Promise<RunningBump> {
     started,
     ended: timeText(clock, monotonicNs()),
     ...(lost === undefined ? {} : { error: lost.message }),
-    ...defined({ capture: capturePath }),
+    ...defined({ capture: capturePath, captureError: file?.failure?.message }),
     faults: options.faults ?? {},
     rules: bump.rules.map(({ name, rule, matches, applied, impossible }) => ({
       name,

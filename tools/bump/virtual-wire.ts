@@ -31,9 +31,8 @@ export class BumpWire implements WorldNetwork {
 
   constructor({ mtu = 1500, ...options }: BumpWireOptions) {
     const clock = { at: (timeNs: number) => ({ seconds: Math.floor(timeNs / 1e9), nanoseconds: timeNs % 1e9 }) };
-    const write = (bytes: Uint8Array): void => void this.#pieces.push(bytes);
     this.#mtu = mtu;
-    this.#capture = new BumpCapture(write, ['a', 'b'], clock, `seed ${options.seed}`);
+    this.#capture = new BumpCapture(() => {}, ['a', 'b'], clock, `seed ${options.seed}`);
     this.#recorder = new BumpRecorder(clock, this.#capture);
     const engine = new FaultEngine({ ...options, medium: Medium.Ethernet });
     const path = (direction: number): FaultPath =>
@@ -52,7 +51,7 @@ export class BumpWire implements WorldNetwork {
 
   /** The capture so far. */
   capture(): Uint8Array {
-    this.#capture.flush();
+    this.#pieces.push(this.#capture.take());
     const whole = new Uint8Array(this.#pieces.reduce((sum, piece) => sum + piece.length, 0));
     let at = 0;
     for (const piece of this.#pieces) {

@@ -8,6 +8,7 @@ import { basename, join } from 'node:path';
 import { Command, Option } from 'commander';
 import { RoceError } from 'rocev2/packets';
 import { address, collect, integer, macAddress, parser, prefix } from '../options.ts';
+import { terminal } from '../output.ts';
 import { type DutFlags, openDut } from './duts/open.ts';
 import { FEATURES, type Feature } from './host-control/host-control.ts';
 import { matchRules, RULES } from './rules/index.ts';
@@ -103,7 +104,7 @@ export function conformanceCommand(): Command {
 async function conform(flags: Flags): Promise<void> {
   const rules = (flags.rules ?? RULES).filter(({ priority }) => priority <= (flags.priority ?? 3));
   if (flags.list === true) {
-    for (const { id, level, role, says } of rules) process.stdout.write(`${id}  ${level}, ${role}: ${says}\n`);
+    for (const { id, level, role, says } of rules) terminal.line(`${id}  ${level}, ${role}: ${says}`);
     return;
   }
   if (flags.script !== undefined) return playScript(flags, flags.script);
@@ -147,9 +148,9 @@ async function judged(flags: Flags, rules: readonly ConformanceRule[]): Promise<
 }
 
 function report(result: SuiteResult, flags: Flags): void {
-  process.stdout.write(`${verdictTable(result, { all: flags.quiet !== true })}\n`);
-  for (const death of result.deaths) process.stdout.write(`died: ${death}\n`);
-  process.stdout.write(`${summaryLine(result)}\n`);
+  terminal.line(`${verdictTable(result, { all: flags.quiet !== true })}`);
+  for (const death of result.deaths) terminal.line(`died: ${death}`);
+  terminal.line(summaryLine(result));
   if (flags.json !== undefined) writeFileSync(flags.json, `${JSON.stringify(resultFile(result), undefined, 1)}\n`);
   if (flags.junit !== undefined) writeFileSync(flags.junit, junit(result));
   process.exitCode = exitCodeOf(result, { strict: flags.strict === true });
@@ -182,9 +183,8 @@ async function playScript(flags: Flags, file: string): Promise<void> {
     mkdirSync(flags.out, { recursive: true });
     const capture = join(flags.out, `${basename(file).replace(/\.\w+$/, '')}.pcapng`);
     writeFileSync(capture, run.capture);
-    process.stdout.write(
-      `${file}: ${run.verdict === 'not-run' ? verdictName(run) : run.verdict}${run.reason === '' ? '' : `: ${run.reason}`} (${capture})\n`,
-    );
+    const verdict = run.verdict === 'not-run' ? verdictName(run) : run.verdict;
+    terminal.line(`${file}: ${verdict}${run.reason === '' ? '' : `: ${run.reason}`} (${capture})`);
     // What was not played has shown nothing.
     process.exitCode = run.verdict === 'fail' ? 1 : run.verdict === 'pass' || run.verdict === 'variation' ? 0 : 3;
   } finally {
@@ -202,5 +202,5 @@ function featureList(text: string): readonly Feature[] {
 }
 
 function say(line: string): void {
-  process.stderr.write(`roce conformance: ${line}\n`);
+  terminal.complaint(`roce conformance: ${line}`);
 }

@@ -6,7 +6,9 @@
  */
 import { writeFileSync } from 'node:fs';
 import { Command, InvalidArgumentError } from 'commander';
+import { print as write } from '../output.ts';
 import { grouped } from '../table.ts';
+import { OWN_COLORS } from '../visible-text.ts';
 import { confirmCapture } from './confirm.ts';
 import { badLines, cleanLines, closingLines, isRight, openingLines, verdictLines } from './report.ts';
 import { runDemo } from './run.ts';
@@ -52,7 +54,7 @@ async function demo(flags: DemoFlags): Promise<boolean> {
 }
 
 function print(lines: readonly string[]): void {
-  if (lines.length > 0) process.stdout.write(`${lines.join('\n')}\n`);
+  if (lines.length > 0) write(`${lines.join('\n')}\n`, OWN_COLORS);
 }
 
 function parsePercent(text: string): number {

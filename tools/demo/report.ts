@@ -4,6 +4,7 @@
  */
 import { drawLadder, type LadderStep, StepMark } from '../ladder/index.ts';
 import { formatBytes, formatTable, grouped } from '../table.ts';
+import { shellQuote } from '../visible-text.ts';
 import { introduction, recovery } from './excerpt.ts';
 import { OPERATIONS } from './exchange.ts';
 import type { Counts, DemoRun, Phase, RecordedTransfer } from './run.ts';
@@ -95,16 +96,17 @@ export function isRight(run: DemoRun): boolean {
 export function closingLines(captureFile: string, sources: boolean): string[] {
   const demo = sources ? 'npm start --' : 'roce demo';
   const roce = sources ? 'npm run roce --' : 'roce';
+  const file = shellQuote(captureFile);
   return [
     '',
     'What to try next',
     `  ${`${demo} --loss 10 --seed 7`.padEnd(HINT_COLUMNS)}  more of it, other luck`,
     `  ${`${demo} --loss 0 --reorder 20`.padEnd(HINT_COLUMNS)}  overtaken packets look like lost ones: see the NAKs`,
     `  ${`${demo} --mtu 4096`.padEnd(HINT_COLUMNS)}  fewer, larger packets`,
-    `  ${`${roce} analyze ${captureFile}`.padEnd(HINT_COLUMNS)}  what was wrong, and which packets prove it`,
-    `  ${`${roce} view ${captureFile}`.padEnd(HINT_COLUMNS)}  the capture in the browser, and a playground`,
-    `  ${`${roce} dump ${captureFile}`.padEnd(HINT_COLUMNS)}  the capture in words`,
-    `  ${`wireshark ${captureFile}`.padEnd(HINT_COLUMNS)}  filter "frame.comment" shows what the wire hurt`,
+    `  ${`${roce} analyze ${file}`.padEnd(HINT_COLUMNS)}  what was wrong, and which packets prove it`,
+    `  ${`${roce} view ${file}`.padEnd(HINT_COLUMNS)}  the capture in the browser, and a playground`,
+    `  ${`${roce} dump ${file}`.padEnd(HINT_COLUMNS)}  the capture in words`,
+    `  ${`wireshark ${file}`.padEnd(HINT_COLUMNS)}  filter "frame.comment" shows what the wire hurt`,
   ];
 }
 

@@ -3,6 +3,7 @@
  */
 import { Command } from 'commander';
 import { addLinkOptions, type LinkFlags, withDevice } from '../options.ts';
+import { terminal } from '../output.ts';
 import { packageVersion } from '../package-version.ts';
 import { describeDevice } from './report.ts';
 
@@ -20,6 +21,6 @@ export function devinfoCommand(): Command {
 async function run(flags: DevinfoFlags): Promise<void> {
   await withDevice(flags, async (device) => {
     const options = { version: packageVersion(), verbose: flags.verbose ?? false };
-    process.stdout.write(`${describeDevice(device, options).join('\n')}\n`);
+    terminal.line(describeDevice(device, options).join('\n'));
   });
 }

@@ -9,6 +9,7 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import { defined, RoceError } from 'rocev2/packets';
 import { compileFilter, filterHelp } from 'rocev2/pcap/filter';
 import { addLinkOptions, type LinkFlags, withDevice } from '../options.ts';
+import { terminal } from '../output.ts';
 import { type DumpOptions, dumpFrames } from './dump.ts';
 import { FileSource } from './file-source.ts';
 import { LiveSource } from './live-source.ts';
@@ -69,7 +70,7 @@ export function dumpCommand(): Command {
 
 async function run(command: Command, words: readonly string[], flags: DumpFlags): Promise<void> {
   if (flags.filterHelp === true) {
-    process.stdout.write(`${filterHelp(terminalWidth()).join('\n')}\n`);
+    terminal.line(filterHelp(terminalWidth()).join('\n'));
     return;
   }
   const { file, filter } = inputOf(command, words, flags);
@@ -81,9 +82,14 @@ async function run(command: Command, words: readonly string[], flags: DumpFlags)
   } catch (error) {
     if (!isBadInput(error)) throw error;
     // The message of the system names its file, which may be the output. A mistake in the command line has no file.
-    const aboutInput = !('path' in error) && !(error instanceof RoceError && error.code === 'ERR_ROCE_ARGUMENT');
-    const subject = aboutInput ? `${file ?? flags.link}: ` : '';
-    process.stderr.write(`roce dump: ${subject}${error.message}\n`);
+    const aboutInput =
+      !('path' in error) && !isWriteError(error) && !(error instanceof RoceError && error.code === 'ERR_ROCE_ARGUMENT');
+    const subject = aboutInput
+      ? `${file ?? flags.link}: `
+      : isWriteError(error)
+        ? `${flags.write ?? 'standard output'}: `
+        : '';
+    terminal.complaint(`roce dump: ${subject}${error.message}`);
     process.exitCode = EXIT_BAD_INPUT;
   }
 }
@@ -129,12 +135,11 @@ async function dumpLink(command: Command, flags: DumpFlags, options: DumpOptions
   const dump = async (_device: unknown, interrupted: AbortSignal): Promise<void> => {
     interrupted.addEventListener('abort', () => source.close());
     // As tcpdump does: scripts wait for this line.
-    process.stderr.write(`roce dump: listening on ${link}\n`);
+    terminal.complaint(`roce dump: listening on ${link}`);
     await dumpFrames(source, { ...options, ...captureOptions(flags) }, process.stdout);
   };
   await withDevice({ ...flags, link, ip }, dump, (wire) => source.attach(wire));
-  if (source.dropped > 0)
-    process.stderr.write(`roce dump: ${source.dropped} frames dropped, the reader was too slow\n`);
+  if (source.dropped > 0) terminal.complaint(`roce dump: ${source.dropped} frames dropped, the reader was too slow`);
 }
 
 function captureOptions({ write }: DumpFlags): Pick<DumpOptions, 'capture' | 'quiet'> {
@@ -148,6 +153,11 @@ function captureOptions({ write }: DumpFlags): Pick<DumpOptions, 'capture' | 'qu
  */
 function isBadInput(error: unknown): error is Error {
   return error instanceof RoceError || (error instanceof Error && 'syscall' in error && 'code' in error);
+}
+
+/** A full disk, say: what was read is in order, and what is written ends there. */
+function isWriteError(error: Error): boolean {
+  return 'syscall' in error && error.syscall === 'write';
 }
 
 function terminalWidth(): number {

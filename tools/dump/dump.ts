@@ -9,6 +9,7 @@ import type { Writable } from 'node:stream';
 import { Analyzer, type CapturedPacket, Dissection, dissect } from 'rocev2/pcap';
 import { type FilterSubject, isAnalysisField, type PacketFilter } from 'rocev2/pcap/filter';
 import type { LadderStreamLayout } from '../ladder/index.ts';
+import { OWN_COLORS } from '../visible-text.ts';
 import { LadderPrinter } from './ladder-printer.ts';
 import { Output, TextBuffer } from './output.ts';
 import { type FieldColumns, FieldPrinter, JsonPrinter, LinePrinter, type PacketPrinter } from './printers.ts';
@@ -66,7 +67,7 @@ class Dump {
   readonly #subjects: SubjectReader;
   readonly #printer: PacketPrinter;
   readonly #time: TimeColumn;
-  readonly #lines = new TextBuffer();
+  readonly #lines: TextBuffer;
   readonly #text: Output;
   readonly #copy: PacketCopy | undefined;
   readonly #file: Output | undefined;
@@ -75,6 +76,7 @@ class Dump {
     this.#source = source;
     this.#options = options;
     this.#subjects = new SubjectReader(source, needsAnalysis(options));
+    this.#lines = new TextBuffer(ownCharacters(options));
     this.#time = new TimeColumn(options.time ?? 'relative');
     this.#printer = makePrinter(options, this.#time);
     // Lines held back of a file do not depend on the size of its chunks. On a live link the lines must not wait for the
@@ -84,6 +86,8 @@ class Dump {
     if (options.capture === undefined) return;
     this.#copy = source.copy?.() ?? new WrittenCopy(source);
     this.#file = new Output(options.capture, this.#copy);
+    // The header of a new file is there before the first packet.
+    void this.#file.added();
   }
 
   async packets(): Promise<void> {
@@ -143,6 +147,13 @@ function makePrinter({ json, fields, ladder, verbose = false }: DumpOptions, tim
   if (json === true) return new JsonPrinter();
   if (fields !== undefined) return new FieldPrinter(fields);
   return ladder === undefined ? new LinePrinter(time, verbose) : new LadderPrinter(time, ladder);
+}
+
+/** What is in the text because the user wants it: colours, and the separator of columns. */
+function ownCharacters({ ladder, fields }: DumpOptions): RegExp | undefined {
+  if (ladder?.color === true) return OWN_COLORS;
+  const separator = fields?.separator ?? '';
+  return separator === '' ? undefined : new RegExp(`(${separator.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&')})`);
 }
 
 function needsAnalysis({ analyze = false, filter, fields }: DumpOptions): boolean {

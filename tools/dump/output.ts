@@ -8,6 +8,7 @@
 
 import { once } from 'node:events';
 import type { Writable } from 'node:stream';
+import { visible } from '../visible-text.ts';
 
 /** Bytes that wait to be written. */
 export interface OutputBuffer {
@@ -15,9 +16,15 @@ export interface OutputBuffer {
   take(): string | Uint8Array;
 }
 
-/** Lines of text that wait to be written. */
+/** Lines of text that wait to be written, `visible` whatever packets and comments have in them. */
 export class TextBuffer implements OutputBuffer {
+  readonly #kept: RegExp | undefined;
   #text = '';
+
+  /** @param kept see `visible` */
+  constructor(kept?: RegExp) {
+    this.#kept = kept;
+  }
 
   get pendingBytes(): number {
     return this.#text.length;
@@ -28,7 +35,7 @@ export class TextBuffer implements OutputBuffer {
   }
 
   take(): string {
-    const text = this.#text;
+    const text = visible(this.#text, this.#kept);
     this.#text = '';
     return text;
   }
@@ -116,7 +123,9 @@ export class Output {
   }
 
   #check(): void {
-    if (this.#failure !== undefined && !isBrokenPipe(this.#failure)) throw this.#failure;
+    // A stream is destroyed some ticks before it emits why.
+    const failure = this.#failure ?? this.#stream.errored ?? undefined;
+    if (failure !== undefined && !isBrokenPipe(failure)) throw failure;
   }
 }
 

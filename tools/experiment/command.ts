@@ -7,19 +7,23 @@ import { resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { defined, RoceError } from 'rocev2/packets';
 import { exitWith } from '../options.ts';
+import { terminal } from '../output.ts';
 import { formatTable } from '../table.ts';
+import { visibleLine } from '../visible-text.ts';
 import { filterProblems } from './filters.ts';
 import { tshark } from './judge.ts';
-import { builtInNames, experimentPath, loadExperiment, type ParameterSettings } from './load.ts';
+import { builtInNames, experimentPath, isBuiltIn, loadExperiment, type ParameterSettings } from './load.ts';
 import { PROGRAMS } from './programs/index.ts';
 import { type CaseResult, failuresOf, runExperiment } from './run.ts';
 import { HostPool } from './stage.ts';
+import { plannedCommands, plannedText, reachesThisMachine } from './trust.ts';
 import type { Experiment } from './types.ts';
 
 interface RunFlags {
   readonly out?: string;
   readonly set: ParameterSettings;
   readonly case?: string;
+  readonly trust?: boolean;
 }
 
 export function experimentCommand(): Command {
@@ -45,7 +49,8 @@ export function experimentCommand(): Command {
       .description('run an experiment; leaves captures, logs and a report in a folder')
       .argument('<file>', 'a file, or the name of one that is built in')
       .option('--out <folder>', 'where everything is left (default: experiment-out/NAME)')
-      .option('--case <name>', 'only this case'),
+      .option('--case <name>', 'only this case')
+      .option('--trust', 'run the commands of a file that is not built in on this machine (hosts of kind "namespace")'),
   ).action((file: string, flags: RunFlags) => guarded(() => run(file, flags)));
   command
     .command('programs')
@@ -100,6 +105,7 @@ async function run(file: string, flags: RunFlags): Promise<void> {
     const known = experiment.cases.map(({ name }) => name).join(', ');
     throw new RoceError('ERR_ROCE_ARGUMENT', `there is no case ${only}; there is ${known}`);
   }
+  if (!isBuiltIn(file)) announce(file, experiment, flags);
   const { available, reason } = tshark();
   if (!available) say(`display filters are not checked: ${reason}`);
   const directory = resolve(flags.out ?? `experiment-out/${experiment.name}`);
@@ -116,6 +122,17 @@ async function run(file: string, flags: RunFlags): Promise<void> {
     await stages.close();
     process.off('SIGINT', interrupt).off('SIGTERM', interrupt);
   }
+}
+
+/** Says what a file would run, and where. @throws RoceError ERR_ROCE_ARGUMENT where that needs `--trust` */
+function announce(file: string, experiment: Experiment, { case: only, trust = false }: RunFlags): void {
+  const planned = plannedCommands(experiment, only);
+  for (const one of planned) say(visibleLine(plannedText(one)));
+  if (trust || !planned.some(reachesThisMachine)) return;
+  throw new RoceError(
+    'ERR_ROCE_ARGUMENT',
+    `${file} is not built in, and would run commands on this machine: read them above, then say --trust`,
+  );
 }
 
 function tell(result: CaseResult): void {
@@ -138,11 +155,11 @@ async function guarded(action: () => void | Promise<void>): Promise<void> {
 }
 
 function print(text: string): void {
-  process.stdout.write(`${text}\n`);
+  terminal.line(text);
 }
 
 function say(text: string): void {
-  process.stderr.write(`roce experiment: ${text}\n`);
+  terminal.complaint(`roce experiment: ${text}`);
 }
 
 const EXIT_NOT_AS_EXPECTED = 1;

@@ -3,7 +3,7 @@
  * messages for files that are no experiments.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { RoceError } from 'rocev2/packets';
 import { z } from 'zod';
@@ -27,6 +27,11 @@ export function experimentPath(fileOrName: string): string {
   const path = join(BUILT_IN, `${fileOrName}.json`);
   if (/^[a-z0-9-]+$/.test(fileOrName) && existsSync(path)) return path;
   throw new RoceError('ERR_ROCE_ARGUMENT', `${fileOrName}: no such file, and none of ${builtInNames().join(', ')}`);
+}
+
+/** Whether this names an experiment that comes with this project, and not a file, whatever the file is called. */
+export function isBuiltIn(fileOrName: string): boolean {
+  return dirname(resolve(experimentPath(fileOrName))) === resolve(BUILT_IN);
 }
 
 /** Reads an experiment. @throws RoceError ERR_ROCE_ARGUMENT with every fault of the file, a line each */

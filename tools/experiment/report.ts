@@ -1,36 +1,40 @@
 /**
  * The report on a run of an experiment: Markdown to read, JSON to compute with. Owns the texts; writes no files.
  */
+import { join } from 'node:path';
 import { defined } from 'rocev2/packets';
+import { codeBlock, codeSpan, markdownText, shellQuote, visible } from '../visible-text.ts';
 import type { Judgement } from './judge.ts';
 import type { CaseResult, ExperimentResult } from './result.ts';
 
 /** The report as Markdown, for a folder whose files it names. */
 export function reportMarkdown(result: ExperimentResult): string {
   const { experiment, passed, environment } = result;
-  return [
-    `# ${experiment.title}`,
-    '',
-    `**${passed ? 'As expected' : 'NOT as expected'}** - experiment \`${experiment.name}\`, ${result.started}`,
-    '',
-    experiment.about,
-    '',
-    ...environmentLines(environment),
-    ...parameterLines(result),
-    '## Hosts and wires',
-    '',
-    '| host | what it is | addresses |',
-    '| --- | --- | --- |',
-    ...result.hosts.map(
-      ({ name, description }) =>
-        `| ${name} | ${cell(description)} | ${experiment.hosts[name]?.addresses.join(', ') ?? ''} |`,
-    ),
-    '',
-    ...experiment.wires.map(({ name, between: [a, b] }) => `Wire \`${name}\`: ${a} (a) - ${b} (b).`),
-    '',
-    ...HOW_TO_CHECK,
-    ...result.cases.flatMap((one) => caseLines(one)),
-  ].join('\n');
+  return visible(
+    [
+      `# ${experiment.title}`,
+      '',
+      `**${passed ? 'As expected' : 'NOT as expected'}** - experiment \`${experiment.name}\`, ${result.started}`,
+      '',
+      experiment.about,
+      '',
+      ...environmentLines(environment),
+      ...parameterLines(result),
+      '## Hosts and wires',
+      '',
+      '| host | what it is | addresses |',
+      '| --- | --- | --- |',
+      ...result.hosts.map(
+        ({ name, description }) =>
+          `| ${name} | ${markdownText(description)} | ${experiment.hosts[name]?.addresses.join(', ') ?? ''} |`,
+      ),
+      '',
+      ...experiment.wires.map(({ name, between: [a, b] }) => `Wire \`${name}\`: ${a} (a) - ${b} (b).`),
+      '',
+      ...HOW_TO_CHECK,
+      ...result.cases.flatMap((one) => caseLines(one)),
+    ].join('\n'),
+  );
 }
 
 /** The report as data: what `report.json` holds. */
@@ -56,11 +60,13 @@ export function reportData(result: ExperimentResult): unknown {
 }
 
 function environmentLines(environment: ExperimentResult['environment']): string[] {
-  return Object.entries(environment).map(([name, value]) => `- ${name}: ${value}`);
+  return Object.entries(environment).map(([name, value]) => `- ${name}: ${markdownText(value)}`);
 }
 
 function parameterLines({ experiment }: ExperimentResult): string[] {
-  const values = Object.entries(experiment.parameters).map(([name, value]) => `${name} = ${value}`);
+  const values = Object.entries(experiment.parameters).map(
+    ([name, value]) => `${name} = ${markdownText(String(value))}`,
+  );
   return values.length === 0 ? [''] : [`- parameters: ${values.join(', ')}`, ''];
 }
 
@@ -73,7 +79,7 @@ function caseLines({ spec, passed, record, judgements, folder }: CaseResult): st
     '',
     ...record.commands.map(
       ({ name, step, result, ending }) =>
-        `- \`${name}\`, on ${step.host}: \`${step.command}\` - exit code ${result.code}${ending === undefined ? '' : `, ${ending}`}`,
+        `- ${codeSpan(name)}, on ${step.host}: ${codeSpan(step.command)} - exit code ${result.code}${ending === undefined ? '' : `, ${markdownText(ending)}`}`,
     ),
     ...record.wires.flatMap((wire) => ruleLines(wire)),
     '',
@@ -87,30 +93,31 @@ function caseLines({ spec, passed, record, judgements, folder }: CaseResult): st
 
 function ruleLines({ name, account }: CaseResult['record']['wires'][number]): string[] {
   return account.rules.map(
-    (rule) => `- wire ${name}, rule "${rule.name}": \`${JSON.stringify(rule.rule)}\` - applied ${rule.applied} times`,
+    (rule) =>
+      `- wire ${name}, rule "${markdownText(rule.name)}": ${codeSpan(JSON.stringify(rule.rule))} - applied ${rule.applied} times`,
   );
 }
 
 function row({ verdict, what, wanted, found, frames = [], mustFail }: Judgement): string {
   const turned = { pass: 'fails, as it must', fail: 'must fail, and holds', 'not checked': verdict };
-  return `| ${mustFail === undefined ? verdict : turned[verdict]} | ${cell(what)} | ${cell(wanted)} | ${cell(found)} | ${frames.join(', ')} |`;
+  return `| ${mustFail === undefined ? verdict : turned[verdict]} | ${markdownText(what)} | ${markdownText(wanted)} | ${markdownText(found)} | ${frames.join(', ')} |`;
 }
 
 /** What a table has no room for. */
 function detailLines({ what, why, mustFail, filter, file }: Judgement, folder: string): string[] {
   if (why === undefined && mustFail === undefined && filter === undefined) return [];
   return [
-    `**${what}**`,
+    `**${markdownText(what)}**`,
     '',
     ...(why === undefined ? [] : [why, '']),
     ...(mustFail === undefined ? [] : [`Must fail: ${mustFail}`, '']),
-    ...(filter === undefined ? [] : ['```sh', `tshark -r ${folder}/${file ?? ''} -Y '${filter}'`, '```', '']),
+    ...(filter === undefined ? [] : [...codeBlock('sh', tsharkCommand(join(folder, file ?? ''), filter)), '']),
   ];
 }
 
-/** A bar would end the cell. */
-function cell(text: string): string {
-  return text.replaceAll('|', '\\|').replace(/\s*\n\s*/g, ' ');
+/** A line to be pasted into a shell: names and filters are one word each, whatever is in them. */
+function tsharkCommand(file: string, filter: string): string {
+  return `tshark -r ${shellQuote(file)} -Y ${shellQuote(filter)}`;
 }
 
 const HOW_TO_CHECK = [

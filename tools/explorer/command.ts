@@ -9,6 +9,7 @@ import { accessSync, constants, readFileSync, statSync, writeFileSync } from 'no
 import { basename } from 'node:path';
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
 import { refuseOverwriting } from '../dump/overwriting.ts';
+import { terminal } from '../output.ts';
 import { explorerPage, pageWithCapture } from './page-file.ts';
 import { serveExplorer } from './serve.ts';
 
@@ -33,11 +34,11 @@ async function view(file: string | undefined, flags: ViewFlags, command: Command
   const html = await explorerPage();
   if (flags.html !== undefined) {
     writeFileSync(flags.html, file === undefined ? html : pageWithCapture(html, basename(file), readFileSync(file)));
-    process.stdout.write(`${flags.html}\n`);
+    terminal.line(flags.html);
     return;
   }
   const server = await serveExplorer(html, file, flags.port);
-  process.stdout.write(`${server.url}\n`);
+  terminal.line(server.url);
   if (flags.open) openBrowser(server.url);
   await new Promise<void>((resolve) => process.once('SIGINT', resolve).once('SIGTERM', resolve));
   await server.close();

@@ -5,6 +5,7 @@
 import { stat } from 'node:fs/promises';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { RoceError } from 'rocev2/packets';
+import { complain, print, terminal } from '../output.ts';
 import { Guest } from './guest.ts';
 import { buildImage, cleanImages, listImages } from './image.ts';
 import { defaultCacheDirectory } from './parts.ts';
@@ -62,7 +63,7 @@ async function build(options: { kernel: KernelLabel | 'all'; refresh?: boolean }
   requireLab();
   for (const kernel of options.kernel === 'all' ? KERNELS : [options.kernel]) {
     const image = await buildImage(kernel, { refresh: options.refresh, log: (line) => say(line) });
-    process.stdout.write(`${kernel}\t${image.release}\t${image.kernelPath}\t${image.initrdPath}\n`);
+    terminal.line(`${kernel}\t${image.release}\t${image.kernelPath}\t${image.initrdPath}`);
   }
 }
 
@@ -71,7 +72,7 @@ async function list(): Promise<void> {
   if (images.length === 0) say(`no images in ${defaultCacheDirectory()}; "roce lab build" builds them`);
   for (const image of images) {
     const bytes = (await stat(image.kernelPath)).size + (await stat(image.initrdPath)).size;
-    process.stdout.write(`${image.kernel}\t${image.release}\t${Math.ceil(bytes / 2 ** 20)} MiB\t${image.initrdPath}\n`);
+    terminal.line(`${image.kernel}\t${image.release}\t${Math.ceil(bytes / 2 ** 20)} MiB\t${image.initrdPath}`);
   }
 }
 
@@ -92,8 +93,8 @@ async function run(command: readonly string[], options: RunOptions): Promise<voi
   });
   try {
     const result = await guest.run(command.join(' '), { timeoutMs: options.timeout * 1000 });
-    process.stdout.write(result.stdout);
-    process.stderr.write(result.stderr);
+    print(result.stdout);
+    complain(result.stderr);
     process.exitCode = result.code;
   } finally {
     await guest.stop();
@@ -117,7 +118,7 @@ function requireLab(): void {
 }
 
 function say(line: string): void {
-  process.stderr.write(`roce lab: ${line}\n`);
+  terminal.complaint(`roce lab: ${line}`);
 }
 
 function collect(value: string, previous: readonly string[]): string[] {

@@ -2,6 +2,7 @@
  * `roce links`: what wires this machine has for a device, and what each of the others lacks here.
  */
 import { Command } from 'commander';
+import { terminal } from '../output.ts';
 import { describeSurvey } from './report.ts';
 import { surveyLinks } from './survey.ts';
 
@@ -12,6 +13,6 @@ export function linksCommand(): Command {
     .action(async ({ json = false }: { readonly json?: boolean }) => {
       const survey = await surveyLinks();
       const lines = json ? [JSON.stringify(survey, undefined, 2)] : describeSurvey(survey);
-      process.stdout.write(`${lines.join('\n')}\n`);
+      terminal.line(lines.join('\n'));
     });
 }

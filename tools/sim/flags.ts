@@ -3,6 +3,7 @@
  */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { integer, parser } from '../options.ts';
+import { shellQuote } from '../visible-text.ts';
 import { parseSeeds, parseSetting, parseShard, parseSweep, type Setting, type Shard, type Sweep } from './run/plan.ts';
 import { pathText } from './scenario/json.ts';
 
@@ -93,16 +94,11 @@ export function commandLine(scenario: string, { seed, seeds, set, sweep, variant
   for (const { path, values } of sweep) words.push('--sweep', `${pathText(path)}=${JSON.stringify(values)}`);
   for (const name of variant) words.push('--variant', name);
   if (seeds !== undefined) words.push('--seeds', seedsText(seeds));
-  return words.map(quoted).join(' ');
+  return words.map(shellQuote).join(' ');
 }
 
 function seedsText(seeds: readonly number[]): string {
   const [first = 0] = seeds;
   const inARow = seeds.length > 1 && seeds.every((seed, at) => seed === first + at);
   return inARow ? `${first}..${first + seeds.length - 1}` : seeds.join(',');
-}
-
-/** As a shell of Unix reads it. */
-function quoted(word: string): string {
-  return /^[\w./:=@%+-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }

@@ -12,6 +12,7 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { Command, InvalidArgumentError } from 'commander';
 import { RoceError } from 'rocev2/packets';
+import { terminal } from '../output.ts';
 import { tsharkAvailable } from '../tshark.ts';
 import { differenceLine, expectationLines, summaryJson, summaryLines } from './report.ts';
 import { type FrameDifference, type VerifySummary, verifyFile } from './verify.ts';
@@ -38,7 +39,7 @@ export function verifyCommand(): Command {
 
 async function run(command: Command, file: string | undefined, flags: VerifyFlags): Promise<void> {
   if (flags.expectations) {
-    process.stdout.write(`${expectationLines().join('\n')}\n`);
+    terminal.line(expectationLines().join('\n'));
     return;
   }
   if (file === undefined) command.error('error: a capture file is missing');
@@ -53,11 +54,11 @@ async function run(command: Command, file: string | undefined, flags: VerifyFlag
   const onDifference = (difference: FrameDifference): void => {
     if ((difference.expectation !== undefined && flags.all !== true) || kept.length >= flags.limit) return;
     kept.push(difference);
-    if (flags.json !== true) process.stdout.write(`${differenceLine(difference)}\n`);
+    if (flags.json !== true) terminal.line(differenceLine(difference));
   };
   const print = (summary: VerifySummary): void => {
-    if (flags.json) process.stdout.write(`${JSON.stringify(summaryJson(file, version, summary, kept), null, 2)}\n`);
-    else process.stdout.write(`${summaryLines(summary, version).join('\n')}\n`);
+    if (flags.json) terminal.line(JSON.stringify(summaryJson(file, version, summary, kept), null, 2));
+    else terminal.line(summaryLines(summary, version).join('\n'));
   };
   const onUnreadable = (before: VerifySummary): void => {
     if (before.frames > 0) print(before);
@@ -86,7 +87,7 @@ async function withFile<T>(file: string, use: (path: string) => Promise<T>): Pro
 }
 
 function fail(message: string): void {
-  process.stderr.write(`roce verify: ${message}\n`);
+  terminal.complaint(`roce verify: ${message}`);
   process.exitCode = EXIT_BAD_INPUT;
 }
 

@@ -3,11 +3,13 @@
  *
  * A blocking call posts its message and blocks until the worker has answered; events that precede the answer are
  * handled first, so that the order is that of one thread. It cannot block infinitely: a worker that ends sets a word in
- * shared memory, and one that does not answer for longer than any turn lasts is given up.
+ * shared memory, the system says of one that could not (out of memory) that its thread has ended, and a worker that
+ * does not answer for longer than any turn lasts is given up.
  */
 import { type MessagePort, receiveMessageOnPort, type Worker } from 'node:worker_threads';
 import { RoceError } from '../../../packets/errors.ts';
 import { Word } from './control.ts';
+import { mayRun } from './thread-life.ts';
 import type { AsyncVerb, SilentVerb, SyncVerb, Verb, VerbArgs, VerbResults } from './verbs.ts';
 import type { FromWorker, WireCall, WorkerEvent } from './wire.ts';
 import { fromWire } from './wire-error.ts';
@@ -118,6 +120,7 @@ export class Channel {
       }
       if (Atomics.load(words, Word.Gone) === 1) throw this.#lost();
       if (Atomics.wait(words, Word.Answers, seen, SLICE_MS) !== 'timed-out') slice = 0;
+      else if (!mayRun(Atomics.load(words, Word.Thread))) throw this.#lost();
     }
     void this.#worker.terminate();
     throw this.#lost();

@@ -1,6 +1,6 @@
 /**
  * Words in shared memory: the number of answered calls, whether the worker has ended, whether it must be woken, the
- * positions of the ring of posts, the captured bytes in flight, whether keys have changed.
+ * positions of the ring of posts, the captured bytes in flight, whether keys have changed, the worker's thread.
  */
 
 export const Word = {
@@ -17,6 +17,8 @@ export const Word = {
   Captured: 5,
   /** Counts up when a key's state has changed (`key-cells.ts`). */
   KeyEpoch: 6,
+  /** Number of the worker's thread, where the system names threads (`thread-life.ts`); 0 elsewhere. */
+  Thread: 7,
 } as const;
 
 /** What a worker is made with, all of it shared or cloneable. */

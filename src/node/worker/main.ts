@@ -18,6 +18,7 @@ import { QueueServer } from './queue-server.ts';
 import type { WorkerSeed } from './seed.ts';
 import { ServedObjects } from './served.ts';
 import { SrqServer } from './srq-server.ts';
+import { ownThread } from './thread-life.ts';
 import { VerbServer } from './verb-server.ts';
 import type { DeviceVerbs, VerbTable } from './verbs.ts';
 import type { DeviceFacts, ToWorker } from './wire.ts';
@@ -27,6 +28,7 @@ import { revive, type WorkerCounters } from './wire-values.ts';
 async function run({ port, control, options, captures }: WorkerSeed): Promise<void> {
   const words = new Int32Array(control.words);
   const outbox = new Outbox(port, words);
+  Atomics.store(words, Word.Thread, ownThread());
   process.on('exit', () => reportEnd(words));
   let opened: OpenDevice;
   try {

@@ -162,7 +162,8 @@ class Session {
     // Before pending promises settle, so that their handlers can read the reason.
     this.#settleClosed(this.#reason);
     this.#channel.end();
-    this.#device?.end();
+    if (this.#reason === undefined) this.#device?.end();
+    else this.#device?.fail();
   }
 }
 

@@ -117,14 +117,18 @@ export class WorkerDevice implements RdmaDevice {
         return;
       case 'ended':
         this.stack.keepCounters(event.counters);
-        if (event.error !== undefined) {
-          this.events.push('port-err');
-          this.events.push('device-fatal');
-        }
-        this.end();
+        if (event.error === undefined) this.end();
+        else this.fail();
         return;
       default:
     }
+  }
+
+  /** The link has failed, or the worker has died: says so as events, and ends. */
+  fail(): void {
+    this.events.push('port-err');
+    this.events.push('device-fatal');
+    this.end();
   }
 
   /** Settles every pending promise, as closing a local device does; no object can be made afterwards. */

@@ -1,11 +1,12 @@
 /**
  * Goal: `roce experiment` is a command as any other: words, files, exit codes. Method: the command as a user runs it.
  */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { builtInNames } from '../../../tools/experiment/load.ts';
+import { builtInNames, isBuiltIn } from '../../../tools/experiment/load.ts';
+import { itWith } from '../../support/need.ts';
 import { startRoce } from '../roce/run-roce.ts';
 import { fileOf, PING } from './support.ts';
 
@@ -46,14 +47,48 @@ describe('roce experiment', () => {
     expect(stdout).toMatch(/Usage: bad-reader /);
   });
 
+  it('run starts no shell of this machine for a file of somebody else, whatever the file is called', async () => {
+    const trace = join(directory, 'was-here');
+    const hosts = {
+      alice: { kind: 'namespace', addresses: ['10.0.0.1/24'] },
+      bob: { kind: 'stack', addresses: ['10.0.0.2/24'] },
+    };
+    const run = [{ host: 'alice', command: `touch ${trace}; echo '\x1b[2J'` }];
+    const path = file('first-steps', fileOf({ hosts, cases: [{ ...PING, run, expect: [] }] }));
+    const { code, stdout, stderr } = await roce('run', path, '--out', join(directory, 'untrusted'));
+    expect([code, stdout, existsSync(trace)]).toEqual([2, '', false]);
+    expect(stderr).toBe(
+      `roce experiment: will run on alice, a shell of this machine (sh -c, as root): touch ${trace}; echo '\\u001b[2J'\n` +
+        `roce experiment: ${path} is not built in, and would run commands on this machine: read them above, then say --trust\n`,
+    );
+    expect(isBuiltIn(path)).toBe(false);
+    expect(isBuiltIn('namespaces')).toBe(true);
+  });
+
+  itWith('netns', 'run does what a file of somebody else says with --trust', async () => {
+    const hosts = {
+      alice: { kind: 'namespace', addresses: ['10.0.0.1/24'] },
+      bob: { kind: 'stack', addresses: ['10.0.0.2/24'] },
+    };
+    const cases = [
+      { ...PING, run: [{ host: 'alice', command: 'echo here' }], expect: [{ run: 'alice', prints: 'here' }] },
+    ];
+    const path = file('trusted.json', fileOf({ hosts, cases }));
+    const { code, stdout, stderr } = await roce('run', path, '--trust', '--out', join(directory, 'trusted'));
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/^pass ping /)]);
+    expect(stderr).toContain('will run on alice, a shell of this machine (sh -c, as root): echo here\n');
+  });
+
   it('run leaves everything in a folder; one case alone when asked', async () => {
     const out = join(directory, 'out');
     const path = file('good.json', fileOf({ cases: [PING, { ...PING, name: 'other' }] }));
     const { code, stdout, stderr } = await roce('run', path, '--out', out, '--case', 'other');
     expect([
       code,
-      stderr.replace(/^roce experiment: (?:(?:alice|bob): |display filters are not checked: ).*\n/gm, ''),
+      stderr.replace(/^roce experiment: (?:(?:alice|bob): |display filters are not checked: |will run on ).*\n/gm, ''),
     ]).toEqual([0, '']);
+    // A file that is not built in says what it does first.
+    expect(stderr).toMatch(/^roce experiment: will run on bob, a program of ours in this process: rping -s /m);
     expect(stdout).toMatch(/^pass other \(\d+\.\d s\)\ntwo-stacks: as expected; see .*report\.md\n$/);
     expect(readFileSync(join(out, 'report.md'), 'utf8')).toContain('## other: as expected');
   });

@@ -4,6 +4,7 @@
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { terminal } from '../../output.ts';
 import { luminaExitCode, luminaText } from './report.ts';
 import { runLumina } from './run.ts';
 
@@ -31,6 +32,6 @@ export async function playLumina(dut: string, { seed, all, out, log }: PlayOptio
       log(file);
     },
   });
-  process.stdout.write(`${luminaText(report, { all })}\n`);
+  terminal.line(`${luminaText(report, { all })}`);
   return luminaExitCode(report);
 }

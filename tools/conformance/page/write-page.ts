@@ -6,6 +6,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { terminal } from '../../output.ts';
 import { openDut } from '../duts/open.ts';
 import { FINDINGS_PAGE } from '../findings/index.ts';
 import { findingsPage } from '../findings/page.ts';
@@ -21,7 +22,7 @@ import { GUIDE_FILE, MUTANTS_FILE, PAGE_DUTS, PAGE_FILE, readPublished, readResu
 const SEED = 1;
 
 async function runAndKeep(name: string, rules: readonly ConformanceRule[]): Promise<void> {
-  const log = (line: string): void => void process.stderr.write(`${name}: ${line}\n`);
+  const log = (line: string): void => void terminal.complaint(`${name}: ${line}`);
   const dut = await openDut({ dut: name, seed: SEED }, log);
   try {
     const folder = join('conformance-out', name.replace(/[^\w.-]+/g, '-'));

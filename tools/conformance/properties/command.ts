@@ -6,6 +6,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { defined } from 'rocev2/packets';
+import { terminal } from '../../output.ts';
 import { PROFILES, type Profile } from '../model/profiles.ts';
 import { printScript, symbolic } from '../script/print.ts';
 import type { Dut } from '../tester/dut.ts';
@@ -33,9 +34,9 @@ export async function playProperties(dut: Dut, options: PropertiesOptions): Prom
     ...defined({ budgetMs }),
   });
   if (profile !== known)
-    process.stdout.write('not run: hazardous packets are left out of the sequences; --hazardous sends them\n');
+    terminal.line('not run: hazardous packets are left out of the sequences; --hazardous sends them');
   for (const report of reports) {
-    process.stdout.write(`${lineOf(report)}\n`);
+    terminal.line(lineOf(report));
     if (report.counterexample !== undefined) keep(report, options.out);
   }
   if (reports.some(({ counterexample, killed }) => counterexample !== undefined || killed !== undefined)) return 1;
@@ -73,7 +74,7 @@ function keep({ property, seed, counterexample }: PropertyReport, out: string): 
   mkdirSync(out, { recursive: true });
   const file = join(out, `${property}-${counterexample.ruleId}.ladder`);
   writeFileSync(file, counterexampleLadder(property, seed, counterexample));
-  process.stdout.write(`  kept as ${file}\n`);
+  terminal.line(`  kept as ${file}`);
 }
 
 /** What was sent, as a script; what was seen, and what else was done, are comments of it. */
