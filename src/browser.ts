@@ -116,6 +116,7 @@ export {
   type StaticNeighbour,
   type VlanOptions,
 } from './device/options.ts';
+export { DEFAULT_STRANGER_LIMITS, type StrangerLimits } from './device/stranger-limits.ts';
 export {
   type AddressVector,
   Ah,

@@ -131,7 +131,7 @@ export class Device implements Machine, RdmaDevice {
     const manager = new ConnectionManager({ random, caGuid: this.guid });
     this.gsi = new Gsi(manager, {
       joins: (source, destination) => this.paths.joins(source, destination),
-      templateFor: (source, destination) => this.paths.templateFor(this.now(), source, destination),
+      templateFor: (source, destination, unproven) => this.paths.templateFor(this.now(), source, destination, unproven),
       doubt: (destination) => this.paths.doubt(this.now(), destination),
     });
     this.cm = new CmService(this, manager);

@@ -8,6 +8,7 @@ import type { QpCapabilities } from '../../transport/qp-capabilities.ts';
 import type { Random } from '../../transport/random.ts';
 import type { QpTrace } from '../../transport/trace.ts';
 import type { Host } from '../ground/machine.ts';
+import type { StrangerLimits } from './stranger-limits.ts';
 
 /** Options of a device. `openDevice` and `attachDevice` set most of them. */
 export interface DeviceOptions {
@@ -56,6 +57,8 @@ export interface DeviceOptions {
   readonly trace?: QpTrace | undefined;
   /** Default `DEFAULT_LIMITS`. */
   readonly limits?: Partial<DeviceLimits>;
+  /** What senders may cost that have proved nothing. Default `DEFAULT_STRANGER_LIMITS`. */
+  readonly strangers?: Partial<StrangerLimits>;
 }
 
 /**

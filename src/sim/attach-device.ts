@@ -9,6 +9,7 @@ import type { CongestionOptions } from '../../transport/congestion/congestion-op
 import type { QpTrace } from '../../transport/trace.ts';
 import { Device } from '../device/device.ts';
 import type { DeviceLimits, PathTraits, StaticNeighbour, VlanOptions } from '../device/options.ts';
+import type { StrangerLimits } from '../device/stranger-limits.ts';
 import type { PortOptions } from './network.ts';
 import type { PortOptionsOf, World, WorldNetwork } from './world.ts';
 
@@ -34,6 +35,8 @@ export type SimulatedDeviceOptions<P extends object = PortOptions> = P & {
   readonly congestion?: CongestionOptions;
   /** Packets a queue pair may have sent and not seen acknowledged; default 128. */
   readonly maxUnacked?: number;
+  /** What senders may cost that have proved nothing. */
+  readonly strangers?: Partial<StrangerLimits>;
   /** Receives the decisions of queue pairs. */
   readonly trace?: QpTrace;
 };
@@ -44,8 +47,9 @@ export function attachDevice<N extends WorldNetwork>(
   name: string,
   options: SimulatedDeviceOptions<PortOptionsOf<N>>,
 ): Device {
-  const { addresses, mac, limits, sourcePort, path, neighbours, vlan, peer, congestion, maxUnacked, trace, ...port } =
+  const { addresses, mac, limits, sourcePort, path, neighbours, vlan, peer, congestion, maxUnacked, ...others } =
     options;
+  const { strangers, trace, ...port } = others;
   const prefixes = addresses.map((text) => IpPrefix.parse(text));
   return world.attach(
     name,
@@ -58,7 +62,7 @@ export function attachDevice<N extends WorldNetwork>(
         mac: mac === undefined ? macFor(prefixes) : parseMac(mac),
         addresses: prefixes,
         mtu: link.mtu,
-        ...defined({ limits, sourcePort, path, neighbours, vlan, peer, congestion, maxUnacked }),
+        ...defined({ limits, sourcePort, path, neighbours, vlan, peer, congestion, maxUnacked, strangers }),
         trace,
       }),
     // What is left of the options when those of the device are taken out; the compiler cannot follow that for any N.

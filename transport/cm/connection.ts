@@ -53,6 +53,9 @@ export class Connection implements Timed {
   initiatorDepth = 0;
   responderResources = 0;
 
+  /** The peer has shown that it is at its address: it is ours to call, or has answered with our communication id. */
+  proven: boolean;
+
   /** Passive side: the request named an alternate path. */
   alternatePathOffered = false;
   /** Passive side: what counts against its backlog until the application has decided. */
@@ -82,6 +85,7 @@ export class Connection implements Timed {
     this.service = init.service;
     this.local = init.local;
     this.remote = init.remote;
+    this.proven = init.role === 'active';
     this.state = init.role === 'active' ? 'req-sent' : 'req-rcvd';
     this.transactionId = init.transactionId;
     this.maxRetries = init.maxRetries;

@@ -122,27 +122,32 @@ export class CmCore {
    * Queues a message and gives its bytes for a later repetition. Throws, before anything is queued, when private data
    * is too long.
    */
-  send(local: IpAddress, remote: IpAddress, transactionId: bigint, message: CmMessage): Uint8Array {
+  send(local: IpAddress, remote: IpAddress, transactionId: bigint, message: CmMessage, unproven = false): Uint8Array {
     const bytes = encodeMad(transactionId, message);
-    this.sendBytes(local, remote, bytes);
+    this.sendBytes(local, remote, bytes, false, unproven);
     return bytes;
   }
 
   sendTo(connection: Connection, transactionId: bigint, message: CmMessage): Uint8Array {
-    return this.send(connection.local, connection.remote, transactionId, message);
+    return this.send(connection.local, connection.remote, transactionId, message, !connection.proven);
   }
 
-  sendBytes(local: IpAddress, remote: IpAddress, bytes: Uint8Array, repeated = false): void {
+  /** Sends bytes of this connection again, or for the first time. */
+  sendAgain(connection: Connection, bytes: Uint8Array, repeated = true): void {
+    this.sendBytes(connection.local, connection.remote, bytes, repeated, !connection.proven);
+  }
+
+  sendBytes(local: IpAddress, remote: IpAddress, bytes: Uint8Array, repeated: boolean, unproven: boolean): void {
     if (this.transmits.length >= this.#maxTransmits) {
       this.transmitsDropped++;
       return;
     }
-    this.transmits.push({ bytes, source: local, destination: remote, remoteQpn: GSI_QPN, repeated });
+    this.transmits.push({ bytes, source: local, destination: remote, remoteQpn: GSI_QPN, repeated, unproven });
   }
 
   /** Answers a MAD at the place it came from, whether or not anything here knows it. */
   reply(origin: MadOrigin, transactionId: bigint, message: CmMessage): void {
-    this.send(origin.destination, origin.source, transactionId, message);
+    this.send(origin.destination, origin.source, transactionId, message, true);
   }
 
   /** Sends a message that is repeated until `stopRepeating`. */
@@ -160,7 +165,7 @@ export class CmCore {
 
   /** Repeats the answer to a message that came again. */
   answerAgain(connection: Connection): void {
-    if (connection.answer !== undefined) this.sendBytes(connection.local, connection.remote, connection.answer, true);
+    if (connection.answer !== undefined) this.sendAgain(connection, connection.answer);
   }
 
   /** The application has decided about a request: it no longer fills the backlog. */
@@ -173,6 +178,7 @@ export class CmCore {
   /** Both sides have agreed: nothing is half-open or repeated any more. */
   settle(connection: Connection): void {
     connection.state = 'established';
+    connection.proven = true;
     this.stopRepeating(connection);
     this.table.removePending(connection);
     this.table.unlinkLocalQpn(connection);

@@ -9,7 +9,7 @@
  * The number of requests is bounded, answered ones go first (CM-26, SEC-14).
  */
 import type { IpAddress } from '../../packets/address.ts';
-import { type CmMad, type CmSidrReq, CmSidrStatus } from '../../packets/cm/index.ts';
+import { type CmMad, type CmMessage, type CmSidrReq, CmSidrStatus } from '../../packets/cm/index.ts';
 import { RoceError } from '../../packets/errors.ts';
 import { type CmCore, NO_BYTES } from './core.ts';
 import { Deadlines, type Timed } from './deadlines.ts';
@@ -81,7 +81,7 @@ export class SidrPassive {
     const key = `${origin.source} ${req.requestId}`;
     const known = this.#byPeer.get(key);
     if (known !== undefined) {
-      if (known.answer !== undefined) this.#core.sendBytes(known.local, known.remote, known.answer, true);
+      if (known.answer !== undefined) this.#core.sendBytes(known.local, known.remote, known.answer, true, true);
       return CmInputStatus.Duplicate;
     }
     const { transactionId } = mad.header;
@@ -161,7 +161,7 @@ export class SidrPassive {
   ): Uint8Array {
     const info = 'info' in answer ? (answer.info ?? NO_BYTES) : NO_BYTES;
     const found = 'qpn' in answer ? answer : undefined;
-    return this.#core.send(local, remote, transactionId, {
+    const message: CmMessage = {
       kind: 'SIDR_REP',
       body: {
         requestId,
@@ -174,7 +174,8 @@ export class SidrPassive {
         info,
         privateData: answer.privateData ?? NO_BYTES,
       },
-    });
+    };
+    return this.#core.send(local, remote, transactionId, message, true);
   }
 
   /** True when another request fits, for which an answered one may have to go. */

@@ -230,6 +230,8 @@ export interface OutgoingMad {
   readonly remoteQpn: number;
   /** Sent before, and the peer has not answered or has not heard it. */
   readonly repeated: boolean;
+  /** Answers a message whose source has not shown that it is there. */
+  readonly unproven: boolean;
 }
 
 /** Where a MAD came from, as the packet says. Its Q_Key, ICRC and length have been checked by the device. */
