@@ -5,6 +5,7 @@
  */
 
 import type { IpAddress, IpPrefix, MacAddress } from '../../packets/address.ts';
+import { defined } from '../../packets/defined.ts';
 import { RoceError } from '../../packets/errors.ts';
 import type { Medium } from '../../packets/frame.ts';
 import type { FrameBatch, FrameWriter } from '../../packets/frame-writer.ts';
@@ -38,6 +39,7 @@ import {
 import { Paths } from './paths.ts';
 import { Resources } from './resources.ts';
 import { Scheduler } from './scheduler.ts';
+import { DEFAULT_STRANGER_LIMITS, type StrangerLimits } from './stranger-limits.ts';
 import { type Ah, type Cq, type CqMaker, makeCq, type Pd, type Qp, type Xrcd } from './verbs/index.ts';
 
 /** One RoCEv2 port (ibv_context), in the application's thread. */
@@ -69,6 +71,8 @@ export class Device implements Machine, RdmaDevice {
   readonly multicast: Multicast;
   /** TCP of this host; absent on the IP medium, where the kernel's own is the one to use. @internal */
   readonly tcp: TcpStack | undefined;
+  /** What senders may cost that have proved nothing. @internal */
+  readonly strangers: StrangerLimits;
   readonly #host: Host;
   readonly #protocols: HostProtocols;
   readonly #congestion: Congestion | undefined;
@@ -126,6 +130,7 @@ export class Device implements Machine, RdmaDevice {
       maxGroups: limits.maxMcastGrp,
       maxAttached: limits.maxMcastQpAttach,
     });
+    this.strangers = { ...DEFAULT_STRANGER_LIMITS, ...defined(options.strangers ?? {}) };
     this.tcp = tcpOf(this, host);
     this.#protocols = new HostProtocols(this.paths.neighbours, this.multicast.reports, this.tcp);
     const manager = new ConnectionManager({ random, caGuid: this.guid });

@@ -19,7 +19,7 @@ import { ROCE_UDP_PORT } from '../../packets/udp.ts';
 import { vlanTci } from '../../packets/vlan.ts';
 import type { QpPath } from '../../transport/qp-path.ts';
 import { HostAddresses } from './host/host-addresses.ts';
-import { keyOf } from './host/neighbour-table.ts';
+import { keyOf } from './host/neighbour-entry.ts';
 import { Neighbours } from './host/neighbours.ts';
 import type { NextHop, PathUser } from './next-hop.ts';
 import { checkTraits, type PathTraits, type StaticNeighbour, type VlanOptions } from './options.ts';

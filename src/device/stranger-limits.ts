@@ -17,6 +17,18 @@ export interface StrangerLimits {
    * only if that stays silent. Off: it counts at once, as RFC 4861 section 7.2.5 and ARP have it.
    */
   readonly confirmMoves: boolean;
+  /**
+   * TCP handshakes of callers that are kept, over all listeners; about 1 kB each. With `synCookies` a SYN beyond them is
+   * answered without keeping anything, else it is dropped.
+   */
+  readonly maxHalfOpen: number;
+  /**
+   * Whether SYNs beyond `maxHalfOpen` are answered with SYN cookies. Such a connection has its segment size rounded down,
+   * and is lost to a server that speaks first when the last ACK of the handshake is lost.
+   */
+  readonly synCookies: boolean;
+  /** Repetitions of a SYN-ACK without a sign of its receiver, after 1, 2, 4, ... seconds. */
+  readonly maxSynAckRetries: number;
 }
 
 /** The settings of a device that names none. */
@@ -24,4 +36,7 @@ export const DEFAULT_STRANGER_LIMITS: StrangerLimits = {
   maxNeighbours: 1024,
   maxUnresolved: 64,
   confirmMoves: true,
+  maxHalfOpen: 64,
+  synCookies: true,
+  maxSynAckRetries: 3,
 };

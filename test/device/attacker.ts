@@ -5,19 +5,24 @@
 import { RdmaPortSpace, rdmaServiceId } from '../../packets/cm/index.ts';
 import {
   BTH_BYTES,
+  Frame,
+  type FrameBatch,
   FrameWriter,
   GSI_QKEY,
   HeaderTemplate,
   IpAddress,
+  IpPrefix,
   Medium,
   Op,
+  parseFrame,
   parseMac,
   writeBth,
   writeDeth,
 } from '../../packets/index.ts';
+import { Neighbours } from '../../src/device/host/neighbours.ts';
 import { segmentFrame, TcpFlag } from '../../src/device/host/tcp/segment.ts';
 import { Prng } from '../../src/ground/prng.ts';
-import type { FrameBatch, Host, Machine, World } from '../../src/index.ts';
+import type { Host, Machine, World } from '../../src/index.ts';
 import { ConnectionManager } from '../../transport/cm/index.ts';
 
 export const EVIL_MAC = parseMac('02:66:66:66:66:66');
@@ -29,6 +34,9 @@ export class Attacker implements Machine {
   /** What the attacker has sent, and what has arrived at it: frames and bytes. */
   readonly sent = { frames: 0, bytes: 0 };
   readonly heard = { frames: 0, bytes: 0 };
+  /** The last frame that has arrived. */
+  last = new DataView(new ArrayBuffer(0));
+  #neighbours: Neighbours | undefined;
   readonly #host: Host;
   readonly #floods: { readonly make: MakeFrame; readonly every: number; left: number; index: number; at: number }[] =
     [];
@@ -47,11 +55,26 @@ export class Attacker implements Machine {
     for (let i = 0; i < batch.count; i++) {
       this.heard.frames += 1;
       this.heard.bytes += batch.lengths[i] ?? 0;
+      const start = batch.starts[i] ?? 0;
+      this.last = new DataView(batch.bytes.slice(start, start + (batch.lengths[i] ?? 0)).buffer);
+      if (this.#neighbours === undefined) continue;
+      const frame = new Frame();
+      const status = parseFrame(
+        ...([batch.bytes, batch.view, start, start + (batch.lengths[i] ?? 0), Medium.Ethernet, frame] as const),
+      );
+      this.#neighbours.handleFrame(this.#host.now(), frame, status);
+      this.#host.wake();
     }
+  }
+
+  /** From now on ARP requests for `address` are answered; the answers are not counted. */
+  answersFor(address: IpAddress): void {
+    this.#neighbours = new Neighbours({ mac: EVIL_MAC, addresses: [IpPrefix.parse(`${address}/16`)] });
   }
 
   transmit(writer: FrameWriter): boolean {
     const now = this.#host.now();
+    this.#neighbours?.poll(now, writer);
     for (const flood of this.#floods) {
       while (flood.left > 0 && flood.at <= now) {
         if (writer.full) return true;
@@ -79,9 +102,10 @@ export function attach(world: World): Attacker {
   return world.attach('attacker', (host) => new Attacker(host));
 }
 
-/** Someone on 10.0.0.0/16 who does not exist; `index` from 0 on. */
+/** One of 30,000 on 10.0.0.0/16 who do not exist; `index` from 0 on. */
 export function nobody(index: number): IpAddress {
-  return IpAddress.parse(`10.0.${1 + (index >>> 7)}.${1 + (index & 0x7f)}`);
+  const n = index % 30_000;
+  return new IpAddress(4, 0, 0, 0xff_ff, 0x0a_00_01_01 + 256 * (n >>> 7) + (n & 0x7f));
 }
 
 /** REQs to a port of `victim`, from addresses that the attacker chooses. */

@@ -23,6 +23,7 @@
  * RFC 4861 7.2.5 would take an unsolicited address at once. Bounds and the interval of probes are ours.
  */
 import type { IpAddress, MacAddress } from '../../../packets/address.ts';
+import { type Entry, keyOf, newEntry, RETRY_NS, sameMac } from './neighbour-entry.ts';
 
 /** The end of a `resolve`: `mac` is undefined when no answer came or there is no route. */
 export interface Resolution {
@@ -61,33 +62,6 @@ export interface NeighbourTableOptions {
   readonly maxStrangers: number;
   /** Whether a received frame that names another MAC address begins a probe; else it counts at once (RFC 4861). */
   readonly confirmMoves: boolean;
-}
-
-interface Entry {
-  readonly address: IpAddress;
-  mac: MacAddress | undefined;
-  /** When the next use solicits again. */
-  staleAt: number;
-  /** Addresses behind this next hop that wait for its resolution. */
-  readonly waiting: IpAddress[];
-  /** Resolved for this host, or used by its queue pairs; strangers do not displace it. */
-  own: boolean;
-  /** Not resolved, and needed for answers to strangers only. */
-  strange: boolean;
-  /** Another MAC address was named, and this probe is to tell. */
-  claimed: boolean;
-  /** When the last probe began. */
-  probedAt: number;
-  /** When the solicitation is repeated or given up; Infinity when none is under way. */
-  deadline: number;
-  /** Between unicast solicitations. */
-  intervalNs: number;
-  /** Solicitations left: first unicast, then multicast. */
-  unicast: number;
-  multicast: number;
-  /** Whether the next solicitation is multicast; of the present one when none is due. */
-  multicastNext: boolean;
-  questionDue: boolean;
 }
 
 export class NeighbourTable {
@@ -385,36 +359,7 @@ export class NeighbourTable {
   }
 }
 
-/** Addresses as keys of a map. */
-export function keyOf({ version, w0, w1, w2, w3 }: IpAddress): string {
-  return version === 4 ? `${w3}` : `${w0}:${w1}:${w2}:${w3}`;
-}
-
-export function sameMac(a: MacAddress, b: MacAddress): boolean {
-  return a.every((byte, index) => byte === b[index]);
-}
-
-function newEntry(address: IpAddress): Entry {
-  return {
-    address,
-    mac: undefined,
-    staleAt: 0,
-    waiting: [],
-    own: false,
-    strange: false,
-    claimed: false,
-    probedAt: -Infinity,
-    deadline: Infinity,
-    intervalNs: RETRY_NS,
-    unicast: 0,
-    multicast: 0,
-    multicastNext: true,
-    questionDue: false,
-  };
-}
-
 const REACHABLE_NS = 30e9;
-const RETRY_NS = 1e9;
 /** Between the solicitations of a probe. */
 const PROBE_NS = 250e6;
 const MAX_UNICAST = 3;

@@ -24,6 +24,7 @@ import type { StaticNeighbour, VlanOptions } from '../options.ts';
 import { DEFAULT_STRANGER_LIMITS, type StrangerLimits } from '../stranger-limits.ts';
 import { groupMac } from './group-frames.ts';
 import { HostAddresses } from './host-addresses.ts';
+import { sameMac } from './neighbour-entry.ts';
 import {
   advertisementFrame,
   arpReplyFrame,
@@ -31,7 +32,7 @@ import {
   type FrameEndpoint,
   solicitationFrame,
 } from './neighbour-frames.ts';
-import { NeighbourTable, type Resolution, sameMac } from './neighbour-table.ts';
+import { NeighbourTable, type Resolution } from './neighbour-table.ts';
 
 /** What `Neighbours` are made of. */
 export interface NeighboursOptions {
