@@ -110,13 +110,14 @@ export { DeviceCounters } from './device/counters.ts';
 export { Device } from './device/device.ts';
 export {
   DEFAULT_LIMITS,
+  DEFAULT_STRANGER_LIMITS,
   type DeviceLimits,
   type DeviceOptions,
   type PathTraits,
   type StaticNeighbour,
+  type StrangerLimits,
   type VlanOptions,
 } from './device/options.ts';
-export { DEFAULT_STRANGER_LIMITS, type StrangerLimits } from './device/stranger-limits.ts';
 export {
   type AddressVector,
   Ah,

@@ -30,16 +30,17 @@ import { Multicast } from './multicast.ts';
 import {
   checkLinkOptions,
   DEFAULT_LIMITS,
+  DEFAULT_STRANGER_LIMITS,
   type DeviceLimits,
   type DeviceOptions,
   type PathTraits,
   pathMtuOf,
+  type StrangerLimits,
   type VlanOptions,
 } from './options.ts';
 import { Paths } from './paths.ts';
 import { Resources } from './resources.ts';
 import { Scheduler } from './scheduler.ts';
-import { DEFAULT_STRANGER_LIMITS, type StrangerLimits } from './stranger-limits.ts';
 import { type Ah, type Cq, type CqMaker, makeCq, type Pd, type Qp, type Xrcd } from './verbs/index.ts';
 
 /** One RoCEv2 port (ibv_context), in the application's thread. */
@@ -133,7 +134,9 @@ export class Device implements Machine, RdmaDevice {
     this.strangers = { ...DEFAULT_STRANGER_LIMITS, ...defined(options.strangers ?? {}) };
     this.tcp = tcpOf(this, host);
     this.#protocols = new HostProtocols(this.paths.neighbours, this.multicast.reports, this.tcp);
-    const manager = new ConnectionManager({ random, caGuid: this.guid });
+    const { maxRequests, maxRequestsPerSource, maxUnprovenReps } = this.strangers;
+    const shares = { maxPending: maxRequests, maxPendingPerSource: maxRequestsPerSource, maxUnprovenReps };
+    const manager = new ConnectionManager({ random, caGuid: this.guid, ...shares });
     this.gsi = new Gsi(manager, {
       joins: (source, destination) => this.paths.joins(source, destination),
       templateFor: (source, destination, unproven) => this.paths.templateFor(this.now(), source, destination, unproven),
@@ -237,6 +240,13 @@ export class Device implements Machine, RdmaDevice {
   /** Resolves when the next hop towards `address` is known; rejects with ERR_ROCE_ADDRESS when no answer comes. */
   resolve(address: IpAddress): Promise<void> {
     const resolved = this.paths.resolve(this.now(), address);
+    this.#host.wake();
+    return resolved;
+  }
+
+  /** As `resolve`, within the budget for strangers: of many such resolutions the oldest gives way. @internal */
+  resolveCaller(address: IpAddress): Promise<void> {
+    const resolved = this.paths.resolve(this.now(), address, 'caller');
     this.#host.wake();
     return resolved;
   }

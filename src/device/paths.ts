@@ -20,10 +20,11 @@ import { vlanTci } from '../../packets/vlan.ts';
 import type { QpPath } from '../../transport/qp-path.ts';
 import { HostAddresses } from './host/host-addresses.ts';
 import { keyOf } from './host/neighbour-entry.ts';
+import type { ResolutionNeed } from './host/neighbour-table.ts';
 import { Neighbours } from './host/neighbours.ts';
 import type { NextHop, PathUser } from './next-hop.ts';
+import type { StrangerLimits } from './options.ts';
 import { checkTraits, type PathTraits, type StaticNeighbour, type VlanOptions } from './options.ts';
-import type { StrangerLimits } from './stranger-limits.ts';
 import type { AddressVector } from './verbs/address-vector.ts';
 
 const DEFAULT_HOP_LIMIT = 64;
@@ -193,7 +194,7 @@ export class Paths {
   ): HeaderTemplate | undefined {
     const mac = this.#macTowards(destination);
     if (mac === undefined) {
-      this.neighbours?.resolve(now, destination, forStranger);
+      this.neighbours?.resolve(now, destination, forStranger ? 'answer' : 'own');
       return undefined;
     }
     const hop = this.neighbours?.nextHop(destination);
@@ -216,14 +217,14 @@ export class Paths {
   }
 
   /** Resolves when the next hop towards `address` is known; rejects with ERR_ROCE_ADDRESS when no answer comes. */
-  resolve(now: number, address: IpAddress): Promise<void> {
+  resolve(now: number, address: IpAddress, need: ResolutionNeed = 'own'): Promise<void> {
     if (this.#macTowards(address) !== undefined) return Promise.resolve();
     return new Promise((resolve, reject) => {
       const key = address.toString();
       const waiters = this.#waiters.get(key) ?? [];
       waiters.push({ resolve, reject });
       this.#waiters.set(key, waiters);
-      this.neighbours?.resolve(now, address);
+      this.neighbours?.resolve(now, address, need);
     });
   }
 

@@ -11,8 +11,7 @@ import type { CongestionOptions } from '../../transport/congestion/congestion-op
 import type { QpTrace, Random } from '../../transport/index.ts';
 import type { OpenRdmaDevice } from '../device/api.ts';
 import { Device } from '../device/device.ts';
-import type { DeviceLimits, PathTraits, StaticNeighbour, VlanOptions } from '../device/options.ts';
-import type { StrangerLimits } from '../device/stranger-limits.ts';
+import type { DeviceLimits, PathTraits, StaticNeighbour, StrangerLimits, VlanOptions } from '../device/options.ts';
 import { monotonicNs } from './clock.ts';
 import { Driver } from './driver.ts';
 import { type FaultOptions, withFaults } from './links/fault-link.ts';

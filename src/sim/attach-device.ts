@@ -8,8 +8,7 @@ import { defined } from '../../packets/defined.ts';
 import type { CongestionOptions } from '../../transport/congestion/congestion-options.ts';
 import type { QpTrace } from '../../transport/trace.ts';
 import { Device } from '../device/device.ts';
-import type { DeviceLimits, PathTraits, StaticNeighbour, VlanOptions } from '../device/options.ts';
-import type { StrangerLimits } from '../device/stranger-limits.ts';
+import type { DeviceLimits, PathTraits, StaticNeighbour, StrangerLimits, VlanOptions } from '../device/options.ts';
 import type { PortOptions } from './network.ts';
 import type { PortOptionsOf, World, WorldNetwork } from './world.ts';
 

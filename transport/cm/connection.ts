@@ -17,6 +17,8 @@ export interface Listener {
   readonly services: readonly CmTransportService[];
   /** Requests that the application has not answered yet. */
   waiting: number;
+  /** Of them, those that the application has not taken and whose peers have got an MRA. They give way to no other. */
+  told: number;
 }
 
 /** Which side has to reply about an alternate path. */
@@ -61,6 +63,11 @@ export class Connection implements Timed {
   /** Passive side: what counts against its backlog until the application has decided. */
   listener: Listener | undefined = undefined;
 
+  /** Passive side: one of the listener's `told`. */
+  told = false;
+  /** REPs that may be repeated before anything shows that the peer is there. */
+  unprovenReps: number;
+
   /** Sent again at each deadline until answered: REQ, REP or DREQ. */
   request: Uint8Array | undefined = undefined;
   retriesLeft = 0;
@@ -85,6 +92,7 @@ export class Connection implements Timed {
     this.service = init.service;
     this.local = init.local;
     this.remote = init.remote;
+    this.unprovenReps = init.unprovenReps ?? 0;
     this.proven = init.role === 'active';
     this.state = init.role === 'active' ? 'req-sent' : 'req-rcvd';
     this.transactionId = init.transactionId;
@@ -106,4 +114,6 @@ export interface ConnectionInit {
   readonly maxRetries: number;
   readonly responseTimeoutNs: number;
   readonly timewaitNs: number;
+  /** Passive side. */
+  readonly unprovenReps?: number;
 }

@@ -11,6 +11,7 @@ import { GSI_QPN, MAD_BYTES } from '../../packets/mad.ts';
 import type { Random } from '../random.ts';
 import type { Connection, Listener } from './connection.ts';
 import { ConnectionTable } from './connection-table.ts';
+import { RequestShares } from './request-shares.ts';
 import type { CmState } from './states.ts';
 import {
   type CmEvent,
@@ -28,13 +29,21 @@ export class CmCore {
   readonly random: Random;
   readonly caGuid: bigint;
   readonly maxPending: number;
+  readonly maxPendingPerSource: number;
+  readonly maxUnprovenReps: number;
   readonly targetAckDelay: number;
   readonly requestLifetimeNs: number;
   readonly table = new ConnectionTable();
   readonly listeners = new Map<bigint, Listener>();
+  /** Requests that no application has taken yet. */
+  readonly shares = new RequestShares<Listener, Connection>();
   readonly transmits: OutgoingMad[] = [];
   readonly events: CmEvent[] = [];
   transmitsDropped = 0;
+  /** Requests that gave way to those of other sources. */
+  displaced = 0;
+  /** Requests of all listeners that are `told`. */
+  #told = 0;
 
   readonly #maxTransmits: number;
   readonly #maxResponseTimeout: number;
@@ -50,6 +59,8 @@ export class CmCore {
     this.random = options.random;
     this.caGuid = options.caGuid;
     this.maxPending = options.maxPending ?? 1024;
+    this.maxPendingPerSource = options.maxPendingPerSource ?? 512;
+    this.maxUnprovenReps = options.maxUnprovenReps ?? 7;
     this.targetAckDelay = options.targetAckDelay ?? 15;
     this.requestLifetimeNs = options.requestLifetimeNs ?? 60_000_000_000;
     this.#maxTransmits = options.maxTransmits ?? 1024;
@@ -170,9 +181,50 @@ export class CmCore {
 
   /** The application has decided about a request: it no longer fills the backlog. */
   leaveBacklog(connection: Connection): void {
-    if (connection.listener === undefined) return;
-    connection.listener.waiting--;
+    const { listener } = connection;
+    if (listener === undefined) return;
+    this.#leaveShares(connection, listener);
+    listener.waiting--;
     connection.listener = undefined;
+  }
+
+  /** The application has the request in its hands: it fills the backlog, and gives way to no other. */
+  take(connection: Connection): void {
+    const { listener } = connection;
+    if (listener === undefined) return;
+    this.#leaveShares(connection, listener);
+    this.table.removePending(connection);
+  }
+
+  /**
+   * Whether the peer of a request may get an MRA. That makes it wait, so that the request must be kept; at most half of
+   * those that may wait can be such, or they would fill the place of others.
+   */
+  mayTell(connection: Connection): boolean {
+    const { listener } = connection;
+    if (listener === undefined || !this.shares.has(connection)) return true;
+    if (listener.told >= Math.floor(listener.backlog / 2) || this.#told >= Math.floor(this.maxPending / 2))
+      return false;
+    this.shares.remove(listener, connection);
+    listener.told++;
+    this.#told++;
+    connection.told = true;
+    return true;
+  }
+
+  /** The request gives way to another; its peer repeats it. */
+  displace(connection: Connection): void {
+    this.displaced++;
+    this.forget(connection);
+    this.emit(connection, { type: 'unreachable', id: connection.id, waitingFor: 'application' });
+  }
+
+  #leaveShares(connection: Connection, listener: Listener): void {
+    this.shares.remove(listener, connection);
+    if (!connection.told) return;
+    connection.told = false;
+    listener.told--;
+    this.#told--;
   }
 
   /** Both sides have agreed: nothing is half-open or repeated any more. */

@@ -119,7 +119,11 @@ export function reject(
   connection.detached = true;
   connection.request = undefined;
   core.table.unlinkPeer(connection);
-  if (connection.role === 'passive') core.table.addPending(connection);
+  if (connection.role === 'passive') {
+    core.table.addPending(connection);
+    const oldest = core.table.pendingCount > core.maxPending ? core.table.oldestRejected() : undefined;
+    if (oldest !== undefined && oldest !== connection) core.forget(oldest);
+  }
   // As long as the peer can repeat itself, and a little more for its last message to arrive.
   core.table.schedule(connection, now + (connection.maxRetries + 2) * connection.responseTimeoutNs);
 }

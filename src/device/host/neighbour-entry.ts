@@ -1,6 +1,6 @@
 /**
- * One neighbour as its table keeps it, and how addresses and MAC addresses are compared. Owns the fields; every decision
- * is the table's (neighbour-table.ts).
+ * One neighbour as its table keeps it, and how addresses and MAC addresses are compared. Owns the fields; every
+ * decision is the table's (neighbour-table.ts).
  */
 import type { IpAddress, MacAddress } from '../../../packets/address.ts';
 

@@ -15,8 +15,8 @@
  * began in the last second, and the real neighbour keeps its entry for as long as it answers.
  *
  * Entries are the host's own (resolved for it, or used by its queue pairs) or those of strangers: senders of
- * solicitations to us, and addresses that only an answer to a stranger needs. Strangers displace strangers alone. Bounds:
- * `maxEntries` entries, about 300 bytes each, and beside them `maxStrangers` unresolved ones of strangers.
+ * solicitations to us, and addresses that only an answer to a stranger needs. Strangers displace strangers alone.
+ * Bounds: `maxEntries` entries, about 300 bytes each, and beside them `maxStrangers` unresolved ones of strangers.
  * Sources: RFC 4861 section 10 (REACHABLE_TIME 30 s without its random factor, so that runs repeat; RETRANS_TIMER 1 s;
  * MAX_UNICAST_SOLICIT and MAX_MULTICAST_SOLICIT 3), the same for ARP, as Linux has it; RFC 7048 (a stale address is
  * used during multicast solicitation). The state DELAY is left out: 5 s of waiting for hints that we do not take.
@@ -53,6 +53,13 @@ export interface NeighbourTableCounters {
   /** Resolutions refused, and solicitations not noted, because strangers have used up their share. */
   strangersDropped: number;
 }
+
+/**
+ * Why a next hop is resolved. `own`: an application or a queue pair of ours wants to send there. `answer`: only an
+ * answer to a packet that may be forged; refused when the budget is used up. `caller`: an application takes the
+ * request of an address that may be forged; within the same budget, but the oldest resolution gives way.
+ */
+export type ResolutionNeed = 'own' | 'answer' | 'caller';
 
 /** Bounds of a table. */
 export interface NeighbourTableOptions {
@@ -112,12 +119,13 @@ export class NeighbourTable {
   }
 
   /**
-   * Resolves the unknown next hop `hop` of `address`; `pollResolved` returns the result. `forStranger`: to answer an
-   * address that has proved nothing; such resolutions have a budget of their own.
+   * Resolves the unknown next hop `hop` of `address`; `pollResolved` returns the result. Resolutions for strangers have
+   * a budget of their own.
    */
-  resolve(now: number, hop: IpAddress, address: IpAddress, forStranger: boolean): void {
+  resolve(now: number, hop: IpAddress, address: IpAddress, need: ResolutionNeed): void {
     const key = keyOf(hop);
-    const strange = forStranger && !this.#held.has(key);
+    const strange = need !== 'own' && !this.#held.has(key);
+    if (need === 'caller' && !this.#table.has(key)) this.#dropOldestStranger();
     const known = this.#table.get(key);
     const entry = known ?? this.#open(now, hop, strange);
     if (entry?.strange === true && !strange) {
@@ -344,6 +352,16 @@ export class NeighbourTable {
     if (victim === undefined) return false;
     this.#remove(victim);
     return true;
+  }
+
+  #dropOldestStranger(): void {
+    if (this.#strangers < this.#options.maxStrangers) return;
+    for (const entry of this.#table.values()) {
+      if (!entry.strange) continue;
+      this.#counters.strangersDropped += 1;
+      this.#remove(entry);
+      return;
+    }
   }
 
   #oldest(own: boolean): Entry | undefined {

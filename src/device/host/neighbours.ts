@@ -21,7 +21,7 @@ import { readNeighborAdvertisement, readNeighborSolicitation } from '../../../pa
 import { IP_PROTOCOL_ICMP, IP_PROTOCOL_ICMPV6 } from '../../../packets/ipv4.ts';
 import { NO_VLAN, vlanOfFrame, vlanTci } from '../../../packets/vlan.ts';
 import type { StaticNeighbour, VlanOptions } from '../options.ts';
-import { DEFAULT_STRANGER_LIMITS, type StrangerLimits } from '../stranger-limits.ts';
+import { DEFAULT_STRANGER_LIMITS, type StrangerLimits } from '../options.ts';
 import { groupMac } from './group-frames.ts';
 import { HostAddresses } from './host-addresses.ts';
 import { sameMac } from './neighbour-entry.ts';
@@ -32,7 +32,7 @@ import {
   type FrameEndpoint,
   solicitationFrame,
 } from './neighbour-frames.ts';
-import { NeighbourTable, type Resolution } from './neighbour-table.ts';
+import { NeighbourTable, type Resolution, type ResolutionNeed } from './neighbour-table.ts';
 
 /** What `Neighbours` are made of. */
 export interface NeighboursOptions {
@@ -124,14 +124,13 @@ export class Neighbours {
 
   /**
    * Resolves the next hop towards `address`; `poll` emits the solicitation, `pollResolved` returns the result.
-   * `forStranger`: to answer a packet whose source has proved nothing. Such resolutions have a budget, and end at once
-   * without a result when it is used up.
+   * Resolutions for strangers have a budget (`ResolutionNeed`), and end at once without a result when it is used up.
    */
-  resolve(now: number, address: IpAddress, forStranger = false): void {
+  resolve(now: number, address: IpAddress, need: ResolutionNeed = 'own'): void {
     const mac = this.lookup(address);
     const hop = this.nextHop(address);
     if (hop === undefined || mac !== undefined) this.#table.settle(address, mac);
-    else this.#table.resolve(now, hop, address, forStranger);
+    else this.#table.resolve(now, hop, address, need);
   }
 
   /**

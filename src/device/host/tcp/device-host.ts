@@ -5,9 +5,8 @@ import { Medium } from '../../../../packets/frame.ts';
 import { vlanTci } from '../../../../packets/vlan.ts';
 import type { Random } from '../../../../transport/random.ts';
 import type { Host } from '../../../ground/machine.ts';
-import type { VlanOptions } from '../../options.ts';
+import type { StrangerLimits, VlanOptions } from '../../options.ts';
 import type { Paths } from '../../paths.ts';
-import type { StrangerLimits } from '../../stranger-limits.ts';
 import { TcpStack } from './stack.ts';
 
 /** What TCP needs of the device. */
@@ -42,7 +41,7 @@ export function tcpOf(device: TcpDevice, host: Host): TcpStack | undefined {
       const { neighbours } = paths;
       const mac = neighbours?.lookup(destination);
       const hop = neighbours?.nextHop(destination);
-      if (mac === undefined) neighbours?.resolve(now, destination, forStranger);
+      if (mac === undefined) neighbours?.resolve(now, destination, forStranger ? 'answer' : 'own');
       else if (hop !== undefined) neighbours?.use(now, hop);
       return mac;
     },

@@ -13,45 +13,16 @@
  * segment for no connection draws a reset, as RFC 9293 section 3.10.7.1 has it, once the application has used the
  * stack; until then it sends nothing, as devices without TCP do.
  */
-import type { IpAddress, MacAddress } from '../../../../packets/address.ts';
+import type { IpAddress } from '../../../../packets/address.ts';
 import { RoceError } from '../../../../packets/errors.ts';
 import { readEthernet } from '../../../../packets/ethernet.ts';
 import { type Frame, frameDestination, frameSource } from '../../../../packets/frame.ts';
 import type { FrameWriter } from '../../../../packets/frame-writer.ts';
-import type { Random } from '../../../../transport/random.ts';
-import type { StrangerLimits } from '../../stranger-limits.ts';
 import { TcpConnection } from './connection.ts';
 import { type ReceivedSegment, readSegment, segmentFrame, TcpFlag } from './segment.ts';
 import { StackListener, StackSocket, type TcpEnds, type TcpListener, type TcpSocket } from './socket.ts';
 import { type AnswerEnds, routeOf, StatelessAnswers, segmentSizes } from './stateless-answers.ts';
-
-/** What the stack needs of the host it is part of. */
-export interface TcpHost {
-  readonly mac: MacAddress;
-  /** Tag of the frames we send; absent: none. */
-  readonly vlanTci?: number | undefined;
-  /** Largest IP packet of the link, in bytes. */
-  readonly mtu: number;
-  readonly random: Random;
-  readonly limits: Pick<StrangerLimits, 'maxHalfOpen' | 'synCookies' | 'maxSynAckRetries'>;
-  now(): number;
-  /** The stack has something to send. */
-  wake(): void;
-  isOurs(address: IpAddress): boolean;
-  /** Whether it can be the address of another host. */
-  isHost(address: IpAddress): boolean;
-  /** Our address for a destination. Throws ERR_ROCE_ADDRESS. */
-  sourceFor(destination: IpAddress): IpAddress;
-  /**
-   * MAC address of the next hop, or undefined after starting its resolution. `forStranger`: the destination has proved
-   * nothing.
-   */
-  nextHopMac(now: number, destination: IpAddress, forStranger: boolean): MacAddress | undefined;
-  /** MAC address of the next hop if it is known. */
-  knownMac(destination: IpAddress): MacAddress | undefined;
-  /** Resolves when the next hop is known; rejects with ERR_ROCE_ADDRESS. */
-  resolve(destination: IpAddress): Promise<void>;
-}
+import type { TcpHost } from './tcp-host.ts';
 
 /** Options of `RdmaTcp.listen`. */
 export interface TcpListenOptions {

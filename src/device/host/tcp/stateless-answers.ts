@@ -1,6 +1,7 @@
 /**
  * Answers to TCP segments that belong to no connection: RSTs, and SYN-ACKs with cookies. Owns their queue, at most 256
- * frames of 60 to 78 bytes, and the key of the cookies. Never makes a connection. Each segment draws at most one answer.
+ * frames of 60 to 82 bytes, and the key of the cookies. Never makes a connection. Each segment draws at most one
+ * answer.
  */
 import type { MacAddress } from '../../../../packets/address.ts';
 import type { FrameWriter } from '../../../../packets/frame-writer.ts';
@@ -16,8 +17,8 @@ import {
   type TcpSegment,
 } from './segment.ts';
 import type { TcpEnds } from './socket.ts';
-import type { TcpHost } from './stack.ts';
 import { SynCookies } from './syn-cookies.ts';
+import type { TcpHost } from './tcp-host.ts';
 
 /** Both ends of a segment that is answered without a connection, and the MAC address it came from. */
 export interface AnswerEnds extends TcpEnds {
