@@ -112,10 +112,12 @@ export { DeviceCounters } from './device/counters.ts';
 export { Device } from './device/device.ts';
 export {
   DEFAULT_LIMITS,
+  DEFAULT_STRANGER_LIMITS,
   type DeviceLimits,
   type DeviceOptions,
   type PathTraits,
   type StaticNeighbour,
+  type StrangerLimits,
   type VlanOptions,
 } from './device/options.ts';
 export {

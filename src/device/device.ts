@@ -5,6 +5,7 @@
  */
 
 import type { IpAddress, IpPrefix, MacAddress } from '../../packets/address.ts';
+import { defined } from '../../packets/defined.ts';
 import { RoceError } from '../../packets/errors.ts';
 import type { Medium } from '../../packets/frame.ts';
 import type { FrameBatch, FrameWriter } from '../../packets/frame-writer.ts';
@@ -30,10 +31,12 @@ import { Multicast } from './multicast.ts';
 import {
   checkLinkOptions,
   DEFAULT_LIMITS,
+  DEFAULT_STRANGER_LIMITS,
   type DeviceLimits,
   type DeviceOptions,
   type PathTraits,
   pathMtuOf,
+  type StrangerLimits,
   type VlanOptions,
 } from './options.ts';
 import { Paths } from './paths.ts';
@@ -70,6 +73,8 @@ export class Device implements Machine, RdmaDevice {
   readonly multicast: Multicast;
   /** TCP of this host; absent on the IP medium, where the kernel's own is the one to use. @internal */
   readonly tcp: TcpStack | undefined;
+  /** What senders may cost that have proved nothing. @internal */
+  readonly strangers: StrangerLimits;
   readonly #host: Host;
   readonly #protocols: HostProtocols;
   readonly #congestion: Congestion | undefined;
@@ -128,12 +133,15 @@ export class Device implements Machine, RdmaDevice {
       maxGroups: limits.maxMcastGrp,
       maxAttached: limits.maxMcastQpAttach,
     });
+    this.strangers = { ...DEFAULT_STRANGER_LIMITS, ...defined(options.strangers ?? {}) };
     this.tcp = tcpOf(this, host);
     this.#protocols = new HostProtocols(this.paths.neighbours, this.multicast.reports, this.tcp);
-    const manager = new ConnectionManager({ random, caGuid: this.guid });
+    const { maxRequests, maxRequestsPerSource, maxUnprovenReps } = this.strangers;
+    const shares = { maxPending: maxRequests, maxPendingPerSource: maxRequestsPerSource, maxUnprovenReps };
+    const manager = new ConnectionManager({ random, caGuid: this.guid, ...shares });
     this.gsi = new Gsi(manager, {
       joins: (source, destination) => this.paths.joins(source, destination),
-      templateFor: (source, destination) => this.paths.templateFor(this.now(), source, destination),
+      templateFor: (source, destination, unproven) => this.paths.templateFor(this.now(), source, destination, unproven),
       doubt: (destination) => this.paths.doubt(this.now(), destination),
     });
     this.cm = new CmService(this, manager);
@@ -234,6 +242,13 @@ export class Device implements Machine, RdmaDevice {
   /** Resolves when the next hop towards `address` is known; rejects with ERR_ROCE_ADDRESS when no answer comes. */
   resolve(address: IpAddress): Promise<void> {
     const resolved = this.paths.resolve(this.now(), address);
+    this.#host.wake();
+    return resolved;
+  }
+
+  /** As `resolve`, within the budget for strangers: of many such resolutions the oldest gives way. @internal */
+  resolveCaller(address: IpAddress): Promise<void> {
+    const resolved = this.paths.resolve(this.now(), address, 'caller');
     this.#host.wake();
     return resolved;
   }

@@ -59,6 +59,8 @@ export interface DeviceOptions {
   readonly trace?: QpTrace | undefined;
   /** Default `DEFAULT_LIMITS`. */
   readonly limits?: Partial<DeviceLimits>;
+  /** What senders may cost that have proved nothing. Default `DEFAULT_STRANGER_LIMITS`. */
+  readonly strangers?: Partial<StrangerLimits>;
 }
 
 /**
@@ -216,4 +218,57 @@ export const DEFAULT_LIMITS: DeviceLimits = {
   maxMcastQpAttach: 56,
   maxSrq: 65_536,
   maxSrqWr: 1_048_576,
+};
+
+/** Bounds for frames of strangers, beside RoCE traffic of connected queue pairs. `DeviceOptions.strangers`. */
+export interface StrangerLimits {
+  /** Neighbours known or being resolved for this host, static ones aside. Ethernet only. */
+  readonly maxNeighbours: number;
+  /**
+   * Next hops being resolved only to answer strangers: what comes beyond them stays without an answer, and counts as
+   * `strangersDropped`. Each costs three solicitations in three seconds.
+   */
+  readonly maxUnresolved: number;
+  /**
+   * Whether a frame that names another MAC address for a known neighbour begins a probe of the known one, and counts
+   * only if that stays silent. Off: it counts at once, as RFC 4861 section 7.2.5 and ARP have it.
+   */
+  readonly confirmMoves: boolean;
+  /**
+   * TCP handshakes of callers that are kept, over all listeners; about 1 kB each. With `synCookies` a SYN beyond them
+   * is answered without keeping anything, else it is dropped.
+   */
+  readonly maxHalfOpen: number;
+  /**
+   * Whether SYNs beyond `maxHalfOpen` are answered with SYN cookies. Such a connection has its segment size rounded
+   * down, and is lost to a server that speaks first when the last ACK of the handshake is lost.
+   */
+  readonly synCookies: boolean;
+  /** Repetitions of a SYN-ACK without a sign of its receiver, after 1, 2, 4, ... seconds. */
+  readonly maxSynAckRetries: number;
+  /**
+   * Connection requests that no application has taken yet, over all listeners, and as many lookups of datagram
+   * services; some 2 kB each. When they are that many, or a listener's backlog is full, the source with most of them
+   * loses its oldest one, of the listener with most of them; the peer repeats it.
+   */
+  readonly maxRequests: number;
+  /** Of them at one listener from one source address. More are dropped. */
+  readonly maxRequestsPerSource: number;
+  /**
+   * Repetitions of a REP by its timer while its receiver has shown no sign of life; each repeated REQ allows one more.
+   */
+  readonly maxUnprovenReps: number;
+}
+
+/** The settings of a device that names none. */
+export const DEFAULT_STRANGER_LIMITS: StrangerLimits = {
+  maxNeighbours: 1024,
+  maxUnresolved: 64,
+  confirmMoves: true,
+  maxHalfOpen: 64,
+  synCookies: true,
+  maxSynAckRetries: 3,
+  maxRequests: 1024,
+  maxRequestsPerSource: 512,
+  maxUnprovenReps: 7,
 };

@@ -19,9 +19,11 @@ import { ROCE_UDP_PORT } from '../../packets/udp.ts';
 import { vlanTci } from '../../packets/vlan.ts';
 import type { QpPath } from '../../transport/qp-path.ts';
 import { HostAddresses } from './host/host-addresses.ts';
-import { keyOf } from './host/neighbour-table.ts';
+import { keyOf } from './host/neighbour-entry.ts';
+import type { ResolutionNeed } from './host/neighbour-table.ts';
 import { Neighbours } from './host/neighbours.ts';
 import type { NextHop, PathUser } from './next-hop.ts';
+import type { StrangerLimits } from './options.ts';
 import { checkTraits, type PathTraits, type StaticNeighbour, type VlanOptions } from './options.ts';
 import type { AddressVector } from './verbs/address-vector.ts';
 
@@ -45,6 +47,7 @@ export interface PathsOptions {
   /** The one source port the wire allows; default a port for each queue pair. */
   readonly sourcePort?: number;
   readonly path?: PathTraits;
+  readonly strangers?: Partial<StrangerLimits>;
 }
 
 export class Paths {
@@ -145,6 +148,7 @@ export class Paths {
     if (address === undefined) return;
     const key = keyOf(address);
     const hop = this.#nextHops.get(key) ?? { address, users: new Set(), checkAt: 0 };
+    if (hop.users.size === 0) this.neighbours?.hold(address);
     this.#nextHops.set(key, hop);
     hop.users.add(user);
     user.nextHop = hop;
@@ -162,7 +166,9 @@ export class Paths {
     if (hop === undefined) return;
     user.nextHop = undefined;
     hop.users.delete(user);
-    if (hop.users.size === 0) this.#nextHops.delete(keyOf(hop.address));
+    if (hop.users.size > 0) return;
+    this.#nextHops.delete(keyOf(hop.address));
+    this.neighbours?.release(hop.address);
   }
 
   /** A packet went or is about to go to this next hop, and `checkAt` has come. */
@@ -178,12 +184,17 @@ export class Paths {
 
   /**
    * Headers for datagrams of queue pair 1 between addresses that `joins`, or undefined after starting to resolve the
-   * next hop.
+   * next hop. `forStranger`: the destination has proved nothing, and its next hop is resolved within a budget.
    */
-  templateFor(now: number, source: IpAddress, destination: IpAddress): HeaderTemplate | undefined {
+  templateFor(
+    now: number,
+    source: IpAddress,
+    destination: IpAddress,
+    forStranger: boolean,
+  ): HeaderTemplate | undefined {
     const mac = this.#macTowards(destination);
     if (mac === undefined) {
-      this.neighbours?.resolve(now, destination);
+      this.neighbours?.resolve(now, destination, forStranger ? 'answer' : 'own');
       return undefined;
     }
     const hop = this.neighbours?.nextHop(destination);
@@ -206,14 +217,14 @@ export class Paths {
   }
 
   /** Resolves when the next hop towards `address` is known; rejects with ERR_ROCE_ADDRESS when no answer comes. */
-  resolve(now: number, address: IpAddress): Promise<void> {
+  resolve(now: number, address: IpAddress, need: ResolutionNeed = 'own'): Promise<void> {
     if (this.#macTowards(address) !== undefined) return Promise.resolve();
     return new Promise((resolve, reject) => {
       const key = address.toString();
       const waiters = this.#waiters.get(key) ?? [];
       waiters.push({ resolve, reject });
       this.#waiters.set(key, waiters);
-      this.neighbours?.resolve(now, address);
+      this.neighbours?.resolve(now, address, need);
     });
   }
 

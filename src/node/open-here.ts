@@ -12,7 +12,7 @@ import type { Defences } from '../../transport/defences.ts';
 import type { QpTrace, Random } from '../../transport/index.ts';
 import type { OpenRdmaDevice } from '../device/api.ts';
 import { Device } from '../device/device.ts';
-import type { DeviceLimits, PathTraits, StaticNeighbour, VlanOptions } from '../device/options.ts';
+import type { DeviceLimits, PathTraits, StaticNeighbour, StrangerLimits, VlanOptions } from '../device/options.ts';
 import { monotonicNs } from './clock.ts';
 import { Driver } from './driver.ts';
 import { type FaultOptions, withFaults } from './links/fault-link.ts';
@@ -60,6 +60,8 @@ export interface OpenDeviceOptions {
   readonly defences?: Partial<Defences>;
   /** Limits of the device; default `DEFAULT_LIMITS`. */
   readonly limits?: Partial<DeviceLimits>;
+  /** What senders may cost that have proved nothing; default `DEFAULT_STRANGER_LIMITS`. */
+  readonly strangers?: Partial<StrangerLimits>;
   /** Where the stack runs: in the application's thread (default), or in a worker (`OpenWorkerDeviceOptions`). */
   readonly thread?: 'application';
   /**
@@ -107,6 +109,7 @@ export async function openHere(options: OpenDeviceOptions): Promise<OpenDevice> 
       name: options.name,
       peer: options.peer,
       limits: options.limits,
+      strangers: options.strangers,
       congestion: options.congestion,
       defences: options.defences,
     }),

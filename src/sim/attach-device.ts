@@ -9,7 +9,7 @@ import type { CongestionOptions } from '../../transport/congestion/congestion-op
 import type { Defences } from '../../transport/defences.ts';
 import type { QpTrace } from '../../transport/trace.ts';
 import { Device } from '../device/device.ts';
-import type { DeviceLimits, PathTraits, StaticNeighbour, VlanOptions } from '../device/options.ts';
+import type { DeviceLimits, PathTraits, StaticNeighbour, StrangerLimits, VlanOptions } from '../device/options.ts';
 import type { PortOptions } from './network.ts';
 import type { PortOptionsOf, World, WorldNetwork } from './world.ts';
 
@@ -37,6 +37,8 @@ export type SimulatedDeviceOptions<P extends object = PortOptions> = P & {
   readonly defences?: Partial<Defences>;
   /** Packets a queue pair may have sent and not seen acknowledged; default 128. */
   readonly maxUnacked?: number;
+  /** What senders may cost that have proved nothing. */
+  readonly strangers?: Partial<StrangerLimits>;
   /** Receives the decisions of queue pairs. */
   readonly trace?: QpTrace;
 };
@@ -48,7 +50,7 @@ export function attachDevice<N extends WorldNetwork>(
   options: SimulatedDeviceOptions<PortOptionsOf<N>>,
 ): Device {
   const { addresses, mac, limits, sourcePort, path, neighbours, vlan, ...rest } = options;
-  const { peer, congestion, defences, maxUnacked, trace, ...port } = rest;
+  const { peer, congestion, defences, strangers, maxUnacked, trace, ...port } = rest;
   const prefixes = addresses.map((text) => IpPrefix.parse(text));
   return world.attach(
     name,
@@ -61,7 +63,7 @@ export function attachDevice<N extends WorldNetwork>(
         mac: mac === undefined ? macFor(prefixes) : parseMac(mac),
         addresses: prefixes,
         mtu: link.mtu,
-        ...defined({ limits, sourcePort, path, neighbours, vlan, peer, congestion, defences, maxUnacked }),
+        ...defined({ limits, sourcePort, path, neighbours, vlan, peer, congestion, defences, strangers, maxUnacked }),
         trace,
       }),
     // What is left of the options when those of the device are taken out; the compiler cannot follow that for any N.

@@ -86,7 +86,7 @@ export function handleLap(core: CmCore, mad: CmMad, lap: CmLap, origin: MadOrigi
   const path = lap.alternatePath;
   const seen = connection.lapSeen;
   if (seen !== undefined && seen.transactionId === transactionId && samePath(seen.path, path)) {
-    if (seen.answer !== undefined) core.sendBytes(connection.local, connection.remote, seen.answer, true);
+    if (seen.answer !== undefined) core.sendAgain(connection, seen.answer);
     return CmInputStatus.Duplicate;
   }
   if (connection.lap !== 'idle') return CmInputStatus.UnexpectedState;

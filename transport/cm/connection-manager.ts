@@ -61,6 +61,8 @@ export class ConnectionManager {
   /** Without connections. @throws RoceError ERR_ROCE_ARGUMENT for options out of range */
   constructor(options: CmOptions) {
     checkRange('maxPending', options.maxPending ?? 1, 1, 2 ** 24);
+    checkRange('maxPendingPerSource', options.maxPendingPerSource ?? 1, 1, 2 ** 24);
+    checkRange('maxUnprovenReps', options.maxUnprovenReps ?? 0, 0, 15);
     checkRange('maxTransmits', options.maxTransmits ?? 1, 1, 2 ** 24);
     this.#core = new CmCore(options, (id) => this.#sidrActive.has(id) || this.#sidrPassive.has(id));
     this.#sidrActive = new SidrActive(this.#core);
@@ -77,7 +79,7 @@ export class ConnectionManager {
       throw new RoceError('ERR_ROCE_IN_USE', `service id 0x${serviceId.toString(16)} has a listener`);
     }
     const { whenFull = 'drop', services = ALL_SERVICES } = options;
-    this.#core.listeners.set(serviceId, { serviceId, backlog, whenFull, services, waiting: 0 });
+    this.#core.listeners.set(serviceId, { serviceId, backlog, whenFull, services, waiting: 0, told: 0 });
   }
 
   /** Takes no more requests; those already reported can still be accepted or rejected. */
@@ -89,6 +91,16 @@ export class ConnectionManager {
   connect(now: number, parameters: ConnectParameters): CmId {
     this.#advance(now);
     return connect(this.#core, now, parameters);
+  }
+
+  /**
+   * The application has taken the request: from now on it gives way to no other, and is bounded by its listener's
+   * backlog alone. Unknown ids are fine.
+   */
+  take(id: CmId): void {
+    const connection = this.#core.table.byId(id);
+    if (connection === undefined) this.#sidrPassive.take(id);
+    else this.#core.take(connection);
   }
 
   /**
@@ -245,14 +257,18 @@ export class ConnectionManager {
     return this.#core.table.size + this.#sidrActive.size + this.#sidrPassive.size;
   }
 
-  /** Half-open connections of the passive side, at most `maxPending`. */
+  /** Requests that no application has taken yet, and remembered refusals, at most `maxPending`. */
   get pendingCount(): number {
     return this.#core.table.pendingCount;
   }
 
-  /** What became of all MADs so far, by status name, and the MADs that found the transmit queue full. */
+  /**
+   * What became of all MADs so far, by status name; `transmitsDropped`: MADs that found the transmit queue full;
+   * `displaced`: requests that gave way to those of other sources.
+   */
   counters(): Readonly<Record<string, number>> {
-    return { ...this.#core.counters(), transmitsDropped: this.#core.transmitsDropped };
+    const { transmitsDropped, displaced } = this.#core;
+    return { ...this.#core.counters(), transmitsDropped, displaced };
   }
 
   #advance(now: number): void {

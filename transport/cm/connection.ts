@@ -17,6 +17,8 @@ export interface Listener {
   readonly services: readonly CmTransportService[];
   /** Requests that the application has not answered yet. */
   waiting: number;
+  /** Of them, those that the application has not taken and whose peers have got an MRA. They give way to no other. */
+  told: number;
 }
 
 /** Which side has to reply about an alternate path. */
@@ -53,10 +55,18 @@ export class Connection implements Timed {
   initiatorDepth = 0;
   responderResources = 0;
 
+  /** The peer has shown that it is at its address: it is ours to call, or has answered with our communication id. */
+  proven: boolean;
+
   /** Passive side: the request named an alternate path. */
   alternatePathOffered = false;
   /** Passive side: what counts against its backlog until the application has decided. */
   listener: Listener | undefined = undefined;
+
+  /** Passive side: one of the listener's `told`. */
+  told = false;
+  /** REPs that may be repeated before anything shows that the peer is there. */
+  unprovenReps: number;
 
   /** Sent again at each deadline until answered: REQ, REP or DREQ. */
   request: Uint8Array | undefined = undefined;
@@ -82,6 +92,8 @@ export class Connection implements Timed {
     this.service = init.service;
     this.local = init.local;
     this.remote = init.remote;
+    this.unprovenReps = init.unprovenReps ?? 0;
+    this.proven = init.role === 'active';
     this.state = init.role === 'active' ? 'req-sent' : 'req-rcvd';
     this.transactionId = init.transactionId;
     this.maxRetries = init.maxRetries;
@@ -102,4 +114,6 @@ export interface ConnectionInit {
   readonly maxRetries: number;
   readonly responseTimeoutNs: number;
   readonly timewaitNs: number;
+  /** Passive side. */
+  readonly unprovenReps?: number;
 }

@@ -11,6 +11,7 @@ import { GSI_QPN, MAD_BYTES } from '../../packets/mad.ts';
 import type { Random } from '../random.ts';
 import type { Connection, Listener } from './connection.ts';
 import { ConnectionTable } from './connection-table.ts';
+import { RequestShares } from './request-shares.ts';
 import type { CmState } from './states.ts';
 import {
   type CmEvent,
@@ -28,13 +29,21 @@ export class CmCore {
   readonly random: Random;
   readonly caGuid: bigint;
   readonly maxPending: number;
+  readonly maxPendingPerSource: number;
+  readonly maxUnprovenReps: number;
   readonly targetAckDelay: number;
   readonly requestLifetimeNs: number;
   readonly table = new ConnectionTable();
   readonly listeners = new Map<bigint, Listener>();
+  /** Requests that no application has taken yet. */
+  readonly shares = new RequestShares<Listener, Connection>();
   readonly transmits: OutgoingMad[] = [];
   readonly events: CmEvent[] = [];
   transmitsDropped = 0;
+  /** Requests that gave way to those of other sources. */
+  displaced = 0;
+  /** Requests of all listeners that are `told`. */
+  #told = 0;
 
   readonly #maxTransmits: number;
   readonly #maxResponseTimeout: number;
@@ -50,6 +59,8 @@ export class CmCore {
     this.random = options.random;
     this.caGuid = options.caGuid;
     this.maxPending = options.maxPending ?? 1024;
+    this.maxPendingPerSource = options.maxPendingPerSource ?? 512;
+    this.maxUnprovenReps = options.maxUnprovenReps ?? 7;
     this.targetAckDelay = options.targetAckDelay ?? 15;
     this.requestLifetimeNs = options.requestLifetimeNs ?? 60_000_000_000;
     this.#maxTransmits = options.maxTransmits ?? 1024;
@@ -122,27 +133,32 @@ export class CmCore {
    * Queues a message and gives its bytes for a later repetition. Throws, before anything is queued, when private data
    * is too long.
    */
-  send(local: IpAddress, remote: IpAddress, transactionId: bigint, message: CmMessage): Uint8Array {
+  send(local: IpAddress, remote: IpAddress, transactionId: bigint, message: CmMessage, unproven = false): Uint8Array {
     const bytes = encodeMad(transactionId, message);
-    this.sendBytes(local, remote, bytes);
+    this.sendBytes(local, remote, bytes, false, unproven);
     return bytes;
   }
 
   sendTo(connection: Connection, transactionId: bigint, message: CmMessage): Uint8Array {
-    return this.send(connection.local, connection.remote, transactionId, message);
+    return this.send(connection.local, connection.remote, transactionId, message, !connection.proven);
   }
 
-  sendBytes(local: IpAddress, remote: IpAddress, bytes: Uint8Array, repeated = false): void {
+  /** Sends bytes of this connection again, or for the first time. */
+  sendAgain(connection: Connection, bytes: Uint8Array, repeated = true): void {
+    this.sendBytes(connection.local, connection.remote, bytes, repeated, !connection.proven);
+  }
+
+  sendBytes(local: IpAddress, remote: IpAddress, bytes: Uint8Array, repeated: boolean, unproven: boolean): void {
     if (this.transmits.length >= this.#maxTransmits) {
       this.transmitsDropped++;
       return;
     }
-    this.transmits.push({ bytes, source: local, destination: remote, remoteQpn: GSI_QPN, repeated });
+    this.transmits.push({ bytes, source: local, destination: remote, remoteQpn: GSI_QPN, repeated, unproven });
   }
 
   /** Answers a MAD at the place it came from, whether or not anything here knows it. */
   reply(origin: MadOrigin, transactionId: bigint, message: CmMessage): void {
-    this.send(origin.destination, origin.source, transactionId, message);
+    this.send(origin.destination, origin.source, transactionId, message, true);
   }
 
   /** Sends a message that is repeated until `stopRepeating`. */
@@ -160,19 +176,61 @@ export class CmCore {
 
   /** Repeats the answer to a message that came again. */
   answerAgain(connection: Connection): void {
-    if (connection.answer !== undefined) this.sendBytes(connection.local, connection.remote, connection.answer, true);
+    if (connection.answer !== undefined) this.sendAgain(connection, connection.answer);
   }
 
   /** The application has decided about a request: it no longer fills the backlog. */
   leaveBacklog(connection: Connection): void {
-    if (connection.listener === undefined) return;
-    connection.listener.waiting--;
+    const { listener } = connection;
+    if (listener === undefined) return;
+    this.#leaveShares(connection, listener);
+    listener.waiting--;
     connection.listener = undefined;
+  }
+
+  /** The application has the request in its hands: it fills the backlog, and gives way to no other. */
+  take(connection: Connection): void {
+    const { listener } = connection;
+    if (listener === undefined) return;
+    this.#leaveShares(connection, listener);
+    this.table.removePending(connection);
+  }
+
+  /**
+   * Whether the peer of a request may get an MRA. That makes it wait, so that the request must be kept; at most half of
+   * those that may wait can be such, or they would fill the place of others.
+   */
+  mayTell(connection: Connection): boolean {
+    const { listener } = connection;
+    if (listener === undefined || !this.shares.has(connection)) return true;
+    if (listener.told >= Math.floor(listener.backlog / 2) || this.#told >= Math.floor(this.maxPending / 2))
+      return false;
+    this.shares.remove(listener, connection);
+    listener.told++;
+    this.#told++;
+    connection.told = true;
+    return true;
+  }
+
+  /** The request gives way to another; its peer repeats it. */
+  displace(connection: Connection): void {
+    this.displaced++;
+    this.forget(connection);
+    this.emit(connection, { type: 'unreachable', id: connection.id, waitingFor: 'application' });
+  }
+
+  #leaveShares(connection: Connection, listener: Listener): void {
+    this.shares.remove(listener, connection);
+    if (!connection.told) return;
+    connection.told = false;
+    listener.told--;
+    this.#told--;
   }
 
   /** Both sides have agreed: nothing is half-open or repeated any more. */
   settle(connection: Connection): void {
     connection.state = 'established';
+    connection.proven = true;
     this.stopRepeating(connection);
     this.table.removePending(connection);
     this.table.unlinkLocalQpn(connection);

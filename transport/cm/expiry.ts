@@ -17,7 +17,8 @@ import type { CmId } from './types.ts';
 export function expire(core: CmCore, now: number, connection: Connection): void {
   if (connection.request !== undefined && connection.retriesLeft > 0) {
     connection.retriesLeft--;
-    core.sendBytes(connection.local, connection.remote, connection.request, true);
+    if (connection.proven || connection.unprovenReps-- > 0) core.sendAgain(connection, connection.request);
+    else connection.unprovenReps = 0;
     core.table.schedule(connection, now + connection.intervalNs);
     return;
   }

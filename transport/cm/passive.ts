@@ -49,11 +49,17 @@ export function handleReq(core: CmCore, now: number, mad: CmMad, req: CmReq, ori
   }
   // Dropped in silence the peer repeats, and a flood gets nothing back: what rdma_cm does (rdma:cm.c#cm_destroy_id,
   // ENOMEM).
+  const source = `${origin.source}`;
+  if (core.shares.countOf(listener, source) >= core.maxPendingPerSource) return CmInputStatus.SourceFull;
   if (listener.waiting >= listener.backlog) {
-    if (listener.whenFull === 'reject') refuseReq(core, mad, req, origin, CmRejReason.NoResources);
-    return CmInputStatus.BacklogFull;
+    const victim = core.shares.victimAt(listener, source);
+    if (victim === undefined) {
+      if (listener.whenFull === 'reject') refuseReq(core, mad, req, origin, CmRejReason.NoResources);
+      return CmInputStatus.BacklogFull;
+    }
+    core.displace(victim);
   }
-  const id = makeRoom(core) ? core.unusedId() : undefined;
+  const id = makeRoom(core, listener, source) ? core.unusedId() : undefined;
   if (id === undefined) return CmInputStatus.TableFull;
   open(core, now, id, mad, req, listener, origin, checked);
   return CmInputStatus.Ok;
@@ -102,6 +108,7 @@ export function accept(core: CmCore, now: number, id: number, parameters: Accept
     },
   });
   core.leaveBacklog(connection);
+  core.table.removePending(connection);
   connection.initiatorDepth = initiatorDepth;
   connection.responderResources = responderResources;
   connection.localQpn = parameters.qpn;
@@ -142,9 +149,11 @@ function repeatedReq(core: CmCore, mad: CmMad, req: CmReq, connection: Connectio
   }
   switch (action) {
     case 'absorb':
+      // The peer is there, and lacks our REP.
+      connection.unprovenReps = Math.max(connection.unprovenReps, 1);
       return CmInputStatus.Duplicate;
     case 'answer-again':
-      core.answerAgain(connection);
+      if (connection.state !== 'mra-req-sent' || core.mayTell(connection)) core.answerAgain(connection);
       return CmInputStatus.Duplicate;
     case 'reject-stale':
       refuseReq(core, mad, req, origin, CmRejReason.StaleConnection);
@@ -209,12 +218,16 @@ function check(req: CmReq, listener: Listener, origin: MadOrigin): Checked | Fau
   return split === undefined ? { reason: CmRejReason.ConsumerDefined } : { service, ...split };
 }
 
-/** True when another half-open connection fits, for which a refused one may have to go. */
-function makeRoom(core: CmCore): boolean {
+/** True when another request fits, for which a refused one may have to go, or one of a source that has more. */
+function makeRoom(core: CmCore, listener: Listener, source: string): boolean {
   if (core.table.pendingCount < core.maxPending) return true;
-  const oldest = core.table.oldestRejected();
-  if (oldest === undefined) return false;
-  core.forget(oldest);
+  const refused = core.table.oldestRejected();
+  if (refused !== undefined) core.forget(refused);
+  else {
+    const victim = core.shares.victim(listener, source);
+    if (victim === undefined) return false;
+    core.displace(victim);
+  }
   return true;
 }
 
@@ -239,6 +252,7 @@ function open(
     maxRetries: req.maxCmRetries,
     responseTimeoutNs,
     timewaitNs: core.timewaitNs(req.primaryPath.localAckTimeout),
+    unprovenReps: core.maxUnprovenReps,
   });
   connection.remoteCommId = req.localCommId;
   connection.remoteCaGuid = req.localCaGuid;
@@ -249,6 +263,7 @@ function open(
   connection.alternatePathOffered = hasAlternatePath(req);
   connection.listener = listener;
   listener.waiting++;
+  core.shares.add(listener, `${origin.source}`, connection);
   core.table.add(connection);
   core.table.linkPeer(connection);
   core.table.addPending(connection);

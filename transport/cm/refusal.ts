@@ -119,7 +119,11 @@ export function reject(
   connection.detached = true;
   connection.request = undefined;
   core.table.unlinkPeer(connection);
-  if (connection.role === 'passive') core.table.addPending(connection);
+  if (connection.role === 'passive') {
+    core.table.addPending(connection);
+    const oldest = core.table.pendingCount > core.maxPending ? core.table.oldestRejected() : undefined;
+    if (oldest !== undefined && oldest !== connection) core.forget(oldest);
+  }
   // As long as the peer can repeat itself, and a little more for its last message to arrive.
   core.table.schedule(connection, now + (connection.maxRetries + 2) * connection.responseTimeoutNs);
 }
@@ -139,7 +143,7 @@ export function sendMra(core: CmCore, now: number, id: CmId, serviceTimeout: num
   const passive = connection.role === 'passive';
   const messageMraed = passive ? CmMessageRef.Req : CmMessageRef.Rep;
   connection.answer = mraOf(connection, connection.transactionId, messageMraed, serviceTimeout);
-  if (!deferred) core.sendBytes(connection.local, connection.remote, connection.answer);
+  if (!deferred) core.sendAgain(connection, connection.answer, false);
   connection.state = passive ? 'mra-req-sent' : 'mra-rep-sent';
   if (passive) {
     core.table.schedule(connection, now + core.requestLifetimeNs + core.serviceTimeoutNs(serviceTimeout));
@@ -152,7 +156,7 @@ function sendMraOfLap(core: CmCore, connection: Connection, serviceTimeout: numb
     throw new RoceError('ERR_ROCE_STATE', `sendMra: nothing of connection ${connection.id} waits for an answer`);
   }
   lapSeen.answer = mraOf(connection, lapSeen.transactionId, CmMessageRef.Other, serviceTimeout);
-  if (!deferred) core.sendBytes(connection.local, connection.remote, lapSeen.answer);
+  if (!deferred) core.sendAgain(connection, lapSeen.answer, false);
   connection.lap = 'mra-lap-sent';
 }
 

@@ -115,7 +115,7 @@ export class SidrActive {
     for (const resolution of this.#deadlines.due(now)) {
       if (resolution.retriesLeft > 0) {
         resolution.retriesLeft--;
-        this.#core.sendBytes(resolution.local, resolution.remote, resolution.request, true);
+        this.#core.sendBytes(resolution.local, resolution.remote, resolution.request, true, false);
         this.#deadlines.set(resolution, now + resolution.intervalNs);
       } else {
         this.#forget(resolution);

@@ -9,12 +9,13 @@
  * The number of requests is bounded, answered ones go first (CM-26, SEC-14).
  */
 import type { IpAddress } from '../../packets/address.ts';
-import { type CmMad, type CmSidrReq, CmSidrStatus } from '../../packets/cm/index.ts';
+import { type CmMad, type CmMessage, type CmSidrReq, CmSidrStatus } from '../../packets/cm/index.ts';
 import { RoceError } from '../../packets/errors.ts';
 import { type CmCore, NO_BYTES } from './core.ts';
 import { Deadlines, type Timed } from './deadlines.ts';
 import { checkSidrAnswer } from './parameters.ts';
 import { splitPrivateData } from './private-data.ts';
+import { RequestShares } from './request-shares.ts';
 import type { SidrAnswer } from './sidr-types.ts';
 import {
   type CmId,
@@ -52,6 +53,8 @@ export class SidrPassive {
   /** By peer and its request id, oldest first. */
   readonly #byPeer = new Map<string, Request>();
   readonly #deadlines = new Deadlines<Request>();
+  /** Requests that no application has taken yet. */
+  readonly #shares = new RequestShares<SidrService, Request>();
 
   constructor(core: CmCore) {
     this.#core = core;
@@ -81,7 +84,7 @@ export class SidrPassive {
     const key = `${origin.source} ${req.requestId}`;
     const known = this.#byPeer.get(key);
     if (known !== undefined) {
-      if (known.answer !== undefined) this.#core.sendBytes(known.local, known.remote, known.answer, true);
+      if (known.answer !== undefined) this.#core.sendBytes(known.local, known.remote, known.answer, true, true);
       return CmInputStatus.Duplicate;
     }
     const { transactionId } = mad.header;
@@ -95,11 +98,17 @@ export class SidrPassive {
       this.#refuse(origin, transactionId, req, CmSidrStatus.Reject);
       return CmInputStatus.Refused;
     }
+    const from = `${origin.source}`;
+    if (this.#shares.countOf(service, from) >= this.#core.maxPendingPerSource) return CmInputStatus.SourceFull;
     if (service.waiting >= service.backlog) {
-      if (service.whenFull === 'reject') this.#refuse(origin, transactionId, req, CmSidrStatus.Reject);
-      return CmInputStatus.BacklogFull;
+      const victim = this.#shares.victimAt(service, from);
+      if (victim === undefined) {
+        if (service.whenFull === 'reject') this.#refuse(origin, transactionId, req, CmSidrStatus.Reject);
+        return CmInputStatus.BacklogFull;
+      }
+      this.#displace(victim);
     }
-    const id = this.#makeRoom() ? this.#core.unusedId() : undefined;
+    const id = this.#makeRoom(service, from) ? this.#core.unusedId() : undefined;
     if (id === undefined) return CmInputStatus.TableFull;
     const request: Request = {
       id,
@@ -115,6 +124,7 @@ export class SidrPassive {
       heapIndex: -1,
     };
     service.waiting++;
+    this.#shares.add(service, from, request);
     this.#byId.set(id, request);
     this.#byPeer.set(key, request);
     this.#deadlines.set(request, now + this.#core.requestLifetimeNs);
@@ -132,7 +142,14 @@ export class SidrPassive {
     checkSidrAnswer(answer);
     request.answer = this.#reply(request.local, request.remote, request.transactionId, request, answer);
     request.service.waiting--;
+    this.#shares.remove(request.service, request);
     this.#deadlines.set(request, now + MEMORY_NS);
+  }
+
+  /** The application has taken the request: it gives way to no other. Unknown ids are fine. */
+  take(id: CmId): void {
+    const request = this.#byId.get(id);
+    if (request !== undefined) this.#shares.remove(request.service, request);
   }
 
   nextDeadline(): number {
@@ -141,11 +158,21 @@ export class SidrPassive {
 
   handleTimeout(now: number): void {
     for (const request of this.#deadlines.due(now)) {
-      this.#forget(request);
-      if (request.answer !== undefined) continue;
-      request.service.waiting--;
-      this.#core.events.push({ type: 'resolve-request-expired', id: request.id });
+      if (request.answer === undefined) this.#withdraw(request);
+      else this.#forget(request);
     }
+  }
+
+  #withdraw(request: Request): void {
+    this.#forget(request);
+    request.service.waiting--;
+    this.#core.events.push({ type: 'resolve-request-expired', id: request.id });
+  }
+
+  /** The request gives way to another; its peer repeats it. */
+  #displace(request: Request): void {
+    this.#core.displaced++;
+    this.#withdraw(request);
   }
 
   #refuse(origin: MadOrigin, transactionId: bigint, req: CmSidrReq, status: number): void {
@@ -161,7 +188,7 @@ export class SidrPassive {
   ): Uint8Array {
     const info = 'info' in answer ? (answer.info ?? NO_BYTES) : NO_BYTES;
     const found = 'qpn' in answer ? answer : undefined;
-    return this.#core.send(local, remote, transactionId, {
+    const message: CmMessage = {
       kind: 'SIDR_REP',
       body: {
         requestId,
@@ -174,21 +201,25 @@ export class SidrPassive {
         info,
         privateData: answer.privateData ?? NO_BYTES,
       },
-    });
+    };
+    return this.#core.send(local, remote, transactionId, message, true);
   }
 
-  /** True when another request fits, for which an answered one may have to go. */
-  #makeRoom(): boolean {
+  /** True when another request fits, for which an answered one may have to go, or one of a source that has more. */
+  #makeRoom(service: SidrService, from: string): boolean {
     if (this.#byId.size < this.#core.maxPending) return true;
     for (const request of this.#byPeer.values()) {
       if (request.answer === undefined) continue;
       this.#forget(request);
       return true;
     }
-    return false;
+    const victim = this.#shares.victim(service, from);
+    if (victim !== undefined) this.#displace(victim);
+    return victim !== undefined;
   }
 
   #forget(request: Request): void {
+    this.#shares.remove(request.service, request);
     this.#byId.delete(request.id);
     this.#byPeer.delete(request.key);
     this.#deadlines.set(request, Number.POSITIVE_INFINITY);

@@ -19,10 +19,17 @@ export interface CmOptions {
   /** GUID of the channel adapter; peers tell restarted and running connections apart by it. */
   readonly caGuid: bigint;
   /**
-   * Half-open connections at most, refused ones that still answer included, and lookups of datagram services at most.
-   * Default 1024.
+   * Requests that no application has taken yet and remembered refusals, and lookups of datagram services, at most; some
+   * 2 kB each. Beyond that the source with most requests loses one. Default 1024.
    */
   readonly maxPending?: number;
+  /** Of them at one listener from one source address, at most. Default 512. */
+  readonly maxPendingPerSource?: number;
+  /**
+   * Repetitions of a REP by its own timer while nothing shows that the peer is there; each repetition of its REQ allows
+   * one more. Default 7.
+   */
+  readonly maxUnprovenReps?: number;
   /** Outgoing MADs at most that wait for pollTransmit; more are dropped, as a full wire would. Default 1024. */
   readonly maxTransmits?: number;
   /** Code: upper limit of the response timeouts and TIMEWAIT lengths that peers request. Default 20 (4.3 s). */
@@ -230,6 +237,8 @@ export interface OutgoingMad {
   readonly remoteQpn: number;
   /** Sent before, and the peer has not answered or has not heard it. */
   readonly repeated: boolean;
+  /** Answers a message whose source has not shown that it is there. */
+  readonly unproven: boolean;
 }
 
 /** Where a MAD came from, as the packet says. Its Q_Key, ICRC and length have been checked by the device. */
@@ -282,6 +291,8 @@ export const CmInputStatus = {
   BacklogFull: 17,
   /** Names a connection that exists, but another queue pair than it has. */
   DuplicateCommId: 18,
+  /** As many requests of its source wait for the application as allowed. */
+  SourceFull: 19,
 } as const;
 /** One of the statuses. */
 export type CmInputStatus = (typeof CmInputStatus)[keyof typeof CmInputStatus];

@@ -3,9 +3,9 @@ import type { IpAddress } from '../../../packets/address.ts';
 import { CmRejReason, type CmReq, type CmTransportService, cmRejReasonName } from '../../../packets/cm/index.ts';
 import { RoceError } from '../../../packets/errors.ts';
 import type { CmId, DisconnectCause } from '../../../transport/cm/index.ts';
-import { AsyncQueue } from '../../ground/async-queue.ts';
 import type { AddressVector, Qp } from '../verbs/index.ts';
 import type { RdmaAcceptOptions, RdmaConnection, RdmaConnectionRequest, RdmaConnectOptions } from './api.ts';
+import { FairQueue, type FromSource } from './fair-queue.ts';
 
 /** The peer to connect to, and how. */
 export interface ConnectOptions extends RdmaConnectOptions {
@@ -167,20 +167,21 @@ export class Connection implements RdmaConnection {
 }
 
 /** Takes requests on a port, for connections or for datagram services: `for await (const request of listener)`. */
-export class Listener<Request = ConnectionRequest> implements AsyncIterable<Request> {
+export class Listener<Request extends FromSource = ConnectionRequest> implements AsyncIterable<Request> {
   /** The port listened on. */
   readonly port: number;
   /** For the connection manager. @internal */
-  readonly requests = new AsyncQueue<Request>();
+  readonly requests: FairQueue<Request>;
   readonly #unlisten: () => void;
 
   /** @internal */
-  constructor(port: number, unlisten: () => void) {
+  constructor(port: number, unlisten: () => void, taken: (request: Request) => void = () => {}) {
     this.port = port;
+    this.requests = new FairQueue(taken);
     this.#unlisten = unlisten;
   }
 
-  /** The next request, waited for; done after `close`. */
+  /** The next request, of each source address in turn, waited for; done after `close`. */
   next(): Promise<IteratorResult<Request>> {
     return this.requests.next();
   }

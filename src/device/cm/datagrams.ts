@@ -56,6 +56,8 @@ export class CmDatagrams implements UdRequestAnswers {
   readonly #conversations: CmIdTable;
   readonly #services = new Map<bigint, Service>();
   readonly #lookups = new Map<CmId, Lookup>();
+  /** Requests that are not answered. */
+  readonly #waiting = new Map<CmId, { readonly request: UdRequest; readonly listener: UdListener }>();
 
   constructor(device: CmDevice, manager: ConnectionManager, conversations: CmIdTable) {
     this.#device = device;
@@ -72,10 +74,12 @@ export class CmDatagrams implements UdRequestAnswers {
     if (standing !== undefined) this.#answerOf(standing);
     this.#manager.listenSidr(serviceId, backlog, whenFull);
     if (standing !== undefined) this.#makeReady(standing);
-    const listener: UdListener = new Listener(port, () => {
+    const take = ({ id }: UdRequest): void => this.#manager.take(id);
+    const unlisten = (): void => {
       this.#manager.unlistenSidr(serviceId);
       this.#services.delete(serviceId);
-    });
+    };
+    const listener: UdListener = new Listener(port, unlisten, take);
     this.#services.set(serviceId, { listener, standing });
     return listener;
   }
@@ -120,6 +124,7 @@ export class CmDatagrams implements UdRequestAnswers {
   accept(request: UdRequest, answer: UdAnswer): void {
     this.#conversations.demandOpen();
     this.#manager.answerSidr(this.#device.now(), request.id, this.#answerOf(answer));
+    this.#waiting.delete(request.id);
     this.#makeReady(answer);
     this.#device.cmTouched();
   }
@@ -129,6 +134,7 @@ export class CmDatagrams implements UdRequestAnswers {
     this.#conversations.demandOpen();
     const answer = { status, ...defined({ privateData }) };
     this.#manager.answerSidr(this.#device.now(), request.id, answer);
+    this.#waiting.delete(request.id);
     this.#device.cmTouched();
   }
 
@@ -170,7 +176,9 @@ export class CmDatagrams implements UdRequestAnswers {
       remotePort: ipHeader?.sourcePort ?? 0,
       privateData,
     };
-    service.listener.requests.push(new UdRequest(this, id, facts));
+    const waiting = new UdRequest(this, id, facts);
+    this.#waiting.set(id, { request: waiting, listener: service.listener });
+    service.listener.requests.push(waiting);
   }
 
   /**
@@ -178,7 +186,9 @@ export class CmDatagrams implements UdRequestAnswers {
    * error when it answers.
    */
   #withdraw(id: CmId): void {
-    for (const { listener } of this.#services.values()) listener.requests.drop((waiting) => waiting.id === id);
+    const waiting = this.#waiting.get(id);
+    this.#waiting.delete(id);
+    waiting?.listener.requests.drop(waiting.request);
   }
 
   #standingAnswer(standing: UdAnswer | undefined): SidrAnswer {

@@ -27,8 +27,11 @@ export interface GsiPort {
    * Whether a datagram may go from one address to the other at all: from one of the device's, within one IP version.
    */
   joins(source: IpAddress, destination: IpAddress): boolean;
-  /** Headers for a datagram, or undefined while the next hop is not known (the device then resolves it). */
-  templateFor(source: IpAddress, destination: IpAddress): HeaderTemplate | undefined;
+  /**
+   * Headers for a datagram, or undefined while the next hop is not known (the device then resolves it). `unproven`: the
+   * destination has not shown that it is there.
+   */
+  templateFor(source: IpAddress, destination: IpAddress, unproven: boolean): HeaderTemplate | undefined;
   /** MADs to this address were not answered: its next hop may have moved. */
   doubt(destination: IpAddress): void;
 }
@@ -128,7 +131,7 @@ export class Gsi {
   }
 
   #send(mad: OutgoingMad, writer: FrameWriter): boolean {
-    const template = this.#port.templateFor(mad.source, mad.destination);
+    const template = this.#port.templateFor(mad.source, mad.destination, mad.unproven);
     if (template === undefined) return false;
     const bth = writer.begin(template);
     this.#psn += 1;

@@ -70,10 +70,12 @@ export class PassiveSide implements RequestAnswers {
     this.#manager.listen(serviceId, backlog, {
       ...defined({ whenFull, services }),
     });
-    const listener = new Listener(port, () => {
+    const take = ({ id }: ConnectionRequest): void => this.#manager.take(id);
+    const unlisten = (): void => {
       this.#manager.unlisten(serviceId);
       this.#listeners.delete(serviceId);
-    });
+    };
+    const listener = new Listener(port, unlisten, take);
     this.#listeners.set(serviceId, listener);
     return listener;
   }
@@ -117,7 +119,7 @@ export class PassiveSide implements RequestAnswers {
     const granted = this.#grant(request, options);
     this.#conversations.claim(qp);
     try {
-      await this.#device.resolve(request.remoteAddress);
+      await this.#device.resolveCaller(request.remoteAddress);
       this.#conversations.demandUnanswered(request);
       demandConnectable(this.#device, qp, 'passive');
     } catch (error) {
@@ -146,7 +148,7 @@ export class PassiveSide implements RequestAnswers {
 
   /** A request ended unanswered: the listener does not deliver it any more. */
   withdraw(request: ConnectionRequest): void {
-    this.#listeners.get(request.req.serviceId)?.requests.drop((waiting) => waiting === request);
+    this.#listeners.get(request.req.serviceId)?.requests.drop(request);
   }
 
   close(): void {

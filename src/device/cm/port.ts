@@ -1,4 +1,5 @@
 /** What connecting, listening and finding services need of the device. Types only. */
+import type { IpAddress } from '../../../packets/address.ts';
 import type { Random } from '../../../transport/random.ts';
 import type { RdmaDevice } from '../api.ts';
 import type { Paths } from '../paths.ts';
@@ -9,6 +10,8 @@ export interface CmDevice extends RdmaDevice {
   readonly paths: Pick<Paths, 'hosts' | 'isOurs' | 'joins' | 'sourceFor' | 'traits'>;
   /** The host's time, in integer nanoseconds. */
   now(): number;
+  /** As `resolve`, for an address of which we know nothing but a request that may be forged. */
+  resolveCaller(address: IpAddress): Promise<void>;
   /** The connection manager has work to do. */
   cmTouched(): void;
 }

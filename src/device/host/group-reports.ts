@@ -3,18 +3,25 @@
  * deadlines are numbers, randomness is an argument.
  *
  * It sends IGMPv3 and MLDv2, and for a while an older version after a query of one. A change is reported twice, in case
- * a report is lost. Groups that every host is in are not reported. Whatever bytes arrive: no exception, and nothing
+ * a report is lost. Groups that every host is in are not reported. However many queries come, a group is reported once
+ * a second at most (and its changes twice). Whatever bytes arrive: no exception, and nothing
  * sent but reports.
  * Sources: RFC 3376 sections 5.1, 5.2, 7.2, 8; RFC 3810 sections 6.1, 6.2, 8.2, 9; RFC 2236 sections 3, 8; RFC 2710
  * sections 4, 7.
  */
 import { IpAddress, type IpPrefix, type MacAddress } from '../../../packets/address.ts';
-import type { Frame } from '../../../packets/frame.ts';
+import { type Frame, Medium } from '../../../packets/frame.ts';
 import type { FrameWriter } from '../../../packets/frame-writer.ts';
 import { GroupRecordType } from '../../../packets/group-record.ts';
 import { type IgmpMessage, IgmpType, IP_PROTOCOL_IGMP, readIgmp } from '../../../packets/igmp.ts';
-import { IPV4_BYTES, IPV4_PROTOCOL_AT, IPV4_TOTAL_LENGTH_AT } from '../../../packets/ipv4.ts';
-import { IPV6_BYTES, IPV6_HOP_LIMIT_AT, IPV6_NEXT_HEADER_AT, IPV6_PAYLOAD_LENGTH_AT } from '../../../packets/ipv6.ts';
+import { IPV4_BYTES, IPV4_PROTOCOL_AT, IPV4_SOURCE_AT, IPV4_TOTAL_LENGTH_AT } from '../../../packets/ipv4.ts';
+import {
+  IPV6_BYTES,
+  IPV6_HOP_LIMIT_AT,
+  IPV6_NEXT_HEADER_AT,
+  IPV6_PAYLOAD_LENGTH_AT,
+  IPV6_SOURCE_AT,
+} from '../../../packets/ipv6.ts';
 import {
   afterHopByHop,
   IP_PROTOCOL_HOP_BY_HOP,
@@ -25,6 +32,7 @@ import {
 } from '../../../packets/mld.ts';
 import type { Random } from '../../../transport/random.ts';
 import { leaveFrame, recordsFrame, reportFrame } from './group-frames.ts';
+import { HostAddresses } from './host-addresses.ts';
 import type { FrameEndpoint } from './neighbour-frames.ts';
 
 export interface GroupReportsOptions {
@@ -43,6 +51,8 @@ interface GroupMembership {
   changeAt: number;
   /** When a query is to be answered; Infinity for no query. */
   answerAt: number;
+  /** When one was answered last. */
+  answeredAt: number;
 }
 
 /** The version to send: the newest (3 of IGMP, 2 of MLD) unless a query of an older version came recently. */
@@ -52,8 +62,10 @@ interface Compatibility {
 }
 
 export class GroupReports {
-  readonly counters = { reports: 0, leaves: 0, queries: 0, suppressed: 0 };
+  /** `badSource`: queries and reports from what cannot be a host of this link. */
+  readonly counters = { reports: 0, leaves: 0, queries: 0, suppressed: 0, badSource: 0 };
   readonly #options: GroupReportsOptions;
+  readonly #hosts: HostAddresses;
   readonly #listening: GroupMembership[] = [];
   readonly #older: Readonly<Record<4 | 6, Compatibility>> = {
     4: { version: undefined, until: 0 },
@@ -62,6 +74,7 @@ export class GroupReports {
 
   constructor(options: GroupReportsOptions) {
     this.#options = options;
+    this.#hosts = new HostAddresses(Medium.Ethernet, options.addresses);
   }
 
   join(now: number, group: IpAddress): void {
@@ -81,8 +94,25 @@ export class GroupReports {
   handleFrame(now: number, frame: Frame, ipAt: number): void {
     const { view, end } = frame;
     const version = end > ipAt ? view.getUint8(ipAt) >>> 4 : 0;
-    if (version === 4) this.#handleIgmp(now, igmpIn(view, ipAt, end));
-    else if (version === 6) this.#handleMld(now, mldIn(view, ipAt, end));
+    if (version === 4) this.#handleIgmp(now, this.#fromHost(igmpIn(view, ipAt, end), view, ipAt));
+    else if (version === 6) this.#handleMld(now, this.#fromHost(mldIn(view, ipAt, end), view, ipAt));
+  }
+
+  /**
+   * The message, if its source can be that of a listener or router of this link: over IPv4 a host or, as snooping
+   * switches send, 0.0.0.0; over IPv6 a link-local address (RFC 3810 section 5.1.14), or :: in reports (5.2.13).
+   */
+  #fromHost<M extends IgmpMessage | MldMessage>(message: M | undefined, view: DataView, ipAt: number): M | undefined {
+    if (message === undefined) return undefined;
+    const isV4 = view.getUint8(ipAt) >>> 4 === 4;
+    const source = IpAddress.read(view, ipAt + (isV4 ? IPV4_SOURCE_AT : IPV6_SOURCE_AT), isV4 ? 4 : 6);
+    const unspecified = source.w0 === 0 && source.w1 === 0 && source.w3 === 0 && (isV4 || source.w2 === 0);
+    const isV6Host = source.w0 >>> 22 === LINK_LOCAL_PREFIX && this.#hosts.isHost(source);
+    const fits = isV4
+      ? unspecified || this.#hosts.isHost(source)
+      : isV6Host || (unspecified && message.type !== MldType.Query);
+    if (!fits) this.counters.badSource += 1;
+    return fits ? message : undefined;
   }
 
   nextDeadline(): number {
@@ -127,6 +157,7 @@ export class GroupReports {
     const { group } = listening;
     const version = this.#version(now, group);
     listening.answerAt = Infinity;
+    listening.answeredAt = now;
     const record = { type: GroupRecordType.ModeIsExclude, group };
     if (version === undefined) this.#send(writer, recordsFrame(this.#station(group), [record]));
     else this.#send(writer, reportFrame(this.#station(group), group, version));
@@ -159,7 +190,8 @@ export class GroupReports {
     for (const listening of this.#listening) {
       const { group, leaving } = listening;
       if (leaving || group.version !== asked.version || !(asked.isMulticast ? asked.equals(group) : true)) continue;
-      listening.answerAt = Math.min(listening.answerAt, now + this.#within(maxResponseNs));
+      const at = Math.max(now + this.#within(maxResponseNs), listening.answeredAt + ANSWER_INTERVAL_NS);
+      listening.answerAt = Math.min(listening.answerAt, at);
     }
   }
 
@@ -199,7 +231,14 @@ export class GroupReports {
   }
 
   #add(group: IpAddress): GroupMembership {
-    const listening = { group, leaving: false, changesLeft: 0, changeAt: Infinity, answerAt: Infinity };
+    const listening = {
+      group,
+      leaving: false,
+      changesLeft: 0,
+      changeAt: Infinity,
+      answerAt: Infinity,
+      answeredAt: -Infinity,
+    };
     this.#listening.push(listening);
     return listening;
   }
@@ -243,6 +282,8 @@ function intervalNs(version: 1 | 2 | undefined): number {
 }
 
 const ROBUSTNESS = 2;
+/** Between two answers about a group; a querier asks for one no oftener (RFC 3376 section 8.8). */
+const ANSWER_INTERVAL_NS = 1e9;
 /** Robustness times the query interval of 125 s, and 10 s for answers. */
 const OLDER_QUERIER_NS = 260e9;
 const LINK_LOCAL_PREFIX = 0x3fa;

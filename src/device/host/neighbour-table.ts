@@ -5,15 +5,25 @@
  * Owns entries and their ageing; each table and queue has a bound. Never sees a frame: `neighbours.ts` passes on
  * received addresses and sends the solicitations. An entry is reachable for 30 s. After that it is stale but still
  * used, and its next use solicits again: unicast three times, a second apart, then multicast three times; it is dropped
- * when no answer comes. So an unused neighbour costs no packet, and one that moved is found. When a queue pair or the
- * connection manager gets no answer from its peer, multicast solicitations begin at once. Static entries are never
+ * when no answer comes. So an unused neighbour costs no packet, and one that moved is found. Static entries are never
  * solicited, changed or dropped.
+ *
+ * A received frame does not replace a known MAC address (ref:hostile#3). It begins a probe: three unicast solicitations
+ * to the known address, a quarter of a second apart. Only when these stay without an answer, a multicast solicitation
+ * follows, and the first answer to that counts. The same probe begins when a queue pair or the connection manager gets
+ * no answer from its peer. So a neighbour that moved and announced it is found after 0.75 s, 1.75 s when another probe
+ * began in the last second, and the real neighbour keeps its entry for as long as it answers.
+ *
+ * Entries are the host's own (resolved for it, or used by its queue pairs) or those of strangers: senders of
+ * solicitations to us, and addresses that only an answer to a stranger needs. Strangers displace strangers alone.
+ * Bounds: `maxEntries` entries, about 300 bytes each, and beside them `maxStrangers` unresolved ones of strangers.
  * Sources: RFC 4861 section 10 (REACHABLE_TIME 30 s without its random factor, so that runs repeat; RETRANS_TIMER 1 s;
  * MAX_UNICAST_SOLICIT and MAX_MULTICAST_SOLICIT 3), the same for ARP, as Linux has it; RFC 7048 (a stale address is
  * used during multicast solicitation). The state DELAY is left out: 5 s of waiting for hints that we do not take.
- * Bounds are ours.
+ * RFC 4861 7.2.5 would take an unsolicited address at once. Bounds and the interval of probes are ours.
  */
 import type { IpAddress, MacAddress } from '../../../packets/address.ts';
+import { type Entry, keyOf, newEntry, RETRY_NS, sameMac } from './neighbour-entry.ts';
 
 /** The end of a `resolve`: `mac` is undefined when no answer came or there is no route. */
 export interface Resolution {
@@ -36,39 +46,49 @@ export interface NeighbourTableCounters {
   moved: number;
   /** Dropped because no answer came any more. */
   lost: number;
+  /** Frames that name another MAC address than the known one. */
+  claims: number;
+  /** Probes that the known address has answered, after such a frame. */
+  claimsRefuted: number;
+  /** Resolutions refused, and solicitations not noted, because strangers have used up their share. */
+  strangersDropped: number;
 }
 
-interface Entry {
-  readonly address: IpAddress;
-  mac: MacAddress | undefined;
-  /** When the next use solicits again. */
-  staleAt: number;
-  /** Addresses behind this next hop that wait for its resolution. */
-  readonly waiting: IpAddress[];
-  /** When the solicitation is repeated or given up; Infinity when none is under way. */
-  deadline: number;
-  /** Solicitations left: first unicast, then multicast. */
-  unicast: number;
-  multicast: number;
-  /** Whether the next solicitation is multicast; of the present one when none is due. */
-  multicastNext: boolean;
-  questionDue: boolean;
+/**
+ * Why a next hop is resolved. `own`: an application or a queue pair of ours wants to send there. `answer`: only an
+ * answer to a packet that may be forged; refused when the budget is used up. `caller`: an application takes the
+ * request of an address that may be forged; within the same budget, but the oldest resolution gives way.
+ */
+export type ResolutionNeed = 'own' | 'answer' | 'caller';
+
+/** Bounds of a table. */
+export interface NeighbourTableOptions {
+  /** Entries, solicitations under way included. */
+  readonly maxEntries: number;
+  /** Unresolved entries that only answers to strangers need. */
+  readonly maxStrangers: number;
+  /** Whether a received frame that names another MAC address begins a probe; else it counts at once (RFC 4861). */
+  readonly confirmMoves: boolean;
 }
 
 export class NeighbourTable {
   readonly #counters: NeighbourTableCounters;
-  readonly #maxEntries: number;
+  readonly #options: NeighbourTableOptions;
   readonly #static = new Map<string, MacAddress>();
   /** In the order of the last confirmation, so that the first is the one to drop. */
   readonly #table = new Map<string, Entry>();
+  /** Next hops of connected queue pairs and address handles. */
+  readonly #held = new Set<string>();
   readonly #asking = new Set<Entry>();
   readonly #resolved: Resolution[] = [];
   readonly #moved: IpAddress[] = [];
+  /** Entries that are `strange`. */
+  #strangers = 0;
   #nextDeadline = Infinity;
 
-  constructor(counters: NeighbourTableCounters, maxEntries: number) {
+  constructor(counters: NeighbourTableCounters, options: NeighbourTableOptions) {
     this.#counters = counters;
-    this.#maxEntries = maxEntries;
+    this.#options = options;
   }
 
   /** Sets an entry that nothing changes. */
@@ -85,11 +105,40 @@ export class NeighbourTable {
     return this.#static.get(key) ?? this.#table.get(key)?.mac;
   }
 
-  /** Resolves the unknown next hop `hop` of `address`; `pollResolved` returns the result. */
-  resolve(now: number, hop: IpAddress, address: IpAddress): void {
-    const entry = this.#table.get(keyOf(hop)) ?? this.#open(now, hop);
-    if (entry === undefined || entry.waiting.length >= MAX_WAITING) this.settle(address, undefined);
-    else if (!entry.waiting.some((waiting) => waiting.equals(address))) entry.waiting.push(address);
+  /** Queue pairs send to this next hop from now on: nothing but its silence drops its entry. */
+  hold(hop: IpAddress): void {
+    const key = keyOf(hop);
+    this.#held.add(key);
+    const entry = this.#table.get(key);
+    if (entry !== undefined) this.#adopt(entry);
+  }
+
+  /** No queue pair sends to this next hop any more. */
+  release(hop: IpAddress): void {
+    this.#held.delete(keyOf(hop));
+  }
+
+  /**
+   * Resolves the unknown next hop `hop` of `address`; `pollResolved` returns the result. Resolutions for strangers have
+   * a budget of their own.
+   */
+  resolve(now: number, hop: IpAddress, address: IpAddress, need: ResolutionNeed): void {
+    const key = keyOf(hop);
+    const strange = need !== 'own' && !this.#held.has(key);
+    if (need === 'caller' && !this.#table.has(key)) this.#dropOldestStranger();
+    const known = this.#table.get(key);
+    const entry = known ?? this.#open(now, hop, strange);
+    if (entry?.strange === true && !strange) {
+      this.#adopt(entry);
+      this.#ask(now, entry, 0);
+    }
+    const room = strange ? this.#options.maxStrangers : MAX_WAITING;
+    if (entry?.waiting.some((waiting) => waiting.equals(address))) return;
+    if (entry !== undefined && entry.waiting.length < room) entry.waiting.push(address);
+    else {
+      if (strange) this.#counters.strangersDropped += 1;
+      this.settle(address, undefined);
+    }
   }
 
   /** A result without a solicitation. */
@@ -100,7 +149,7 @@ export class NeighbourTable {
   /** Packets go to `hop`: solicits again when the entry is stale. Returns when to call this again. */
   use(now: number, hop: IpAddress): number {
     if (this.isStatic(hop)) return Infinity;
-    const entry = this.#table.get(keyOf(hop)) ?? this.#open(now, hop);
+    const entry = this.#table.get(keyOf(hop)) ?? this.#open(now, hop, false);
     if (entry === undefined) return now + RETRY_NS;
     if (this.#asking.has(entry)) return entry.deadline;
     if (now < entry.staleAt) return entry.staleAt;
@@ -109,13 +158,14 @@ export class NeighbourTable {
   }
 
   /**
-   * Packets to `hop` draw no answer: it may have moved. Sends multicast solicitations, unless a packet came from it or
-   * a solicitation was sent in the last second.
+   * Packets to `hop` draw no answer: it may have moved. Begins a probe, unless a packet came from it or a solicitation
+   * was sent in the last second.
    */
   doubt(now: number, hop: IpAddress): void {
     const entry = this.#table.get(keyOf(hop));
     if (entry?.mac === undefined || now < entry.staleAt - REACHABLE_NS + RETRY_NS) return;
-    if (!this.#asking.has(entry)) this.#ask(now, entry, 0);
+    if (this.#options.confirmMoves) this.#probe(now, entry);
+    else if (!this.#asking.has(entry)) this.#ask(now, entry, 0);
     else if (entry.unicast > 0 || !entry.multicastNext) this.#repeat(now, entry, 0);
   }
 
@@ -133,18 +183,24 @@ export class NeighbourTable {
   hear(now: number, address: IpAddress, mac: MacAddress, mayLearn: boolean, override: boolean): void {
     const key = keyOf(address);
     if (this.#static.has(key)) return;
-    let entry = this.#table.get(key);
-    if (entry === undefined) {
-      if (!mayLearn || !this.#makeRoom()) return;
-      entry = newEntry(address);
-    }
+    const entry = this.#table.get(key) ?? (mayLearn ? newEntry(address) : undefined);
+    if (entry === undefined) return;
     const before = entry.mac;
     const same = before !== undefined && sameMac(before, mac);
-    if (before !== undefined && !same && !override) return;
+    if (before !== undefined && !same) {
+      if (!override) return;
+      this.#counters.claims += 1;
+      if (this.#options.confirmMoves && !this.#isSilent(entry)) {
+        this.#probe(now, entry);
+        entry.claimed = true;
+        return;
+      }
+    }
+    if (!this.#enter(key, entry)) return;
+    if (same && entry.claimed) this.#counters.claimsRefuted += 1;
     entry.mac = mac;
+    entry.claimed = false;
     entry.staleAt = now + REACHABLE_NS;
-    this.#table.delete(key);
-    this.#table.set(key, entry);
     if (this.#asking.has(entry)) this.#finish(entry);
     if (same) return;
     this.#counters[before === undefined ? 'learnt' : 'moved'] += 1;
@@ -192,17 +248,66 @@ export class NeighbourTable {
     return this.#moved.shift();
   }
 
+  /** Makes the entry one of those known, the last confirmed. False when there is no room: then it is dropped. */
+  #enter(key: string, entry: Entry): boolean {
+    const isNew = entry.strange || !this.#table.has(key);
+    const own = entry.own || this.#held.has(key);
+    this.#adopt(entry, own);
+    this.#table.delete(key);
+    if (isNew && !this.#makeRoom(own)) {
+      this.#counters.strangersDropped += 1;
+      this.#finish(entry);
+      return false;
+    }
+    this.#table.set(key, entry);
+    return true;
+  }
+
   /** A new entry with multicast solicitations, or undefined when there is no room for one. */
-  #open(now: number, hop: IpAddress): Entry | undefined {
-    if (!this.#makeRoom()) return undefined;
+  #open(now: number, hop: IpAddress, strange: boolean): Entry | undefined {
+    if (strange ? this.#strangers >= this.#options.maxStrangers : !this.#makeRoom(true)) return undefined;
     const entry = newEntry(hop);
+    entry.own = !strange;
+    entry.strange = strange;
+    if (strange) this.#strangers += 1;
     this.#table.set(keyOf(hop), entry);
     this.#ask(now, entry, 0);
     return entry;
   }
 
+  /** The entry no longer counts among the unresolved ones of strangers. */
+  #adopt(entry: Entry, own = true): void {
+    if (entry.strange) this.#strangers -= 1;
+    entry.strange = false;
+    entry.own = own;
+  }
+
+  /** The neighbour has not answered unicast solicitations: another may have its address. */
+  #isSilent(entry: Entry): boolean {
+    return this.#asking.has(entry) && entry.multicastNext;
+  }
+
+  /** Solicits the known MAC address in quick succession, at most once a second. */
+  #probe(now: number, entry: Entry): void {
+    if (this.#asking.has(entry) && (entry.intervalNs === PROBE_NS || entry.multicastNext)) return;
+    const at = Math.max(now, entry.probedAt + RETRY_NS);
+    entry.probedAt = at;
+    entry.multicast = MAX_MULTICAST;
+    entry.intervalNs = PROBE_NS;
+    this.#asking.add(entry);
+    if (at <= now) {
+      this.#repeat(now, entry, MAX_UNICAST);
+      return;
+    }
+    entry.unicast = MAX_UNICAST;
+    entry.multicastNext = false;
+    entry.deadline = at;
+    this.#updateDeadline();
+  }
+
   #ask(now: number, entry: Entry, unicast: number): void {
     entry.multicast = MAX_MULTICAST;
+    entry.intervalNs = RETRY_NS;
     this.#asking.add(entry);
     this.#repeat(now, entry, unicast);
   }
@@ -212,15 +317,14 @@ export class NeighbourTable {
     entry.unicast = Math.max(0, unicast - 1);
     if (entry.multicastNext) entry.multicast -= 1;
     entry.questionDue = true;
-    entry.deadline = now + RETRY_NS;
+    entry.deadline = now + (entry.multicastNext ? RETRY_NS : entry.intervalNs);
     this.#updateDeadline();
   }
 
   #giveUp(entry: Entry): void {
     if (entry.mac !== undefined) this.#counters.lost += 1;
     entry.mac = undefined;
-    this.#table.delete(keyOf(entry.address));
-    this.#finish(entry);
+    this.#remove(entry);
   }
 
   #finish(entry: Entry): void {
@@ -233,19 +337,38 @@ export class NeighbourTable {
   }
 
   #remove(entry: Entry): void {
+    this.#adopt(entry);
     this.#table.delete(keyOf(entry.address));
     this.#finish(entry);
   }
 
-  /** Drops the entry confirmed longest ago; unresolved entries stay. */
-  #makeRoom(): boolean {
-    if (this.#table.size < this.#maxEntries) return true;
+  /**
+   * Room for one more entry, for which the stranger confirmed longest ago may have to go, and for an own one an own one
+   * that no queue pair uses. Unresolved entries stay, but those of strangers do not count.
+   */
+  #makeRoom(own: boolean): boolean {
+    if (this.#table.size - this.#strangers < this.#options.maxEntries) return true;
+    const victim = this.#oldest(false) ?? (own ? this.#oldest(true) : undefined);
+    if (victim === undefined) return false;
+    this.#remove(victim);
+    return true;
+  }
+
+  #dropOldestStranger(): void {
+    if (this.#strangers < this.#options.maxStrangers) return;
     for (const entry of this.#table.values()) {
-      if (entry.mac === undefined) continue;
+      if (!entry.strange) continue;
+      this.#counters.strangersDropped += 1;
       this.#remove(entry);
-      return true;
+      return;
     }
-    return false;
+  }
+
+  #oldest(own: boolean): Entry | undefined {
+    for (const [key, entry] of this.#table) {
+      if (entry.mac !== undefined && entry.own === own && !this.#held.has(key)) return entry;
+    }
+    return undefined;
   }
 
   #updateDeadline(): void {
@@ -254,31 +377,9 @@ export class NeighbourTable {
   }
 }
 
-/** Addresses as keys of a map. */
-export function keyOf({ version, w0, w1, w2, w3 }: IpAddress): string {
-  return version === 4 ? `${w3}` : `${w0}:${w1}:${w2}:${w3}`;
-}
-
-export function sameMac(a: MacAddress, b: MacAddress): boolean {
-  return a.every((byte, index) => byte === b[index]);
-}
-
-function newEntry(address: IpAddress): Entry {
-  return {
-    address,
-    mac: undefined,
-    staleAt: 0,
-    waiting: [],
-    deadline: Infinity,
-    unicast: 0,
-    multicast: 0,
-    multicastNext: true,
-    questionDue: false,
-  };
-}
-
 const REACHABLE_NS = 30e9;
-const RETRY_NS = 1e9;
+/** Between the solicitations of a probe. */
+const PROBE_NS = 250e6;
 const MAX_UNICAST = 3;
 const MAX_MULTICAST = 3;
 /** Destinations that wait behind one next hop. */

@@ -21,8 +21,10 @@ import { readNeighborAdvertisement, readNeighborSolicitation } from '../../../pa
 import { IP_PROTOCOL_ICMP, IP_PROTOCOL_ICMPV6 } from '../../../packets/ipv4.ts';
 import { NO_VLAN, vlanOfFrame, vlanTci } from '../../../packets/vlan.ts';
 import type { StaticNeighbour, VlanOptions } from '../options.ts';
+import { DEFAULT_STRANGER_LIMITS, type StrangerLimits } from '../options.ts';
 import { groupMac } from './group-frames.ts';
 import { HostAddresses } from './host-addresses.ts';
+import { sameMac } from './neighbour-entry.ts';
 import {
   advertisementFrame,
   arpReplyFrame,
@@ -30,7 +32,7 @@ import {
   type FrameEndpoint,
   solicitationFrame,
 } from './neighbour-frames.ts';
-import { NeighbourTable, type Resolution, sameMac } from './neighbour-table.ts';
+import { NeighbourTable, type Resolution, type ResolutionNeed } from './neighbour-table.ts';
 
 /** What `Neighbours` are made of. */
 export interface NeighboursOptions {
@@ -40,15 +42,14 @@ export interface NeighboursOptions {
   readonly addresses: readonly IpPrefix[];
   /** Next hops for what is not on the link, one per IP version at most. */
   readonly gateway?: IpAddress | readonly IpAddress[];
-  /** Entries, solicitations under way included; default 1,024. Static ones are beside them. */
-  readonly maxEntries?: number;
+  /** Bounds, and what strangers may do; default `DEFAULT_STRANGER_LIMITS`. Static entries are beside them. */
+  readonly strangers?: Partial<StrangerLimits>;
   /** Neighbours known from the start: never solicited, never overwritten, never dropped. */
   readonly neighbours?: readonly StaticNeighbour[];
   /** Tag of every frame sent; only frames of this VLAN are received. Absent: untagged frames. */
   readonly vlan?: VlanOptions;
 }
 
-const DEFAULT_MAX_ENTRIES = 1024;
 const MAX_REPLIES = 64;
 
 /**
@@ -70,6 +71,12 @@ export class Neighbours {
     moved: 0,
     /** Neighbours dropped because they no longer answered. */
     lost: 0,
+    /** Frames that name another MAC address than the known one of a neighbour: a move, or an attempt to redirect. */
+    claims: 0,
+    /** Probes after such a frame that the known MAC address has answered. */
+    claimsRefuted: 0,
+    /** Resolutions for answers to strangers, and addresses of strangers, refused because their share is used up. */
+    strangersDropped: 0,
     /** Frames of others that claim an address of ours. */
     conflicts: 0,
     /** Frames that call for nothing. */
@@ -97,7 +104,10 @@ export class Neighbours {
     this.#gateways = 'version' in gateway ? [gateway] : gateway;
     this.#vlanId = vlan?.id ?? NO_VLAN;
     this.#vlanTci = vlan === undefined ? undefined : vlanTci(vlan.id, vlan.priority ?? 0);
-    this.#table = new NeighbourTable(this.counters, options.maxEntries ?? DEFAULT_MAX_ENTRIES);
+    const { maxNeighbours, maxUnresolved, confirmMoves } = { ...DEFAULT_STRANGER_LIMITS, ...options.strangers };
+    this.#table = new NeighbourTable(this.counters, {
+      ...{ maxEntries: maxNeighbours, maxStrangers: maxUnresolved, confirmMoves },
+    });
     for (const hop of this.#gateways) {
       if (!this.#isOnLink(hop)) throw new RoceError('ERR_ROCE_ADDRESS', `gateway ${hop} is not on this link`);
     }
@@ -112,12 +122,15 @@ export class Neighbours {
     return hop === undefined ? undefined : this.#table.lookup(hop);
   }
 
-  /** Resolves the next hop towards `address`; `poll` emits the solicitation, `pollResolved` returns the result. */
-  resolve(now: number, address: IpAddress): void {
+  /**
+   * Resolves the next hop towards `address`; `poll` emits the solicitation, `pollResolved` returns the result.
+   * Resolutions for strangers have a budget (`ResolutionNeed`), and end at once without a result when it is used up.
+   */
+  resolve(now: number, address: IpAddress, need: ResolutionNeed = 'own'): void {
     const mac = this.lookup(address);
     const hop = this.nextHop(address);
     if (hop === undefined || mac !== undefined) this.#table.settle(address, mac);
-    else this.#table.resolve(now, hop, address);
+    else this.#table.resolve(now, hop, address, need);
   }
 
   /**
@@ -128,6 +141,15 @@ export class Neighbours {
     if (isUnspecified(address)) return undefined;
     if (this.#isOnLink(address) || this.#table.isStatic(address)) return address;
     return this.#gateways.find((hop) => hop.version === address.version);
+  }
+
+  /** Queue pairs send to this next hop until `release`: its entry gives way to no other. */
+  hold(hop: IpAddress): void {
+    this.#table.hold(hop);
+  }
+
+  release(hop: IpAddress): void {
+    this.#table.release(hop);
   }
 
   /** Packets go to this next hop: solicits again when the entry is stale. Returns when to call this again. */

@@ -109,25 +109,36 @@ function hear(bytes: Uint8Array): void {
   reports.handleFrame(now, frame, 14);
 }
 
-function igmpPacket(write: (view: DataView, at: number) => number): Uint8Array {
+function igmpPacket(write: (view: DataView, at: number) => number, from = '10.0.0.9'): Uint8Array {
   const bytes = new Uint8Array(64);
   const view = new DataView(bytes.buffer);
   view.setUint16(12, 0x0800);
   const end = write(view, 34);
   const fixed = { version: 4, ihl: 5, trafficClass: 0, identification: 0, flags: 0, fragmentOffset: 0, checksum: 0 };
   const address = IpAddress.parse('10.0.0.9');
-  writeIpv4(view, 14, { ...fixed, totalLength: end - 14, ttl: 1, protocol: 2, source: address, destination: address });
+  writeIpv4(view, 14, {
+    ...fixed,
+    totalLength: end - 14,
+    ttl: 1,
+    protocol: 2,
+    source: IpAddress.parse(from),
+    destination: address,
+  });
   return bytes;
 }
 
-const igmpQuery = (query: Omit<IgmpQuery, 'type'>): Uint8Array =>
-  igmpPacket((view, at) => writeIgmpQuery(view, at, { type: IgmpType.Query, ...query }));
+const igmpQuery = (query: Omit<IgmpQuery, 'type'>, from?: string): Uint8Array =>
+  igmpPacket((view, at) => writeIgmpQuery(view, at, { type: IgmpType.Query, ...query }), from);
 
-function mldPacket(write: (view: DataView, ipv6At: number, at: number) => number, hopLimit = 1): Uint8Array {
+function mldPacket(
+  write: (view: DataView, ipv6At: number, at: number) => number,
+  hopLimit = 1,
+  from = 'fe80::9',
+): Uint8Array {
   const bytes = new Uint8Array(128);
   const view = new DataView(bytes.buffer);
   view.setUint16(12, 0x86dd);
-  const [source, destination] = [IpAddress.parse('fe80::9'), IpAddress.parse('ff02::1')];
+  const [source, destination] = [IpAddress.parse(from), IpAddress.parse('ff02::1')];
   const header = {
     version: 6,
     trafficClass: 0,
@@ -145,8 +156,8 @@ function mldPacket(write: (view: DataView, ipv6At: number, at: number) => number
   return bytes.slice(0, end);
 }
 
-const mldQuery = (query: Omit<MldQuery, 'type'>, hopLimit = 1): Uint8Array =>
-  mldPacket((view, ip, at) => writeMldQuery(view, ip, at, { type: MldType.Query, ...query }), hopLimit);
+const mldQuery = (query: Omit<MldQuery, 'type'>, hopLimit = 1, from?: string): Uint8Array =>
+  mldPacket((view, ip, at) => writeMldQuery(view, ip, at, { type: MldType.Query, ...query }), hopLimit, from);
 
 beforeEach(() => make());
 
@@ -238,6 +249,30 @@ describe('a query', () => {
     hear(igmpQuery({ version: 3, maxResponse: 10, group: ALL4 }));
     hear(igmpQuery({ version: 3, maxResponse: 100, group: ALL4 }));
     expect(saidUntil(20).map((words) => words.slice(0, 4))).toEqual(['+0.5', '+0.5']);
+  });
+
+  it.each(['255.255.255.255', '10.0.0.255', '224.0.0.1', '127.0.0.1', '10.0.0.1'])('from %s is none', (from) => {
+    hear(igmpQuery({ version: 3, maxResponse: 10, group: ALL4 }, from));
+    expect([saidUntil(20), reports.counters.badSource]).toEqual([[], 1]);
+    hear(igmpQuery({ version: 3, maxResponse: 10, group: ALL4 }, '0.0.0.0'));
+    expect(saidUntil(20).length).toBeGreaterThan(0);
+  });
+
+  it.each(['ff02::1', '::', '::1', '2001:db8::1'])('RFC 3810 5.1.14 from %s is none', (from) => {
+    hear(mldQuery({ version: 2, maxResponse: 1000, group: ALL6 }, 1, from));
+    expect([saidUntil(20), reports.counters.badSource]).toEqual([[], 1]);
+  });
+
+  it('draws one report of each group a second, however many come and however soon they want it', () => {
+    const before = reports.counters.reports;
+    for (let i = 0; i < 1000; i++) {
+      hear(igmpQuery({ version: 3, maxResponse: 0, group: ALL4 }));
+      said();
+      now += SECOND / 100;
+    }
+    // Two groups of IPv4, 10 s.
+    expect(reports.counters.reports - before).toBeLessThanOrEqual(2 * 11);
+    expect(reports.counters.reports - before).toBeGreaterThan(2 * 5);
   });
 
   it('RFC 3376 7.2 of an older version is answered in it, for 260 s, and one answer of another host is enough', () => {

@@ -117,30 +117,39 @@ describe('ageing', () => {
     const a = acquainted();
     while (a.pollMoved() !== undefined);
     a.use(40 * SECOND, PEER);
+    for (const second of [41, 42, 43]) a.handleTimeouts(second * SECOND);
     give(a, 43 * SECOND, arpReplyFrame({ mac: NEW_MAC, address: PEER }, US));
     expect([known(a), a.counters.moved, a.nextDeadline()]).toEqual([formatMac(NEW_MAC), 1, Infinity]);
     expect([a.pollMoved()?.toString(), a.pollMoved()]).toEqual(['10.0.0.2', undefined]);
   });
 
-  it('asks everybody at once when a peer falls silent, but not within a second of having heard it', () => {
+  it('probes a peer at once when it falls silent, but not within a second of having heard it', () => {
     const a = acquainted();
     a.doubt(0.9 * SECOND, PEER);
     expect(asked(a, 0.9 * SECOND)).toEqual([]);
     a.doubt(SECOND, PEER);
     a.doubt(SECOND, PEER);
-    expect([asked(a, SECOND), known(a)]).toEqual([[BROADCAST], UNICAST]);
-    a.doubt(1.5 * SECOND, PEER);
-    expect(asked(a, 1.5 * SECOND)).toEqual([]);
-    give(a, 1.6 * SECOND, arpReplyFrame({ mac: OLD_MAC, address: PEER }, US));
+    expect([asked(a, SECOND), known(a)]).toEqual([[UNICAST], UNICAST]);
+    a.doubt(1.2 * SECOND, PEER);
+    expect(asked(a, 1.2 * SECOND)).toEqual([]);
+    for (const [at, to] of [
+      [1.25, UNICAST],
+      [1.5, UNICAST],
+      [1.75, BROADCAST],
+    ] as const) {
+      a.handleTimeouts(at * SECOND);
+      expect(asked(a, at * SECOND)).toEqual([to]);
+    }
+    give(a, 1.8 * SECOND, arpReplyFrame({ mac: OLD_MAC, address: PEER }, US));
     expect(a.nextDeadline()).toBe(Infinity);
   });
 
-  it('turns from the neighbour to everybody when its silence shows while it is asked', () => {
+  it('asks the neighbour in quicker succession when its silence shows while it is asked', () => {
     const a = acquainted();
     a.use(40 * SECOND, PEER);
     expect(asked(a, 40 * SECOND)).toEqual([UNICAST]);
     a.doubt(40.5 * SECOND, PEER);
-    expect([asked(a, 40.5 * SECOND), a.nextDeadline()]).toEqual([[BROADCAST], 41.5 * SECOND]);
+    expect([asked(a, 40.5 * SECOND), a.nextDeadline()]).toEqual([[UNICAST], 40.75 * SECOND]);
   });
 
   it('does not begin to doubt what it does not know', () => {
@@ -150,7 +159,7 @@ describe('ageing', () => {
   });
 
   it('makes room with what is being asked for again, and forgets the question with it', () => {
-    const a = acquainted({ maxEntries: 2 });
+    const a = acquainted({ strangers: { maxNeighbours: 2 } });
     a.use(40 * SECOND, PEER);
     give(a, 40 * SECOND, solicitationFrame({ mac: NEW_MAC, address: IpAddress.parse('10.0.0.3') }, US.address));
     expect([known(a), a.nextDeadline(), asked(a, 40 * SECOND)]).toEqual([undefined, Infinity, [formatMac(NEW_MAC)]]);
@@ -181,7 +190,7 @@ describe('a static neighbour', () => {
   });
 
   it('gives way to no other entry', () => {
-    const a = ours({ neighbours: [{ address: PEER, mac: OLD_MAC }], maxEntries: 1 });
+    const a = ours({ neighbours: [{ address: PEER, mac: OLD_MAC }], strangers: { maxNeighbours: 1 } });
     for (const host of [3, 4, 5])
       give(a, 0, solicitationFrame({ mac: NEW_MAC, address: IpAddress.parse(`10.0.0.${host}`) }, US.address));
     expect(known(a)).toBe(UNICAST);

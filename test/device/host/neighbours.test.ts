@@ -174,7 +174,7 @@ describe('resolving', () => {
   });
 
   it('keeps its table bounded: forgets the oldest, never a question under way', () => {
-    const a = ours({ maxEntries: 4 });
+    const a = ours({ strangers: { maxNeighbours: 4 } });
     for (let host = 2; host < 10; host++)
       give(a, solicitationFrame({ mac: PEER_MAC, address: ip(`10.0.0.${host}`) }, US.address));
     expect([2, 3, 4, 5, 6, 7, 8, 9].filter((host) => known(a, `10.0.0.${host}`) !== undefined)).toEqual([6, 7, 8, 9]);
@@ -220,8 +220,30 @@ describe('poisoning', () => {
     expect(a.counters.learnt).toBe(0);
   });
 
-  it('follows an announcement of somebody it knows', () => {
+  it.each([
+    ['an ARP announcement', PEER, solicitationFrame({ mac: EVIL_MAC, address: PEER.address }, PEER.address)],
+    ['an unsolicited ARP reply', PEER, arpReplyFrame({ mac: EVIL_MAC, address: PEER.address }, US)],
+    ['a request to us', PEER, solicitationFrame({ mac: EVIL_MAC, address: PEER.address }, US.address)],
+    ['an unsolicited advertisement', PEER6, advertisementFrame({ mac: EVIL_MAC, address: PEER6.address }, US6)],
+    ['a solicitation of ours', PEER6, solicitationFrame({ mac: EVIL_MAC, address: PEER6.address }, US6.address)],
+  ])('does not follow %s of somebody who still answers, and asks at most once a second', (_, peer, claim) => {
     const [a, b] = [ours(), theirs()];
+    a.resolve(0, peer.address);
+    converse(a, b);
+    const asked = a.counters.questions;
+    for (let now = 0; now < 3 * SECOND; now += SECOND / 100) {
+      if (a.nextDeadline() <= now) a.handleTimeouts(now);
+      give(a, claim, now);
+      for (const bytes of take(a, now)) if (formatMac(bytes) === formatMac(PEER_MAC)) give(b, bytes, now);
+      for (const bytes of take(b, now)) give(a, bytes, now);
+    }
+    expect(known(a, `${peer.address}`)).toBe(formatMac(PEER_MAC));
+    expect(a.counters).toMatchObject({ moved: 0, claims: 300, claimsRefuted: 3 });
+    expect(a.counters.questions - asked).toBe(3);
+  });
+
+  it('follows at once where moves are not to be confirmed', () => {
+    const [a, b] = [ours({ strangers: { confirmMoves: false } }), theirs()];
     a.resolve(0, ip('10.0.0.2'));
     a.resolve(0, ip('fe80::2'));
     converse(a, b);

@@ -215,6 +215,19 @@ describe('a listening connection manager', () => {
     expect(s.cm.size).toBe(0);
   });
 
+  it('repeats REP seven times to a peer that shows no sign of life, and once more for each REQ (SEC-14)', () => {
+    const s = new Script();
+    const id = s.requested({ maxCmRetries: 15 });
+    s.cm.accept(s.now, id, ACCEPT);
+    s.advance(10 * T);
+    expect(s.sentKinds()).toEqual(new Array<string>(8).fill('REP'));
+    expect(s.receive(req({ maxCmRetries: 15 }))).toBe('Duplicate');
+    expect(s.receive(req({ maxCmRetries: 15 }))).toBe('Duplicate');
+    s.advance(3 * T);
+    expect(s.sentKinds()).toEqual(['REP']);
+    expect(s.receive(s.rtu(id))).toBe('Ok');
+  });
+
   it('rejects a GID that is not the address it was reached at with reason 12 and tells the right one (CM-15)', () => {
     const s = new Script();
     s.cm.listen(SERVICE, 8);

@@ -22,4 +22,6 @@ export interface TcpConnectionOptions {
   readonly mss: number;
   /** Segment size for a peer without the option: 536 over IPv4, 1220 over IPv6 (RFC 9293 3.7.1). */
   readonly defaultMss: number;
+  /** Repetitions of a SYN or SYN-ACK that stays without an answer. */
+  readonly maxSynRetries: number;
 }

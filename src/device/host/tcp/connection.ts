@@ -49,6 +49,7 @@ export class TcpConnection {
   /** Sequence number of a reset to be sent. */
   #resetAt: number | undefined;
   #probe = false;
+  #heldBack = false;
   #retries = 0;
   #deadline = Infinity;
 
@@ -66,6 +67,11 @@ export class TcpConnection {
     if (this.#finReceived && this.#passiveClose) return 'last-ack';
     if (this.#finReceived) return this.#finAcked ? 'time-wait' : 'closing';
     return this.#finAcked ? 'fin-wait-2' : 'fin-wait-1';
+  }
+
+  /** Initial send sequence. */
+  get iss(): number {
+    return this.#options.iss;
   }
 
   /** Both SYNs were exchanged. */
@@ -161,8 +167,9 @@ export class TcpConnection {
       this.#over('finished');
       return;
     }
-    if (++this.#retries > (this.connected ? MAX_RETRIES : MAX_SYN_RETRIES)) {
-      this.#over('timeout');
+    if (++this.#retries > (this.connected ? MAX_RETRIES : this.#options.maxSynRetries)) {
+      if (this.#heldBack) this.abort();
+      else this.#over('timeout');
       return;
     }
     this.#timeout.expired();
@@ -234,6 +241,18 @@ export class TcpConnection {
   accept(syn: TcpSegment): void {
     this.#takeSyn(syn);
     this.#peerWindow = syn.window;
+  }
+
+  /** A passive open of which nothing was kept: `syn` is the peer's SYN once more, and our SYN-ACK has arrived. */
+  restore(syn: TcpSegment): void {
+    this.accept(syn);
+    this.#next = 1;
+    this.#sentEnd = 1;
+  }
+
+  /** The peer has answered our SYN-ACK, but nothing can take the connection: it is reset if this lasts. */
+  holdBack(): void {
+    this.#heldBack = true;
   }
 
   /** False when the segment acknowledges data that were never sent: it is ignored then. */
@@ -375,8 +394,7 @@ const MAX_WINDOW = 0xff_ff;
 const INITIAL_SEGMENTS = 10;
 /** Lower bound, whatever the peer's option. */
 const MIN_MSS = 64;
-/** As Linux: 63 s for a SYN, some minutes for data. */
-const MAX_SYN_RETRIES = 6;
+/** As Linux: some minutes. */
 const MAX_RETRIES = 10;
 /** For TIME-WAIT and for a peer that never closes, as Linux. */
 const LINGER_NS = 60e9;

@@ -5,7 +5,7 @@ import { Medium } from '../../../../packets/frame.ts';
 import { vlanTci } from '../../../../packets/vlan.ts';
 import type { Random } from '../../../../transport/random.ts';
 import type { Host } from '../../../ground/machine.ts';
-import type { VlanOptions } from '../../options.ts';
+import type { StrangerLimits, VlanOptions } from '../../options.ts';
 import type { Paths } from '../../paths.ts';
 import { TcpStack } from './stack.ts';
 
@@ -17,6 +17,7 @@ export interface TcpDevice {
   readonly linkMtu: number;
   readonly random: Random;
   readonly paths: Pick<Paths, 'hosts' | 'isOurs' | 'neighbours' | 'sourceFor'>;
+  readonly strangers: StrangerLimits;
   resolve(address: IpAddress): Promise<void>;
 }
 
@@ -29,16 +30,18 @@ export function tcpOf(device: TcpDevice, host: Host): TcpStack | undefined {
     vlanTci: vlan === undefined ? undefined : vlanTci(vlan.id, vlan.priority ?? 0),
     mtu: linkMtu,
     random,
+    limits: device.strangers,
     now: () => host.now(),
     wake: () => host.wake(),
     isOurs: (address) => paths.isOurs(address),
     isHost: (address) => paths.hosts.isHost(address),
     sourceFor: (destination) => paths.sourceFor(destination),
-    nextHopMac: (now, destination) => {
+    knownMac: (destination) => paths.neighbours?.lookup(destination),
+    nextHopMac: (now, destination, forStranger) => {
       const { neighbours } = paths;
       const mac = neighbours?.lookup(destination);
       const hop = neighbours?.nextHop(destination);
-      if (mac === undefined) neighbours?.resolve(now, destination);
+      if (mac === undefined) neighbours?.resolve(now, destination, forStranger ? 'answer' : 'own');
       else if (hop !== undefined) neighbours?.use(now, hop);
       return mac;
     },

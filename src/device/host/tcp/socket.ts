@@ -205,9 +205,14 @@ export class StackListener implements TcpListener {
     this.#closed = closed;
   }
 
-  /** Whether the backlog is full: handshakes under way and connections not taken yet. */
+  /** Whether as many connections wait to be taken as the backlog allows. */
   get full(): boolean {
-    return this.#waiting.size + this.#unclaimed.length >= this.#backlog;
+    return this.#unclaimed.length >= this.#backlog;
+  }
+
+  /** Handshakes under way. */
+  get halfOpen(): number {
+    return this.#waiting.size;
   }
 
   /** A handshake has begun. */

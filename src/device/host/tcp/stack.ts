@@ -2,49 +2,33 @@
  * TCP for a host of our own on an Ethernet link: finds the connection of a segment, lets connections transmit, and
  * keeps listeners. On links that share the kernel's addresses the kernel's TCP is the one to use.
  *
+ * A flood of SYNs keeps nobody out. Handshakes of callers are kept up to a bound for all listeners; a SYN beyond it is
+ * answered with a SYN cookie (syn-cookies.ts), of which nothing is kept, and a listener's backlog counts only
+ * connections whose handshake is done. What belongs to no connection is answered where it came from: to the MAC address
+ * of the neighbour if it is known, else to that of the frame, and nothing is resolved for it. One SYN draws at most
+ * `1 + maxSynAckRetries` SYN-ACKs of its own size, any other segment at most one RST.
+ *
  * It exists for the parameters that RDMA tools exchange over TCP before their queue pairs connect. Sans I/O, driven by
  * the device. Whatever bytes arrive: no exception, and no memory beyond a fixed bound (a backlog for each listener). A
  * segment for no connection draws a reset, as RFC 9293 section 3.10.7.1 has it, once the application has used the
  * stack; until then it sends nothing, as devices without TCP do.
  */
-import type { IpAddress, MacAddress } from '../../../../packets/address.ts';
+import type { IpAddress } from '../../../../packets/address.ts';
 import { RoceError } from '../../../../packets/errors.ts';
+import { readEthernet } from '../../../../packets/ethernet.ts';
 import { type Frame, frameDestination, frameSource } from '../../../../packets/frame.ts';
 import type { FrameWriter } from '../../../../packets/frame-writer.ts';
-import { IPV4_BYTES } from '../../../../packets/ipv4.ts';
-import { IPV6_BYTES } from '../../../../packets/ipv6.ts';
-import type { Random } from '../../../../transport/random.ts';
 import { TcpConnection } from './connection.ts';
-import { type ReceivedSegment, readSegment, segmentFrame, sequenceLength, TCP_BYTES, TcpFlag } from './segment.ts';
+import { type ReceivedSegment, readSegment, segmentFrame, TcpFlag } from './segment.ts';
 import { StackListener, StackSocket, type TcpEnds, type TcpListener, type TcpSocket } from './socket.ts';
-
-/** What the stack needs of the host it is part of. */
-export interface TcpHost {
-  readonly mac: MacAddress;
-  /** Tag of the frames we send; absent: none. */
-  readonly vlanTci?: number | undefined;
-  /** Largest IP packet of the link, in bytes. */
-  readonly mtu: number;
-  readonly random: Random;
-  now(): number;
-  /** The stack has something to send. */
-  wake(): void;
-  isOurs(address: IpAddress): boolean;
-  /** Whether it can be the address of another host. */
-  isHost(address: IpAddress): boolean;
-  /** Our address for a destination. Throws ERR_ROCE_ADDRESS. */
-  sourceFor(destination: IpAddress): IpAddress;
-  /** MAC address of the next hop, or undefined after starting its resolution. */
-  nextHopMac(now: number, destination: IpAddress): MacAddress | undefined;
-  /** Resolves when the next hop is known; rejects with ERR_ROCE_ADDRESS. */
-  resolve(destination: IpAddress): Promise<void>;
-}
+import { type AnswerEnds, routeOf, StatelessAnswers, segmentSizes } from './stateless-answers.ts';
+import type { TcpHost } from './tcp-host.ts';
 
 /** Options of `RdmaTcp.listen`. */
 export interface TcpListenOptions {
   /** Takes connections to this address only; default to any of ours. */
   readonly address?: IpAddress;
-  /** Connections that may wait to be taken, handshakes under way included; default 16. */
+  /** Connections whose handshake is done and that may wait to be taken; default 16. */
   readonly backlog?: number;
 }
 
@@ -61,14 +45,28 @@ export interface RdmaTcp {
 
 export class TcpStack implements RdmaTcp {
   /** Dropped segments, by cause. */
-  readonly counters = { badSegment: 0, notOurs: 0, noConnection: 0, backlogFull: 0, resetsDropped: 0 };
+  readonly counters = {
+    badSegment: 0,
+    notOurs: 0,
+    noConnection: 0,
+    /** SYNs, and ACKs of handshakes, for which the listener had no room. */
+    backlogFull: 0,
+    /** RSTs and cookies that found too many of them waiting to be sent. */
+    resetsDropped: 0,
+    /** SYNs answered with a cookie: as many handshakes were under way as are kept. */
+    cookiesSent: 0,
+    /** Connections made of a cookie. */
+    cookiesTaken: 0,
+    /** ACKs to a listener, while cookies count, with a number that is none of them. */
+    badCookies: 0,
+  };
   readonly #host: TcpHost;
   readonly #sockets = new Map<string, StackSocket>();
   readonly #listeners = new Map<number, StackListener>();
   /** Connections that may have something to send. */
   readonly #ready = new Set<StackSocket>();
-  /** Whole frames that belong to no connection. */
-  readonly #resets: Uint8Array[] = [];
+  /** Answers to what belongs to no connection. */
+  readonly #stateless: StatelessAnswers;
   readonly #touched = (socket: StackSocket): void => {
     this.#ready.add(socket);
     this.#host.wake();
@@ -78,6 +76,7 @@ export class TcpStack implements RdmaTcp {
 
   constructor(host: TcpHost) {
     this.#host = host;
+    this.#stateless = new StatelessAnswers(host, this.counters);
   }
 
   /** Connections, those in TIME-WAIT included. */
@@ -105,7 +104,8 @@ export class TcpStack implements RdmaTcp {
     await this.#host.resolve(address);
     this.#begin();
     const ends = { localAddress, remoteAddress: address, remotePort: port };
-    const socket = this.#makeSocket({ ...ends, localPort: this.#freshPort(ends) });
+    const own = { ...ends, localPort: this.#freshPort(ends) };
+    const socket = this.#makeSocket(own, this.#host.random.u32(), MAX_SYN_RETRIES);
     this.#touched(socket);
     return socket.untilConnected();
   }
@@ -130,7 +130,9 @@ export class TcpStack implements RdmaTcp {
     const remoteAddress = frameSource(frame);
     // RFC 1122 4.2.3.10: the peer of a connection is one other host.
     const toGroup = (frame.view.getUint8(frame.start) & 1) !== 0;
-    if (toGroup || !this.#host.isOurs(localAddress) || !this.#host.isHost(remoteAddress)) {
+    const sourceMac = readEthernet(frame.view, frame.start).sourceMac;
+    const fromGroup = ((sourceMac[0] ?? 0) & 1) !== 0;
+    if (toGroup || fromGroup || !this.#host.isOurs(localAddress) || !this.#host.isHost(remoteAddress)) {
       this.counters.notOurs += 1;
       return;
     }
@@ -142,21 +144,16 @@ export class TcpStack implements RdmaTcp {
     const ends = { localAddress, localPort: segment.destPort, remoteAddress, remotePort: segment.sourcePort };
     const known = this.#sockets.get(keyOf(ends));
     if (known !== undefined && !(known.connection.state === 'time-wait' && isFreshSyn(segment))) {
-      known.connection.handleSegment(now, segment);
-      this.#touched(known);
-      this.#settle(known);
-    } else this.#handleUnknown(ends, segment, known);
+      this.#handleKnown(now, known, segment);
+    } else this.#handleUnknown(now, { ...ends, sourceMac }, segment, known);
   }
 
   /** Appends segments that are due until none is or the writer is full; true when more would be due at once. */
   transmit(now: number, writer: FrameWriter): boolean {
-    while (!writer.full && this.#resets.length > 0) {
-      const frame = this.#resets.shift();
-      if (frame !== undefined) writer.appendRaw(frame, 0, frame.length);
-    }
-    if (this.#ready.size === 0) return this.#resets.length > 0;
+    const answersLeft = this.#stateless.transmit(writer);
+    if (this.#ready.size === 0) return answersLeft;
     for (const socket of this.#ready) {
-      const destMac = this.#host.nextHopMac(now, socket.remoteAddress);
+      const destMac = this.#host.nextHopMac(now, socket.remoteAddress, socket.listener !== undefined);
       if (destMac === undefined) {
         socket.connection.stall(now);
         // The end cannot be reported to the peer.
@@ -173,12 +170,12 @@ export class TcpStack implements RdmaTcp {
           if (socket.connection.end !== undefined) this.#drop(socket);
           break;
         }
-        const frame = segmentFrame(this.#route(socket, destMac), segment);
+        const frame = segmentFrame(routeOf(this.#host, socket, destMac), segment);
         writer.appendRaw(frame, 0, frame.length);
       }
       if (writer.full) return true;
     }
-    return this.#resets.length > 0;
+    return answersLeft;
   }
 
   nextDeadline(): number {
@@ -197,24 +194,72 @@ export class TcpStack implements RdmaTcp {
     }
   }
 
-  #handleUnknown(ends: TcpEnds, segment: ReceivedSegment, old: StackSocket | undefined): void {
-    const listener = this.#listeners.get(ends.localPort);
-    const heard = listener?.address === undefined || listener.address.equals(ends.localAddress);
-    if (listener === undefined || !heard || !isFreshSyn(segment)) {
-      this.counters.noConnection += 1;
-      this.#refuse(ends, segment);
+  #handleKnown(now: number, socket: StackSocket, segment: ReceivedSegment): void {
+    // The handshake is done once somebody can take the connection; until then its SYN-ACK is repeated.
+    const completes = socket.listener?.full === true && !socket.connection.connected;
+    if (completes && (segment.flags & (TcpFlag.Syn | TcpFlag.Rst)) === 0) {
+      this.counters.backlogFull += 1;
+      if (segment.ack === (socket.connection.iss + 1) >>> 0) socket.connection.holdBack();
       return;
     }
+    socket.connection.handleSegment(now, segment);
+    this.#touched(socket);
+    this.#settle(socket);
+  }
+
+  #handleUnknown(now: number, ends: AnswerEnds, segment: ReceivedSegment, old: StackSocket | undefined): void {
+    const listener = this.#listeners.get(ends.localPort);
+    const heard = listener?.address === undefined || listener.address.equals(ends.localAddress);
+    if (listener !== undefined && heard && isFreshSyn(segment)) this.#handleSyn(now, listener, ends, segment, old);
+    else if (listener === undefined || !heard || !this.#takesCookie(now, listener, ends, segment)) {
+      this.counters.noConnection += 1;
+      this.#stateless.refuse(ends, segment);
+    }
+  }
+
+  #handleSyn(
+    now: number,
+    listener: StackListener,
+    ends: AnswerEnds,
+    segment: ReceivedSegment,
+    old: StackSocket | undefined,
+  ): void {
+    const { maxHalfOpen, synCookies } = this.#host.limits;
+    const keeps = this.#halfOpen() < maxHalfOpen && this.#sockets.size < MAX_CONNECTIONS;
     // The peer retransmits its SYN.
-    if (listener.full || this.#sockets.size >= MAX_CONNECTIONS) {
+    if (listener.full || !(keeps || synCookies)) {
       this.counters.backlogFull += 1;
       return;
     }
     if (old !== undefined) this.#drop(old);
-    const socket = this.#makeSocket(ends);
+    if (keeps) {
+      const socket = this.#makeSocket(ends, this.#host.random.u32());
+      listener.begin(socket);
+      socket.connection.accept(segment);
+      this.#touched(socket);
+    } else this.#stateless.sendCookie(now, ends, segment);
+  }
+
+  /** True when the segment ends a handshake of which we have kept nothing: it is a connection, or has to come again. */
+  #takesCookie(now: number, listener: StackListener, ends: AnswerEnds, segment: ReceivedSegment): boolean {
+    const mss = this.#stateless.cookieOf(now, ends, segment);
+    if (mss === undefined) return false;
+    if (listener.full || this.#sockets.size >= MAX_CONNECTIONS) {
+      this.counters.backlogFull += 1;
+      return true;
+    }
+    this.counters.cookiesTaken += 1;
+    const socket = this.#makeSocket(ends, (segment.ack - 1) >>> 0);
     listener.begin(socket);
-    socket.connection.accept(segment);
-    this.#touched(socket);
+    socket.connection.restore({ ...segment, seq: (segment.seq - 1) >>> 0, mss });
+    this.#handleKnown(now, socket, segment);
+    return true;
+  }
+
+  #halfOpen(): number {
+    let count = 0;
+    for (const listener of this.#listeners.values()) count += listener.halfOpen;
+    return count;
   }
 
   #settle(socket: StackSocket): void {
@@ -228,51 +273,13 @@ export class TcpStack implements RdmaTcp {
     if (this.#sockets.get(key) === socket) this.#sockets.delete(key);
   }
 
-  #makeSocket(ends: TcpEnds): StackSocket {
+  #makeSocket(ends: TcpEnds, iss: number, maxSynRetries = this.#host.limits.maxSynAckRetries): StackSocket {
     if (this.#sockets.size >= MAX_CONNECTIONS)
       throw new RoceError('ERR_ROCE_LIMIT', `all ${MAX_CONNECTIONS} TCP connections are in use`);
-    const { version } = ends.remoteAddress;
-    const headerBytes = TCP_BYTES + (version === 4 ? IPV4_BYTES : IPV6_BYTES);
-    const connection = new TcpConnection({
-      iss: this.#host.random.u32(),
-      mss: this.#host.mtu - headerBytes,
-      defaultMss: version === 4 ? 536 : 1220,
-    });
+    const connection = new TcpConnection({ iss, maxSynRetries, ...segmentSizes(this.#host.mtu, ends) });
     const socket = new StackSocket(ends, connection, this.#touched);
     this.#sockets.set(keyOf(ends), socket);
     return socket;
-  }
-
-  /** RFC 9293 3.10.7.1: a reset that the sender of `segment` accepts. */
-  #refuse(ends: TcpEnds, segment: ReceivedSegment): void {
-    if ((segment.flags & TcpFlag.Rst) !== 0) return;
-    const destMac = this.#host.nextHopMac(this.#host.now(), ends.remoteAddress);
-    if (destMac === undefined || this.#resets.length >= MAX_RESETS) {
-      this.counters.resetsDropped += 1;
-      return;
-    }
-    const answersAck = (segment.flags & TcpFlag.Ack) !== 0;
-    const reset = {
-      seq: answersAck ? segment.ack : 0,
-      ack: answersAck ? 0 : (segment.seq + sequenceLength(segment)) >>> 0,
-      flags: answersAck ? TcpFlag.Rst : TcpFlag.Rst | TcpFlag.Ack,
-      window: 0,
-      data: new Uint8Array(0),
-    };
-    this.#resets.push(segmentFrame(this.#route(ends, destMac), reset));
-  }
-
-  #route({ localAddress, localPort, remoteAddress, remotePort }: TcpEnds, destMac: MacAddress) {
-    const { mac, vlanTci } = this.#host;
-    return {
-      sourceMac: mac,
-      destMac,
-      vlanTci,
-      source: localAddress,
-      destination: remoteAddress,
-      sourcePort: localPort,
-      destPort: remotePort,
-    };
   }
 
   /** A random one of the dynamic ports that no connection to that peer has. */
@@ -305,7 +312,8 @@ function checkPort(port: number): void {
 
 const DEFAULT_BACKLOG = 16;
 const MAX_CONNECTIONS = 1024;
-const MAX_RESETS = 64;
+/** As Linux: 63 s for a SYN of ours. */
+const MAX_SYN_RETRIES = 6;
 const MAX_PORT_TRIES = 1000;
 /** RFC 6335: 49152 to 65535. */
 const FIRST_DYNAMIC_PORT = 49_152;

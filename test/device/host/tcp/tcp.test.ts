@@ -218,18 +218,37 @@ describe('connecting', () => {
     await expect(pair.world.run(tcpOf(pair.a).connect(B4, PORT))).rejects.toMatchObject({ code: 'ERR_ROCE_TIMEOUT' });
   });
 
-  it('takes no more clients than the backlog holds, and the rest when there is room', async () => {
+  it('hands over no more clients than the backlog holds, and the rest when there is room', async () => {
     const pair = makePair();
     const listener = tcpOf(pair.b).listen(PORT, { backlog: 2 });
-    const connecting = Array.from({ length: 3 }, () => tcpOf(pair.a).connect(B4, PORT));
-    const done: number[] = [];
-    connecting.forEach((promise, i) => void promise.then(() => done.push(i)));
+    const clients = await pair.world.run(Promise.all(Array.from({ length: 3 }, () => tcpOf(pair.a).connect(B4, PORT))));
     await pair.world.run(pair.world.sleep(0.1e9));
-    expect(done).toHaveLength(2);
+    // The third client has its SYN-ACK, and its ACK found the backlog full.
     expect(pair.b.tcp?.counters.backlogFull).toBe(1);
-    await pair.world.run(listener.next());
-    await pair.world.run(Promise.all(connecting));
-    expect(done).toHaveLength(3);
+    // A SYN that finds it full draws nothing.
+    const fourth = tcpOf(pair.a).connect(B4, PORT);
+    const order: string[] = [];
+    void fourth.then(() => order.push('fourth'));
+    await pair.world.run(pair.world.sleep(0.1e9));
+    expect(order).toEqual([]);
+    const served: number[] = [];
+    for (let i = 0; i < 4; i++) {
+      const { value: socket } = await pair.world.run(listener.next());
+      served.push(socket.remotePort);
+    }
+    expect(served).toEqual([...clients, await fourth].map((client) => client.localPort));
+  });
+
+  it('ends by a reset for those that found no room for 15 s', async () => {
+    const pair = makePair();
+    tcpOf(pair.b).listen(PORT, { backlog: 1 });
+    const [, second] = await pair.world.run(
+      Promise.all(Array.from({ length: 2 }, () => tcpOf(pair.a).connect(B4, PORT))),
+    );
+    const reading = second?.read(1).catch((error: unknown) => error);
+    pair.world.runFor(16e9);
+    expect(await reading).toMatchObject({ code: 'ERR_ROCE_CLOSED' });
+    expect(pair.b.tcp?.size).toBe(1);
   });
 
   it('ends for those nobody took when the listener closes', async () => {
