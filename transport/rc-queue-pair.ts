@@ -302,9 +302,11 @@ export class RcQueuePair extends QueuePair {
     if (this.config.flowControl && !this.recvQueue.shared) this.#countReceives();
     const attempt = this.#responder.transmit(this.config, writer);
     if (attempt === Attempt.Fault) this.#refused();
-    else if (isData && attempt === Attempt.Sent) {
-      this.#requestGoesNext = true;
-      this.frameSent(now, writer);
+    else if (attempt === Attempt.Sent) {
+      if (isData) {
+        this.#requestGoesNext = true;
+        this.frameSent(now, writer);
+      } else this.pacer?.sentUnpaced();
     }
     return attempt !== Attempt.Nothing;
   }

@@ -1,4 +1,5 @@
 /** Two devices on a simulated Ethernet, and connections between them. */
+import { defined } from '../../packets/defined.ts';
 import {
   Access,
   attachDevice,
@@ -8,6 +9,7 @@ import {
   type MemoryRegion,
   type Pd,
   type Qp,
+  type StrangerLimits,
   World,
   type WorldOptions,
 } from '../../src/index.ts';
@@ -20,6 +22,8 @@ export interface PairOptions extends Partial<WorldOptions> {
   readonly mtu?: number;
   /** What kind of peer queue pairs are made for. */
   readonly peer?: string;
+  /** What senders may cost that have proved nothing. */
+  readonly strangers?: Partial<StrangerLimits>;
 }
 
 export interface Pair {
@@ -29,13 +33,16 @@ export interface Pair {
 }
 
 /** Devices 10.0.0.1 and 10.0.0.2, fd00::1 and fd00::2. */
-export function makePair({ mtu = 4200, peer = 'default', ...options }: PairOptions = {}): Pair {
+export function makePair({ mtu = 4200, peer = 'default', strangers, ...options }: PairOptions = {}): Pair {
   const world = new World({ seed: 1, ...options });
-  return { world, a: addDevice(world, 1, mtu, peer), b: addDevice(world, 2, mtu, peer) };
-}
-
-function addDevice(world: World, id: number, mtu: number, peer: string): Device {
-  return attachDevice(world, `device ${id}`, { addresses: [`10.0.0.${id}/24`, `fd00::${id}/64`], mtu, peer });
+  const add = (id: number): Device =>
+    attachDevice(world, `device ${id}`, {
+      addresses: [`10.0.0.${id}/24`, `fd00::${id}/64`],
+      mtu,
+      peer,
+      ...defined({ strangers }),
+    });
+  return { world, a: add(1), b: add(2) };
 }
 
 /** A queue pair with a completion queue and a region of its own. */

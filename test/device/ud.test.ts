@@ -25,7 +25,7 @@ import {
   WrOpcode,
 } from '../../src/index.ts';
 import { pattern } from '../transport/support/packets.ts';
-import { makePair, type Pair } from './support.ts';
+import { makePair, type Pair, type PairOptions } from './support.ts';
 
 const QKEY = 0x1111_1111;
 const GRH = 40;
@@ -55,8 +55,8 @@ interface Both extends Pair {
   readonly right: UdSide;
 }
 
-function makeBoth(mtu?: number): Both {
-  const pair = makePair(mtu === undefined ? {} : { mtu });
+function makeBoth(options: PairOptions = {}): Both {
+  const pair = makePair(options);
   return { ...pair, left: makeUd(pair.a), right: makeUd(pair.b) };
 }
 
@@ -142,7 +142,7 @@ describe('a datagram', () => {
   });
 
   it('LEN-18 over the MTU vanishes with a counter and completes; one of exactly the MTU arrives', async () => {
-    const both = makeBoth(1104);
+    const both = makeBoth({ mtu: 1104 });
     const { world, left, right, a } = both;
     expect(a.activeMtu).toBe(1024);
     const ah = await world.run(left.pd.createAh({ destination: IpAddress.parse('10.0.0.2') }));
@@ -211,7 +211,7 @@ describe('an address handle', () => {
   });
 
   it('of a host that announces another MAC address has it in its headers, until it is destroyed', async () => {
-    const { world, left, a } = makeBoth();
+    const { world, left, a } = makeBoth({ strangers: { confirmMoves: false } });
     const destination = IpAddress.parse('10.0.0.2');
     const ah = await world.run(left.pd.createAh({ destination }));
     const macs = ['02:00:00:00:00:98', '02:00:00:00:00:99'].map((text) => {

@@ -162,9 +162,10 @@ describe.each(PROFILES)('a flood of forged notifications, profile %s', (_, conge
         scene.attack({ count: FLOOD / rounds }),
       ]);
     }
-    expect(scene.counter('rpCnpHandled')).toBe(FLOOD);
+    // How many count hangs on how long the flood takes: one in a millisecond. `attack` looks at the rate.
+    expect(scene.counter('rpCnpHandled') + scene.counter('rpCnpExcess')).toBe(FLOOD);
+    expect(scene.counter('rpCnpExcess')).toBeGreaterThan(FLOOD / 2);
     expect([scene.counter('rpCnpIgnored'), scene.counter('npCnpSent')]).toEqual([0, 0]);
-    expect(scene.rate).toBe(MIN_RATE);
     await scene.close();
   });
 
@@ -193,7 +194,8 @@ describe.each(PROFILES)('a flood of forged notifications, profile %s', (_, conge
   it('that are marked themselves draws none', async () => {
     const scene = await Scene.open(congestion);
     await scene.attack({ trafficClass: (48 << 2) | 3, count: 200 });
-    expect([scene.counter('rpCnpHandled'), scene.counter('npCnpSent')]).toEqual([200, 0]);
+    expect(scene.counter('rpCnpHandled') + scene.counter('rpCnpExcess')).toBe(200);
+    expect(scene.counter('npCnpSent')).toBe(0);
     await scene.close();
   });
 });

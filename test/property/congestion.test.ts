@@ -142,9 +142,16 @@ describe('devices with congestion control', () => {
         expect(sum(world, 'npCnpSent')).toBe(cnps);
         expect(sum(world, 'npEcnMarkedRocePackets')).toBeGreaterThanOrEqual(cnps);
         const notification = each.congestion?.notification;
-        if (notification !== undefined && notification !== false && notification.signal === 'cnp')
-          expect(sum(world, 'rpCnpHandled') + sum(world, 'rpCnpIgnored')).toBe(cnps);
-        else expect(cnps).toBe(0);
+        if (notification !== undefined && notification !== false && notification.signal === 'cnp') {
+          // Jitter may bring three of one flow together, of which two count.
+          const [handled, ignored, excess] = [
+            sum(world, 'rpCnpHandled'),
+            sum(world, 'rpCnpIgnored'),
+            sum(world, 'rpCnpExcess'),
+          ];
+          expect(handled + ignored + excess).toBe(cnps);
+          expect(excess).toBeLessThanOrEqual(cnps / 3);
+        } else expect(cnps).toBe(0);
       }),
       parameters(25),
     );

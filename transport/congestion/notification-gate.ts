@@ -17,7 +17,7 @@ const SUSPECT_INTERVAL_NS = 1_000_000;
 
 /** The gate of one flow. */
 export class NotificationGate {
-  /** Frames sent for which no notification has come; one that is not paced, an ACK for example, may be the first. */
+  /** Frames sent for which no notification has come; one may have left before there was a gate. */
   #notifiable = 1;
   /** Those that came take the intervals up to this time. */
   #arrivedUntil = 0;

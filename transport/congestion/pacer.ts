@@ -57,6 +57,11 @@ export class Pacer {
     }
   }
 
+  /** A frame has left that waits for no rate, such as an ACK: the network may mark it as well. */
+  sentUnpaced(): void {
+    this.#gate.sent();
+  }
+
   /** To be called when `deadline` has passed. */
   handleTimeout(now: number): void {
     if (now >= this.deadline) this.waiting = false;

@@ -127,10 +127,10 @@ describe('a listening stack', () => {
     );
   });
 
-  it('keeps no more half-open connections than its backlog', () => {
+  it('keeps 64 half-open connections, and answers more with cookies', () => {
     const world = new World({ seed: 1 });
     const device = attachDevice(world, 'target', { addresses: ['10.0.0.1/24'], mac: '02:00:00:00:00:01' });
-    device.tcp?.listen(18_515, { backlog: 5 });
+    device.tcp?.listen(18_515);
     const writer = new FrameWriter(100, 2048);
     for (let n = 0; n < 100; n++) {
       const syn = { seq: n, ack: 0, flags: TcpFlag.Syn, window: 9, data: new Uint8Array(0) };
@@ -138,7 +138,7 @@ describe('a listening stack', () => {
       writer.appendRaw(frame, 0, frame.length);
     }
     device.receive(writer);
-    expect(device.tcp?.size).toBe(5);
-    expect(device.tcp?.counters.backlogFull).toBe(95);
+    expect(device.tcp?.size).toBe(64);
+    expect(device.tcp?.counters.cookiesSent).toBe(36);
   });
 });
