@@ -102,7 +102,7 @@ class Scene {
     return this.connected.qp.congestion?.rateBps ?? Infinity;
   }
 
-  counter(name: 'rpCnpHandled' | 'rpCnpIgnored' | 'npCnpSent'): number {
+  counter(name: 'rpCnpHandled' | 'rpCnpIgnored' | 'rpCnpExcess' | 'npCnpSent'): number {
     return this.station.a.portCounters[name];
   }
 

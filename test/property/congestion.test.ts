@@ -125,8 +125,10 @@ function expectWellBehaved(world: CongestedWorld, { congestion: options }: Scena
   if (notification !== undefined && notification !== false) expectSpaced(world, notification.minTimeBetweenCnpsNs ?? 0);
 }
 
-const sum = (world: CongestedWorld, name: 'npCnpSent' | 'npEcnMarkedRocePackets' | 'rpCnpHandled' | 'rpCnpIgnored') =>
-  world.devices.reduce((total, { portCounters }) => total + portCounters[name], 0);
+const sum = (
+  world: CongestedWorld,
+  name: 'npCnpSent' | 'npEcnMarkedRocePackets' | 'rpCnpHandled' | 'rpCnpIgnored' | 'rpCnpExcess',
+) => world.devices.reduce((total, { portCounters }) => total + portCounters[name], 0);
 
 describe('devices with congestion control', () => {
   it('on a network that only marks do all that they do without, and every CNP arrives', async () => {
