@@ -107,6 +107,7 @@ export {
   UdRequest,
 } from './device/cm/datagram-service.ts';
 export type { UdListener } from './device/cm/datagrams.ts';
+export type { FromSource } from './device/cm/fair-queue.ts';
 export type { CmService } from './device/cm/service.ts';
 export { DeviceCounters } from './device/counters.ts';
 export { Device } from './device/device.ts';

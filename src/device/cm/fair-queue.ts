@@ -6,6 +6,7 @@ import type { IpAddress } from '../../../packets/address.ts';
 
 /** What has a source. */
 export interface FromSource {
+  /** The address that it came from, proved or not. */
   readonly remoteAddress: IpAddress;
 }
 

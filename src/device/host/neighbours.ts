@@ -148,6 +148,7 @@ export class Neighbours {
     this.#table.hold(hop);
   }
 
+  /** No queue pair sends to this next hop any more. */
   release(hop: IpAddress): void {
     this.#table.release(hop);
   }
