@@ -36,10 +36,12 @@ describeWith(['lab', 'tshark'], 'congestion control and rdma_rxe', () => {
     async (spec) => {
       const result = await run(spec);
       const { record } = result;
-      const handled = record.counters.get('ours')?.['rpCnpHandled'];
+      const { rpCnpHandled: handled = 0, rpCnpExcess: excess = 0 } = record.counters.get('ours') ?? {};
       const account = record.wires[0]?.account;
-      expect(account?.notifications?.['a-to-b']).toMatchObject({ cnpSent: handled, unknownSender: 0, unsent: 0 });
-      expect(await cnps(result, 'ours')).toHaveLength(handled ?? 0);
+      // A busy machine may receive more at once than count: excess.
+      const cnpSent = handled + excess;
+      expect(account?.notifications?.['a-to-b']).toMatchObject({ cnpSent, unknownSender: 0, unsent: 0 });
+      expect(await cnps(result, 'ours')).toHaveLength(cnpSent);
       await expectEachAfterItsMark(result);
       expectRatesFollow(record.rates);
     },
@@ -63,7 +65,8 @@ describeWith(['netns', 'tshark'], 'congestion control between two processes', ()
     const result = await run(spec);
     const { counters, rates, wires } = result.record;
     const seen = await cnps(result, 'other');
-    expect(counters.get('ours')).toMatchObject({ rpCnpHandled: seen.length, rpCnpIgnored: 0 });
+    const { rpCnpHandled: handled = 0, rpCnpExcess: excess = 0, rpCnpIgnored } = counters.get('ours') ?? {};
+    expect([handled + excess, rpCnpIgnored]).toEqual([seen.length, 0]);
     const sender = wires[0]?.account.connections.at(-1)?.a.qpn;
     expect(new Set(seen.map((row) => Number(value(row, 'infiniband.bth.destqp'))))).toEqual(new Set([sender]));
     expectRatesFollow(rates);

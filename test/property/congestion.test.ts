@@ -145,7 +145,7 @@ describe('devices with congestion control', () => {
         expect(sum(world, 'npEcnMarkedRocePackets')).toBeGreaterThanOrEqual(cnps);
         const notification = each.congestion?.notification;
         if (notification !== undefined && notification !== false && notification.signal === 'cnp') {
-          // Jitter may bring three of one flow together, of which two count.
+          // Jitter may bring more of one flow together than count at once.
           const [handled, ignored, excess] = [
             sum(world, 'rpCnpHandled'),
             sum(world, 'rpCnpIgnored'),

@@ -10,6 +10,8 @@
 const MAX_NOTIFIABLE = 64;
 /** Notifications that the network, or a receiver's busy host, may bring at once. */
 const MAX_BUNCHED = 64;
+/** Of those that come together, how many count: a busy host receives several at once. */
+const MAX_AT_ONCE = 16;
 /** After the last notification that no honest receiver sent. */
 const SUSPICION_NS = 1_000_000;
 /** Between two that count meanwhile. */
@@ -32,8 +34,7 @@ export class NotificationGate {
   }
 
   /**
-   * Takes a notification, of which an honest receiver sends one in `intervalNs`; false when it does not count. Two may
-   * come together.
+   * Takes a notification, of which an honest receiver sends one in `intervalNs`; false when it does not count.
    */
   takes(now: number, intervalNs: number): boolean {
     const arrivedUntil = Math.max(this.#arrivedUntil, now) + intervalNs;
@@ -43,7 +44,7 @@ export class NotificationGate {
     if (caused) this.#notifiable -= 1;
     if (!caused || arrivedUntil > bunched) this.#suspiciousUntil = now + SUSPICION_NS;
     const from = Math.max(this.#takenUntil, now);
-    if (!caused || from - now > intervalNs) return false;
+    if (!caused || from - now >= MAX_AT_ONCE * Math.max(intervalNs, 1)) return false;
     if (now < this.#suspiciousUntil && now - this.#takenAt < SUSPECT_INTERVAL_NS) return false;
     this.#takenUntil = from + intervalNs;
     this.#takenAt = now;

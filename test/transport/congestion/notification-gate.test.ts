@@ -35,7 +35,7 @@ describe('an honest receiver', () => {
     const gate = gateAfter(64);
     let taken = 0;
     for (let i = 0; i < 60; i++) if (gate.takes(MS, INTERVAL)) taken += 1;
-    expect(taken).toBe(2);
+    expect(taken).toBe(16);
     for (let now = MS + 300 * US; now < 2 * MS; now += 50 * US) {
       gate.sent();
       expect(gate.takes(now, INTERVAL)).toBe(true);
@@ -52,7 +52,7 @@ describe('SEC-13', () => {
       if (gate.takes(now, INTERVAL)) taken += 1;
     }
     expect(taken).toBeGreaterThanOrEqual(100);
-    expect(taken).toBeLessThan(120);
+    expect(taken).toBeLessThan(130);
   });
 
   it('more than one for each frame are a flood, however slow', () => {
