@@ -13,7 +13,8 @@ export default defineConfig({
   test: {
     projects: [
       { extends: true, test: { name: 'computing', include: computing, isolate: false } },
-      { extends: true, test: { name: 'package', include: [PACKAGE] } },
+      // One after the other: a package is built in dist/, which others read.
+      { extends: true, test: { name: 'package', include: [PACKAGE], fileParallelism: false } },
       {
         extends: true,
         test: { name: 'machine', include: ['test/**/*.test.ts'], exclude: [LONG, PACKAGE, ...computing] },
