@@ -9,6 +9,7 @@ import type { Frame } from '../packets/frame.ts';
 import { AETH_AT, ATOMIC_ACK_ETH_AT, Op, OpFlag, SERVICE_MASK } from '../packets/opcode.ts';
 import { RNR_TIMER_NS } from '../packets/rnr-timer.ts';
 import type { PortCounters } from './counters.ts';
+import { EarlyNaks } from './early-naks.ts';
 import { type RequesterInspection, wirePsn } from './inspection.ts';
 import type { QpConfig } from './qp-config.ts';
 import type { SendEntry } from './send-entry.ts';
@@ -34,10 +35,6 @@ const KIND_ACK = 0x00;
 const KIND_RNR = 0x20;
 const KIND_NAK = 0x60;
 
-/** NAKs that are acted upon though they come too soon, until so many round trips went by without a retransmission. */
-const EARLY_NAKS = 4;
-const CALM_ROUND_TRIPS = 8;
-
 export class Completer {
   /** Oldest extended PSN not acknowledged. */
   una = 0;
@@ -60,15 +57,8 @@ export class Completer {
   #unansweredHint = 0;
   #retryCnt = 0;
   #rnrRetry = 0;
-  /** When retransmission last began. */
-  #wentBackAt = Number.NEGATIVE_INFINITY;
-  /** Sequence NAKs sooner than a round trip after retransmission began, since there was calm. */
-  #early = 0;
-  /** The shortest round trip of this connection so far; 0 before the first. */
-  #minRttNs = 0;
-  /** The packet whose round trip is measured, and when it left; -1: none. */
-  #timedPsn = -1;
-  #timedAt = 0;
+  /** Made with the first retransmission after a NAK. */
+  #earlyNaks: EarlyNaks | undefined = undefined;
   readonly #counters: PortCounters;
 
   /** `counters` count responses that no honest peer sends. */
@@ -81,10 +71,7 @@ export class Completer {
     this.ackedTo = startingPsn;
     this.#retrying = false;
     this.#unansweredHint = 0;
-    this.#wentBackAt = Number.NEGATIVE_INFINITY;
-    this.#early = 0;
-    this.#minRttNs = 0;
-    this.#timedPsn = -1;
+    this.#earlyNaks = undefined;
     this.#retryCnt = retriesOf(config);
     this.#rnrRetry = config.rnrRetry;
     this.stopTimers();
@@ -109,17 +96,14 @@ export class Completer {
    * a reply at once, else -1.
    */
   sent(now: number, timedPsn: number, config: QpConfig): void {
-    if (timedPsn >= 0 && this.#timedPsn < 0) {
-      this.#timedPsn = timedPsn;
-      this.#timedAt = now;
-    }
+    if (timedPsn >= 0) this.#earlyNaks?.sent(now, timedPsn);
     if (this.deadline === Number.POSITIVE_INFINITY) this.deadline = now + config.ackTimeoutNs;
   }
 
   /** The queue pair has accepted progress: all before `una` is acknowledged. */
   advance(now: number, una: number, anythingOutstanding: boolean, config: QpConfig): void {
     this.una = una;
-    if (this.#timedPsn >= 0 && una > this.#timedPsn) this.#measure(now - this.#timedAt);
+    this.#earlyNaks?.acknowledged(now, una);
     this.#retrying = false;
     this.#refill();
     this.rnrWaiting = false;
@@ -132,16 +116,15 @@ export class Completer {
    */
   beginRetry(now: number, afterNak: boolean): void {
     this.#retrying = afterNak;
-    this.#wentBackAt = now;
-    // What the responder has refused, or did not answer in time, is answered later than a round trip after it left.
-    if (!afterNak || this.#timedPsn === this.resumePsn) this.#timedPsn = -1;
+    if (afterNak) this.#earlyNaks ??= new EarlyNaks();
+    this.#earlyNaks?.wentBack(now, this.resumePsn, afterNak);
     this.retriesLeft -= 1;
     this.deadline = Number.POSITIVE_INFINITY;
   }
 
   /** Only `rnrRetry` 7 retries infinitely. */
   beginRnrWait(now: number): void {
-    this.#timedPsn = -1;
+    this.#earlyNaks?.stopTiming();
     if (this.#rnrRetry !== 7) this.rnrRetriesLeft -= 1;
     this.deadline = now + this.waitNs;
     this.rnrWaiting = true;
@@ -228,31 +211,9 @@ export class Completer {
   #impliedNak(now: number, from: number): ResponseOutcome {
     const acting = this.#retrying || this.rnrWaiting;
     if (acting && this.ackedTo === this.una) return ResponseOutcome.Ignore;
-    return this.#isEarly(now) ? this.#ignoreEarly() : this.#retry(from);
-  }
-
-  /**
-   * Retransmission began less than a round trip ago: what is refused now was refused before its copy came, and its copy
-   * is on its way. A few are acted upon all the same, since a peer that was slow to answer makes the round trip look
-   * longer than it is. So a flood of packets that the responder has to refuse makes us go back once in a round trip,
-   * whatever the responder answers (ref:hostile#SEC-11).
-   */
-  #isEarly(now: number): boolean {
-    const since = now - this.#wentBackAt;
-    if (since >= CALM_ROUND_TRIPS * this.#minRttNs) this.#early = 0;
-    if (since >= this.#minRttNs) return false;
-    this.#early += 1;
-    return this.#early > EARLY_NAKS;
-  }
-
-  #ignoreEarly(): ResponseOutcome {
+    if (this.#earlyNaks?.ignores(now) !== true) return this.#retry(from);
     this.#counters.earlyNak += 1;
     return this.ackedTo > this.una ? ResponseOutcome.Advance : ResponseOutcome.Ignore;
-  }
-
-  #measure(rttNs: number): void {
-    this.#timedPsn = -1;
-    if (this.#minRttNs === 0 || rttNs < this.#minRttNs) this.#minRttNs = rttNs;
   }
 
   /** Progress refills the retry counter before this retry is taken from it (ref:conformance#REQ-23). */

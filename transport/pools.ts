@@ -1,13 +1,14 @@
 /**
- * What the queues and queue pairs of one device share: entries that are not in use, and the state of a WRITE of a
- * single packet. With thousands of queue pairs, what none of them has to itself stays in a cache. The device owns them.
+ * What the queues and queue pairs of one device share: entries that are not in use, and the state of what is over before
+ * the next packet is handled. With thousands of queue pairs, what none of them has to itself stays in a cache. The
+ * device owns them.
  */
 import { RecvEntry } from './recv-entry.ts';
 import { Reply } from './reply-queue.ts';
 import { Pool } from './ring.ts';
 import { SendEntry } from './send-entry.ts';
 import { WorkCompletion } from './work.ts';
-import { WriteSlot } from './write-slot.ts';
+import { RemoteTarget, WriteSlot } from './write-slot.ts';
 
 /** Shared by all queues and queue pairs of a device. */
 export class TransportPools {
@@ -21,4 +22,6 @@ export class TransportPools {
   readonly replies = new Pool(() => new Reply());
   /** A WRITE of a single packet is over before the next packet is handled: one for all responders. @internal */
   readonly onlyWrite = new WriteSlot();
+  /** What a READ, atomic, ATOMIC WRITE or FLUSH accesses, likewise. @internal */
+  readonly target = new RemoteTarget();
 }

@@ -1,7 +1,7 @@
 /**
  * What a responder makes of PSNs that no honest peer would send: how far from the expected one they may be, how many of
  * them still draw an answer, and when there are so many that somebody must be guessing (ref:hostile#SEC-01). A few
- * numbers for each queue pair, whatever comes.
+ * numbers for each queue pair, whatever comes; made with the first such PSN.
  */
 import type { PortCounters } from './counters.ts';
 import { MAX_PSN_WINDOW } from './defences.ts';
@@ -17,6 +17,11 @@ const ALARM_NS = 1_000_000_000;
 /** A READ that was executed shows what the peer may have outstanding: so many of its like. */
 const READS_AHEAD = 4;
 
+/** How far from the expected PSN a peer may be that has READs of so many response packets outstanding. */
+export function reachOfRead(packets: number): number {
+  return Math.min(READS_AHEAD * packets, MAX_PSN_WINDOW);
+}
+
 export class PsnGuard {
   readonly #counters: PortCounters;
   /** PSNs of a READ of this connection make the window at least so wide. */
@@ -30,24 +35,14 @@ export class PsnGuard {
     this.#counters = counters;
   }
 
-  /** A connection begins. */
-  reset(): void {
-    this.#reach = 0;
-    this.#answeredUntil = 0;
-    this.#countedFrom = 0;
-    this.#counted = 0;
-  }
-
-  /** A READ that takes so many PSNs was executed. */
-  read(packets: number): void {
-    const reach = Math.min(READS_AHEAD * packets, MAX_PSN_WINDOW);
+  /** A READ was executed that makes the window so wide. */
+  widen(reach: number): void {
     if (reach > this.#reach) this.#reach = reach;
   }
 
-  /** Whether a PSN at this distance from the expected one is outside of the window; counts it if so. */
-  isOutside(now: number, distance: number, window: number): boolean {
-    const away = Math.abs(distance);
-    if (away <= window || away <= this.#reach) return false;
+  /** Whether a PSN so far `away` from the expected one, beyond the plain window, is outside; counts it if so. */
+  isOutside(now: number, away: number): boolean {
+    if (away <= this.#reach) return false;
     this.#counters.psnOutsideWindow += 1;
     if (now - this.#countedFrom >= ALARM_NS) {
       this.#countedFrom = now;

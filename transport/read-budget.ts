@@ -11,10 +11,12 @@ import type { Reply } from './reply-queue.ts';
 
 export class ReadBudget {
   readonly #counters: PortCounters;
-  #left = 0;
+  #left: number;
 
-  constructor(counters: PortCounters) {
+  /** `bytes` may leave until the next refill. */
+  constructor(counters: PortCounters, bytes: number) {
     this.#counters = counters;
+    this.#left = bytes;
   }
 
   /** The peer lives: so many bytes may leave. */
@@ -22,9 +24,8 @@ export class ReadBudget {
     this.#left = bytes;
   }
 
-  /** The next packet of a READ response is about to leave: it may have to be the last one. */
+  /** A packet of a READ response that is not the last one is about to leave: it may have to be the last one. */
   spend(reply: Reply, mtu: number): void {
-    if (reply.length - reply.sent <= mtu) return;
     if (this.#left < mtu) {
       reply.sent = Math.floor((reply.length - 1) / mtu) * mtu;
       this.#counters.readResponseCut += 1;

@@ -18,19 +18,19 @@ import type { Grant } from './grant.ts';
 import { type ResponderInspection, wirePsn } from './inspection.ts';
 import { Access } from './memory.ts';
 import type { TransportPools } from './pools.ts';
-import { PsnGuard } from './psn-guard.ts';
+import { PsnGuard, reachOfRead } from './psn-guard.ts';
 import type { QpConfig } from './qp-config.ts';
 import { ReadBudget } from './read-budget.ts';
 import { invalidatedKey, ReceiveSlot } from './receive-slot.ts';
 import type { RecvQueue } from './recv-queue.ts';
 import { ReplayMemory } from './replay.ts';
-import { ReplyKind, ReplyQueue } from './reply-queue.ts';
+import { type Reply, ReplyKind, ReplyQueue } from './reply-queue.ts';
 import { writeReply } from './reply-writer.ts';
 import { continues, isPermitted, lengthFits, OpenMessage } from './request-checks.ts';
 import { extendPsn, MAX_MESSAGE_BYTES } from './send-queue.ts';
 import { consequenceOf, Verdict } from './verdict.ts';
 import type { WcStatus } from './work.ts';
-import { RemoteTarget, WriteSlot } from './write-slot.ts';
+import { type RemoteTarget, WriteSlot } from './write-slot.ts';
 
 /** What the responder did with a request. */
 export const RequestOutcome = {
@@ -65,8 +65,11 @@ export class Responder {
   /** After `RequestOutcome.Refused`: why. */
   verdict: Verdict = Verdict.Accept;
   readonly #replay = new ReplayMemory();
-  readonly #guard: PsnGuard;
-  readonly #readBudget: ReadBudget;
+  readonly #counters: PortCounters;
+  /** Made with the first PSN outside of the window, or a READ that widens it. */
+  #guard: PsnGuard | undefined = undefined;
+  /** Made with the first READ response of several packets. */
+  #readBudget: ReadBudget | undefined = undefined;
   /** A NAK for the expected PSN was sent: no reply until that PSN arrives (ref:conformance#RSP-PSN-05, RNR-06). */
   #nakked = false;
   /** Newest executed SEND, WRITE or atomic packet; -1 before the first (ref:conformance#RSP-PSN-11). */
@@ -78,15 +81,15 @@ export class Responder {
   readonly #write = new WriteSlot();
   /** The WRITE of a single packet; shared with the other responders of the device. */
   readonly #onlyWrite: WriteSlot;
-  /** What the current READ or atomic accesses. */
-  readonly #target = new RemoteTarget();
+  /** What the READ or atomic that is being handled accesses; shared likewise. */
+  readonly #target: RemoteTarget;
 
   /** `counters` count the PSNs that no honest peer sends, and READ responses that were left out. */
-  constructor({ replies, onlyWrite }: TransportPools, counters: PortCounters) {
+  constructor({ replies, onlyWrite, target }: TransportPools, counters: PortCounters) {
     this.replies = new ReplyQueue(replies);
-    this.#guard = new PsnGuard(counters);
-    this.#readBudget = new ReadBudget(counters);
+    this.#counters = counters;
     this.#onlyWrite = onlyWrite;
+    this.#target = target;
   }
 
   /** Begins at this PSN, with so many messages counted. */
@@ -95,7 +98,8 @@ export class Responder {
     this.msn = msn;
     this.replies.clear();
     this.#replay.reset();
-    this.#guard.reset();
+    this.#guard = undefined;
+    this.#readBudget = undefined;
     this.#nakked = false;
     this.#newestAck = -1;
     this.#closeMessage();
@@ -111,7 +115,7 @@ export class Responder {
     const psn = extendPsn(frame.psn, this.expected);
     if (psn > this.expected) return this.#refuseSequence(now, this.#isOutside(now, psn, config));
     if (psn < this.expected) {
-      if (this.#isOutside(now, psn, config) && !this.#guard.takeAnswer(now)) return RequestOutcome.Duplicate;
+      if (this.#isOutside(now, psn, config) && this.#guard?.takeAnswer(now) === false) return RequestOutcome.Duplicate;
       return this.#duplicate(frame, psn, config);
     }
     this.#nakked = false;
@@ -145,14 +149,14 @@ export class Responder {
       this.#refuseAt(psn, Verdict.KeyRefused, config);
       return Attempt.Fault;
     }
-    if (reply.kind === ReplyKind.Read) this.#readBudget.spend(reply, config.mtu);
+    if (reply.kind === ReplyKind.Read && reply.length - reply.sent > config.mtu) this.#spendBudget(reply, config);
     if (writeReply(reply, this.replies, config, writer)) this.replies.shift();
     return Attempt.Sent;
   }
 
   /** Something came that only the peer, or who knows its PSNs, can have sent: READ responses may leave. */
   peerLives({ defences }: QpConfig): void {
-    this.#readBudget.refill(defences.maxReadResponseBytes);
+    this.#readBudget?.refill(defences.maxReadResponseBytes);
   }
 
   /** Whether a message in progress has taken a receive. */
@@ -182,7 +186,16 @@ export class Responder {
   }
 
   #isOutside(now: number, psn: number, { defences }: QpConfig): boolean {
-    return this.#guard.isOutside(now, psn - this.expected, defences.psnWindow);
+    const away = Math.abs(psn - this.expected);
+    if (away <= defences.psnWindow) return false;
+    this.#guard ??= new PsnGuard(this.#counters);
+    return this.#guard.isOutside(now, away);
+  }
+
+  /** The next packet of a READ response of several is about to leave. */
+  #spendBudget(reply: Reply, { mtu, defences }: QpConfig): void {
+    this.#readBudget ??= new ReadBudget(this.#counters, defences.maxReadResponseBytes);
+    this.#readBudget.spend(reply, mtu);
   }
 
   /**
@@ -191,7 +204,7 @@ export class Responder {
    */
   #refuseSequence(now: number, outside: boolean): RequestOutcome {
     if (this.#nakked) return RequestOutcome.Dropped;
-    if (outside && !this.#guard.takeAnswer(now)) return RequestOutcome.Dropped;
+    if (outside && this.#guard?.takeAnswer(now) === false) return RequestOutcome.Dropped;
     this.#nakked = true;
     this.replies.refuse(this.expected, Syndrome.NakSequence, this.msn);
     return RequestOutcome.OutOfSequence;
@@ -327,12 +340,20 @@ export class Responder {
     return true;
   }
 
+  /** A READ that takes so many PSNs is executed. */
+  #widenWindow(packets: number, { defences }: QpConfig): void {
+    const reach = reachOfRead(packets);
+    if (reach <= defences.psnWindow) return;
+    this.#guard ??= new PsnGuard(this.#counters);
+    this.#guard.widen(reach);
+  }
+
   #executeRead(frame: Frame, config: QpConfig): void {
     const reth = frame.bthOffset + (RETH_AT[frame.opcode] as number);
     const length = rethDmaLength(frame.view, reth);
     const packets = Math.max(1, Math.ceil(length / config.mtu));
     this.#countMessage();
-    this.#guard.read(packets);
+    this.#widenWindow(packets, config);
     const kept = this.#replay.remember(frame.opcode, this.expected, packets, config.maxDestRdAtomic);
     kept.rkey = rethRkey(frame.view, reth);
     kept.vaHi = rethVaHi(frame.view, reth);

@@ -101,8 +101,7 @@ describe('a READ by a peer that is there', () => {
 
   it('is never cut within the budget, which is 64 MiB unless an option says otherwise', () => {
     const counters = new PortCounters();
-    const budget = new ReadBudget(counters);
-    budget.refill(DEFAULT_DEFENCES.maxReadResponseBytes);
+    const budget = new ReadBudget(counters, DEFAULT_DEFENCES.maxReadResponseBytes);
     const reply = new Reply();
     for (reply.length = 2 ** 26; reply.sent < reply.length; reply.sent += 4096) budget.spend(reply, 4096);
     expect([reply.sent, counters.readResponseCut]).toEqual([2 ** 26, 0]);
