@@ -38,6 +38,15 @@ export const SYNDROME_KIND_MASK = 0xe0;
 /** The bits of a syndrome that hold the credit code, RNR timer code or NAK code. */
 export const SYNDROME_VALUE_MASK = 0x1f;
 
+/** Names of NAKs by their code, the lower five bits of the syndrome; codes from 5 on have none. */
+export const NAK_NAMES: readonly string[] = [
+  'PSN sequence error',
+  'invalid request',
+  'remote access error',
+  'remote operational error',
+  'invalid RD request',
+];
+
 /** Kinds 0x80 and above have the top bit set, which is reserved. */
 export const SyndromeKind = {
   /** Positive; the value is a credit code, 31 for "no credits counted". */

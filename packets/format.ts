@@ -7,7 +7,15 @@
  */
 
 import { formatMac, IpAddress } from './address.ts';
-import { aethMsn, aethSyndrome, SYNDROME_KIND_MASK, SYNDROME_VALUE_MASK, Syndrome, SyndromeKind } from './aeth.ts';
+import {
+  aethMsn,
+  aethSyndrome,
+  NAK_NAMES,
+  SYNDROME_KIND_MASK,
+  SYNDROME_VALUE_MASK,
+  Syndrome,
+  SyndromeKind,
+} from './aeth.ts';
 import { ArpOperation, readArp } from './arp.ts';
 import { readAtomicAckEth } from './atomic-ack-eth.ts';
 import { readAtomicEth } from './atomic-eth.ts';
@@ -73,7 +81,7 @@ function formatSyndrome(syndrome: number): string {
     case SyndromeKind.RnrNak:
       return `RNR NAK ${(RNR_TIMER_NS[value] ?? 0) / 1e6} ms`;
     case SyndromeKind.Nak:
-      return `NAK ${NAK_NAMES.get(syndrome) ?? `code ${value}`}`;
+      return `NAK ${NAK_NAMES[value] ?? `code ${value}`}`;
     default:
       return `reserved syndrome ${hexNumber(syndrome, 2)}`;
   }
@@ -196,10 +204,3 @@ function formatNeighbor({ view, l4Offset }: Frame, length: number): string | und
 
 const DETAILS_WIDTH = 120;
 const DEFAULT_PKEY = 0xff_ff;
-
-const NAK_NAMES: ReadonlyMap<number, string> = new Map([
-  [Syndrome.NakSequence, 'PSN sequence error'],
-  [Syndrome.NakInvalidRequest, 'invalid request'],
-  [Syndrome.NakRemoteAccess, 'remote access error'],
-  [Syndrome.NakRemoteOperational, 'remote operational error'],
-]);

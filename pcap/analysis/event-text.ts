@@ -4,7 +4,7 @@
  * Owns every sentence about an event. The tracker and the detectors use codes only. Rules: ref:wire#7 (NAK codes, RNR
  * timer).
  */
-import { SYNDROME_KIND_MASK, SYNDROME_VALUE_MASK, SyndromeKind } from '../../packets/aeth.ts';
+import { NAK_NAMES, SYNDROME_KIND_MASK, SYNDROME_VALUE_MASK, SyndromeKind } from '../../packets/aeth.ts';
 import { RNR_TIMER_NS } from '../../packets/rnr-timer.ts';
 import type { TransportEvent, TransportEventReason } from './types.ts';
 
@@ -40,12 +40,3 @@ const REASON_TEXTS: Readonly<Record<TransportEventReason, string>> = {
   'after-timeout': 'after a timeout',
   'ack-not-received': 'acknowledged before, but the ACK did not arrive',
 };
-
-/** By NAK code. */
-const NAK_NAMES = [
-  'PSN sequence error',
-  'invalid request',
-  'remote access error',
-  'remote operational error',
-  'invalid RD request',
-];

@@ -49,7 +49,7 @@ export function packet(spec: PacketSpec): Uint8Array {
   return writer.bytes.slice(0, writer.lengths[0]);
 }
 
-/** An acknowledge or NAK. */
+/** An ACK or NAK. */
 export function acknowledge(direction: number, qpn: number, psn: number, syndrome = 0x1f): Uint8Array {
   const write = (view: DataView, at: number) => view.setUint32(at, syndrome << 24);
   return packet({ direction, opcode: Op.Acknowledge, qpn, psn, write });

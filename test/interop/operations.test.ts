@@ -212,7 +212,7 @@ describeWith('scapy', 'read and built by scapy', () => {
     });
     expect(read).toEqual([
       ['a congestion notification', 'CNP', 0x123456, 0, 0, 0, 1],
-      ['an acknowledge', 'RC Acknowledge', 0x11, 5, 0, 0, 0],
+      ['an ACK', 'RC Acknowledge', 0x11, 5, 0, 0, 0],
       ['a SEND', 'UC SEND Only', 0x22, 0xff_ff_ff, 1, 3, 0],
     ]);
   });

@@ -45,7 +45,7 @@ def build():
     below = below / UDP(sport=50000, dport=4791)
     frames = {
         "a congestion notification": below / cnp(0x123456),
-        "an acknowledge": below / BTH(opcode=opcode("RC", "ACKNOWLEDGE")[0], dqpn=0x11, psn=5) / AETH(syndrome=0x62, msn=9),
+        "an ACK": below / BTH(opcode=opcode("RC", "ACKNOWLEDGE")[0], dqpn=0x11, psn=5) / AETH(syndrome=0x62, msn=9),
         "a SEND": below / BTH(opcode=opcode("UC", "SEND_ONLY")[0], dqpn=0x22, psn=0xffffff, padcount=1, migreq=1) / Raw(b"abc\0"),
     }
     for name, frame in frames.items():

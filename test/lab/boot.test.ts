@@ -33,7 +33,7 @@ describeWith('lab', 'a guest with Linux 6.12', () => {
       mac: '52:54:00:00:00:07',
       addresses,
       mtu: 4200,
-      hands: true,
+      hostControl: true,
     });
   }, 300_000);
 

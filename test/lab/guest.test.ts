@@ -51,9 +51,9 @@ describe('qemuArguments', () => {
 
   it('gives the guest a second port only where one is asked for', () => {
     const network = { kind: 'listen', path: '/w' } as const;
-    const port = 'virtserialport,chardev=c1,nr=2,name=rocev2.hands';
+    const port = 'virtserialport,chardev=c1,nr=2,name=rocev2.host-control';
     expect(qemuArguments({ ...options, network })).not.toContain(port);
-    const args = qemuArguments({ ...options, network, handsPath: '/h,i' });
+    const args = qemuArguments({ ...options, network, hostControlPath: '/h,i' });
     expect(args).toContain(port);
     expect(args).toContain('socket,id=c1,server=on,wait=off,path=/h,,i');
   });

@@ -177,7 +177,8 @@ describe('formatAeth', () => {
     [0x61, 'NAK invalid request msn 3'],
     [0x62, 'NAK remote access error msn 3'],
     [0x63, 'NAK remote operational error msn 3'],
-    [0x64, 'NAK code 4 msn 3'],
+    [0x64, 'NAK invalid RD request msn 3'],
+    [0x65, 'NAK code 5 msn 3'],
     [0x40, 'reserved syndrome 0x40 msn 3'],
     [0x9f, 'reserved syndrome 0x9f msn 3'],
   ])('says syndrome %i', (syndrome, expected) => {

@@ -10,7 +10,7 @@ import { AgentChannel, type JobExit, type OutputStream } from './agent.ts';
 import type { Image } from './image.ts';
 import type { GuestJob, RunResult } from './job.ts';
 import { connectWire, GuestDirectory } from './place.ts';
-import { type AttachedProgram, HandsPort } from './port.ts';
+import { type AttachedProgram, HostControlPort } from './port.ts';
 import { type GuestNetwork, QemuProcess } from './qemu.ts';
 
 export type { GuestJob, RunResult } from './job.ts';
@@ -34,7 +34,7 @@ export interface GuestOptions {
    */
   readonly mtu?: number | undefined;
   /** A second port, for a program that speaks to the host: `attach`. Default none. */
-  readonly hands?: boolean | undefined;
+  readonly hostControl?: boolean | undefined;
   /** Default 512. */
   readonly memoryMiB?: number | undefined;
   /** A pcap file for qemu to write the guest's frames to. */
@@ -53,20 +53,20 @@ export class Guest {
   readonly #qemu: QemuProcess;
   readonly #agent: AgentChannel;
   readonly #place: GuestDirectory;
-  readonly #port: HandsPort | undefined;
+  readonly #port: HostControlPort | undefined;
 
   private constructor(parts: {
     qemu: QemuProcess;
     agent: AgentChannel;
     place: GuestDirectory;
-    hands: boolean;
+    hostControl: boolean;
     release: string;
     bootMs: number;
   }) {
     this.#qemu = parts.qemu;
     this.#agent = parts.agent;
     this.#place = parts.place;
-    this.#port = parts.hands ? new HandsPort(this, parts.place.handsPath) : undefined;
+    this.#port = parts.hostControl ? new HostControlPort(this, parts.place.hostControlPath) : undefined;
     this.release = parts.release;
     this.bootMs = parts.bootMs;
   }
@@ -83,7 +83,7 @@ export class Guest {
     let qemu: QemuProcess | undefined;
     try {
       const network = await chooseNetwork(options, place);
-      const hands = options.hands ?? false;
+      const hostControl = options.hostControl ?? false;
       const started = performance.now();
       qemu = new QemuProcess({
         image: options.image,
@@ -93,7 +93,7 @@ export class Guest {
         addresses: options.addresses ?? [],
         mtu: options.mtu ?? 1500,
         memoryMiB: options.memoryMiB ?? 512,
-        handsPath: hands ? place.handsPath : undefined,
+        hostControlPath: hostControl ? place.hostControlPath : undefined,
         capturePath: options.capturePath,
       });
       const timeoutMs = options.bootTimeoutMs ?? BOOT_TIMEOUT_MS;
@@ -101,7 +101,7 @@ export class Guest {
         awaitAgent(place, qemu.ended),
         failWhenEnded(qemu),
       ]);
-      return new Guest({ qemu, agent, place, hands, release, bootMs: performance.now() - started });
+      return new Guest({ qemu, agent, place, hostControl, release, bootMs: performance.now() - started });
     } catch (error) {
       await qemu?.stop();
       await place.remove();
@@ -144,7 +144,7 @@ export class Guest {
    * Puts a program into the guest and starts it; the socket is its port, a stream of bytes. The program finds the
    * port's path behind its arguments. One at a time: starting one ends the one before. The socket closes when the
    * program ends, and a program whose socket closes reads the port's end. Throws `ERR_ROCE_ARGUMENT` for a guest
-   * without `hands`, `ERR_ROCE_LINK_UNAVAILABLE` when the program does not arrive whole.
+   * without `hostControl`, `ERR_ROCE_LINK_UNAVAILABLE` when the program does not arrive whole.
    */
   attach(program: Uint8Array, args: readonly string[] = []): Promise<AttachedProgram> {
     if (this.#port === undefined) {

@@ -15,7 +15,7 @@ import { RoceError } from 'rocev2/packets';
 export class GuestDirectory {
   readonly controlPath: string;
   /** Where qemu listens for the host's end of a guest's program port. */
-  readonly handsPath: string;
+  readonly hostControlPath: string;
   readonly control: Server;
   readonly #directory: string;
   readonly #sinks: Server[] = [];
@@ -26,7 +26,7 @@ export class GuestDirectory {
     this.#directory = directory;
     this.#paths.push(directory);
     this.controlPath = join(directory, 'control');
-    this.handsPath = join(directory, 'hands');
+    this.hostControlPath = join(directory, 'host-control');
     this.control = createServer();
   }
 

@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
 import { RoceError } from 'rocev2/packets';
 import type { GuestJob, RunResult } from './job.ts';
-import { HANDS_PORT } from './qemu.ts';
+import { HOST_CONTROL_PORT } from './qemu.ts';
 
 /** A program of the guest and the host's end of its port. */
 export interface AttachedProgram {
@@ -22,7 +22,7 @@ interface Shell {
   spawn(command: string): GuestJob;
 }
 
-export class HandsPort {
+export class HostControlPort {
   readonly #shell: Shell;
   readonly #path: string;
   #current: AttachedProgram | undefined;
@@ -116,7 +116,7 @@ sha256sum < ${PROGRAM_PATH}
 const PROGRAM_PATH = '/run/lab/attached';
 /** Sets `port`; the number of the virtio device is not ours to choose. */
 const FIND_PORT = `for name in /sys/class/virtio-ports/*/name; do
-  [ "$(cat "$name")" = ${HANDS_PORT} ] && port=/dev/$(basename "$(dirname "$name")")
+  [ "$(cat "$name")" = ${HOST_CONTROL_PORT} ] && port=/dev/$(basename "$(dirname "$name")")
 done
 `;
 const BRING_MS_MAX = 60_000;

@@ -10,7 +10,7 @@ import type { Image } from './image.ts';
 
 export const QEMU = 'qemu-system-x86_64';
 /** What the second port of a guest is called in /sys/class/virtio-ports of the guest. */
-export const HANDS_PORT = 'rocev2.hands';
+export const HOST_CONTROL_PORT = 'rocev2.host-control';
 
 export type GuestNetwork =
   /** A connected unix stream socket, handed to qemu: frames with a 4-byte big-endian length before each. */
@@ -30,9 +30,9 @@ export interface QemuOptions {
   readonly mtu: number;
   readonly memoryMiB: number;
   /**
-   * A unix socket for qemu to listen on, the host's end of the port `rocev2.hands`; without it there is no such port.
+   * A unix socket for qemu to listen on, the host's end of the port `rocev2.host-control`; without it there is no such port.
    */
-  readonly handsPath?: string | undefined;
+  readonly hostControlPath?: string | undefined;
   /** A pcap file of the guest's frames, written by qemu. */
   readonly capturePath?: string | undefined;
 }
@@ -56,16 +56,16 @@ export function qemuArguments(options: QemuOptions): string[] {
     ...['-kernel', image.kernelPath, '-initrd', image.initrdPath, '-append', append.join(' ')],
     ...['-device', 'virtio-serial-pci', '-chardev', `socket,id=c0,server=off,path=${escapeComma(options.controlPath)}`],
     ...['-device', 'virtserialport,chardev=c0,nr=1,name=rocev2.lab'],
-    ...handsArguments(options.handsPath),
+    ...hostControlArguments(options.hostControlPath),
     ...['-netdev', netdev(options.network), '-device', device.join(','), ...capture],
   ];
 }
 
 /** qemu listens, so that one client after the other may come, and the guest sees each of them come and go. */
-function handsArguments(path: string | undefined): string[] {
+function hostControlArguments(path: string | undefined): string[] {
   if (path === undefined) return [];
   const chardev = `socket,id=c1,server=on,wait=off,path=${escapeComma(path)}`;
-  return ['-chardev', chardev, '-device', `virtserialport,chardev=c1,nr=2,name=${HANDS_PORT}`];
+  return ['-chardev', chardev, '-device', `virtserialport,chardev=c1,nr=2,name=${HOST_CONTROL_PORT}`];
 }
 
 /** A running qemu. */

@@ -1,5 +1,5 @@
 /**
- * Goal: an application that thinks for long is waited for, on both sides, and not for ever. Method: virtual time; a
+ * Goal: an application that thinks for long is waited for, on both sides, and not infinitely. Method: virtual time; a
  * caller that would give up after a quarter of a second (four times 67 ms) without MRA.
  */
 import { describe, expect, it } from 'vitest';

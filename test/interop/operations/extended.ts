@@ -13,7 +13,7 @@ interface Row {
   readonly wr: (ends: XrcEnds) => Request;
   readonly packets: readonly string[];
   /**
-   * For each request packet: opcode, PSN, whether it asks for an acknowledge, and what follows the XRCETH. No length
+   * For each request packet: opcode, PSN, whether it requests an ACK, and what follows the XRCETH. No length
    * needs a pad.
    */
   readonly golden: (

@@ -175,7 +175,7 @@ export const MIGRATION: Operation = {
 /** What a responder says but "done". */
 export const ANSWERS: readonly Operation[] = [
   {
-    name: 'credits in an acknowledge',
+    name: 'credits in an ACK',
     perform: async (stage) => {
       const { a, b } = await stage.connected({ flowControl: true });
       stage.receive(b, b.qp, 9);

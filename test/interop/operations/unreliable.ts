@@ -64,7 +64,7 @@ function datagram(name: string, wr: Request, packets: readonly string[], opcode:
       const ah = await stage.world.run(a.pd.createAh({ destination: IpAddress.parse(stage.addressOfB) }));
       await demand(stage, a, { ...wr, sges: [{ mr: a.mr, length: 12 }], ah, remoteQpn: b.qp.qpn, remoteQkey: QKEY });
       stage.world.runUntilIdle();
-      // Nothing asks for an acknowledge; DETH: Q_Key and the queue pair that sends.
+      // Nothing requests an ACK; DETH: Q_Key and the queue pair that sends.
       const deth = `${word(QKEY, 4)}00${word(a.qp.qpn, 3)}`;
       return [[bth(opcode, b.qp.qpn, A_PSN, false), deth, immediate, hexOf(pattern(12, 0xa))].join('')];
     },

@@ -140,7 +140,7 @@ async function bootHost({ kernel, log }: LabDutOptions, path: string): Promise<L
     mac: GUEST_MAC,
     addresses: PAIRS.map(([theirs, , bits]) => `${theirs}/${bits}`),
     mtu: MTU,
-    hands: true,
+    hostControl: true,
   });
   try {
     const { socket } = await startAgent(guest, log === undefined ? {} : { log });

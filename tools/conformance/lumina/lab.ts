@@ -46,7 +46,7 @@ async function openGuest({ kernel, log }: LabOptions, path: string, host: number
   let guest: Guest | undefined;
   try {
     guest = await Guest.boot({
-      ...{ image, netSocket: { path }, mac: `52:54:00:00:78:0${host}`, mtu: LAN_MTU, hands: true },
+      ...{ image, netSocket: { path }, mac: `52:54:00:00:78:0${host}`, mtu: LAN_MTU, hostControl: true },
       addresses: addressesOf(host).map(({ address, bits }) => `${address}/${bits}`),
     });
     const { socket } = await startAgent(guest, building);

@@ -26,7 +26,7 @@ describeWith(['lab', 'compiler'], 'the agent in a guest with Linux 6.12 and thos
   let guest: Guest;
 
   beforeAll(async () => {
-    guest = await Guest.boot({ image: await buildImage('6.12'), addresses: [`${ADDRESS}/24`], hands: true });
+    guest = await Guest.boot({ image: await buildImage('6.12'), addresses: [`${ADDRESS}/24`], hostControl: true });
   }, 300_000);
 
   afterAll(() => guest?.stop());

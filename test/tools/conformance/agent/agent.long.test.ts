@@ -25,7 +25,7 @@ describeWith(['lab', 'compiler'], 'the agent in a guest with Linux 6.12', () => 
   let hostControl: AgentClient;
 
   beforeAll(async () => {
-    guest = await Guest.boot({ image: await buildImage('6.12'), addresses: [`${ADDRESS}/24`], hands: true });
+    guest = await Guest.boot({ image: await buildImage('6.12'), addresses: [`${ADDRESS}/24`], hostControl: true });
     hostControl = await takeHostControl(guest);
   }, 300_000);
 

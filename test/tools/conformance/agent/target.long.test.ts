@@ -30,7 +30,7 @@ describeWith(
       const path = join(directory, 'wire');
       const addresses = [`${ADDRESS}/24`];
       const image = await buildImage('6.12');
-      guest = await Guest.boot({ image, netSocket: { path, listen: true }, addresses, mtu: 4200, hands: true });
+      guest = await Guest.boot({ image, netSocket: { path, listen: true }, addresses, mtu: 4200, hostControl: true });
       // Brings the program; nobody speaks to this one.
       await startAgent(guest);
       target = guest.spawn(`exec /run/lab/attached --device rxe0 --target ${TARGET}`);

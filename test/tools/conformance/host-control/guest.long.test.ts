@@ -16,7 +16,7 @@ describeWith(['lab', 'compiler'], 'host control by way of the agent in a guest w
   let hostControl: AgentClient | undefined;
 
   beforeAll(async () => {
-    guest = await Guest.boot({ image: await buildImage('6.12'), addresses: [`${ADDRESS}/24`], hands: true });
+    guest = await Guest.boot({ image: await buildImage('6.12'), addresses: [`${ADDRESS}/24`], hostControl: true });
     const { socket } = await startAgent(guest);
     hostControl = await AgentClient.open(socket, { answerTimeoutMs: 60_000 });
   }, 300_000);
