@@ -4,8 +4,8 @@
  */
 
 /**
- * Entries in the tables of a device. When everything was destroyed and TIMEWAIT is over (4.096 us * 2^timeout of the
- * connection, 67 ms to 4.3 s), each is 0 but `neighbours`.
+ * Entries in the tables of a device. When everything was destroyed and TIMEWAIT is over (67 ms to 4.3 s for
+ * connections, 60 s for TCP), each is 0 but `neighbours`.
  */
 export interface DeviceTables {
   /** Queue pairs. */
@@ -22,7 +22,7 @@ export interface DeviceTables {
   readonly keys: number;
   /** Connections in any state, TIMEWAIT included; lookups of datagram services and remembered answers. */
   readonly connections: number;
-  /** What refers to a connection beside that: ids and queue pairs of peers, promises, deadlines, shares in a backlog. */
+  /** What refers to connections beside that: ids of peers, promises, deadlines, shares in a backlog. */
   readonly connectionEntries: number;
   /** Queue pair numbers that no new queue pair gets: those of connections, TIMEWAIT included. */
   readonly heldQueuePairNumbers: number;
