@@ -1,6 +1,6 @@
 /**
- * Goal: what fails under a running device ends in typed errors, and nothing hangs (docs/recovery.md has the table of
- * all cases and of their tests). Method: a peer process killed with -9 in the middle of WRITEs over UDP; a disk of
+ * Goal: what fails under a running device ends in typed errors, and nothing hangs (ref:hostile#6.2 has all cases
+ * and their tests). Method: a peer process killed with -9 in the middle of WRITEs over UDP; a disk of
  * 160 KiB; a wall clock that jumps by days.
  */
 import { spawn, spawnSync } from 'node:child_process';

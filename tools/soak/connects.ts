@@ -177,7 +177,7 @@ async function resources(guest: GuestShell): Promise<string> {
   return stdout.trim().replace(/^.*?: rxe0: /, '');
 }
 
-/** The same, when it has become `wanted` or 30 s are over: the kernel frees the queue pairs of a dead program by and by. */
+/** The same, when it is `wanted` or 30 s are over: the kernel frees what a dead program had by and by. */
 async function settled(guest: GuestShell, wanted: string): Promise<string> {
   let now = await resources(guest);
   for (let tries = 0; now !== wanted && tries < 30; tries++) {

@@ -1,13 +1,13 @@
 /**
- * `npm run soak -- days`: weeks of mixed traffic in the simulated world. Every few virtual minutes all activities run at
- * the same time on a wire that loses, repeats, reorders and damages frames; between them the hosts are idle, which costs
- * nothing. One connection lives from the first minute to the last. After each round the tables of every device have to
- * be as they were after the first one, and at the end empty. Owns the rounds and the figures.
+ * `npm run soak -- days`: weeks of mixed traffic in the simulated world. Every few virtual minutes all activities run
+ * at the same time on a wire that loses, repeats, reorders and damages frames; between them the hosts are idle, which
+ * costs nothing. One connection lives from the first minute to the last. After each round the tables of every device
+ * have to be as they were after the first one, and at the end empty. Owns the rounds and the figures.
  *
  * What wraps: the devices draw their numbers from `EdgeRandom`, so queue pair numbers, key indices, communication ids
  * and ports come again within hours, and starting PSNs and TCP sequence numbers lie a little before their end. The
- * 8-bit variants of keys wrap by counting, and in a run of 30 days so do the PSNs of the connection that lives: it sends
- * more than 2^24 packets.
+ * 8-bit variants of keys wrap by counting, and in a run of 30 days so do the PSNs of the connection that lives: it
+ * sends more than 2^24 packets.
  */
 import { Device, IpPrefix, parseMac, World, type WorldOptions, WrOpcode } from 'rocev2';
 import type { FaultSpec } from 'rocev2/faults';

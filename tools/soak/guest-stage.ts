@@ -1,4 +1,4 @@
-/** A guest with rdma_rxe and a device of ours on one wire, for `npm run soak -- connects`. Owns their making and end. */
+/** A guest with rdma_rxe and a device of ours on one wire, for `npm run soak -- connects`. Owns both. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

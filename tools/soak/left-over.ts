@@ -1,4 +1,4 @@
-/** What a device still holds when it should hold nothing, or more than it held before. Owns the comparison of tables. */
+/** What a device still holds when it should hold nothing, or not what it held before. Owns the comparison. */
 import type { Device, DeviceTables } from 'rocev2';
 
 /** Neighbours that answered stay known. */

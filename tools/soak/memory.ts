@@ -1,6 +1,6 @@
 /**
- * What a process holds after everything that can be collected was collected, at points of a run, and whether that grows.
- * Owns the points and the rule. Compare tools/bench/links/flatness.ts, whose rule is for megabytes of traffic buffers.
+ * What a process holds after everything that can be collected was collected, at points of a run, and whether that
+ * grows. Owns the points and the rule. Compare tools/bench/links/flatness.ts, whose rule is for megabytes of buffers.
  */
 import { existsSync, readdirSync } from 'node:fs';
 import { queryObjects, setFlagsFromString } from 'node:v8';

@@ -1,7 +1,7 @@
 /**
  * Watches a simulated wire and counts what passes through the end of its number space: PSNs behind 2^24 - 1, TCP
- * sequence numbers behind 2^32 - 1, and how often communication ids come again. Owns the counts. Sees frames as they are
- * sent, before any fault.
+ * sequence numbers behind 2^32 - 1, and how often communication ids come again. Owns the counts. Sees frames as they
+ * are sent, before any fault.
  */
 import { Frame, FrameStatus, Medium, OPCODE_FLAGS, OpFlag, PSN_MASK, parseCmMad, parseFrame } from 'rocev2/packets';
 

@@ -8,7 +8,7 @@ import { attachDevice, type Cq, type Device, type Pd, type Qp, QpState, World, W
 import { IpAddress } from 'rocev2/packets';
 import { Access, type MemoryRegion, WorkCompletion } from 'rocev2/transport';
 import { leftOver } from './left-over.ts';
-import { bytesInUse, openDescriptors } from './memory.ts';
+import { bytesInUse, memoryPoint, openDescriptors } from './memory.ts';
 
 export interface QueuePairsOptions {
   /** Connections, 1 or more: each is a queue pair on either side. */
@@ -28,8 +28,9 @@ export interface QueuePairsFigures {
   /** Of a connected queue pair before its first message, and after the last one: bytes, pools included. */
   readonly bytesIdle: number;
   readonly bytesUsed: number;
-  /** Bytes that the second generation left behind, after the first one had filled the pools. */
+  /** What a second generation of queue pairs left behind, after the first one had filled the pools. */
   readonly bytesLeft: number;
+  readonly objectsLeft: number;
   readonly descriptorsLeft: number;
   /** What does not hold; none in a good run. */
   readonly faults: readonly string[];
@@ -55,14 +56,16 @@ export async function soakQueuePairs(options: QueuePairsOptions): Promise<QueueP
   const descriptors = openDescriptors();
   // The first generation fills pools, and what it leaves is not the cost of each. What the second one adds is a leak.
   await generation(world, [a, b], { ...options, rounds: 1 }, faults);
-  const before = bytesInUse();
+  const before = memoryPoint(0);
   const figures = await generation(world, [a, b], options, faults);
+  const after = memoryPoint(1);
   return {
     queuePairs: 2 * count,
     messages: 2 * count * rounds,
     ...figures,
-    bytesLeft: bytesInUse() - before,
-    descriptorsLeft: openDescriptors() - descriptors,
+    bytesLeft: after.bytes - before.bytes,
+    objectsLeft: after.objects - before.objects,
+    descriptorsLeft: after.descriptors - descriptors,
     faults,
   };
 }

@@ -45,7 +45,7 @@ describe('many queue pairs at the same time', () => {
     expect(figures.faults).toEqual([]);
     expect([figures.queuePairs, figures.messages]).toEqual([600, 7200]);
     expect(figures.packets).toBeGreaterThanOrEqual(14_000);
-    expect(figures.descriptorsLeft).toBe(0);
+    expect([figures.descriptorsLeft, figures.objectsLeft < figures.queuePairs / 4]).toEqual([0, true]);
   });
 });
 
