@@ -34,7 +34,8 @@ describe('half a virtual day of mixed traffic', () => {
 
   it('holds as many objects and descriptors in its last third as in the middle', () => {
     expect(figures.memory).toHaveLength(12);
-    expect(figures.growth.objects).toBeLessThanOrEqual(16);
+    // A leak of one object for each connection is 300 to 4000.
+    expect(figures.growth.objects).toBeLessThanOrEqual(64);
     expect(new Set(figures.memory.map(({ descriptors }) => descriptors)).size).toBe(1);
   });
 });
