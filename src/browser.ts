@@ -121,6 +121,7 @@ export {
   type StrangerLimits,
   type VlanOptions,
 } from './device/options.ts';
+export type { DeviceTables } from './device/tables.ts';
 export {
   type AddressVector,
   Ah,

@@ -79,6 +79,16 @@ export class KeyTable {
     return this.#regions.size;
   }
 
+  /** Windows, bound or not. */
+  get windowCount(): number {
+    return this.#windows.size;
+  }
+
+  /** Keys that have memory: of regions, and of windows that are bound. */
+  get grantCount(): number {
+    return this.#grants.size;
+  }
+
   /**
    * What a key opens for queue pair `qpn` of `pd` with every right in `access`, or undefined; causes are not
    * distinguished on the wire.

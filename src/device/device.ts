@@ -42,6 +42,7 @@ import {
 import { Paths } from './paths.ts';
 import { Resources } from './resources.ts';
 import { Scheduler } from './scheduler.ts';
+import type { DeviceTables } from './tables.ts';
 import { type Ah, type Cq, type CqMaker, makeCq, type Pd, type Qp, type Xrcd } from './verbs/index.ts';
 
 /** One RoCEv2 port (ibv_context), in the application's thread. */
@@ -167,6 +168,23 @@ export class Device implements Machine, RdmaDevice {
   /** The queue pairs. @internal */
   get queuePairs(): Iterable<Qp> {
     return this.#qps.values();
+  }
+
+  /** How much the device holds: to see that what was made is gone again. Counted at each call. */
+  tables(): DeviceTables {
+    const { tcp, cm } = this;
+    return {
+      ...this.#resources.sizes,
+      ...this.paths.sizes,
+      connections: cm.size,
+      connectionEntries: cm.entries,
+      heldQueuePairNumbers: cm.heldCount,
+      listeners: cm.listeners + (tcp?.listeners ?? 0),
+      tcpConnections: tcp?.size ?? 0,
+      groups: this.multicast.size,
+      timers: this.#scheduler.timers,
+      waitingMads: this.gsi.waiting,
+    };
   }
 
   /** The host's time, in integer nanoseconds. */

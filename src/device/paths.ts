@@ -25,6 +25,7 @@ import { Neighbours } from './host/neighbours.ts';
 import type { NextHop, PathUser } from './next-hop.ts';
 import type { StrangerLimits } from './options.ts';
 import { checkTraits, type PathTraits, type StaticNeighbour, type VlanOptions } from './options.ts';
+import type { DeviceTables } from './tables.ts';
 import type { AddressVector } from './verbs/address-vector.ts';
 
 const DEFAULT_HOP_LIMIT = 64;
@@ -70,6 +71,16 @@ export class Paths {
     this.hosts = new HostAddresses(medium, options.addresses);
     this.vlanTci = vlan === undefined ? undefined : vlanTci(vlan.id, vlan.priority ?? 0);
     if (medium === Medium.Ethernet) this.neighbours = new Neighbours(options);
+  }
+
+  /** Sizes of its tables: neighbours known, next hops in use, addresses being resolved. */
+  get sizes(): Pick<DeviceTables, 'neighbours' | 'nextHops' | 'resolutions'> {
+    const { known, held, resolving } = this.neighbours?.sizes ?? { known: 0, held: 0, resolving: 0 };
+    return {
+      neighbours: known,
+      nextHops: Math.max(this.#nextHops.size, held),
+      resolutions: Math.max(this.#waiters.size, resolving),
+    };
   }
 
   isOurs(address: IpAddress): boolean {

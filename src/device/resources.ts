@@ -26,7 +26,7 @@ import type { XrcDomain } from '../../transport/xrc-domain.ts';
 import { XrcInitiator, XrcTarget } from '../../transport/xrc-queue-pair.ts';
 import type { RdmaCm, RdmaSrq } from './api.ts';
 import { type DeviceLimits, qpCapabilities, srqCapabilities } from './options.ts';
-
+import type { DeviceTables } from './tables.ts';
 import {
   Cq,
   type CqMaker,
@@ -66,6 +66,14 @@ export interface ResourceDevice extends PdDevice, QpDevice {
   resolve(address: IpAddress): Promise<void>;
 }
 
+type ResourceTable =
+  | 'queuePairs'
+  | 'completionQueues'
+  | 'sharedReceiveQueues'
+  | 'memoryRegions'
+  | 'memoryWindows'
+  | 'keys';
+
 export class Resources {
   /** By number. */
   readonly qps = new Map<number, Qp>();
@@ -90,6 +98,19 @@ export class Resources {
     this.#device = device;
     this.#options = options;
     this.#keys = new KeyTable(options.random, options.limits.maxMr);
+  }
+
+  /** Sizes of the tables. */
+  get sizes(): Pick<DeviceTables, ResourceTable> {
+    const { size, windowCount, grantCount } = this.#keys;
+    return {
+      queuePairs: this.qps.size,
+      completionQueues: this.#cqs.size,
+      sharedReceiveQueues: this.#srqs.size,
+      memoryRegions: size,
+      memoryWindows: windowCount,
+      keys: grantCount,
+    };
   }
 
   /** For `Device.allocPd`. */

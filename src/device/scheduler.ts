@@ -51,6 +51,12 @@ export class Scheduler {
     return more;
   }
 
+  /** Deadlines of queue pairs, those aside that no longer hold. */
+  get timers(): number {
+    this.#dropStale();
+    return this.#deadlines.size;
+  }
+
   nextDeadline(): number {
     this.#dropStale();
     return this.#deadlines.peekTime();

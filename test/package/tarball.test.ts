@@ -130,6 +130,7 @@ describeUnless(whyMissing('koffi') ?? (await registryMissing()), 'the package', 
     expect(readdirSync(tools).sort()).toEqual(['LICENSE', 'README.md', 'dist', 'package.json']);
     expect(readdirSync(join(tools, 'dist'))).toContain('roce.js');
     expect(readdirSync(join(tools, 'dist'))).not.toContain('bench');
+    expect(readdirSync(join(tools, 'dist'))).not.toContain('soak');
   });
 
   it('holds nothing that is not published yet, in no file', () => {

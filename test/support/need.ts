@@ -7,7 +7,10 @@
  * lane lacks things on purpose.
  */
 import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { labAvailable } from '../../tools/lab/probe.ts';
 import { findTool } from '../../tools/lab/tool.ts';
@@ -104,6 +107,18 @@ function luaMissing(): string | undefined {
   return /\bwith\s+Lua\b/i.test(about) ? undefined : 'this tshark was built without Lua';
 }
 
+/** Whether a small file system in memory can be mounted, for disks that fill up. */
+function tmpfsMissing(): string | undefined {
+  if (findTool('mount') === undefined) return 'mount is not installed';
+  const directory = mkdtempSync(join(tmpdir(), 'roce-mount-'));
+  const { status, stderr } = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', directory], {
+    encoding: 'utf8',
+  });
+  if (status === 0) spawnSync('umount', [directory]);
+  rmSync(directory, { recursive: true, force: true });
+  return status === 0 ? undefined : `no tmpfs can be mounted: ${stderr.trim()}`;
+}
+
 function packageMissing(name: string): string | undefined {
   try {
     createRequire(import.meta.url).resolve(name);
@@ -132,6 +147,7 @@ const LOOK: Readonly<Record<Thing, () => string | undefined>> = {
       : 'there is no C compiler (Debian package gcc)',
   netns: () =>
     findTool('ip') === undefined ? 'ip is not installed (Debian package iproute2)' : reasonOf(netnsAvailable()),
+  tmpfs: tmpfsMissing,
   lab: () => reasonOf(labAvailable()),
   koffi: () => packageMissing('koffi'),
   'raw-socket': () => packageMissing('raw-socket'),

@@ -24,6 +24,7 @@ export const PROGRAMS = {
   chromium: ['chromium', 'chromium-browser', 'google-chrome'],
   compiler: ['cc', 'gcc'],
   netns: ['ip', 'setpriv'],
+  tmpfs: ['mount', 'umount'],
   lab: ['qemu-system-x86_64', 'apt-get', 'apt-cache', 'dpkg-deb'],
   koffi: [],
   'raw-socket': [],

@@ -73,7 +73,11 @@ const program = new Command('bench')
     [],
   )
   .option('--links', 'every link, between two processes, beside bare sockets of Node; needs root')
-  .option('--soak <seconds>', 'full load on each link for that long: data verified, memory watched', wholeSeconds)
+  .option(
+    '--soak <seconds>',
+    'full load on each link for that long: data verified, memory watched; other soaks: npm run soak',
+    wholeSeconds,
+  )
   .option('--profile <directory>', 'with --links: a CPU profile of every process')
   .exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : EXIT_USAGE))
   .action(run);

@@ -257,6 +257,17 @@ export class ConnectionManager {
     return this.#core.table.size + this.#sidrActive.size + this.#sidrPassive.size;
   }
 
+  /** What refers to them beside that: indexes by peer, deadlines, shares in backlogs, events that wait to be polled. */
+  get entries(): number {
+    const { table, shares, events } = this.#core;
+    return table.entries + shares.size + events.length + this.#sidrActive.entries + this.#sidrPassive.entries;
+  }
+
+  /** MADs that wait to be polled. */
+  get transmitCount(): number {
+    return this.#core.transmits.length;
+  }
+
   /** Requests that no application has taken yet, and remembered refusals, at most `maxPending`. */
   get pendingCount(): number {
     return this.#core.table.pendingCount;

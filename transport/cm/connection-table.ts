@@ -32,6 +32,12 @@ export class ConnectionTable {
     return this.#pending.size;
   }
 
+  /** Entries of all indexes but that by id, and deadlines. */
+  get entries(): number {
+    const indexes = this.#byPeerId.size + this.#byPeerQpn.size + this.#byLocalQpn.size;
+    return indexes + this.#pending.size + this.#deadlines.size;
+  }
+
   /** An id that nothing here has; `undefined` when the random source keeps giving used ones. */
   unusedId(random: Random, takenElsewhere: (id: CmId) => boolean = () => false): CmId | undefined {
     for (let attempt = 0; attempt < MAX_ID_ATTEMPTS; attempt++) {

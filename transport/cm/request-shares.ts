@@ -33,6 +33,11 @@ export class RequestShares<G, T> {
     return this.#sources.has(entry);
   }
 
+  /** Entries, and listeners that have some. */
+  get size(): number {
+    return this.#sources.size + this.#groups.size;
+  }
+
   /** Entries of one source at one listener. */
   countOf(listener: G, source: string): number {
     return this.#groups.get(listener)?.sources.get(source)?.entries.size ?? 0;

@@ -45,6 +45,11 @@ export class SidrActive {
     return this.#byId.size;
   }
 
+  /** Deadlines of lookups. */
+  get entries(): number {
+    return this.#deadlines.size;
+  }
+
   has(id: CmId): boolean {
     return this.#byId.has(id);
   }

@@ -64,6 +64,11 @@ export class SidrPassive {
     return this.#byId.size;
   }
 
+  /** What refers to requests beside that. */
+  get entries(): number {
+    return this.#byPeer.size + this.#deadlines.size + this.#shares.size;
+  }
+
   has(id: CmId): boolean {
     return this.#byId.has(id);
   }

@@ -49,6 +49,11 @@ export class AlternatePaths {
     this.#conversations = conversations;
   }
 
+  /** Requests that wait for an answer. */
+  get waiting(): number {
+    return this.#waiting.size;
+  }
+
   /** For `Connection.loadAlternatePath`. */
   async load(connection: Connection, av: AddressVector): Promise<void> {
     this.#demandConnected(connection);

@@ -115,6 +115,16 @@ export class CmIdTable {
     this.#heldQpns.delete(qpn);
   }
 
+  /** States, claims and attempts. */
+  get size(): number {
+    return this.#table.size + this.#claimed.size + this.#attempts.size;
+  }
+
+  /** Queue pair numbers that are held. */
+  get heldCount(): number {
+    return Math.max(this.#held.size, this.#heldQpns.size);
+  }
+
   /** The device was closed: rejects every waiting promise. */
   close(): void {
     this.#closed = true;

@@ -65,6 +65,16 @@ export class CmDatagrams implements UdRequestAnswers {
     this.#conversations = conversations;
   }
 
+  /** Ports that are listened on. */
+  get listeners(): number {
+    return this.#services.size;
+  }
+
+  /** Lookups and requests that wait for an answer. */
+  get waiting(): number {
+    return this.#lookups.size + this.#waiting.size;
+  }
+
   /** For `CmService.listenUd`. */
   listen(port: number, options: ListenUdOptions): UdListener {
     this.#conversations.demandOpen();

@@ -120,6 +120,11 @@ export class Gsi {
     this.#waiting.push(mad);
   }
 
+  /** MADs that wait to be sent. */
+  get waiting(): number {
+    return this.#waiting.length + this.#cm.transmitCount;
+  }
+
   /** For the device: this next hop did not resolve. */
   unresolved(destination: IpAddress): void {
     for (let i = this.#waiting.length; i > 0; i--) {

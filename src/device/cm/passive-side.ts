@@ -62,6 +62,11 @@ export class PassiveSide implements RequestAnswers {
     this.#conversations = conversations;
   }
 
+  /** Ports that are listened on. */
+  get listeners(): number {
+    return this.#listeners.size;
+  }
+
   /** For `CmService.listen`. */
   listen(port: number, options: ListenOptions): Listener {
     const serviceId = serviceIdOf(CONNECTION_SPACES, options.portSpace ?? 'tcp', port);

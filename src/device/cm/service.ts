@@ -124,6 +124,21 @@ export class CmService implements RdmaCm, ConnectionPort {
     return this.#manager.size;
   }
 
+  /** What refers to connections beside that. @internal */
+  get entries(): number {
+    return this.#manager.entries + this.#conversations.size + this.#datagrams.waiting + this.#alternates.waiting;
+  }
+
+  /** Queue pair numbers that connections hold. @internal */
+  get heldCount(): number {
+    return this.#conversations.heldCount;
+  }
+
+  /** Ports that are listened on. @internal */
+  get listeners(): number {
+    return this.#passive.listeners + this.#datagrams.listeners;
+  }
+
   /** Counters of the connection manager: one for each reason to drop a MAD. */
   counters(): Readonly<Record<string, number>> {
     return this.#manager.counters();

@@ -91,6 +91,13 @@ export class NeighbourTable {
     this.#options = options;
   }
 
+  /** Neighbours known, static ones aside; next hops held; addresses being resolved, and results not polled yet. */
+  get sizes(): { readonly known: number; readonly held: number; readonly resolving: number } {
+    const known = [...this.#table.values()].filter(({ mac }) => mac !== undefined).length;
+    const resolving = this.#table.size - known + this.#resolved.length + this.#moved.length;
+    return { known, held: this.#held.size, resolving };
+  }
+
   /** Sets an entry that nothing changes. */
   setStatic(address: IpAddress, mac: MacAddress): void {
     this.#static.set(keyOf(address), mac);

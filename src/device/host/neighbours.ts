@@ -114,6 +114,11 @@ export class Neighbours {
     for (const neighbour of neighbours) this.#setStatic(neighbour);
   }
 
+  /** Sizes of its tables: neighbours known, next hops held for queue pairs, addresses being resolved. */
+  get sizes(): { readonly known: number; readonly held: number; readonly resolving: number } {
+    return this.#table.sizes;
+  }
+
   /** MAC address of the next hop towards `address`, while it is known; groups and our own addresses always are. */
   lookup(address: IpAddress): MacAddress | undefined {
     const fixed = this.#fixedMac(address);

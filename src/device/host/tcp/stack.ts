@@ -84,6 +84,11 @@ export class TcpStack implements RdmaTcp {
     return this.#sockets.size;
   }
 
+  /** Ports that are listened on. */
+  get listeners(): number {
+    return this.#listeners.size;
+  }
+
   listen(port: number, { address, backlog = DEFAULT_BACKLOG }: TcpListenOptions = {}): TcpListener {
     this.#begin();
     checkPort(port);
