@@ -63,6 +63,7 @@ export type {
   CqEvent,
   DeviceEvent,
   EventStream,
+  InternalErrorEvent,
   LinkFacts,
   OpenRdmaDevice,
   RdmaAcceptOptions,

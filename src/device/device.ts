@@ -27,6 +27,7 @@ import { FrameReceiver } from './frame-receiver.ts';
 import { HostProtocols } from './host/host-protocols.ts';
 import { tcpOf } from './host/tcp/device-host.ts';
 import type { TcpStack } from './host/tcp/stack.ts';
+import { InternalErrors } from './internal-errors.ts';
 import { Multicast } from './multicast.ts';
 import {
   checkLinkOptions,
@@ -43,6 +44,9 @@ import { Paths } from './paths.ts';
 import { Resources } from './resources.ts';
 import { Scheduler } from './scheduler.ts';
 import { type Ah, type Cq, type CqMaker, makeCq, type Pd, type Qp, type Xrcd } from './verbs/index.ts';
+
+/** Timers of services rest for 100 ms after an error of ours in one of them. */
+const SERVICE_REST_NS = 100_000_000;
 
 /** One RoCEv2 port (ibv_context), in the application's thread. */
 export class Device implements Machine, RdmaDevice {
@@ -95,6 +99,10 @@ export class Device implements Machine, RdmaDevice {
    * @internal
    */
   beforeReceive: (() => void) | undefined;
+  readonly #changed = (qp: Qp): void => this.#schedule(qp);
+  readonly #errors = new InternalErrors(this.counters, (event) => this.events.push(event), this.#changed);
+  #servicesRestUntil = 0;
+  readonly #turnFailed = (qp: Qp, error: unknown): void => this.#errors.broke('transmit', error, qp);
   readonly #unreachable = (address: IpAddress): void => this.gsi.unresolved(address);
 
   /** @throws RoceError ERR_ROCE_ARGUMENT for options out of range or that do not fit together */
@@ -145,7 +153,13 @@ export class Device implements Machine, RdmaDevice {
       doubt: (destination) => this.paths.doubt(this.now(), destination),
     });
     this.cm = new CmService(this, manager);
-    this.#receiver = new FrameReceiver(this, this.#protocols, this.#qps, (qp) => this.#schedule(qp));
+    this.#receiver = new FrameReceiver(
+      this,
+      this.#protocols,
+      this.#qps,
+      (qp) => this.#schedule(qp),
+      (error, qp, frame) => this.#errors.broke('receive', error, qp, frame),
+    );
   }
 
   /** Header fields of paths that do not set them, where the device options give them. */
@@ -163,7 +177,6 @@ export class Device implements Machine, RdmaDevice {
   get qpCount(): number {
     return this.#qps.size;
   }
-
   /** The queue pairs. @internal */
   get queuePairs(): Iterable<Qp> {
     return this.#qps.values();
@@ -303,32 +316,67 @@ export class Device implements Machine, RdmaDevice {
     const { neighbours } = this.paths;
     // Hosts of a simulated world share writers.
     writer.icrcOffload = this.icrcOffload;
-    const protocolsOwe = this.#protocols.transmit(now, writer);
-    const managerOwes = this.gsi.transmit(now, writer);
+    const servicesOwe = this.#transmitServices(now, writer);
     const before = writer.count;
     this.#turnAt = now;
     const notificationsOwe = this.#congestion?.notification?.transmit(now, writer) ?? false;
-    const queued = this.#scheduler.transmit(now, writer, this.#afterTurn);
+    const queued = this.#scheduler.transmit(now, writer, this.#afterTurn, this.#turnFailed);
     this.portCounters.sentPkts += writer.count - before;
     if (this.multicast.loopsBack) this.#receiver.takeOwn(now, writer, before);
     this.#settle();
     // Once more: sending may have started the resolution of a next hop.
-    return (neighbours?.poll(now, writer) ?? false) || protocolsOwe || managerOwes || notificationsOwe || queued;
+    return (neighbours?.poll(now, writer) ?? false) || servicesOwe || notificationsOwe || queued;
   }
 
   nextDeadline(): number {
-    return Math.min(this.#scheduler.nextDeadline(), this.cm.nextDeadline(), this.#protocols.nextDeadline());
+    const services = Math.min(this.cm.nextDeadline(), this.#protocols.nextDeadline());
+    return Math.min(this.#scheduler.nextDeadline(), Math.max(services, this.#servicesRestUntil));
   }
 
   handleTimeouts(): void {
     const now = this.now();
-    this.#protocols.handleTimeouts(now);
-    this.cm.handleTimeouts(now);
+    this.#serviceTimeouts(now);
     for (let qp = this.#scheduler.takeDue(now); qp !== undefined; qp = this.#scheduler.takeDue(now)) {
-      if (qp.core.handleTimeout(now) && qp.nextHop !== undefined) this.paths.doubt(now, qp.nextHop.address);
-      this.#schedule(qp);
+      try {
+        if (qp.core.handleTimeout(now) && qp.nextHop !== undefined) this.paths.doubt(now, qp.nextHop.address);
+        this.#schedule(qp);
+      } catch (error) {
+        this.#errors.broke('timeout', error, qp);
+      }
     }
     this.#settle();
+  }
+
+  /** Each alone: an error in one leaves the other its turn. True when either has more to send. */
+  #transmitServices(now: number, writer: FrameWriter): boolean {
+    let owe = false;
+    try {
+      owe = this.#protocols.transmit(now, writer);
+    } catch (error) {
+      this.#errors.broke('transmit', error);
+    }
+    try {
+      return this.gsi.transmit(now, writer) || owe;
+    } catch (error) {
+      this.#errors.broke('transmit', error);
+      return owe;
+    }
+  }
+
+  /** A timer that fails each time stays due: the rest keeps it from being called without pause. */
+  #serviceTimeouts(now: number): void {
+    try {
+      this.#protocols.handleTimeouts(now);
+    } catch (error) {
+      this.#servicesRestUntil = now + SERVICE_REST_NS;
+      this.#errors.broke('timeout', error);
+    }
+    try {
+      this.cm.handleTimeouts(now);
+    } catch (error) {
+      this.#servicesRestUntil = now + SERVICE_REST_NS;
+      this.#errors.broke('timeout', error);
+    }
   }
 
   #schedule(qp: Qp): void {
@@ -349,9 +397,13 @@ export class Device implements Machine, RdmaDevice {
 
   /** Settles promises and emits events. */
   #settle(): void {
-    this.paths.settle(this.#unreachable);
-    this.cm.settle();
-    this.#resources.settle();
+    try {
+      this.paths.settle(this.#unreachable);
+      this.cm.settle();
+      this.#resources.settle();
+    } catch (error) {
+      this.#errors.broke('settle', error);
+    }
   }
 }
 

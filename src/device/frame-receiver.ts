@@ -35,40 +35,59 @@ export interface ReceivingDevice {
   now(): number;
 }
 
+/** An error of ours, the queue pair it happened in, if any, and the frame: valid during the call. */
+export type FrameFailed = (error: unknown, qp: Qp | undefined, frame: Uint8Array) => void;
+
 export class FrameReceiver {
   readonly #device: ReceivingDevice;
   readonly #protocols: HostProtocols;
   readonly #qps: ReadonlyMap<number, Qp>;
   readonly #changed: (qp: Qp) => void;
+  readonly #failed: FrameFailed;
   readonly #frame = new Frame();
+  /** Which queue pair has the current frame, if any: what an error of ours takes down. */
+  #current: Qp | undefined;
 
-  /** @param changed called for each queue pair that a frame was given to */
+  /**
+   * @param changed called for each queue pair that a frame was given to
+   * @param failed called when handling a frame threw; the frames after it are handled nevertheless
+   */
   constructor(
     device: ReceivingDevice,
     protocols: HostProtocols,
     qps: ReadonlyMap<number, Qp>,
     changed: (qp: Qp) => void,
+    failed: FrameFailed,
   ) {
     this.#device = device;
     this.#protocols = protocols;
     this.#qps = qps;
     this.#changed = changed;
+    this.#failed = failed;
   }
 
   /** Takes the frames of a batch from the `from`th on. */
   take(now: number, batch: FrameBatch, from: number): void {
-    for (let i = from; i < batch.count; i++) {
-      const start = batch.starts[i] as number;
-      this.#takeFrame(now, batch, start, start + (batch.lengths[i] as number));
-    }
+    for (let i = from; i < batch.count; i++) this.#takeSafely(now, batch, i);
   }
 
   /** Loops back frames to groups that the device is in, as no switch returns them to the sender. */
   takeOwn(now: number, batch: FrameBatch, from: number): void {
     for (let i = from; i < batch.count; i++) {
       const start = batch.starts[i] as number;
-      if ((batch.view.getUint8(start) & 1) !== 0)
-        this.#takeFrame(now, batch, start, start + (batch.lengths[i] as number));
+      if ((batch.view.getUint8(start) & 1) !== 0) this.#takeSafely(now, batch, i);
+    }
+  }
+
+  /** The boundary for errors of ours: nothing that a frame contains gets past it. */
+  #takeSafely(now: number, batch: FrameBatch, index: number): void {
+    const start = batch.starts[index] as number;
+    const end = start + (batch.lengths[index] as number);
+    this.#current = undefined;
+    try {
+      this.#takeFrame(now, batch, start, end);
+    } catch (error) {
+      this.#failed(error, this.#current, batch.bytes.subarray(start, end));
     }
   }
 
@@ -114,6 +133,7 @@ export class FrameReceiver {
     if (qp === undefined) {
       device.counters.badQpn += 1;
     } else if (qp.type !== QpType.Ud || this.#isBetweenHosts(frame)) {
+      this.#current = qp;
       if (frame.opcode === Op.Cnp) qp.core.handleCnp(now, frame);
       else qp.core.handleFrame(now, frame);
       this.#changed(qp);
@@ -141,6 +161,7 @@ export class FrameReceiver {
     }
     for (let i = 0; i < qps.length; i++) {
       const qp = qps[i] as Qp;
+      this.#current = qp;
       qp.core.handleFrame(now, frame);
       this.#changed(qp);
     }
@@ -151,6 +172,7 @@ export class FrameReceiver {
     this.#device.counters.unknownOpcode += 1;
     const qp = this.#qps.get(frame.destQpn);
     if (qp === undefined || !(this.#device.icrcOffload || icrcMatches(frame))) return;
+    this.#current = qp;
     qp.core.handleReserved(now, frame);
     this.#changed(qp);
   }

@@ -35,13 +35,25 @@ export class Scheduler {
     }
   }
 
-  /** Lets queue pairs transmit until none has packets to send or the writer is full; true in the second case. */
-  transmit(now: number, writer: FrameWriter, after: (qp: Qp) => void): boolean {
+  /**
+   * Lets queue pairs transmit until none has packets to send or the writer is full; true in the second case.
+   * @param failed called where one of them throws, an error of ours; the others go on
+   */
+  transmit(
+    now: number,
+    writer: FrameWriter,
+    after: (qp: Qp) => void,
+    failed: (qp: Qp, error: unknown) => void,
+  ): boolean {
     while (!writer.full && this.#head < this.#ready.length) {
       const qp = this.#ready[this.#head++] as Qp;
       qp.core.listed = false;
-      qp.core.transmit(now, writer);
-      after(qp);
+      try {
+        qp.core.transmit(now, writer);
+        after(qp);
+      } catch (error) {
+        failed(qp, error);
+      }
     }
     const more = this.#head < this.#ready.length;
     if (!more || this.#head > COMPACT_AFTER) {
