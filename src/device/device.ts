@@ -20,6 +20,7 @@ import type { Random } from '../../transport/random.ts';
 import { AsyncQueue } from '../ground/async-queue.ts';
 import type { Host, Machine } from '../ground/machine.ts';
 import type { DeviceEvent, RdmaDevice } from './api.ts';
+import { markTrace } from './callbacks.ts';
 import { Gsi } from './cm/gsi.ts';
 import { CmService } from './cm/service.ts';
 import { DeviceCounters } from './counters.ts';
@@ -43,10 +44,11 @@ import {
 import { Paths } from './paths.ts';
 import { Resources } from './resources.ts';
 import { Scheduler } from './scheduler.ts';
+import { Services } from './services.ts';
 import { type Ah, type Cq, type CqMaker, makeCq, type Pd, type Qp, type Xrcd } from './verbs/index.ts';
 
-/** Timers of services rest for 100 ms after an error of ours in one of them. */
-const SERVICE_REST_NS = 100_000_000;
+/** Results that may throw while they are delivered, one after the other, before the rest waits for the next turn. */
+const SETTLE_ROUNDS = 16;
 
 /** One RoCEv2 port (ibv_context), in the application's thread. */
 export class Device implements Machine, RdmaDevice {
@@ -80,7 +82,7 @@ export class Device implements Machine, RdmaDevice {
   /** What senders may cost that have proved nothing. @internal */
   readonly strangers: StrangerLimits;
   readonly #host: Host;
-  readonly #protocols: HostProtocols;
+  readonly #services: Services;
   readonly #congestion: Congestion | undefined;
   readonly #resources: Resources;
   readonly #qps: ReadonlyMap<number, Qp>;
@@ -101,9 +103,12 @@ export class Device implements Machine, RdmaDevice {
   beforeReceive: (() => void) | undefined;
   readonly #changed = (qp: Qp): void => this.#schedule(qp);
   readonly #errors = new InternalErrors(this.counters, (event) => this.events.push(event), this.#changed);
-  #servicesRestUntil = 0;
-  readonly #turnFailed = (qp: Qp, error: unknown): void => this.#errors.broke('transmit', error, qp);
   readonly #unreachable = (address: IpAddress): void => this.gsi.unresolved(address);
+  readonly #settling: readonly (() => void)[] = [
+    () => this.paths.settle(this.#unreachable),
+    () => this.cm.settle(),
+    () => this.#resources.settle(),
+  ];
 
   /** @throws RoceError ERR_ROCE_ARGUMENT for options out of range or that do not fit together */
   constructor(options: DeviceOptions) {
@@ -130,10 +135,10 @@ export class Device implements Machine, RdmaDevice {
       portCounters,
       congestion: this.#congestion,
       defences: makeDefences(options.defences ?? {}, this.#congestion?.notification?.parameters.minTimeBetweenCnpsNs),
-      trace: options.trace,
+      trace: options.trace === undefined ? undefined : markTrace(options.trace),
     });
     this.#qps = this.#resources.qps;
-    this.#scheduler = new Scheduler(this.#qps);
+    this.#scheduler = new Scheduler(this.#qps, this.#errors);
     this.paths = new Paths({ ...options, ...pathDefaults(options) });
     this.multicast = new Multicast({
       ...{ medium, mac, addresses, random, host },
@@ -143,7 +148,6 @@ export class Device implements Machine, RdmaDevice {
     });
     this.strangers = { ...DEFAULT_STRANGER_LIMITS, ...defined(options.strangers ?? {}) };
     this.tcp = tcpOf(this, host);
-    this.#protocols = new HostProtocols(this.paths.neighbours, this.multicast.reports, this.tcp);
     const { maxRequests, maxRequestsPerSource, maxUnprovenReps } = this.strangers;
     const shares = { maxPending: maxRequests, maxPendingPerSource: maxRequestsPerSource, maxUnprovenReps };
     const manager = new ConnectionManager({ random, caGuid: this.guid, ...shares });
@@ -153,12 +157,14 @@ export class Device implements Machine, RdmaDevice {
       doubt: (destination) => this.paths.doubt(this.now(), destination),
     });
     this.cm = new CmService(this, manager);
-    this.#receiver = new FrameReceiver(
-      this,
-      this.#protocols,
-      this.#qps,
-      (qp) => this.#schedule(qp),
-      (error, qp, frame) => this.#errors.broke('receive', error, qp, frame),
+    const protocols = new HostProtocols(this.paths.neighbours, this.multicast.reports, this.tcp);
+    this.#receiver = new FrameReceiver(this, protocols, this.#qps, this.#changed, this.#errors);
+    const { reports } = this.multicast;
+    const { neighbours } = this.paths;
+    const { notification } = this.#congestion ?? {};
+    this.#services = new Services(
+      { neighbours, reports, tcp: this.tcp, gsi: this.gsi, cm: this.cm, notification },
+      this.#errors,
     );
   }
 
@@ -254,6 +260,7 @@ export class Device implements Machine, RdmaDevice {
 
   /** Resolves when the next hop towards `address` is known; rejects with ERR_ROCE_ADDRESS when no answer comes. */
   resolve(address: IpAddress): Promise<void> {
+    this.#services.revive();
     const resolved = this.paths.resolve(this.now(), address);
     this.#host.wake();
     return resolved;
@@ -268,6 +275,7 @@ export class Device implements Machine, RdmaDevice {
 
   /** A queue pair has work: schedules it and notes its deadline. */
   touched(qp: Qp): void {
+    this.#services.revive();
     this.#schedule(qp);
     if (this.#resources.unsettled) this.#settle();
     this.#host.wake();
@@ -283,6 +291,7 @@ export class Device implements Machine, RdmaDevice {
 
   /** The connection manager has work to do. */
   cmTouched(): void {
+    this.#services.revive();
     this.#settle();
     this.#host.wake();
   }
@@ -305,7 +314,11 @@ export class Device implements Machine, RdmaDevice {
 
   // The machine.
 
+  // Nothing that comes from the wire makes these throw: see internal-errors.ts. What callbacks of the application throw
+  // (trace, `persistent` of a region) does leave them.
+
   receive(batch: FrameBatch): void {
+    this.#services.revive();
     this.beforeReceive?.();
     this.#receiver.take(this.now(), batch, 0);
     this.#settle();
@@ -313,70 +326,36 @@ export class Device implements Machine, RdmaDevice {
 
   transmit(writer: FrameWriter): boolean {
     const now = this.now();
-    const { neighbours } = this.paths;
     // Hosts of a simulated world share writers.
     writer.icrcOffload = this.icrcOffload;
-    const servicesOwe = this.#transmitServices(now, writer);
+    const servicesOwe = this.#services.transmit(now, writer);
     const before = writer.count;
     this.#turnAt = now;
-    const notificationsOwe = this.#congestion?.notification?.transmit(now, writer) ?? false;
-    const queued = this.#scheduler.transmit(now, writer, this.#afterTurn, this.#turnFailed);
+    const notificationsOwe = this.#services.notification?.transmit(now, writer) ?? false;
+    const queued = this.#scheduler.transmit(now, writer, this.#afterTurn);
     this.portCounters.sentPkts += writer.count - before;
     if (this.multicast.loopsBack) this.#receiver.takeOwn(now, writer, before);
     this.#settle();
     // Once more: sending may have started the resolution of a next hop.
-    return (neighbours?.poll(now, writer) ?? false) || servicesOwe || notificationsOwe || queued;
+    return (this.#services.neighbours?.transmit(now, writer) ?? false) || servicesOwe || notificationsOwe || queued;
   }
 
   nextDeadline(): number {
-    const services = Math.min(this.cm.nextDeadline(), this.#protocols.nextDeadline());
-    return Math.min(this.#scheduler.nextDeadline(), Math.max(services, this.#servicesRestUntil));
+    return Math.min(this.#services.nextDeadline(), this.#scheduler.nextDeadline());
   }
 
   handleTimeouts(): void {
     const now = this.now();
-    this.#serviceTimeouts(now);
+    this.#services.handleTimeouts(now);
     for (let qp = this.#scheduler.takeDue(now); qp !== undefined; qp = this.#scheduler.takeDue(now)) {
       try {
         if (qp.core.handleTimeout(now) && qp.nextHop !== undefined) this.paths.doubt(now, qp.nextHop.address);
         this.#schedule(qp);
       } catch (error) {
-        this.#errors.broke('timeout', error, qp);
+        this.#errors.caught('timeout', error, qp);
       }
     }
     this.#settle();
-  }
-
-  /** Each alone: an error in one leaves the other its turn. True when either has more to send. */
-  #transmitServices(now: number, writer: FrameWriter): boolean {
-    let owe = false;
-    try {
-      owe = this.#protocols.transmit(now, writer);
-    } catch (error) {
-      this.#errors.broke('transmit', error);
-    }
-    try {
-      return this.gsi.transmit(now, writer) || owe;
-    } catch (error) {
-      this.#errors.broke('transmit', error);
-      return owe;
-    }
-  }
-
-  /** A timer that fails each time stays due: the rest keeps it from being called without pause. */
-  #serviceTimeouts(now: number): void {
-    try {
-      this.#protocols.handleTimeouts(now);
-    } catch (error) {
-      this.#servicesRestUntil = now + SERVICE_REST_NS;
-      this.#errors.broke('timeout', error);
-    }
-    try {
-      this.cm.handleTimeouts(now);
-    } catch (error) {
-      this.#servicesRestUntil = now + SERVICE_REST_NS;
-      this.#errors.broke('timeout', error);
-    }
   }
 
   #schedule(qp: Qp): void {
@@ -395,14 +374,20 @@ export class Device implements Machine, RdmaDevice {
     if (remote !== undefined) this.paths.migrated(qp, remote);
   }
 
-  /** Settles promises and emits events. */
+  /** Settles promises and emits events: each part for itself. */
   #settle(): void {
-    try {
-      this.paths.settle(this.#unreachable);
-      this.cm.settle();
-      this.#resources.settle();
-    } catch (error) {
-      this.#errors.broke('settle', error);
+    for (let i = 0; i < this.#settling.length; i++) this.#settlePart(this.#settling[i] as () => void);
+  }
+
+  /** What throws was taken from its queue before: the next round does the rest. */
+  #settlePart(settle: () => void): void {
+    for (let round = 0; round < SETTLE_ROUNDS; round++) {
+      try {
+        settle();
+        return;
+      } catch (error) {
+        this.#errors.caught('settle', error);
+      }
     }
   }
 }
