@@ -21,13 +21,13 @@ import type { RecvWr, SendWr, WorkCompletion } from '../../transport/work.ts';
 import type { Link } from '../ground/link.ts';
 import type { RdmaCm } from './cm/api.ts';
 import type { DeviceCounters } from './counters.ts';
-import type { InternalErrorEvent } from './internal-errors.ts';
+import type { InternalErrorEvent } from './internal-error-event.ts';
 import type { DeviceLimits, PathTraits, VlanOptions } from './options.ts';
 import type { AddressVector } from './verbs/address-vector.ts';
 import type { ModifyAttributes, RegMrOptions } from './verbs/attributes.ts';
 
 export type * from './cm/api.ts';
-export type { InternalErrorEvent } from './internal-errors.ts';
+export type { InternalErrorEvent } from './internal-error-event.ts';
 
 /** Properties of a link, wherever it runs. */
 export type LinkFacts = Pick<Link, 'name' | 'medium' | 'mtu' | 'addresses' | 'sourcePort' | 'maxUnacked'>;

@@ -8,23 +8,8 @@ import { FrameWriter } from '../../packets/frame-writer.ts';
 import type { Machine } from '../ground/machine.ts';
 import { isOfCallback } from './callbacks.ts';
 import type { DeviceCounters } from './counters.ts';
+import type { InternalErrorEvent } from './internal-error-event.ts';
 import type { Qp } from './verbs/index.ts';
-
-/** An error of the stack itself, which goes on: please report it, with the frame. */
-export interface InternalErrorEvent {
-  readonly type: 'internal-error';
-  /** What was done: a frame was received, packets were written, a timer expired, or results were delivered. */
-  readonly during: 'receive' | 'transmit' | 'timeout' | 'settle';
-  /** What was thrown. */
-  readonly error: unknown;
-  /** The queue pair that is in ERROR because of it; absent where it concerned none. */
-  readonly qpn?: number;
-  /**
-   * A copy of the received frame, from its link header on; absent where there was none. To reproduce the error, pass
-   * it to `replayFrame`.
-   */
-  readonly frame?: Uint8Array;
-}
 
 /** Places that are reported, each with one frame of the link's size at most; errors of further places only count. */
 export const MAX_REPORTED_PLACES = 16;

@@ -18,7 +18,7 @@ import type {
   RdmaUdAnswer,
 } from '../../device/api.ts';
 import type { DeviceCounters } from '../../device/counters.ts';
-import type { InternalErrorEvent } from '../../device/internal-errors.ts';
+import type { InternalErrorEvent } from '../../device/internal-error-event.ts';
 import type { AddressVector } from '../../device/verbs/index.ts';
 import type { WireError } from './wire-error.ts';
 
