@@ -26,7 +26,7 @@ export default defineConfig({
     // Two cores: a worker each, and qemu guests beside them.
     maxWorkers: 2,
     sequence: { sequencer: LongestFirst },
-    setupFiles: ['test/support/programs.ts'],
+    setupFiles: ['test/support/programs.ts', 'test/support/internal-errors.ts'],
     ...reporters(process.env),
   },
 });

@@ -27,7 +27,7 @@ export default defineConfig({
     hookTimeout: 3_600_000,
     maxWorkers: 2,
     sequence: { sequencer: LongestFirst },
-    setupFiles: ['test/support/programs.ts'],
+    setupFiles: ['test/support/programs.ts', 'test/support/internal-errors.ts'],
     ...reporters(process.env),
   },
 });

@@ -63,6 +63,7 @@ export type {
   CqEvent,
   DeviceEvent,
   EventStream,
+  InternalErrorEvent,
   LinkFacts,
   OpenRdmaDevice,
   RdmaAcceptOptions,
@@ -111,6 +112,7 @@ export type { FromSource } from './device/cm/fair-queue.ts';
 export type { CmService } from './device/cm/service.ts';
 export { DeviceCounters } from './device/counters.ts';
 export { Device } from './device/device.ts';
+export { replayFrame } from './device/internal-errors.ts';
 export {
   DEFAULT_LIMITS,
   DEFAULT_STRANGER_LIMITS,

@@ -1,9 +1,9 @@
 /**
  * Which sequence NAKs come too soon to be acted upon. Retransmission began less than a round trip ago: what is refused
- * now was refused before its copy came, and its copy is on its way. A few are acted upon all the same, since a peer that
- * was slow to answer makes the round trip look longer than it is. So a flood of packets that the responder has to refuse
- * makes a requester go back once in a round trip, whatever the responder answers (ref:hostile#SEC-11). Made with the
- * first retransmission after a NAK: connections without loss need none.
+ * now was refused before its copy came, and its copy is on its way. A few are acted upon all the same, since a peer
+ * that was slow to answer makes the round trip look longer than it is. So a flood of packets that the responder has to
+ * refuse makes a requester go back once in a round trip, whatever the responder answers (ref:hostile#SEC-11). Made with
+ * the first retransmission after a NAK: connections without loss need none.
  */
 
 /** NAKs that are acted upon though they come too soon, until so many round trips went by without a retransmission. */

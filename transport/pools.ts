@@ -1,7 +1,7 @@
 /**
- * What the queues and queue pairs of one device share: entries that are not in use, and the state of what is over before
- * the next packet is handled. With thousands of queue pairs, what none of them has to itself stays in a cache. The
- * device owns them.
+ * What the queues and queue pairs of one device share: entries that are not in use, and the state of what is over
+ * before the next packet is handled. With thousands of queue pairs, what none of them has to itself stays in a cache.
+ * The device owns them.
  */
 import { RecvEntry } from './recv-entry.ts';
 import { Reply } from './reply-queue.ts';

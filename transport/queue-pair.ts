@@ -46,6 +46,8 @@ export abstract class QueuePair {
   readonly config: QpConfig;
   /** True while the device has this queue pair in its list of those with something to send. */
   listed = false;
+  /** Set by the device until RESET: an invariant of ours failed in it, and it gets no frames, turns and timeouts. */
+  broken = false;
   /** Keeps its packets to a rate, while it has a connection and the device reacts to congestion. */
   pacer: Pacer | undefined = undefined;
   /** Deadline under which the device has this queue pair in its timer heap; Infinity when it has not. */
@@ -386,6 +388,7 @@ export abstract class QueuePair {
     if (!this.recvQueue.shared) this.recvQueue.clear();
     this.clearConnection();
     this.#events = undefined;
+    this.broken = false;
     this.#established = false;
     this.#lastWqeReached = false;
     this.#marked = undefined;

@@ -27,23 +27,11 @@ import { ReplayMemory } from './replay.ts';
 import { type Reply, ReplyKind, ReplyQueue } from './reply-queue.ts';
 import { writeReply } from './reply-writer.ts';
 import { continues, isPermitted, lengthFits, OpenMessage } from './request-checks.ts';
+import { RequestOutcome } from './request-outcome.ts';
 import { extendPsn, MAX_MESSAGE_BYTES } from './send-queue.ts';
 import { consequenceOf, Verdict } from './verdict.ts';
 import type { WcStatus } from './work.ts';
 import { type RemoteTarget, WriteSlot } from './write-slot.ts';
-
-/** What the responder did with a request. */
-export const RequestOutcome = {
-  Executed: 0,
-  Duplicate: 1,
-  OutOfSequence: 2,
-  Dropped: 3,
-  NotReady: 4,
-  Refused: 5,
-  /** Executed, but its completion found no room: no reply is queued. */
-  Overrun: 6,
-} as const;
-export type RequestOutcome = (typeof RequestOutcome)[keyof typeof RequestOutcome];
 
 /** Answered by a READ RESPONSE ONLY without data; needs no responder resources. */
 const DRAWS_EMPTY_RESPONSE = OpFlag.Flush | OpFlag.AtomicWrite;

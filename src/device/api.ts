@@ -21,11 +21,13 @@ import type { RecvWr, SendWr, WorkCompletion } from '../../transport/work.ts';
 import type { Link } from '../ground/link.ts';
 import type { RdmaCm } from './cm/api.ts';
 import type { DeviceCounters } from './counters.ts';
+import type { InternalErrorEvent } from './internal-error-event.ts';
 import type { DeviceLimits, PathTraits, VlanOptions } from './options.ts';
 import type { AddressVector } from './verbs/address-vector.ts';
 import type { ModifyAttributes, RegMrOptions } from './verbs/attributes.ts';
 
 export type * from './cm/api.ts';
+export type { InternalErrorEvent } from './internal-error-event.ts';
 
 /** Properties of a link, wherever it runs. */
 export type LinkFacts = Pick<Link, 'name' | 'medium' | 'mtu' | 'addresses' | 'sourcePort' | 'maxUnacked'>;
@@ -40,10 +42,10 @@ export interface EventStream<Event> extends AsyncIterable<Event> {
 export type CqEvent = 'cq-err';
 
 /**
- * Asynchronous events of no object but the device, names after ibv_event_type: the link failed, or the
- * worker that runs the device died; no verb works any more.
+ * Asynchronous events of no object but the device. Names after ibv_event_type: the link failed, or the worker that runs
+ * the device died; no verb works any more. An object: the stack found an error of its own, and goes on.
  */
-export type DeviceEvent = 'port-err' | 'device-fatal';
+export type DeviceEvent = 'port-err' | 'device-fatal' | InternalErrorEvent;
 
 /** An open device and its link. */
 export interface OpenRdmaDevice {

@@ -45,6 +45,11 @@ export class DeviceCounters {
    * of our own.
    */
   badSource = 0;
+  /**
+   * Errors of our own while a frame or a timer was handled. Each took down at most one queue pair or one message; the
+   * first of each place is an 'internal-error' event of the device.
+   */
+  internalErrors = 0;
 }
 
 const CAUSES: Readonly<Record<FrameStatus, keyof DeviceCounters>> = {

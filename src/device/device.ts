@@ -20,6 +20,7 @@ import type { Random } from '../../transport/random.ts';
 import { AsyncQueue } from '../ground/async-queue.ts';
 import type { Host, Machine } from '../ground/machine.ts';
 import type { DeviceEvent, RdmaDevice } from './api.ts';
+import { markTrace } from './callbacks.ts';
 import { Gsi } from './cm/gsi.ts';
 import { CmService } from './cm/service.ts';
 import { DeviceCounters } from './counters.ts';
@@ -27,6 +28,7 @@ import { FrameReceiver } from './frame-receiver.ts';
 import { HostProtocols } from './host/host-protocols.ts';
 import { tcpOf } from './host/tcp/device-host.ts';
 import type { TcpStack } from './host/tcp/stack.ts';
+import { InternalErrors } from './internal-errors.ts';
 import { Multicast } from './multicast.ts';
 import {
   checkLinkOptions,
@@ -42,8 +44,12 @@ import {
 import { Paths } from './paths.ts';
 import { Resources } from './resources.ts';
 import { Scheduler } from './scheduler.ts';
+import { Services } from './services.ts';
 import type { DeviceTables } from './tables.ts';
 import { type Ah, type Cq, type CqMaker, makeCq, type Pd, type Qp, type Xrcd } from './verbs/index.ts';
+
+/** Results that may throw while they are delivered, one after the other, before the rest waits for the next turn. */
+const SETTLE_ROUNDS = 16;
 
 /** One RoCEv2 port (ibv_context), in the application's thread. */
 export class Device implements Machine, RdmaDevice {
@@ -77,7 +83,7 @@ export class Device implements Machine, RdmaDevice {
   /** What senders may cost that have proved nothing. @internal */
   readonly strangers: StrangerLimits;
   readonly #host: Host;
-  readonly #protocols: HostProtocols;
+  readonly #services: Services;
   readonly #congestion: Congestion | undefined;
   readonly #resources: Resources;
   readonly #qps: ReadonlyMap<number, Qp>;
@@ -96,7 +102,14 @@ export class Device implements Machine, RdmaDevice {
    * @internal
    */
   beforeReceive: (() => void) | undefined;
+  readonly #changed = (qp: Qp): void => this.#schedule(qp);
+  readonly #errors = new InternalErrors(this.counters, (event) => this.events.push(event), this.#changed);
   readonly #unreachable = (address: IpAddress): void => this.gsi.unresolved(address);
+  readonly #settling: readonly (() => void)[] = [
+    () => this.paths.settle(this.#unreachable),
+    () => this.cm.settle(),
+    () => this.#resources.settle(),
+  ];
 
   /** @throws RoceError ERR_ROCE_ARGUMENT for options out of range or that do not fit together */
   constructor(options: DeviceOptions) {
@@ -123,10 +136,10 @@ export class Device implements Machine, RdmaDevice {
       portCounters,
       congestion: this.#congestion,
       defences: makeDefences(options.defences ?? {}, this.#congestion?.notification?.parameters.minTimeBetweenCnpsNs),
-      trace: options.trace,
+      trace: options.trace === undefined ? undefined : markTrace(options.trace),
     });
     this.#qps = this.#resources.qps;
-    this.#scheduler = new Scheduler(this.#qps);
+    this.#scheduler = new Scheduler(this.#qps, this.#errors);
     this.paths = new Paths({ ...options, ...pathDefaults(options) });
     this.multicast = new Multicast({
       ...{ medium, mac, addresses, random, host },
@@ -136,7 +149,6 @@ export class Device implements Machine, RdmaDevice {
     });
     this.strangers = { ...DEFAULT_STRANGER_LIMITS, ...defined(options.strangers ?? {}) };
     this.tcp = tcpOf(this, host);
-    this.#protocols = new HostProtocols(this.paths.neighbours, this.multicast.reports, this.tcp);
     const { maxRequests, maxRequestsPerSource, maxUnprovenReps } = this.strangers;
     const shares = { maxPending: maxRequests, maxPendingPerSource: maxRequestsPerSource, maxUnprovenReps };
     const manager = new ConnectionManager({ random, caGuid: this.guid, ...shares });
@@ -146,7 +158,15 @@ export class Device implements Machine, RdmaDevice {
       doubt: (destination) => this.paths.doubt(this.now(), destination),
     });
     this.cm = new CmService(this, manager);
-    this.#receiver = new FrameReceiver(this, this.#protocols, this.#qps, (qp) => this.#schedule(qp));
+    const protocols = new HostProtocols(this.paths.neighbours, this.multicast.reports, this.tcp);
+    this.#receiver = new FrameReceiver(this, protocols, this.#qps, this.#changed, this.#errors);
+    const { reports } = this.multicast;
+    const { neighbours } = this.paths;
+    const { notification } = this.#congestion ?? {};
+    this.#services = new Services(
+      { neighbours, reports, tcp: this.tcp, gsi: this.gsi, cm: this.cm, notification },
+      this.#errors,
+    );
   }
 
   /** Header fields of paths that do not set them, where the device options give them. */
@@ -164,7 +184,6 @@ export class Device implements Machine, RdmaDevice {
   get qpCount(): number {
     return this.#qps.size;
   }
-
   /** The queue pairs. @internal */
   get queuePairs(): Iterable<Qp> {
     return this.#qps.values();
@@ -259,6 +278,7 @@ export class Device implements Machine, RdmaDevice {
 
   /** Resolves when the next hop towards `address` is known; rejects with ERR_ROCE_ADDRESS when no answer comes. */
   resolve(address: IpAddress): Promise<void> {
+    this.#services.revive();
     const resolved = this.paths.resolve(this.now(), address);
     this.#host.wake();
     return resolved;
@@ -273,6 +293,7 @@ export class Device implements Machine, RdmaDevice {
 
   /** A queue pair has work: schedules it and notes its deadline. */
   touched(qp: Qp): void {
+    this.#services.revive();
     this.#schedule(qp);
     if (this.#resources.unsettled) this.#settle();
     this.#host.wake();
@@ -288,6 +309,7 @@ export class Device implements Machine, RdmaDevice {
 
   /** The connection manager has work to do. */
   cmTouched(): void {
+    this.#services.revive();
     this.#settle();
     this.#host.wake();
   }
@@ -310,7 +332,11 @@ export class Device implements Machine, RdmaDevice {
 
   // The machine.
 
+  // Nothing that comes from the wire makes these throw: see internal-errors.ts. What callbacks of the application throw
+  // (trace, `persistent` of a region) does leave them.
+
   receive(batch: FrameBatch): void {
+    this.#services.revive();
     this.beforeReceive?.();
     this.#receiver.take(this.now(), batch, 0);
     this.#settle();
@@ -318,33 +344,34 @@ export class Device implements Machine, RdmaDevice {
 
   transmit(writer: FrameWriter): boolean {
     const now = this.now();
-    const { neighbours } = this.paths;
     // Hosts of a simulated world share writers.
     writer.icrcOffload = this.icrcOffload;
-    const protocolsOwe = this.#protocols.transmit(now, writer);
-    const managerOwes = this.gsi.transmit(now, writer);
+    const servicesOwe = this.#services.transmit(now, writer);
     const before = writer.count;
     this.#turnAt = now;
-    const notificationsOwe = this.#congestion?.notification?.transmit(now, writer) ?? false;
+    const notificationsOwe = this.#services.notification?.transmit(now, writer) ?? false;
     const queued = this.#scheduler.transmit(now, writer, this.#afterTurn);
     this.portCounters.sentPkts += writer.count - before;
     if (this.multicast.loopsBack) this.#receiver.takeOwn(now, writer, before);
     this.#settle();
     // Once more: sending may have started the resolution of a next hop.
-    return (neighbours?.poll(now, writer) ?? false) || protocolsOwe || managerOwes || notificationsOwe || queued;
+    return (this.#services.neighbours?.transmit(now, writer) ?? false) || servicesOwe || notificationsOwe || queued;
   }
 
   nextDeadline(): number {
-    return Math.min(this.#scheduler.nextDeadline(), this.cm.nextDeadline(), this.#protocols.nextDeadline());
+    return Math.min(this.#services.nextDeadline(), this.#scheduler.nextDeadline());
   }
 
   handleTimeouts(): void {
     const now = this.now();
-    this.#protocols.handleTimeouts(now);
-    this.cm.handleTimeouts(now);
+    this.#services.handleTimeouts(now);
     for (let qp = this.#scheduler.takeDue(now); qp !== undefined; qp = this.#scheduler.takeDue(now)) {
-      if (qp.core.handleTimeout(now) && qp.nextHop !== undefined) this.paths.doubt(now, qp.nextHop.address);
-      this.#schedule(qp);
+      try {
+        if (qp.core.handleTimeout(now) && qp.nextHop !== undefined) this.paths.doubt(now, qp.nextHop.address);
+        this.#schedule(qp);
+      } catch (error) {
+        this.#errors.caught('timeout', error, qp);
+      }
     }
     this.#settle();
   }
@@ -365,11 +392,21 @@ export class Device implements Machine, RdmaDevice {
     if (remote !== undefined) this.paths.migrated(qp, remote);
   }
 
-  /** Settles promises and emits events. */
+  /** Settles promises and emits events: each part for itself. */
   #settle(): void {
-    this.paths.settle(this.#unreachable);
-    this.cm.settle();
-    this.#resources.settle();
+    for (let i = 0; i < this.#settling.length; i++) this.#settlePart(this.#settling[i] as () => void);
+  }
+
+  /** What throws was taken from its queue before: the next round does the rest. */
+  #settlePart(settle: () => void): void {
+    for (let round = 0; round < SETTLE_ROUNDS; round++) {
+      try {
+        settle();
+        return;
+      } catch (error) {
+        this.#errors.caught('settle', error);
+      }
+    }
   }
 }
 

@@ -15,6 +15,7 @@ import { QpType } from '../../transport/qp-type.ts';
 import type { Gsi } from './cm/gsi.ts';
 import { type DeviceCounters, dropCauseOf } from './counters.ts';
 import { type HostProtocols, isForMac } from './host/host-protocols.ts';
+import type { InternalErrors } from './internal-errors.ts';
 import { MULTICAST_QPN, type Multicast } from './multicast.ts';
 import type { VlanOptions } from './options.ts';
 import type { Paths } from './paths.ts';
@@ -40,35 +41,57 @@ export class FrameReceiver {
   readonly #protocols: HostProtocols;
   readonly #qps: ReadonlyMap<number, Qp>;
   readonly #changed: (qp: Qp) => void;
+  readonly #errors: InternalErrors;
   readonly #frame = new Frame();
+  /** Which queue pair has the current frame, if any: what an error of ours takes down. */
+  #current: Qp | undefined;
+  /** Of the next frame in its batch. */
+  #index = 0;
 
-  /** @param changed called for each queue pair that a frame was given to */
+  /**
+   * @param changed called for each queue pair that a frame was given to
+   * @param errors takes what handling a frame threw; the frames after it are handled nevertheless
+   */
   constructor(
     device: ReceivingDevice,
     protocols: HostProtocols,
     qps: ReadonlyMap<number, Qp>,
     changed: (qp: Qp) => void,
+    errors: InternalErrors,
   ) {
     this.#device = device;
     this.#protocols = protocols;
     this.#qps = qps;
     this.#changed = changed;
+    this.#errors = errors;
   }
 
   /** Takes the frames of a batch from the `from`th on. */
   take(now: number, batch: FrameBatch, from: number): void {
-    for (let i = from; i < batch.count; i++) {
-      const start = batch.starts[i] as number;
-      this.#takeFrame(now, batch, start, start + (batch.lengths[i] as number));
-    }
+    this.#index = from;
+    while (this.#index < batch.count) this.#takeSome(now, batch, false);
   }
 
   /** Loops back frames to groups that the device is in, as no switch returns them to the sender. */
   takeOwn(now: number, batch: FrameBatch, from: number): void {
-    for (let i = from; i < batch.count; i++) {
-      const start = batch.starts[i] as number;
-      if ((batch.view.getUint8(start) & 1) !== 0)
-        this.#takeFrame(now, batch, start, start + (batch.lengths[i] as number));
+    this.#index = from;
+    while (this.#index < batch.count) this.#takeSome(now, batch, true);
+  }
+
+  /** The boundary for errors of ours: nothing that a frame contains gets past it. After one, the next frame follows. */
+  #takeSome(now: number, batch: FrameBatch, groupsOnly: boolean): void {
+    let start = 0;
+    let end = 0;
+    try {
+      while (this.#index < batch.count) {
+        start = batch.starts[this.#index] as number;
+        end = start + (batch.lengths[this.#index] as number);
+        this.#index += 1;
+        this.#current = undefined;
+        if (!groupsOnly || (batch.view.getUint8(start) & 1) !== 0) this.#takeFrame(now, batch, start, end);
+      }
+    } catch (error) {
+      this.#errors.caught('receive', error, this.#current, batch.bytes.subarray(start, end));
     }
   }
 
@@ -114,7 +137,9 @@ export class FrameReceiver {
     if (qp === undefined) {
       device.counters.badQpn += 1;
     } else if (qp.type !== QpType.Ud || this.#isBetweenHosts(frame)) {
-      if (frame.opcode === Op.Cnp) qp.core.handleCnp(now, frame);
+      this.#current = qp;
+      if (qp.core.broken) device.portCounters.badState += 1;
+      else if (frame.opcode === Op.Cnp) qp.core.handleCnp(now, frame);
       else qp.core.handleFrame(now, frame);
       this.#changed(qp);
     }
@@ -139,10 +164,17 @@ export class FrameReceiver {
       this.#device.counters.otherGroup += 1;
       return;
     }
-    for (let i = 0; i < qps.length; i++) {
-      const qp = qps[i] as Qp;
+    for (let i = 0; i < qps.length; i++) this.#deliverToMember(now, frame, qps[i] as Qp);
+  }
+
+  /** With a boundary of its own: an error of ours at one member leaves the others their copy. */
+  #deliverToMember(now: number, frame: Frame, qp: Qp): void {
+    if (qp.core.broken) return;
+    try {
       qp.core.handleFrame(now, frame);
       this.#changed(qp);
+    } catch (error) {
+      this.#errors.caught('receive', error, qp, bytesOf(frame));
     }
   }
 
@@ -150,10 +182,16 @@ export class FrameReceiver {
   #deliverReserved(now: number, frame: Frame): void {
     this.#device.counters.unknownOpcode += 1;
     const qp = this.#qps.get(frame.destQpn);
-    if (qp === undefined || !(this.#device.icrcOffload || icrcMatches(frame))) return;
+    if (qp === undefined || qp.core.broken || !(this.#device.icrcOffload || icrcMatches(frame))) return;
+    this.#current = qp;
     qp.core.handleReserved(now, frame);
     this.#changed(qp);
   }
+}
+
+/** The frame as it came, in place. */
+function bytesOf({ bytes, start, end }: Frame): Uint8Array {
+  return bytes.subarray(start, end);
 }
 
 /** Whether the source MAC address is multicast; a CNP would go back to that address. */

@@ -25,6 +25,7 @@ import { UdQueuePair } from '../../transport/ud-queue-pair.ts';
 import type { XrcDomain } from '../../transport/xrc-domain.ts';
 import { XrcInitiator, XrcTarget } from '../../transport/xrc-queue-pair.ts';
 import type { RdmaCm, RdmaSrq } from './api.ts';
+import { markPersist } from './callbacks.ts';
 import { type DeviceLimits, qpCapabilities, srqCapabilities } from './options.ts';
 import type { DeviceTables } from './tables.ts';
 import {
@@ -143,7 +144,7 @@ export class Resources {
       access: options.access ?? Access.LocalWrite,
       iova: options.iova ?? this.#freshIova(),
       remoteInvalidate: options.remoteInvalidate ?? false,
-      persistent: options.persistent,
+      persistent: options.persistent === undefined ? undefined : markPersist(options.persistent),
     });
   }
 
@@ -197,13 +198,18 @@ export class Resources {
   destroyQp(qp: Qp): void {
     const { core } = qp;
     if (!this.qps.delete(qp.qpn)) return;
-    core.retire();
     this.#keys.releaseQueuePair(qp.qpn);
     qp.pd.core.users -= 1;
     core.config.sendCq.users -= 1;
     core.config.recvCq.users -= 1;
     if (core.srq !== undefined) core.srq.users -= 1;
     if (core instanceof XrcTarget) core.domain.targets -= 1;
+    try {
+      core.retire();
+    } catch (error) {
+      // That of one which an error of ours has left in pieces was counted then.
+      if (!core.broken) throw error;
+    }
   }
 
   /** For `Pd.createSrq`. */

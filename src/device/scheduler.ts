@@ -4,6 +4,7 @@
  */
 import type { FrameWriter } from '../../packets/frame-writer.ts';
 import { EventQueue } from '../ground/event-queue.ts';
+import type { InternalErrors } from './internal-errors.ts';
 import type { Qp } from './verbs/index.ts';
 
 /** Turns taken from the front of the list before it is compacted. */
@@ -11,19 +12,22 @@ const COMPACT_AFTER = 1024;
 
 export class Scheduler {
   readonly #qps: ReadonlyMap<number, Qp>;
+  readonly #errors: InternalErrors;
   readonly #ready: Qp[] = [];
   #head = 0;
   /** At most one entry of a queue pair is valid: the one whose time is its `heapDeadline`. */
   readonly #deadlines = new EventQueue();
 
   /** `qps` is the device's table; a destroyed queue pair has no deadline, but may still send a last packet. */
-  constructor(qps: ReadonlyMap<number, Qp>) {
+  constructor(qps: ReadonlyMap<number, Qp>, errors: InternalErrors) {
     this.#qps = qps;
+    this.#errors = errors;
   }
 
   /** Lists a queue pair if it has something to send, and notes its deadline if it moved forward. */
   note(qp: Qp): void {
     const { core } = qp;
+    if (core.broken) return;
     if (!core.listed && core.pending) {
       core.listed = true;
       this.#ready.push(qp);
@@ -35,13 +39,21 @@ export class Scheduler {
     }
   }
 
-  /** Lets queue pairs transmit until none has packets to send or the writer is full; true in the second case. */
+  /**
+   * Lets queue pairs transmit until none has packets to send or the writer is full; true in the second case. One that
+   * throws is taken out of service, and the others go on.
+   */
   transmit(now: number, writer: FrameWriter, after: (qp: Qp) => void): boolean {
     while (!writer.full && this.#head < this.#ready.length) {
       const qp = this.#ready[this.#head++] as Qp;
       qp.core.listed = false;
-      qp.core.transmit(now, writer);
-      after(qp);
+      if (qp.core.broken) continue;
+      try {
+        qp.core.transmit(now, writer);
+        after(qp);
+      } catch (error) {
+        this.#errors.caught('transmit', error, qp);
+      }
     }
     const more = this.#head < this.#ready.length;
     if (!more || this.#head > COMPACT_AFTER) {
@@ -76,14 +88,24 @@ export class Scheduler {
     const heap = this.#deadlines;
     while (heap.size > 0) {
       const time = heap.peekTime();
-      const core = this.#qps.get(heap.peek())?.core;
-      const current = core !== undefined && core.heapDeadline === time;
-      const deadline = core?.nextDeadline() ?? Infinity;
+      const qp = this.#qps.get(heap.peek());
+      const current = qp !== undefined && qp.core.heapDeadline === time;
+      const deadline = current ? this.#deadlineOf(qp) : Infinity;
       if (current && deadline <= time) return;
       heap.pop();
       if (!current) continue;
-      core.heapDeadline = deadline;
-      if (deadline < Infinity) heap.push(deadline, core.qpn);
+      qp.core.heapDeadline = deadline;
+      if (deadline < Infinity) heap.push(deadline, qp.qpn);
+    }
+  }
+
+  #deadlineOf(qp: Qp): number {
+    if (qp.core.broken) return Infinity;
+    try {
+      return qp.core.nextDeadline();
+    } catch (error) {
+      this.#errors.caught('timeout', error, qp);
+      return Infinity;
     }
   }
 }

@@ -251,7 +251,7 @@ describe('a device that loses its wire', () => {
     const { a } = makePair();
     const { qp } = makeSide(a);
     a.lostWire();
-    const seen: string[] = [];
+    const seen: unknown[] = [];
     for await (const event of a.events) seen.push(event);
     expect([seen, qp.destroyed]).toEqual([['port-err', 'device-fatal'], true]);
   });

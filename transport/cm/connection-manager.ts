@@ -22,7 +22,7 @@ import { connect, handleRep, ready } from './active.ts';
 import { answerAlternatePath, handleApr, handleLap, loadAlternatePath } from './alternate-path.ts';
 import type { Connection } from './connection.ts';
 import { CmCore, NO_BYTES } from './core.ts';
-import { destroy, expire } from './expiry.ts';
+import { destroy, expireDue } from './expiry.ts';
 import { checkRange } from './parameters.ts';
 import { accept, handleReq, handleRtu, notifyTraffic } from './passive.ts';
 import { handleMra, handleRej, reject, sendMra } from './refusal.ts';
@@ -223,10 +223,10 @@ export class ConnectionManager {
     return this.#core.count(typeof mad === 'number' ? mad : this.#dispatch(now, mad, origin));
   }
 
-  /** Does what is due. */
+  /** Does what is due. A connection for which that throws, an error of ours, is given up, and the others go on. */
   handleTimeout(now: number): void {
     this.#advance(now);
-    for (const connection of this.#core.table.due(now)) expire(this.#core, now, connection);
+    expireDue(this.#core, now);
     this.#sidrActive.handleTimeout(now);
     this.#sidrPassive.handleTimeout(now);
   }

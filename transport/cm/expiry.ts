@@ -13,8 +13,30 @@ import { reject, sendLastRej } from './refusal.ts';
 import { startDisconnect } from './teardown.ts';
 import type { CmId } from './types.ts';
 
+/** Handles the deadlines that have come. Throws the first error of ours when all have been handled. */
+export function expireDue(core: CmCore, now: number): void {
+  const errors: unknown[] = [];
+  for (const connection of core.table.due(now)) {
+    try {
+      expire(core, now, connection);
+    } catch (error) {
+      errors.push(error);
+      drop(core, connection);
+    }
+  }
+  if (errors.length > 0) throw errors[0];
+}
+
+/** Nothing is known of its state any more; the application learns that it has ended. */
+function drop(core: CmCore, connection: Connection): void {
+  core.table.schedule(connection, Number.POSITIVE_INFINITY);
+  core.emit(connection, { type: 'unreachable', id: connection.id, waitingFor: 'application' });
+  core.emit(connection, { type: 'timewait-exit', id: connection.id });
+  core.forget(connection);
+}
+
 /** Handles the deadline of one connection, which has come. */
-export function expire(core: CmCore, now: number, connection: Connection): void {
+function expire(core: CmCore, now: number, connection: Connection): void {
   if (connection.request !== undefined && connection.retriesLeft > 0) {
     connection.retriesLeft--;
     if (connection.proven || connection.unprovenReps-- > 0) core.sendAgain(connection, connection.request);

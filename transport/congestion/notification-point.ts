@@ -88,9 +88,13 @@ export class NotificationPoint {
   transmit(now: number, writer: FrameWriter): boolean {
     const owed = this.#owed;
     if (owed.length === 0) return false;
-    let written = 0;
-    for (; written < owed.length && !writer.full; written++) this.#write(now, owed[written] as MarkedFlow, writer);
-    owed.splice(0, written);
+    let taken = 0;
+    try {
+      while (taken < owed.length && !writer.full) this.#write(now, owed[taken++] as MarkedFlow, writer);
+    } finally {
+      // The one that could not be written, too: it would be the first again.
+      owed.splice(0, taken);
+    }
     return owed.length > 0;
   }
 
@@ -109,6 +113,7 @@ export class NotificationPoint {
 
   #write(now: number, flow: MarkedFlow, writer: FrameWriter): void {
     const { template } = flow;
+    flow.owed = false;
     invariant(template !== undefined, 'a flow that is owed a CNP has a way back');
     const { becn, cnpDscp } = this.parameters;
     const bth = writer.begin(template);
@@ -116,7 +121,6 @@ export class NotificationPoint {
     writeCnp(view, bth, flow.pkey, flow.senderQpn, becn);
     if (template.ipOffset > ETHERNET_BYTES) setPcp(view, bth - template.length + ETHERNET_BYTES, cnpDscp >> PCP_SHIFT);
     writer.end(template, bth + CNP_BYTES, trafficClassOf(cnpDscp));
-    flow.owed = false;
     flow.lastAt = now;
     this.#counters.npCnpSent += 1;
   }

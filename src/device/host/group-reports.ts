@@ -126,8 +126,15 @@ export class GroupReports {
     if (this.nextDeadline() > now) return false;
     for (const listening of [...this.#listening]) {
       if (writer.full) return true;
-      if (listening.changeAt <= now) this.#sayChange(now, listening, writer);
-      else if (listening.answerAt <= now) this.#answer(now, listening, writer);
+      // Before anything can go wrong: what was due is due once.
+      const { changeAt, answerAt } = listening;
+      if (changeAt <= now) {
+        listening.changeAt = Infinity;
+        this.#sayChange(now, listening, writer);
+      } else if (answerAt <= now) {
+        listening.answerAt = Infinity;
+        this.#answer(now, listening, writer);
+      }
     }
     return this.nextDeadline() <= now;
   }

@@ -5,7 +5,6 @@
 import type { MacAddress } from '../../../packets/address.ts';
 import { ETHERNET_BYTES, VLAN_TAG_BYTES } from '../../../packets/ethernet.ts';
 import { type Frame, FrameStatus } from '../../../packets/frame.ts';
-import type { FrameWriter } from '../../../packets/frame-writer.ts';
 import { IP_PROTOCOL_TCP } from '../../../packets/ipv4.ts';
 import type { GroupReports } from './group-reports.ts';
 import type { Neighbours } from './neighbours.ts';
@@ -33,26 +32,6 @@ export class HostProtocols {
     // IGMP has an IP option, and listener discovery a header before its own.
     if (status === FrameStatus.NotUdp || status === FrameStatus.BadIpHeader)
       this.#reports?.handleFrame(now, frame, linkHeaderEnd(frame));
-  }
-
-  /** Writes what is due until nothing is or the writer is full; true when something is left. */
-  transmit(now: number, writer: FrameWriter): boolean {
-    this.#neighbours?.poll(now, writer);
-    const reportsLeft = this.#reports?.poll(now, writer) ?? false;
-    return (this.#tcp?.transmit(now, writer) ?? false) || reportsLeft;
-  }
-
-  nextDeadline(): number {
-    return Math.min(
-      this.#neighbours?.nextDeadline() ?? Infinity,
-      this.#reports?.nextDeadline() ?? Infinity,
-      this.#tcp?.nextDeadline() ?? Infinity,
-    );
-  }
-
-  handleTimeouts(now: number): void {
-    this.#neighbours?.handleTimeouts(now);
-    this.#tcp?.handleTimeouts(now);
   }
 }
 

@@ -64,6 +64,15 @@ async function run({ port, control, options, captures }: WorkerSeed): Promise<vo
     });
   });
   outbox.post({ kind: 'opened', facts: factsOf(opened) });
+  void passEvents(device, outbox);
+}
+
+/** The other events of the device follow from how the worker ends. */
+async function passEvents(device: Device, outbox: Outbox): Promise<void> {
+  for await (const event of device.events) {
+    if (typeof event === 'object')
+      outbox.post({ kind: 'device-event', event: { ...event, error: toWire(event.error) } });
+  }
 }
 
 /** A handler for every verb: a kind of object without its table does not compile. */

@@ -18,7 +18,9 @@ import type {
   RdmaUdAnswer,
 } from '../../device/api.ts';
 import type { DeviceCounters } from '../../device/counters.ts';
+import type { InternalErrorEvent } from '../../device/internal-error-event.ts';
 import type { AddressVector } from '../../device/verbs/index.ts';
+import type { WireError } from './wire-error.ts';
 
 /**
  * Names an object of the worker. Queue pairs and shared receive queues are named by their numbers, regions and windows
@@ -163,6 +165,9 @@ export interface WireUdDestination extends WireAh {
   readonly qkey: number;
   readonly privateData: Uint8Array;
 }
+
+/** An `InternalErrorEvent`. */
+export type WireInternalError = Omit<InternalErrorEvent, 'error'> & { readonly error: WireError };
 
 export function revive({ version, w0, w1, w2, w3 }: WireAddress): IpAddress {
   return new IpAddress(version, w0, w1, w2, w3);

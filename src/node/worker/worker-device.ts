@@ -12,6 +12,7 @@ import { AsyncQueue } from '../../ground/async-queue.ts';
 import type { Channel, WorkerNotification } from './channel.ts';
 import type { SharedControl } from './control.ts';
 import type { DeviceFacts } from './wire.ts';
+import { fromWire } from './wire-error.ts';
 import { WorkerCm } from './worker-cm.ts';
 import type { WorkerCq } from './worker-cq.ts';
 import { WorkerKeys } from './worker-keys.ts';
@@ -95,6 +96,9 @@ export class WorkerDevice implements RdmaDevice {
     switch (event.kind) {
       case 'completions':
         cqs.get(event.cq)?.settle();
+        return;
+      case 'device-event':
+        this.events.push({ ...event.event, error: fromWire(event.event.error) });
         return;
       case 'cq-event':
         cqs.get(event.cq)?.events.push(event.event);

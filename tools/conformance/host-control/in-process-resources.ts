@@ -175,7 +175,7 @@ function portCalls(objects: Objects) {
 /** Events in a queue. */
 interface Waiting {
   readonly length: number;
-  next(): Promise<IteratorResult<string>>;
+  next(): Promise<IteratorResult<string | { readonly type: string }>>;
 }
 
 /** Events that were not returned yet, object by object. Takes turns of the promise queue, and no time. */
@@ -184,7 +184,8 @@ async function eventsOf({ device, qps, cqs, srqs }: Objects): Promise<AsyncEvent
   const take = async (queue: Waiting, of: Omit<AsyncEvent, 'event'>): Promise<void> => {
     while (queue.length > 0) {
       const { value } = await queue.next();
-      events.push({ event: EVENT_NAMES[value] ?? value, ...of });
+      const name = typeof value === 'object' ? value.type : value;
+      events.push({ event: EVENT_NAMES[name] ?? name, ...of });
     }
   };
   await take(device.events, {});

@@ -157,30 +157,41 @@ export class TcpStack implements RdmaTcp {
   transmit(now: number, writer: FrameWriter): boolean {
     const answersLeft = this.#stateless.transmit(writer);
     if (this.#ready.size === 0) return answersLeft;
+    const errors: unknown[] = [];
     for (const socket of this.#ready) {
-      const destMac = this.#host.nextHopMac(now, socket.remoteAddress, socket.listener !== undefined);
-      if (destMac === undefined) {
-        socket.connection.stall(now);
-        // The end cannot be reported to the peer.
-        if (socket.connection.end !== undefined) {
-          this.#ready.delete(socket);
-          this.#drop(socket);
-        }
-        continue;
+      try {
+        this.#transmitOf(now, socket, writer);
+      } catch (error) {
+        errors.push(error);
+        this.#giveUp(socket);
       }
-      while (!writer.full) {
-        const segment = socket.connection.poll(now);
-        if (segment === undefined) {
-          this.#ready.delete(socket);
-          if (socket.connection.end !== undefined) this.#drop(socket);
-          break;
-        }
-        const frame = segmentFrame(routeOf(this.#host, socket, destMac), segment);
-        writer.appendRaw(frame, 0, frame.length);
-      }
-      if (writer.full) return true;
+      if (writer.full) break;
     }
-    return answersLeft;
+    if (errors.length > 0) throw errors[0];
+    return answersLeft || writer.full;
+  }
+
+  #transmitOf(now: number, socket: StackSocket, writer: FrameWriter): void {
+    const destMac = this.#host.nextHopMac(now, socket.remoteAddress, socket.listener !== undefined);
+    if (destMac === undefined) {
+      socket.connection.stall(now);
+      // The end cannot be reported to the peer.
+      if (socket.connection.end !== undefined) {
+        this.#ready.delete(socket);
+        this.#drop(socket);
+      }
+      return;
+    }
+    while (!writer.full) {
+      const segment = socket.connection.poll(now);
+      if (segment === undefined) {
+        this.#ready.delete(socket);
+        if (socket.connection.end !== undefined) this.#drop(socket);
+        return;
+      }
+      const frame = segmentFrame(routeOf(this.#host, socket, destMac), segment);
+      writer.appendRaw(frame, 0, frame.length);
+    }
   }
 
   nextDeadline(): number {
@@ -191,12 +202,19 @@ export class TcpStack implements RdmaTcp {
   }
 
   handleTimeouts(now: number): void {
+    const errors: unknown[] = [];
     for (const socket of this.#sockets.values()) {
       if (socket.connection.deadline > now) continue;
-      socket.connection.handleTimeout(now);
-      this.#ready.add(socket);
-      this.#settle(socket);
+      try {
+        socket.connection.handleTimeout(now);
+        this.#ready.add(socket);
+        this.#settle(socket);
+      } catch (error) {
+        errors.push(error);
+        this.#giveUp(socket);
+      }
     }
+    if (errors.length > 0) throw errors[0];
   }
 
   #handleKnown(now: number, socket: StackSocket, segment: ReceivedSegment): void {
@@ -265,6 +283,14 @@ export class TcpStack implements RdmaTcp {
     let count = 0;
     for (const listener of this.#listeners.values()) count += listener.halfOpen;
     return count;
+  }
+
+  /** An error of ours: nothing is known of its state any more, and the application learns that it has ended. */
+  #giveUp(socket: StackSocket): void {
+    this.#ready.delete(socket);
+    this.#drop(socket);
+    socket.connection.abort();
+    socket.settle();
   }
 
   #settle(socket: StackSocket): void {
