@@ -186,12 +186,7 @@ export async function received(
   const more = (await t.hostControl.call('cq.poll', { cq: peer.recvCq, max: 100 })).completions;
   demand(more.length === 0, `${wanted.length} receives were to complete, and ${found.length + more.length} did`);
   for (const [i, { wrId, data }] of wanted.entries()) {
-    const done = found[i];
-    demand(
-      done?.wrId === wrId && done.status === 0 && done.byteLen === data.length,
-      () =>
-        `receive ${wrId} was to complete with ${data.length} bytes; ${done?.wrId} did, status ${done?.status}, ${done?.byteLen} bytes`,
-    );
+    peer.isReceived(found[i], { wrId, byteLen: data.length });
     const at = (wrId - 1) * RECEIVE_BYTES;
     const stored = await t.memory(t.need(peer.buffers), at, data.length);
     demand(
