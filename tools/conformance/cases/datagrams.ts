@@ -5,8 +5,8 @@
 
 import { datagram, type Packet, pattern } from 'rocev2/packets/kit';
 import type { HostCompletion, PathAttributes } from '../host-control/host-control.ts';
-import { DUT_QKEY, type TesterConnectOptions } from '../tester/connect.ts';
 import { demandReception } from '../tester/completion.ts';
+import { DUT_QKEY, type TesterConnectOptions } from '../tester/connect.ts';
 import { demand } from '../tester/outcome.ts';
 import type { ReceivedPacket, TesterPeer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';

@@ -1,7 +1,7 @@
 /** Cases of area KEY on memory windows of type 2 and on keys that a peer invalidates. All take host control. */
 import { Op } from 'rocev2/packets';
 import { type Packet, pattern, readRequest, sendFirst, sendLastInv, sendOnlyInv, writeOnly } from 'rocev2/packets/kit';
-import type { HostCompletion, HostHandle } from '../host-control/host-control.ts';
+import type { AccessFlag, HostCompletion, HostHandle } from '../host-control/host-control.ts';
 import { HostControlError } from '../host-control/host-control.ts';
 import type { Case } from '../tester/case.ts';
 import { register } from '../tester/connect.ts';
@@ -81,6 +81,7 @@ export const KEY_WINDOW_CASES: readonly Case[] = [
     },
   },
   { rules: ['KEY-20'], needs: ['host-control', 'mw2'], run: domainsOfBinding },
+  { rules: ['KEY-21'], needs: ['host-control', 'mw2'], run: rightsOfBinding },
 ];
 
 const LENGTH = 16;
@@ -200,6 +201,26 @@ async function domainsOfBinding(t: Tester): Promise<void> {
   }
 }
 
+/** A region that its owner cannot write lends no right to write. */
+async function rightsOfBinding(t: Tester): Promise<void> {
+  const rights: readonly (readonly [boolean, readonly AccessFlag[]])[] = [
+    [true, ['remote-read']],
+    [false, ['remote-write']],
+    [false, ['remote-read', 'remote-write']],
+    ...(t.has('atomics') ? [[false, ['remote-atomic']] as const] : []),
+  ];
+  for (const [good, access] of rights) {
+    const peer = await t.connect({ regionAccess: LENDING });
+    const { mr } = await regionBeside(t, peer, 4096, ['remote-read', 'mw-bind']);
+    const mw = t.handle();
+    const { rkey } = await t.hostControl.call('mw.alloc', { mw, pd: peer.pd });
+    const wc = await bound(peer, { mw, mr, rkey: nextKey(rkey), access });
+    const says = `a window for ${access.join(', ')} on a region without local write`;
+    if (good) demand(wc?.status === 0, `${says}: the binding failed with status ${wc?.status}`);
+    else demand(wc?.status !== 0, `${says}: the binding succeeded`);
+  }
+}
+
 const whose = (same: boolean): string => (same ? "the queue pair's" : 'another');
 
 async function registered(t: Tester, pd: HostHandle): Promise<HostHandle> {
@@ -211,9 +232,14 @@ async function registered(t: Tester, pd: HostHandle): Promise<HostHandle> {
 /** The completion of a binding; undefined when verbs refused to post it. */
 async function bound(
   peer: TesterPeer,
-  { mw, mr, rkey }: { mw: HostHandle; mr: HostHandle; rkey: number },
+  {
+    mw,
+    mr,
+    rkey,
+    access = ['remote-read'],
+  }: { mw: HostHandle; mr: HostHandle; rkey: number; access?: readonly AccessFlag[] },
 ): Promise<HostCompletion | undefined> {
-  const bind = { mw, mr, offset: 0, length: 256, access: ['remote-read'], rkey } as const;
+  const bind = { mw, mr, offset: 0, length: 256, access, rkey };
   try {
     await peer.post({ wrId: 1, opcode: 'bind-mw', bind });
   } catch (error) {

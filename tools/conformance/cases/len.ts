@@ -277,7 +277,7 @@ const LEN_RESPONDER_CASES: readonly Case[] = [
       await peer.expectAck(2, 3);
       await received(t, peer, [
         { wrId: 1, data: new Uint8Array(0) },
-        { wrId: 2, data: new Uint8Array(0) },
+        { wrId: 2, data: new Uint8Array(0), imm: 5 },
         { wrId: 3, data: pattern(8) },
       ]);
     },

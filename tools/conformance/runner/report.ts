@@ -1,7 +1,7 @@
 /** A run in words: the table of verdicts for a terminal, and the line that sums it up. */
 import { formatTable } from '../../table.ts';
-import type { CaseVerdict } from './run-case.ts';
 import type { Case } from '../tester/case.ts';
+import type { CaseVerdict } from './run-case.ts';
 import type { JudgedRun, SuiteResult } from './suite.ts';
 
 /** What a verdict is called in reports; a failure that the registry lists has a name of its own. */
@@ -28,7 +28,11 @@ export function verdictTable(result: SuiteResult, { all = true } = {}): string {
       [one.rule.id, verdictName(one), one.reason === '' ? one.rule.says : one.reason],
       ...one.notes.map((note) => ['', '', `note: ${note}`]),
     ]);
-  const head = ['rule', result.partial.length === 0 ? 'verdict' : 'verdict (partial run)', 'why, or what the rule says'];
+  const head = [
+    'rule',
+    result.partial.length === 0 ? 'verdict' : 'verdict (partial run)',
+    'why, or what the rule says',
+  ];
   return formatTable(head, rows, []).join('\n');
 }
 
