@@ -57,7 +57,10 @@ function merged(run: ResultFile, before: ResultFile | undefined): ResultFile {
   const old = new Map(before?.rules.map((row) => [row.rule, row]));
   const rows = RULES.flatMap(({ id }) => ran.get(id) ?? old.get(id) ?? []);
   const deaths = (before?.deaths ?? []).filter((death) => ![...ran.keys()].some((id) => death.startsWith(id)));
-  return { ...run, rules: rows, deaths: [...deaths, ...run.deaths] };
+  // What was run of it now is a part; with what was there before it is whole.
+  const partial = rows.length < RULES.length || run.notRun > 0;
+  const partialBecause = partial ? run.partialBecause : [];
+  return { ...run, partial, partialBecause, rules: rows, deaths: [...deaths, ...run.deaths] };
 }
 
 const { values, positionals } = parseArgs({
