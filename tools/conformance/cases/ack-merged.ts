@@ -1,10 +1,19 @@
 /** ACK-22: the MSN of ACKs that stand for several messages. */
-import { describePacket, type Packet, pattern, sendFirst, sendLast, sendOnly, writeOnly } from 'rocev2/packets/kit';
+import {
+  describePacket,
+  type Packet,
+  pattern,
+  readRequest,
+  sendFirst,
+  sendLast,
+  sendOnly,
+  writeOnly,
+} from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import { demand } from '../tester/outcome.ts';
 import type { TesterPeer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
-import { isAck, target } from './answers.ts';
+import { afterAcks, isAck, target } from './answers.ts';
 
 export const ACK_MERGED_CASES: readonly Case[] = [{ rules: ['ACK-22'], psnSweep: true, run: countsAll }];
 
@@ -29,7 +38,20 @@ async function countsAll(t: Tester): Promise<void> {
       peer.tx(...packets);
       await countedRight(peer, psn - 1, counted);
     }
-  t.note(`${msn} messages were sent`);
+  // Behind a long READ the ACKs of what follows wait, and can become one.
+  const read = 16;
+  const counted = new Map<number, number>();
+  const packets: Packet[] = [readRequest({ psn, reth: target(peer, 0, read * peer.mtu) })];
+  msn++;
+  for (let at = 0; at < read; at++) counted.set(psn++, msn);
+  for (let i = 0; i < 6; i++) {
+    packets.push(writeOnly({ psn, ackReq: true, payload: pattern(8), reth: target(peer, 0, 8) }));
+    counted.set(psn++, ++msn);
+  }
+  peer.tx(...packets);
+  const last = psn - 1;
+  for (let at = psn - 6 - read; at < psn - 6; at++) await afterAcks(peer, { psn: at });
+  await countedRight(peer, last, counted);
 }
 
 /** WRITEs, and a SEND of two packets now and then: there are sixteen receives. */

@@ -1,5 +1,6 @@
-/** RD-19 and RD-20: max_dest_rd_atomic, what it makes a responder hold, and 0. */
-import { compareSwap, fetchAdd, type Packet, pattern, readRequest } from 'rocev2/packets/kit';
+/** RD-19 to RD-21: max_dest_rd_atomic, what it makes a responder hold and refuse, and 0. */
+import { Op } from 'rocev2/packets';
+import { compareSwap, describePacket, fetchAdd, type Packet, pattern, readRequest } from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import { demand } from '../tester/outcome.ts';
 import type { TesterPeer } from '../tester/peer.ts';
@@ -9,6 +10,8 @@ import { add, during, holds, read, readAnswer, target, word } from './answers.ts
 export const RD_DEPTH_CASES: readonly Case[] = [
   { rules: ['RD-19'], psnSweep: true, run: holdsTheLast },
   { rules: ['RD-20'], needs: ['host-control'], run: noneAtAll },
+  // Only there is it certain that the first READs are in progress when the last one comes.
+  { rules: ['RD-21'], needs: ['host-control', 'virtual'], run: refusesOneMore },
 ];
 
 async function holdsTheLast(t: Tester): Promise<void> {
@@ -47,6 +50,29 @@ async function answers(peer: TesterPeer, requests: readonly Packet[]): Promise<v
       bytes.every((byte, i) => byte === wanted[from + i]),
       `a READ of ${length} bytes brought other bytes than there are`,
     );
+  }
+}
+
+/** READs so long that none has ended when the next one comes. */
+async function refusesOneMore(t: Tester): Promise<void> {
+  const length = 1024 * 256;
+  for (const depth of [1, 2, 4]) {
+    const peer = await t.connect({ maxDestRdAtomic: depth, regionBytes: length });
+    const each = length / peer.mtu;
+    peer.tx(
+      ...Array.from({ length: depth + 1 }, (_, i) => readRequest({ psn: i * each, reth: target(peer, 0, length) })),
+    );
+    for (let psn = 0; ; psn++) {
+      const { packet } = await peer.rx([{ psn }, { opcode: Op.Acknowledge, syndrome: 0x61 }]);
+      demand(
+        packet.opcode === Op.Acknowledge || psn < depth * each,
+        `${depth + 1} READs at once were served, with max_dest_rd_atomic ${depth}`,
+      );
+      if (packet.opcode !== Op.Acknowledge) continue;
+      demand(packet.psn === depth * each, () => `one READ too many is refused with ${describePacket(packet)}`);
+      break;
+    }
+    await peer.expectSilence();
   }
 }
 

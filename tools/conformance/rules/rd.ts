@@ -302,4 +302,24 @@ export const RD_RULES: readonly ConformanceRule[] = [
     says: 'A QP with max_dest_rd_atomic 0 refuses every READ and ATOMIC with NAK 0x61.',
     shownBy: 'READ, FETCH ADD and COMPARE SWAP at a QP with the limit 0: NAK 0x61, and memory is unchanged.',
   },
+  {
+    id: 'RD-21',
+    area: 'RD',
+    source: 'qib: s_ack_queue; pib',
+    certainty: 'C',
+    level: 'should',
+    role: 'responder',
+    needs: 'agent',
+    priority: 3,
+    says: 'One READ more in progress than max_dest_rd_atomic draws NAK 0x61, at its own PSN.',
+    shownBy:
+      'READs of a thousand packets, one too many, in virtual time, where all of them are certainly in progress: NAK 0x61.',
+    deviations: [
+      {
+        device: 'rxe',
+        does: 'Serves all of them and recycles the oldest slots.',
+        evidence: 'rxe_resp.c#check_resource',
+      },
+    ],
+  },
 ];
