@@ -78,8 +78,8 @@ export function summaryLine(result: SuiteResult): string {
 }
 
 /**
- * 0: nothing failed that is not known; 1: something did; 3: nothing failed, and something was left open. `strict`: 1 for
- * every breach of a `must` or `should`, known or not; what a `may` leaves open is none.
+ * 0: nothing failed that is not known; 1: something did; 3: nothing failed, and something was left open. `strict`: 1
+ * for every breach of a `must` or `should`, known or not; what a `may` leaves open is none.
  */
 export function exitCodeOf(result: SuiteResult, { strict = false } = {}): number {
   const counts = countVerdicts(result.rules);
