@@ -14,7 +14,7 @@ import { FEATURES, type Feature } from './host-control/host-control.ts';
 import { matchRules, RULES } from './rules/index.ts';
 import type { ConformanceRule } from './rules/types.ts';
 import { junit, resultFile } from './runner/files.ts';
-import { exitCodeOf, summaryLine, verdictName, verdictTable } from './runner/report.ts';
+import { exitCodeOf, progressLine, summaryLine, verdictName, verdictTable } from './runner/report.ts';
 import { runCase } from './runner/run-case.ts';
 import { nothingJudged, runSuite, type SuiteResult } from './runner/suite.ts';
 import { isHazardous, parseScript } from './script/parse.ts';
@@ -84,7 +84,7 @@ export function conformanceCommand(): Command {
     .option('--out <directory>', 'where captures go, below a folder of the device', 'conformance-out')
     .option('--json <file>', 'write the verdicts as JSON')
     .option('--junit <file>', 'write the verdicts as JUnit XML')
-    .option('--strict', 'exit code 1 for known deviations too')
+    .option('--strict', 'exit code 1 for every must or should that is broken, known deviations included')
     .option(
       '--hazardous',
       'also what the device may not survive; without it only our own stack and guests of the lab get that',
@@ -135,11 +135,8 @@ async function judged(flags: Flags, rules: readonly ConformanceRule[]): Promise<
         writeFileSync(file, capture);
         return file;
       },
-      progress: (one, run, done, all) => {
-        if (flags.quiet !== true || run.died)
-          say(
-            `${done}/${all} ${one.rules.join(', ')}${one.title === undefined ? '' : ` (${one.title})`}: ${verdictName({ ...run, known: undefined })}`,
-          );
+      progress: (one, run, verdicts, done, all) => {
+        if (flags.quiet !== true || run.died) say(progressLine(one, verdicts, done, all));
       },
     });
   } finally {

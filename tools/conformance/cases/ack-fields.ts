@@ -14,10 +14,11 @@ import {
   writeOnly,
 } from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
-import { demand } from '../tester/outcome.ts';
+import { demand, NotApplicable } from '../tester/outcome.ts';
 import type { ReceivedPacket, TesterPeer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
 import { target, word } from './answers.ts';
+import { established, listen } from './cm-parts.ts';
 import { badKeys, paint } from './memory.ts';
 
 export const ACK_FIELD_CASES: readonly Case[] = [
@@ -86,8 +87,9 @@ export const ACK_FIELD_CASES: readonly Case[] = [
       await peer.rx({ opcode: Op.ReadResponseOnly, psn: 4, msn: 2 });
     },
   },
-  { rules: ['ACK-10'], needs: ['host-control', 'srq'], run: noCreditsOfShared },
-  { rules: ['ACK-11'], needs: ['host-control'], run: creditsFollowReceives },
+  { rules: ['ACK-10'], needs: ['host-control', 'srq', 'credits'], run: noCreditsOfShared },
+  { rules: ['ACK-11'], needs: ['host-control', 'credits'], run: creditsFollowReceives },
+  { rules: ['ACK-11'], title: 'agreed on by CM', needs: ['host-control', 'cm'], run: creditsOfConnections },
   { rules: ['ACK-20'], run: headersOfAnswers },
 ];
 
@@ -125,7 +127,7 @@ async function noCreditsOfShared(t: Tester): Promise<void> {
   const srq = t.handle();
   await t.hostControl.call('pd.alloc', { pd });
   await t.hostControl.call('srq.create', { srq, pd, maxWr: 16 });
-  const peer = await t.connect({ pd, srq });
+  const peer = await t.connect({ pd, srq, flowControl: true });
   const mr = t.need(peer.buffers?.mr);
   for (let i = 0; i < 8; i++) {
     await t.hostControl.call('srq.recv', { srq, wrId: i + 1, pieces: [{ mr, offset: 256 * i, length: 256 }] });
@@ -146,20 +148,39 @@ async function noCreditsOfShared(t: Tester): Promise<void> {
 
 /** The code says the largest number of the table that is not above the receives that there are. */
 async function creditsFollowReceives(t: Tester): Promise<void> {
-  const peer = await t.connect({ receives: 0, maxRecvWr: 256 });
+  const used = t.premise('the device gives credits');
+  const peer = await t.connect({ receives: 0, maxRecvWr: 256, flowControl: true });
   let posted = 0;
   for (const [psn, receives] of [0, 1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 15, 16, 24, 31, 32, 48, 100].entries()) {
     for (; posted < receives; posted++) await peer.postReceive(posted + 1, 0, 64);
     peer.tx(writeOnly({ psn, ackReq: true, reth: target(peer, 0, 0) }));
     const { packet } = await peer.expectAck(psn);
-    const code = packet.syndrome ?? 0;
-    if (code === NO_CREDITS) {
-      t.note('credits are not used');
-      continue;
-    }
-    const expected = CREDITS.filter((credits) => credits <= receives).length - 1;
-    demand(code === expected, `with ${receives} receives credit code ${expected} was expected, and ${code} came`);
+    if (givesCredits(packet, receives)) used();
   }
+}
+
+/** What a listener of the device has agreed on, with as many receives as it has posted. */
+async function creditsOfConnections(t: Tester): Promise<void> {
+  const cm = await t.cm();
+  let given = 0;
+  for (const receives of [1, 2, 5, 8, 16]) {
+    const port = await listen(t, { receives });
+    const { one, peer } = await established(t, cm, port, { endToEndFlowControl: 1 });
+    if (one.rep.body.endToEndFlowControl !== 1)
+      throw new NotApplicable('the device does not agree on end-to-end flow control');
+    peer.tx(writeOnly({ psn: 0, ackReq: true, reth: target(peer, 0, 0) }));
+    const { packet } = await peer.expectAck(0);
+    if (givesCredits(packet, receives)) given++;
+  }
+  if (given === 0) throw new NotApplicable('the device agrees on end-to-end flow control, and gives no credits');
+}
+
+/** Whether an ACK gives credits. @throws Violation when it gives others than there are receives */
+function givesCredits({ syndrome: code = NO_CREDITS }: Packet, receives: number): boolean {
+  if (code === NO_CREDITS) return false;
+  const expected = CREDITS.filter((credits) => credits <= receives).length - 1;
+  demand(code === expected, `with ${receives} receives credit code ${expected} was expected, and ${code} came`);
+  return true;
 }
 
 /** Everything a responder says goes to our queue pair, in its partition, and is no congestion notification. */

@@ -179,19 +179,14 @@ export async function holds(peer: TesterPeer, offset: number, bytes: Uint8Array,
 export async function received(
   t: Tester,
   peer: TesterPeer,
-  wanted: readonly { readonly wrId: number; readonly data: Uint8Array }[],
+  wanted: readonly { readonly wrId: number; readonly data: Uint8Array; readonly imm?: number }[],
 ): Promise<void> {
   if (t.dut.hostControl === undefined) return;
   const found = wanted.length === 0 ? [] : await peer.recvCompletions(wanted.length);
   const more = (await t.hostControl.call('cq.poll', { cq: peer.recvCq, max: 100 })).completions;
   demand(more.length === 0, `${wanted.length} receives were to complete, and ${found.length + more.length} did`);
-  for (const [i, { wrId, data }] of wanted.entries()) {
-    const done = found[i];
-    demand(
-      done?.wrId === wrId && done.status === 0 && done.byteLen === data.length,
-      () =>
-        `receive ${wrId} was to complete with ${data.length} bytes; ${done?.wrId} did, status ${done?.status}, ${done?.byteLen} bytes`,
-    );
+  for (const [i, { wrId, data, imm }] of wanted.entries()) {
+    peer.isReceived(found[i], { wrId, byteLen: data.length, imm });
     const at = (wrId - 1) * RECEIVE_BYTES;
     const stored = await t.memory(t.need(peer.buffers), at, data.length);
     demand(

@@ -32,6 +32,8 @@ export const ANX_VERBS_CASES: readonly Case[] = [
 
 async function gidTypes(t: Tester): Promise<void> {
   const { gids } = t.hostControl.description;
+  // The table is in what the host control found before any case.
+  t.observe();
   demand(gids.length > 0, 'the table of GIDs is empty');
   for (const { index, address, type } of gids) {
     demand(type === 'v1' || type === 'v2', `GID ${index} has the type ${type}`);

@@ -5,6 +5,7 @@
 
 import { datagram, type Packet, pattern } from 'rocev2/packets/kit';
 import type { HostCompletion, PathAttributes } from '../host-control/host-control.ts';
+import { demandReception } from '../tester/completion.ts';
 import { DUT_QKEY, type TesterConnectOptions } from '../tester/connect.ts';
 import { demand } from '../tester/outcome.ts';
 import type { ReceivedPacket, TesterPeer } from '../tester/peer.ts';
@@ -50,12 +51,9 @@ export class DatagramPeer {
     const { payload = NOTHING } = packet;
     const [completion] = await this.peer.recvCompletions(1);
     const wrId = ++this.#delivered;
-    demand(completion?.status === 0, () => `receive ${wrId} ended with status ${completion?.status}`);
-    demand(completion.wrId === wrId, () => `receive ${completion.wrId} completed, and receive ${wrId} was next`);
-    demand(
-      completion.byteLen === payload.length + HEADER_AREA,
-      () => `${completion.byteLen} bytes were delivered, and ${payload.length} and the header area were sent`,
-    );
+    const { srcQpn = 0, imm } = packet;
+    const wanted = { wrId, byteLen: payload.length + HEADER_AREA, imm, srcQp: srcQpn };
+    demandReception(completion, wanted, this.peer.dutQpn);
     const bytes = await this.received(receiveBytes, payload.length);
     demand(
       bytes.every((byte, i) => byte === payload[i]),

@@ -1,13 +1,14 @@
 /** Cases of area KEY on memory windows of type 2 and on keys that a peer invalidates. All take host control. */
 import { Op } from 'rocev2/packets';
 import { type Packet, pattern, readRequest, sendFirst, sendLastInv, sendOnlyInv, writeOnly } from 'rocev2/packets/kit';
-import type { HostCompletion, HostHandle } from '../host-control/host-control.ts';
+import type { AccessFlag, HostCompletion, HostHandle } from '../host-control/host-control.ts';
 import { HostControlError } from '../host-control/host-control.ts';
 import type { Case } from '../tester/case.ts';
 import { register } from '../tester/connect.ts';
 import { demand } from '../tester/outcome.ts';
 import type { TesterPeer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
+import { during } from './answers.ts';
 import { badKeys, bindWindow, demandMemory, LENDING, nextKey, paint, regionBeside, sameBytes } from './memory.ts';
 
 export const KEY_WINDOW_CASES: readonly Case[] = [
@@ -80,6 +81,7 @@ export const KEY_WINDOW_CASES: readonly Case[] = [
     },
   },
   { rules: ['KEY-20'], needs: ['host-control', 'mw2'], run: domainsOfBinding },
+  { rules: ['KEY-21'], needs: ['host-control', 'mw2'], run: rightsOfBinding },
 ];
 
 const LENGTH = 16;
@@ -124,12 +126,8 @@ async function sendInvalidates(t: Tester): Promise<void> {
         sendLastInv({ psn: 2, ackReq: true, inv, payload: data.slice(peer.mtu) }),
       );
     await peer.expectAck(packets);
-    const [wc] = await peer.recvCompletions(1);
-    demand(wc?.status === 0, `the receive completed with status ${wc?.status}`);
-    if (wc.invalidatedRkey !== inv)
-      t.variation('the completion of the receive does not name the key that was invalidated');
     const length = packets === 1 ? payload.length : data.length;
-    demand(wc.byteLen === length, `the completion says ${wc.byteLen} bytes, and ${length} were sent`);
+    await peer.receives({ wrId: 1, byteLen: length, invalidated: inv });
     const placed = await t.memory(t.need(peer.buffers), 0, length);
     demand(sameBytes(placed, data.slice(0, length)), 'the data of the SEND is not in the buffer');
     peer.tx(use(window, packets + 1, 'READ'));
@@ -173,15 +171,14 @@ async function invalidatesTwice(t: Tester): Promise<void> {
   const window = await bindWindow(t, peer, 0, 256);
   peer.tx(sendOnlyInv({ psn: 0, ackReq: true, inv: window.rkey }));
   await peer.expectAck(0);
-  await peer.recvCompletions(1);
+  await peer.receives({ wrId: 1, byteLen: 0, invalidated: window.rkey });
   await fails(peer, 1, window.rkey, 'the key of a window that was invalidated already');
 }
 
 /** SEND with invalidate at `psn`: nothing on the wire, a receive that fails, and a queue pair in ERROR. */
 async function fails(peer: TesterPeer, psn: number, inv: number, what: string): Promise<void> {
   peer.tx(sendOnlyInv({ psn, ackReq: true, inv, payload: pattern(16), note: what }));
-  const [wc] = await peer.recvCompletions(1);
-  demand(wc?.status !== 0, `SEND with invalidate of ${what}: the receive completed with success`);
+  await during(`SEND with invalidate of ${what}`, peer.receives({ wrId: psn + 1, failed: 'any' }));
   await peer.expectState('ERR');
   await peer.expectSilence();
 }
@@ -204,6 +201,26 @@ async function domainsOfBinding(t: Tester): Promise<void> {
   }
 }
 
+/** A region that its owner cannot write lends no right to write. */
+async function rightsOfBinding(t: Tester): Promise<void> {
+  const rights: readonly (readonly [boolean, readonly AccessFlag[]])[] = [
+    [true, ['remote-read']],
+    [false, ['remote-write']],
+    [false, ['remote-read', 'remote-write']],
+    ...(t.has('atomics') ? [[false, ['remote-atomic']] as const] : []),
+  ];
+  for (const [good, access] of rights) {
+    const peer = await t.connect({ regionAccess: LENDING });
+    const { mr } = await regionBeside(t, peer, 4096, ['remote-read', 'mw-bind']);
+    const mw = t.handle();
+    const { rkey } = await t.hostControl.call('mw.alloc', { mw, pd: peer.pd });
+    const wc = await bound(peer, { mw, mr, rkey: nextKey(rkey), access });
+    const says = `a window for ${access.join(', ')} on a region without local write`;
+    if (good) demand(wc?.status === 0, `${says}: the binding failed with status ${wc?.status}`);
+    else demand(wc?.status !== 0, `${says}: the binding succeeded`);
+  }
+}
+
 const whose = (same: boolean): string => (same ? "the queue pair's" : 'another');
 
 async function registered(t: Tester, pd: HostHandle): Promise<HostHandle> {
@@ -215,9 +232,14 @@ async function registered(t: Tester, pd: HostHandle): Promise<HostHandle> {
 /** The completion of a binding; undefined when verbs refused to post it. */
 async function bound(
   peer: TesterPeer,
-  { mw, mr, rkey }: { mw: HostHandle; mr: HostHandle; rkey: number },
+  {
+    mw,
+    mr,
+    rkey,
+    access = ['remote-read'],
+  }: { mw: HostHandle; mr: HostHandle; rkey: number; access?: readonly AccessFlag[] },
 ): Promise<HostCompletion | undefined> {
-  const bind = { mw, mr, offset: 0, length: 256, access: ['remote-read'], rkey } as const;
+  const bind = { mw, mr, offset: 0, length: 256, access, rkey };
   try {
     await peer.post({ wrId: 1, opcode: 'bind-mw', bind });
   } catch (error) {

@@ -105,8 +105,7 @@ async function reliableToUc(t: Tester): Promise<void> {
   for (const { code } of OPCODES.filter(({ known, service }) => known && service === Service.Rc))
     peer.tx(full(line, code)(0));
   peer.tx(uc(sendOnly({ psn: 0, payload: pattern(21) })));
-  const [completion] = await peer.recvCompletions(1);
-  demand(completion?.wrId === 1 && completion.byteLen === 21, 'an RC packet consumed a receive of a UC queue pair');
+  await peer.receives({ wrId: 1, byteLen: 21 });
   await peer.expectSilence();
   await untouched(peer);
 }
@@ -117,8 +116,7 @@ async function reliableToUd(t: Tester): Promise<void> {
   for (const { code } of OPCODES.filter(({ known, service }) => known && service === Service.Rc))
     peer.tx(full(line, code)(0));
   peer.tx(datagram({ psn: 0, qkey: DUT_QKEY, srcQpn: peer.qpn, payload: pattern(21) }));
-  const [completion] = await peer.recvCompletions(1);
-  demand(completion?.wrId === 1 && completion.byteLen === 61, 'an RC packet consumed a receive of a UD queue pair');
+  await peer.receives({ wrId: 1, byteLen: 61, srcQp: peer.qpn });
   await peer.expectSilence();
   await untouched(peer);
 }
@@ -243,14 +241,14 @@ async function migReq(t: Tester): Promise<void> {
 async function ackReqOfUd(t: Tester): Promise<void> {
   const { peer } = await RequestSequence.open(t, { type: 'ud' });
   peer.tx({ ...datagram({ psn: 0, qkey: DUT_QKEY, srcQpn: peer.qpn, payload: pattern(8) }), ackReq: true });
-  await peer.recvCompletions(1);
+  await peer.receives({ wrId: 1, byteLen: 48, srcQp: peer.qpn });
   await peer.expectSilence();
 }
 
 async function ackReqOfUc(t: Tester): Promise<void> {
   const { peer } = await RequestSequence.open(t, { type: 'uc' });
   peer.tx({ ...uc(sendOnly({ psn: 0, payload: pattern(8) })), ackReq: true });
-  await peer.recvCompletions(1);
+  await peer.receives({ wrId: 1, byteLen: 8 });
   await peer.expectSilence();
 }
 

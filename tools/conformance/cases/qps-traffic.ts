@@ -10,6 +10,7 @@ import type { Case } from '../tester/case.ts';
 import { register } from '../tester/connect.ts';
 import { demand, Inconclusive } from '../tester/outcome.ts';
 import type { Tester } from '../tester/tester.ts';
+import { during } from './answers.ts';
 import { attributesOf, failLocally, inState, typesOf, wrongKey } from './qp-moves.ts';
 import { add, type PostedWork, read, responder, type ScriptedResponder, send, swap, write } from './responder.ts';
 
@@ -36,11 +37,7 @@ async function initProcessesNothing(t: Tester): Promise<void> {
   await peer.modify({ state: 'RTR', ...attributesOf(t, peer).RTR });
   peer.tx(sendOnly({ psn: 0, ackReq: true, payload: pattern(48, 2) }));
   await peer.expectAck(0, 1);
-  const [completion] = await peer.recvCompletions(1);
-  demand(
-    completion?.wrId === 1 && completion.byteLen === 48,
-    `the receive that was posted in INIT took ${completion?.byteLen} bytes`,
-  );
+  await peer.receives({ wrId: 1, byteLen: 48 });
 }
 
 async function rtrServes(t: Tester): Promise<void> {
@@ -55,7 +52,7 @@ async function rtrServes(t: Tester): Promise<void> {
   ]);
   peer.tx(sendOnly({ psn: 2, ackReq: true, payload: pattern(64) }));
   await peer.expectAck(2, 2);
-  await peer.recvCompletions(1);
+  await peer.receives({ wrId: 1, byteLen: 64 });
   await peer.expectNextPsn(3, 3);
   await peer.modify({ state: 'RTS', ...attributesOf(t, peer).RTS });
   await peer.post({ wrId: 1, opcode: 'send', pieces: [] });
@@ -120,8 +117,8 @@ async function sqeReceives(t: Tester): Promise<void> {
     await peer.expectState('SQE');
     const fields = { psn: 0, payload: pattern(64), qkey: 0x1111_2222, srcQpn: peer.qpn };
     peer.tx({ opcode: type === 'ud' ? Op.UdSendOnly : Op.SendOnly | 0x20, ...fields });
-    const [completion] = await peer.recvCompletions(1);
-    demand(completion?.status === WcStatus.Success, `the receive of ${type} in SQE ended with ${completion?.status}`);
+    const datagram = type === 'ud' ? { byteLen: 104, srcQp: peer.qpn } : { byteLen: 64 };
+    await during(`${type.toUpperCase()} in SQE`, peer.receives({ wrId: 1, ...datagram }));
   }
 }
 
@@ -236,7 +233,10 @@ async function completionOf(
     }
     const { completions } = await t.hostControl.call('cq.poll', { cq: r.peer.sendCq, max: 1 });
     const [completion] = completions;
-    if (completion !== undefined) return { completion, requested };
+    if (completion !== undefined) {
+      r.peer.isSent(completion);
+      return { completion, requested };
+    }
     demand(t.now() < deadline, 'work with a bad local key was never completed');
     await t.sleep(t.dut.pollNs);
   }

@@ -38,6 +38,7 @@ export async function refusesWrongAnswers(t: Tester): Promise<void> {
     reply(r);
     const what = `a ${work.opcode} of ${work.length} bytes that was answered with ${name}`;
     const [completion] = await completions(t, r);
+    if (completion !== undefined) r.peer.isSent(completion);
     if (completion === undefined) bad.push(`${what} did not complete`);
     else if (completion.status === WcStatus.Success) bad.push(`${what} completed with success`);
     else {

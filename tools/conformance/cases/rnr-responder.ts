@@ -124,8 +124,7 @@ export const RNR_RESPONDER_CASES: readonly Case[] = [
       await t.hostControl.call('srq.recv', { srq, wrId: 5, pieces: [{ mr, offset: 0, length: 64 }] });
       peer.tx(send);
       await peer.expectAck(0, 1);
-      const [wc] = await peer.recvCompletions(1);
-      demand(wc?.wrId === 5 && wc.status === 0, `receive ${wc?.wrId} completed with status ${wc?.status}`);
+      await peer.receives({ wrId: 5, byteLen: 8 });
       peer.tx({ ...send, psn: 1 });
       await peer.expectNak(0x20 | TIMER, 1);
     },
@@ -170,8 +169,8 @@ async function refusalChangesNothing(t: Tester): Promise<void> {
     await peer.postReceive(psn + 1, 0, 64);
     peer.tx(request);
     await peer.expectAck(psn, psn + 1);
-    const [wc] = await peer.recvCompletions(1);
-    demand(wc?.wrId === psn + 1 && wc.status === 0, `receive ${wc?.wrId} completed with status ${wc?.status}`);
+    const { imm } = request;
+    await peer.receives({ wrId: psn + 1, byteLen: 32, imm, byWrite: imm !== undefined });
   }
   await peer.expectNextPsn(2, 3);
 }
@@ -187,9 +186,7 @@ async function unreliableDrops(t: Tester): Promise<void> {
   await arrives(t, peer, uc(writeOnly({ psn: 3, payload: pattern(16, 5), reth: target(peer, 0, 16) })));
   await peer.postReceive(9, 0, 64);
   peer.tx(uc(sendOnly({ psn: 4, payload: pattern(24, 6) })));
-  const [wc] = await peer.recvCompletions(1);
-  const right = wc?.wrId === 9 && wc.status === 0 && wc.byteLen === 24;
-  demand(right, `receive ${wc?.wrId} completed with status ${wc?.status} and ${wc?.byteLen} bytes; 24 were sent`);
+  await peer.receives({ wrId: 9, byteLen: 24 });
   const placed = await t.memory(t.need(peer.buffers), 0, 24);
   demand(sameBytes(placed, pattern(24, 6)), 'the receive does not hold the message that came last');
   await peer.expectSilence();
@@ -215,9 +212,7 @@ async function datagramsDrop(t: Tester): Promise<void> {
   await t.sleep(t.dut.quietNs);
   await peer.postReceive(9, 0, 256);
   peer.tx(send(2, 3));
-  const [wc] = await peer.recvCompletions(1);
-  const right = wc?.wrId === 9 && wc.status === 0 && wc.byteLen === 40 + 24;
-  demand(right, `receive ${wc?.wrId} completed with status ${wc?.status} and ${wc?.byteLen} bytes; 40 and 24 were due`);
+  await peer.receives({ wrId: 9, byteLen: 40 + 24, srcQp: peer.qpn });
   const placed = await t.memory(t.need(peer.buffers), 40, 24);
   demand(sameBytes(placed, pattern(24, 3)), 'the receive does not hold the datagram that came last');
   await peer.expectSilence();

@@ -99,10 +99,9 @@ export const RSP_PSN_DUPLICATE_CASES: readonly Case[] = [
           peer.tx(first);
           const { packet } = await peer.rx({ opcode: Op.Acknowledge, syndrome: 0x1f });
           demand(
-            packet.psn <= newest && packet.psn >= 0,
+            packet.psn === newest,
             () => `a duplicate WRITE was to be acknowledged as psn+${newest}, and ${describePacket(packet)} came`,
           );
-          if (packet.psn < newest) t.variation('the ACK of a duplicate names the duplicate, not the newest');
         }
       }
     },
@@ -213,7 +212,7 @@ export const RSP_PSN_DUPLICATE_CASES: readonly Case[] = [
           const saved = ({ opcode, psn, original }: Packet): boolean =>
             opcode === Op.AtomicAcknowledge && psn === 0 && original === 0n;
           const came = await nothingBut(peer, done, done + 1, saved);
-          if (came.length > 0) t.variation(`the result of an ATOMIC is held while more than ${depth} come after it`);
+          if (came.length > 0) t.note(`the result of an ATOMIC is held while more than ${depth} come after it`);
           done++;
           const found = await add(peer, done++, 0, 0n);
           const executed = BigInt(depth + 1 + (more === 32 ? 32 : 0));
@@ -236,14 +235,13 @@ async function reacknowledged(peer: TesterPeer, psn: number, newest: number): Pr
 /** Three receives have completed in RSP-PSN-10, each once. */
 async function receivedOnce(t: Tester, peer: TesterPeer): Promise<void> {
   if (t.dut.hostControl === undefined) return;
-  const done = await peer.recvCompletions(3);
+  await peer.receives(
+    { wrId: 1, byteLen: 64 },
+    { wrId: 2, byteLen: 600 },
+    { wrId: 3, byteLen: 8, imm: 1, byWrite: true },
+  );
   const more = (await t.hostControl.call('cq.poll', { cq: peer.recvCq, max: 100 })).completions;
   demand(more.length === 0, `3 receives were to complete, and ${3 + more.length} did`);
-  demand(
-    done.map(({ wrId, byteLen }) => `${wrId}: ${byteLen}`).join() === '1: 64,2: 600,3: 8',
-    () => `receives completed with lengths ${done.map(({ byteLen }) => byteLen).join(', ')}`,
-  );
-  demand(done[2]?.imm === 1, `the immediate data is that of the duplicate: ${done[2]?.imm}`);
   for (const [wrId, length] of [
     [1, 64],
     [2, 600],

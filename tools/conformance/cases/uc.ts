@@ -52,8 +52,7 @@ export const UC_CASES: readonly Case[] = [
       const other = await connect(t);
       await stored(t, other, 0);
       await peer.expectSilence();
-      const [first] = await peer.recvCompletions(1);
-      demand(first?.byteLen === 600, `of good messages, the first was delivered with ${first?.byteLen} bytes`);
+      await peer.receives({ wrId: 1, byteLen: 600 });
     },
   },
   {
@@ -283,13 +282,7 @@ async function brokenOnSrq(t: Tester): Promise<void> {
   await Promise.all(calls);
   const peer = await connect(t, { pd, srq });
   peer.tx(uc(sendFirst({ psn: 0, payload: pattern(MTU, 9) })), uc(sendOnly({ psn: 2, payload: pattern(16) })));
-  const done = await peer.recvCompletions(2);
-  const words = done.map(({ wrId, status }) => `${wrId} with status ${status}`).join(', ');
-  const [broken, good] = done;
-  demand(
-    broken?.wrId === 101 && broken.status !== 0 && good?.wrId === 102 && good.status === 0 && good.byteLen === 16,
-    `receive 101 was to complete in error, and 102 with 16 bytes; what completed: ${words}`,
-  );
+  await peer.receives({ wrId: 101, failed: 'any' }, { wrId: 102, byteLen: 16 });
   const { hex } = await t.hostControl.call('mem.read', { mr, offset: 1024, length: 16 });
   const wanted = Array.from(pattern(16), (byte) => byte.toString(16).padStart(2, '0')).join('');
   demand(hex === wanted, 'the receive behind that of a broken message does not hold the next message');
@@ -306,14 +299,14 @@ async function immediates(t: Tester): Promise<void> {
   await stored(t, peer, 2);
   await none(t, peer);
   peer.tx(uc(writeOnlyImm({ psn: 3, payload: pattern(16, 2), reth, imm: 2 })));
-  await completesWith(t, peer, { wrId: 1, imm: 2, byteLen: 16 });
+  await completesWith(t, peer, { wrId: 1, imm: 2, byteLen: 16, byWrite: true });
   await holds(peer, 64, pattern(16, 2), 'a WRITE with immediate');
   await peer.postReceive(2);
   peer.tx(
     uc(writeFirst({ psn: 4, payload: pattern(MTU, 3), reth: target(peer, 1024, 2 * MTU) })),
     uc(writeLastImm({ psn: 5, payload: pattern(MTU, 4), imm: 3 })),
   );
-  await completesWith(t, peer, { wrId: 2, imm: 3, byteLen: 2 * MTU });
+  await completesWith(t, peer, { wrId: 2, imm: 3, byteLen: 2 * MTU, byWrite: true });
   await holds(peer, 1024 + MTU, pattern(MTU, 4), 'a WRITE with immediate of two packets');
   peer.tx(
     uc(writeFirst({ psn: 6, payload: pattern(MTU), reth: target(peer, 1024, 2 * MTU) })),

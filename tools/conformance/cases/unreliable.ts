@@ -5,6 +5,7 @@
 
 import { pattern, sendOnly, uc, writeOnly } from 'rocev2/packets/kit';
 import type { HostCompletion } from '../host-control/host-control.ts';
+import type { Reception } from '../tester/completion.ts';
 import { demand } from '../tester/outcome.ts';
 import type { TesterPeer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
@@ -36,11 +37,7 @@ export async function delivered(
   const done = wanted.length === 0 ? [] : await peer.recvCompletions(wanted.length);
   await none(t, peer);
   for (const [i, { wrId, data }] of wanted.entries()) {
-    const { wrId: id, status, byteLen } = done[i] ?? {};
-    demand(
-      id === wrId && status === 0 && byteLen === data.length,
-      () => `receive ${wrId} was to complete with ${data.length} bytes; ${id} did, status ${status}, ${byteLen} bytes`,
-    );
+    peer.isReceived(done[i], { wrId, byteLen: data.length });
     const found = await t.memory(t.need(peer.buffers), (wrId - 1) * RECEIVE_BYTES, data.length);
     demand(
       found.every((byte, k) => byte === data[k]),
@@ -58,10 +55,7 @@ export async function recovers(t: Tester, peer: TesterPeer, psn: number, wrId: n
     peer.tx(uc(sendOnly({ psn: psn + tried, payload: pattern(16, 40 + tried) })));
     const done = await arrival(t, peer, tried === TRIES - 1 ? t.dut.patienceNs : t.dut.quietNs);
     if (done === undefined) continue;
-    demand(
-      done.wrId === wrId && done.status === 0 && done.byteLen === 16 && done.imm === undefined,
-      () => `receive ${wrId} was to hold 16 bytes; ${done.wrId} has ${done.byteLen}, status ${done.status}`,
-    );
+    peer.isReceived(done, { wrId, byteLen: 16 });
     await none(t, peer);
     if (tried > 0) t.note(`behind a broken message ${tried} good ones were lost as well`);
     return psn + tried + 1;
@@ -85,18 +79,9 @@ export async function none(t: Tester, peer: TesterPeer): Promise<void> {
 }
 
 /** One receive completes next, and no other. */
-export async function completesWith(
-  t: Tester,
-  peer: TesterPeer,
-  wanted: Pick<HostCompletion, 'wrId' | 'imm' | 'byteLen'>,
-): Promise<void> {
-  const [done] = await peer.recvCompletions(1);
+export async function completesWith(t: Tester, peer: TesterPeer, wanted: Reception): Promise<void> {
+  await peer.receives(wanted);
   await none(t, peer);
-  const text = ({ wrId, imm, byteLen }: Partial<HostCompletion>): string => `${wrId} with ${byteLen} bytes, imm ${imm}`;
-  demand(
-    done?.status === 0 && text(done) === text(wanted),
-    () => `receive ${text(wanted)} was to complete; ${text(done ?? {})} did, status ${done?.status}`,
-  );
 }
 
 /** Good messages behind a broken one. */

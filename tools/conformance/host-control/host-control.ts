@@ -29,6 +29,12 @@ export const FEATURES = [
   'cnp',
   /** `qp.create` takes `msn`, the number of the next message: only our own device does. */
   'preset-msn',
+  /** `qp.modify` takes `flowControl`; without it the connection manager alone can agree on credits. */
+  'credits',
+  /** Automatic path migration: `qp.modify` takes `altPath` and `pathMigState`. */
+  'apm',
+  /** `srq.create` and `qp.create` take `xrcd`. */
+  'xrc',
 ] as const;
 
 export type Feature = (typeof FEATURES)[number];
@@ -84,6 +90,11 @@ export interface HostQpAttributes {
   readonly maxRdAtomic?: number;
   /** SQD: raise the event when drained. */
   readonly enSqdAsyncNotify?: boolean;
+  /** `Feature` credits: end-to-end flow control, as the connection manager would have agreed on it. */
+  readonly flowControl?: boolean;
+  /** `Feature` apm: the alternate path, and ibv_mig_state. */
+  readonly altPath?: PathAttributes;
+  readonly pathMigState?: 'MIGRATED' | 'REARM' | 'ARMED';
 }
 
 /** ibv_ah_attr with a GRH, as RoCE needs. */
@@ -215,7 +226,14 @@ export interface HostCalls {
   'mem.write': { readonly takes: { mr: HostHandle; offset: number; hex: string }; readonly gives: Nothing };
   'mw.alloc': { readonly takes: { mw: HostHandle; pd: HostHandle }; readonly gives: { rkey: number } };
   'mw.dealloc': { readonly takes: { mw: HostHandle }; readonly gives: Nothing };
-  'srq.create': { readonly takes: { srq: HostHandle; pd: HostHandle; maxWr: number }; readonly gives: Nothing };
+  /**
+   * With `xrcd` and `cq` it is of that XRC domain, which is opened when it is first named, and its receives complete
+   * there; `srqn` is its number then.
+   */
+  'srq.create': {
+    readonly takes: { srq: HostHandle; pd: HostHandle; maxWr: number; xrcd?: HostHandle; cq?: HostHandle };
+    readonly gives: { srqn?: number };
+  };
   /** Arms the limit event. */
   'srq.modify': { readonly takes: { srq: HostHandle; limit: number }; readonly gives: Nothing };
   'srq.recv': {
@@ -236,6 +254,8 @@ export interface HostCalls {
       maxSge: number;
       maxInline?: number;
       msn?: number;
+      /** An XRC target of that domain (IBV_QPT_XRC_RECV); type, queues and depths mean nothing then. */
+      xrcd?: HostHandle;
     };
     readonly gives: { qpn: number };
   };

@@ -3,7 +3,7 @@
  * be destroyed, and what calls of every kind need: names of rights as bits, and finding an object or refusing.
  */
 
-import { type Ah, Cq, type Device, type Mw, type Pd, type Qp, type Srq } from 'rocev2';
+import { type Ah, Cq, type Device, type Mw, type Pd, type Qp, type Srq, type Xrcd } from 'rocev2';
 import { Access, type MemoryRegion } from 'rocev2/transport';
 import { type AccessFlag, type HostCall, type HostCalls, HostControlError, type HostHandle } from './host-control.ts';
 
@@ -94,6 +94,7 @@ export class Objects {
   readonly mrs = new HandleTable<MemoryRegion>('memory region');
   readonly mws = new HandleTable<Mw>('memory window');
   readonly srqs = new HandleTable<Srq>('shared receive queue');
+  readonly xrcds = new HandleTable<Xrcd>('XRC domain');
   readonly qps = new HandleTable<MadeQp>('queue pair');
   readonly ahs = new HandleTable<Ah>('address handle');
   /** What else is to be ended first, and how: of the connection manager. */
@@ -124,6 +125,12 @@ export class Objects {
     this.mrs.clear((mr) => this.device.deregMr(mr));
     this.cqs.clear((cq) => this.device.destroyCq(cq));
     this.pds.clear((pd) => pd.dealloc());
+    this.xrcds.clear((xrcd) => xrcd.close());
+  }
+
+  /** The XRC domain of a name, which is opened when it is first named. */
+  domainOf(xrcd: HostHandle): Xrcd {
+    return this.xrcds.all.get(xrcd) ?? this.xrcds.make(xrcd, () => this.device.openXrcd());
   }
 
   /** The region that a local key opens, if any does. */

@@ -6,7 +6,15 @@
 
 import type { Device, ModifyAttributes, Qp } from 'rocev2';
 import { IpAddress, PSN_MASK } from 'rocev2/packets';
-import { QP_STATE_NAMES, type QpInspection, QpState, QpType, RcQueuePair, UnreliableQueuePair } from 'rocev2/transport';
+import {
+  MigState,
+  QP_STATE_NAMES,
+  type QpInspection,
+  QpState,
+  QpType,
+  RcQueuePair,
+  UnreliableQueuePair,
+} from 'rocev2/transport';
 import type { HostCalls, HostQpAttributes, PathAttributes, QpStateName, QpTypeName } from './host-control.ts';
 import {
   accessBits,
@@ -55,7 +63,8 @@ export function queuePairCalls(objects: Objects): Pick<Handlers, QueuePairCall> 
 }
 
 function makeQp(objects: Objects, asked: Omit<HostCalls['qp.create']['takes'], 'qp'>): MadeQp {
-  const { type, srq, msn, maxSendWr, maxRecvWr, maxSge, maxInline = 0 } = asked;
+  const { type, srq, msn, maxSendWr, maxRecvWr, maxSge, maxInline = 0, xrcd } = asked;
+  if (xrcd !== undefined) return { qp: objects.domainOf(xrcd).createQp(), msn: undefined };
   const code = TYPES[type];
   if (code === undefined) throw refused('EINVAL', `there is no queue pair type ${type}`);
   checkMsn(type, msn);
@@ -78,10 +87,12 @@ function checkMsn(type: QpTypeName, msn = 0): void {
 function modify(device: Device, { qp, msn }: MadeQp, attributes: HostQpAttributes): object | Promise<object> {
   checkPortAndPkey(qp, attributes);
   const { state, access, path, pkeyIndex, qkey, destQpn, rqPsn, mtu, maxDestRdAtomic, minRnrTimer } = attributes;
-  const { sqPsn, timeout, retryCnt, rnrRetry, maxRdAtomic } = attributes;
+  const { sqPsn, timeout, retryCnt, rnrRetry, maxRdAtomic, flowControl, altPath, pathMigState } = attributes;
   const wanted: ModifyAttributes = {
     ...present({ qkey, destQpn, rqPsn, mtu, maxDestRdAtomic, minRnrTimer }),
-    ...present({ sqPsn, timeout, retryCnt, rnrRetry, maxRdAtomic }),
+    ...present({ sqPsn, timeout, retryCnt, rnrRetry, maxRdAtomic, flowControl }),
+    ...(altPath === undefined ? {} : { altAv: addressVector(device, altPath) }),
+    ...(pathMigState === undefined ? {} : { pathMigState: MIGRATION_STATES[pathMigState] }),
     ...(state === undefined ? {} : { state: stateOf(state) }),
     ...(access === undefined ? {} : { access: accessBits(access) }),
     ...(pkeyIndex === undefined ? {} : { pkey: DEFAULT_PKEY }),
@@ -91,7 +102,7 @@ function modify(device: Device, { qp, msn }: MadeQp, attributes: HostQpAttribute
     // Without a request there is no event when SQD is drained, as verbs have it.
     ...(state === 'SQD' && qp.stateName !== 'SQD' ? { enSqdAsyncNotify: attributes.enSqdAsyncNotify ?? false } : {}),
   };
-  if (path !== undefined) return qp.modify(wanted).then(() => DONE);
+  if (path !== undefined || altPath !== undefined) return qp.modify(wanted).then(() => DONE);
   qp.modifyNow(wanted);
   return DONE;
 }
@@ -148,5 +159,10 @@ function timeoutCode(ns: number): number {
 }
 
 const TYPES: Readonly<Record<QpTypeName, QpType>> = { rc: QpType.Rc, uc: QpType.Uc, ud: QpType.Ud };
+const MIGRATION_STATES: Readonly<Record<NonNullable<HostQpAttributes['pathMigState']>, MigState>> = {
+  MIGRATED: MigState.Migrated,
+  REARM: MigState.Rearm,
+  ARMED: MigState.Armed,
+};
 const DEFAULT_PKEY = 0xff_ff;
 const TIMEOUT_UNIT_NS = 4096;

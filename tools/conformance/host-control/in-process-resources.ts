@@ -121,10 +121,14 @@ function bytesOf({ bytes }: MemoryRegion, offset: number, length: number): Uint8
 function sharedQueueCalls(objects: Objects) {
   const { pds, srqs, ahs } = objects;
   return {
-    'srq.create': ({ srq, pd, maxWr }) => {
+    'srq.create': ({ srq, pd, maxWr, xrcd, cq }) => {
       const domain = pds.get(pd);
-      srqs.make(srq, () => domain.createSrq({ maxWr }));
-      return DONE;
+      if (xrcd === undefined || cq === undefined) {
+        srqs.make(srq, () => domain.createSrq({ maxWr }));
+        return DONE;
+      }
+      const of = { xrcd: objects.domainOf(xrcd), cq: objects.cqs.get(cq) };
+      return { srqn: srqs.make(srq, () => domain.createSrq({ maxWr, ...of })).srqn };
     },
     'srq.modify': ({ srq, limit }) => {
       srqs.get(srq).modify({ limit });

@@ -85,6 +85,9 @@ const attributes = {
   rnrRetry: whole.exactOptional(),
   maxRdAtomic: whole.exactOptional(),
   enSqdAsyncNotify: z.boolean().exactOptional(),
+  flowControl: z.boolean().exactOptional(),
+  altPath: path.exactOptional(),
+  pathMigState: z.enum(['MIGRATED', 'REARM', 'ARMED']).exactOptional(),
 };
 
 const sendOpcode = z.enum([
@@ -144,7 +147,10 @@ export const TAKES: { readonly [C in HostCall]: z.ZodType<TakesOf<C>> } = {
   'mem.write': z.strictObject({ mr: handle, offset: whole, hex }),
   'mw.alloc': z.strictObject({ mw: handle, pd: handle }),
   'mw.dealloc': z.strictObject({ mw: handle }),
-  'srq.create': z.strictObject({ srq: handle, pd: handle, maxWr: whole }),
+  'srq.create': z.strictObject({
+    ...{ srq: handle, pd: handle, maxWr: whole },
+    ...{ xrcd: handle.exactOptional(), cq: handle.exactOptional() },
+  }),
   'srq.modify': z.strictObject({ srq: handle, limit: whole }),
   'srq.recv': z.strictObject({ srq: handle, wrId: whole, pieces }),
   'srq.destroy': z.strictObject({ srq: handle }),
@@ -160,6 +166,7 @@ export const TAKES: { readonly [C in HostCall]: z.ZodType<TakesOf<C>> } = {
     maxSge: whole,
     maxInline: whole.exactOptional(),
     msn: whole.exactOptional(),
+    xrcd: handle.exactOptional(),
   }),
   'qp.modify': z.strictObject({ qp: handle, state: stateName.exactOptional(), ...attributes }),
   'qp.query': z.strictObject({ qp: handle }),
@@ -246,7 +253,7 @@ export const GIVES: { readonly [C in HostCall]: z.ZodType<HostCalls[C]['gives']>
   'mem.write': done,
   'mw.alloc': z.object({ rkey: u32 }),
   'mw.dealloc': done,
-  'srq.create': done,
+  'srq.create': z.object({ srqn: whole.max(0xff_ff_ff).exactOptional() }),
   'srq.modify': done,
   'srq.recv': done,
   'srq.destroy': done,

@@ -21,4 +21,5 @@ export const AREA_TITLES: Readonly<Record<Area, string>> = {
   CNP: 'congestion notification packets',
   MPE: 'FLUSH and ATOMIC WRITE',
   QPS: 'states of queue pairs, completions, verbs',
+  XRC: 'extended reliable connections',
 };

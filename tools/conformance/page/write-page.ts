@@ -14,7 +14,7 @@ import { mutantsPage } from '../mutants/page.ts';
 import { matchRules, RULES } from '../rules/index.ts';
 import type { ConformanceRule } from '../rules/types.ts';
 import { type ResultFile, resultFile } from '../runner/files.ts';
-import { summaryLine } from '../runner/report.ts';
+import { progressLine, summaryLine } from '../runner/report.ts';
 import { runSuite } from '../runner/suite.ts';
 import { conformancePage, withDevicesTable } from './page.ts';
 import { GUIDE_FILE, MUTANTS_FILE, PAGE_DUTS, PAGE_FILE, readPublished, readResult, writeResult } from './results.ts';
@@ -36,9 +36,9 @@ async function runAndKeep(name: string, rules: readonly ConformanceRule[]): Prom
         writeFileSync(path, capture);
         return path;
       },
-      progress: (one, run, done, all) => {
+      progress: (one, run, verdicts, done, all) => {
         if (run.verdict === 'fail' || run.verdict === 'inconclusive')
-          log(`${done}/${all} ${one.rules.join(', ')}: ${run.verdict}: ${run.reason}`);
+          log(`${progressLine(one, verdicts, done, all)}: ${run.reason}`);
       },
     });
     writeResult(merged(resultFile(result), readResult(name)));
@@ -57,7 +57,10 @@ function merged(run: ResultFile, before: ResultFile | undefined): ResultFile {
   const old = new Map(before?.rules.map((row) => [row.rule, row]));
   const rows = RULES.flatMap(({ id }) => ran.get(id) ?? old.get(id) ?? []);
   const deaths = (before?.deaths ?? []).filter((death) => ![...ran.keys()].some((id) => death.startsWith(id)));
-  return { ...run, rules: rows, deaths: [...deaths, ...run.deaths] };
+  // What was run of it now is a part; with what was there before it is whole.
+  const partial = rows.length < RULES.length || run.notRun > 0;
+  const partialBecause = partial ? run.partialBecause : [];
+  return { ...run, partial, partialBecause, rules: rows, deaths: [...deaths, ...run.deaths] };
 }
 
 const { values, positionals } = parseArgs({

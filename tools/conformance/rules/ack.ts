@@ -289,4 +289,17 @@ export const ACK_RULES: readonly ConformanceRule[] = [
     says: 'An answer is never answered.',
     shownBy: 'Send 10,000 each of ACK, NAK, READ RESPONSE and CNP: silence.',
   },
+  {
+    id: 'ACK-22',
+    area: 'ACK',
+    source: 'rdmavt: compute_aeth (r_msn)',
+    certainty: 'C',
+    level: 'must',
+    role: 'responder',
+    needs: 'wire',
+    priority: 2,
+    says: 'The MSN of an ACK that stands for several messages counts all of them.',
+    shownBy:
+      'Bursts of 1 to 40 messages of which the last one, or each, requests an ACK: every ACK has the MSN of the message that its PSN ends.',
+  },
 ];

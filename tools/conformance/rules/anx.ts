@@ -108,7 +108,7 @@ export const ANX_RULES: readonly ConformanceRule[] = [
     needs: 'wire',
     priority: 1,
     says: 'The flags of IPv4 are 010: do not fragment.',
-    shownBy: 'Parse every packet; send one without DF and one with MF: silence.',
+    shownBy: 'Parse every packet; send one with MF: silence; what one without DF draws is reported.',
     deviations: [
       {
         device: 'rxe',

@@ -27,6 +27,7 @@ import { RSP_PSN_RULES } from './rsp-psn.ts';
 import type { ConformanceRule, Deviation } from './types.ts';
 import { UC_RULES } from './uc.ts';
 import { UD_RULES } from './ud.ts';
+import { XRC_RULES } from './xrc.ts';
 
 const PUBLISHED: readonly ConformanceRule[] = [
   ...PKT_RULES,
@@ -50,6 +51,7 @@ const PUBLISHED: readonly ConformanceRule[] = [
   ...CNP_RULES,
   ...MPE_RULES,
   ...QPS_RULES,
+  ...XRC_RULES,
 ];
 
 /**

@@ -308,4 +308,16 @@ export const KEY_RULES: readonly ConformanceRule[] = [
       },
     ],
   },
+  {
+    id: 'KEY-21',
+    area: 'KEY',
+    source: 'C10-74 (cited by rxe)',
+    certainty: 'C',
+    level: 'must',
+    role: 'api',
+    needs: 'agent',
+    priority: 3,
+    says: 'A window with remote write or remote atomic access cannot be bound to a region without local write access.',
+    shownBy: 'Bind such windows to a region that is read-only: an error; a window to read it is bound.',
+  },
 ];

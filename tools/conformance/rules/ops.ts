@@ -226,4 +226,17 @@ export const OPS_RULES: readonly ConformanceRule[] = [
     shownBy:
       'Three states times 256 opcodes, one QP each: the outcomes equal the table, and differences are recorded as a profile.',
   },
+  {
+    id: 'OPS-19',
+    area: 'OPS',
+    source: 'rxe: do_complete',
+    certainty: 'C',
+    level: 'must',
+    role: 'responder',
+    needs: 'agent',
+    priority: 3,
+    says: 'The immediate data of a WRITE of several packets is that of its LAST, and the completion counts the bytes of the whole message.',
+    shownBy:
+      'WRITEs with immediate of 1 to 4 packets: one receive completes for each, compared whole, and its buffer is untouched.',
+  },
 ];

@@ -293,4 +293,17 @@ export const PKT_RULES: readonly ConformanceRule[] = [
     shownBy:
       'Send RC opcodes, unknown opcodes and lengths of 0 to 64 bytes to 0xFFFFFF: silence, and the device lives on.',
   },
+  {
+    id: 'PKT-23',
+    area: 'PKT',
+    source: 'qib: ruc_check_hdr',
+    certainty: 'C',
+    level: 'must',
+    role: 'both',
+    needs: 'agent',
+    priority: 3,
+    says: 'A packet with MigReq 1 moves an armed connection to its alternate path only when it has the addresses of that path.',
+    shownBy:
+      'Arm an alternate path; MigReq 1 from a foreign address: silence; from the primary path: no move; from the alternate one: the move.',
+  },
 ];

@@ -322,4 +322,17 @@ export const QPS_RULES: readonly ConformanceRule[] = [
       },
     ],
   },
+  {
+    id: 'QPS-22',
+    area: 'QPS',
+    source: 'ibv_req_notify_cq(3)',
+    certainty: 'C',
+    level: 'must',
+    role: 'api',
+    needs: 'agent',
+    priority: 3,
+    says: 'A CQ armed for solicited completions raises its event for a message with the SE bit, and for no other that succeeds.',
+    shownBy:
+      'Arm for solicited; a SEND without SE: no event; SENDs and WRITEs with immediate with SE: one event each time.',
+  },
 ];

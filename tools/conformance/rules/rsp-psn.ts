@@ -291,4 +291,17 @@ export const RSP_PSN_RULES: readonly ConformanceRule[] = [
       },
     ],
   },
+  {
+    id: 'RSP-PSN-21',
+    area: 'RSP-PSN',
+    source: 'rxe: rxe_qp_reset; google ReuseQp',
+    certainty: 'C',
+    level: 'must',
+    role: 'responder',
+    needs: 'agent',
+    priority: 3,
+    says: 'A QP that went through RESET holds nothing of its former life for replay.',
+    shownBy:
+      'Have a READ and an ATOMIC answered, RESET, up again right behind their PSNs; repeat them: silence, and the sentinel.',
+  },
 ];

@@ -26,6 +26,7 @@ export const AREAS = [
   'CNP',
   'MPE',
   'QPS',
+  'XRC',
 ] as const;
 export type Area = (typeof AREAS)[number];
 

@@ -13,9 +13,11 @@ export interface ResultFile {
   readonly description: string;
   readonly seed: number;
   readonly deaths: readonly string[];
-  /** Hazardous cases were left out. */
+  /** Not every case of every rule of the registry was run. */
   readonly partial: boolean;
-  /** How many. */
+  /** Why, a phrase each; empty for a whole run. */
+  readonly partialBecause: readonly string[];
+  /** Hazardous cases that were left out. */
   readonly notRun: number;
   /** How many findings about the device are not published yet; absent where none is kept back. */
   readonly withheldFindings?: number;
@@ -29,21 +31,24 @@ export interface ResultRow {
   readonly reason: string;
   /** What the registry knows of the failure. */
   readonly known?: { readonly does: string; readonly evidence: string };
+  /** What its cases have to say beside the verdict; absent where that is nothing. */
+  readonly notes?: readonly string[];
   readonly captures: readonly string[];
   readonly durationMs: number;
 }
 
 export function resultFile(result: SuiteResult): ResultFile {
-  const { dut, device, version, description, seed, deaths, notRun } = result;
+  const { dut, device, version, description, seed, deaths, notRun, partial } = result;
   return {
     version: 1,
     ...{ dut, device, deviceVersion: version, description, seed, deaths },
-    ...{ partial: notRun > 0, notRun },
-    rules: result.rules.map(({ rule, verdict, reason, known, captures, durationMs }) => ({
+    ...{ partial: partial.length > 0, partialBecause: partial, notRun },
+    rules: result.rules.map(({ rule, verdict, reason, known, notes, captures, durationMs }) => ({
       rule: rule.id,
       verdict,
       reason,
       ...(known === undefined ? {} : { known: { does: known.does, evidence: known.evidence } }),
+      ...(notes.length === 0 ? {} : { notes }),
       captures,
       durationMs: Math.round(durationMs),
     })),
@@ -66,7 +71,7 @@ export function junit(result: SuiteResult): string {
   return `<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="roce conformance">\n${suites.join('')}</testsuites>\n`;
 }
 
-function suiteXml(area: string, { dut, description, notRun }: SuiteResult, rules: readonly RuleResult[]): string {
+function suiteXml(area: string, { dut, description, partial: why }: SuiteResult, rules: readonly RuleResult[]): string {
   const counts = countVerdicts(rules);
   const time = rules.reduce((sum, { durationMs }) => sum + durationMs, 0);
   const head = attributes({
@@ -78,7 +83,7 @@ function suiteXml(area: string, { dut, description, notRun }: SuiteResult, rules
     skipped: counts['not-applicable'] + counts['not-run'],
     time: seconds(time),
   });
-  const partial = notRun === 0 ? '' : `<property ${attributes({ name: 'partial', value: `${notRun} not run` })}/>`;
+  const partial = why.length === 0 ? '' : `<property ${attributes({ name: 'partial', value: why.join('; ') })}/>`;
   const device = `<property ${attributes({ name: 'device', value: description })}/>`;
   const property = `    <properties>${device}${partial}</properties>\n`;
   return `  <testsuite ${head}>\n${property}${rules.map(caseXml).join('')}  </testsuite>\n`;
@@ -92,7 +97,8 @@ function caseXml(one: RuleResult): string {
     time: seconds(durationMs),
   });
   const body = bodyXml(one);
-  const files = one.captures.length === 0 ? '' : `<system-out>${xml(one.captures.join('\n'))}</system-out>`;
+  const lines = [...one.notes.map((note) => `note: ${note}`), ...one.captures];
+  const files = lines.length === 0 ? '' : `<system-out>${xml(lines.join('\n'))}</system-out>`;
   if (verdict === 'pass' && files === '' && reason === '') return `    <testcase ${head}/>\n`;
   return `    <testcase ${head}>${body}${files}</testcase>\n`;
 }

@@ -60,6 +60,8 @@ export async function runCase(dut: Dut, one: Case, options: CaseRunOptions): Pro
   const died = dut.gone !== undefined;
   if (died)
     ending = { verdict: 'fail', reason: `the device died: ${dut.gone}; the last packets sent: ${capture.lastSent()}` };
+  else if (ending.verdict === 'pass' && t.unproven !== undefined)
+    ending = { verdict: 'inconclusive', reason: t.unproven };
   else if (ending.verdict === 'pass' && t.variations.length > 0)
     ending = { verdict: 'variation', reason: t.variations.join('; ') };
   const { variations, notes, psn } = t;

@@ -7,7 +7,7 @@ import { defined, RoceError } from 'rocev2/packets';
 import { CASES } from '../cases/index.ts';
 import { DERIVED_RULES } from '../passive-checks/derived.ts';
 import { type PassiveChecks, passiveChecksOf } from '../passive-checks/index.ts';
-import { matchRules } from '../rules/index.ts';
+import { matchRules, RULES } from '../rules/index.ts';
 import type { ConformanceRule, Deviation } from '../rules/types.ts';
 import type { Case } from '../tester/case.ts';
 import type { Dut } from '../tester/dut.ts';
@@ -21,8 +21,10 @@ export interface RuleResult {
   readonly verdict: CaseVerdict;
   /** Why, for everything but a plain pass. */
   readonly reason: string;
-  /** A failure that the registry knows of. */
+  /** A breach that the registry knows of, of a rule of any level. */
   readonly known: Deviation | undefined;
+  /** What its cases have to say beside the verdict. */
+  readonly notes: readonly string[];
   /** Files of its runs, as `keep` called them. */
   readonly captures: readonly string[];
   readonly durationMs: number;
@@ -43,6 +45,15 @@ export interface SuiteResult {
   readonly deaths: readonly string[];
   /** Hazardous cases that were left out; a run with any is partial. */
   readonly notRun: number;
+  /** Why the run is partial, a phrase for each reason; empty when every case of every rule of the registry was run. */
+  readonly partial: readonly string[];
+}
+
+/** How a run of a case bears on one of its rules. */
+export interface JudgedRun {
+  readonly rule: ConformanceRule;
+  readonly verdict: CaseVerdict;
+  readonly known: Deviation | undefined;
 }
 
 export interface SuiteOptions {
@@ -55,8 +66,8 @@ export interface SuiteOptions {
   readonly now: () => number;
   /** Keeps a capture, and says what it is called in the report. Absent: none is kept. */
   readonly keep?: (name: string, capture: Uint8Array) => string;
-  /** Receives every case after its end. */
-  readonly progress?: (one: Case, run: CaseRun, done: number, all: number) => void;
+  /** Receives every case after its end, with the verdict on each of its rules that are judged. */
+  readonly progress?: (one: Case, run: CaseRun, judged: readonly JudgedRun[], done: number, all: number) => void;
   /** Default: all there are. */
   readonly cases?: readonly Case[];
 }
@@ -66,6 +77,7 @@ interface Ending {
   readonly reason: string;
   /** The device did not survive it: that is no variation, whatever the level of the rule. */
   readonly died: boolean;
+  readonly notes: readonly string[];
   readonly captures: string[];
   readonly durationMs: number;
 }
@@ -79,10 +91,11 @@ export async function runSuite(dut: Dut, options: SuiteOptions): Promise<SuiteRe
 
 /** The report where no device was available. */
 export function nothingJudged(dut: string, rules: readonly ConformanceRule[], seed: number, why: string): SuiteResult {
-  const row = { verdict: 'inconclusive', reason: why, known: undefined, captures: [], durationMs: 0, seed } as const;
+  const nothing = { known: undefined, notes: [], captures: [], durationMs: 0, seed } as const;
   return {
     ...{ dut, device: 'unknown', version: '', description: why, seed, deaths: [], notRun: 0 },
-    rules: rules.map((rule) => ({ rule, ...row })),
+    partial: ['no device was there'],
+    rules: rules.map((rule) => ({ rule, verdict: 'inconclusive', reason: why, ...nothing })),
   };
 }
 
@@ -93,8 +106,9 @@ class Suite {
   readonly #deaths: string[] = [];
   readonly #passiveChecks: PassiveChecks;
   #notRun = 0;
-  /** Why nothing more can be run. */
+  /** Why nothing more can be run, and how many cases were left then. */
   #over: string | undefined;
+  #lost = 0;
 
   constructor(dut: Dut, options: SuiteOptions) {
     this.#dut = dut;
@@ -110,17 +124,19 @@ class Suite {
     const cases = (this.#options.cases ?? CASES).filter(({ rules }) => rules.some((id) => wanted.has(id)));
     for (const [i, one] of cases.entries()) {
       const started = this.#options.now();
+      if (this.#over !== undefined) this.#lost++;
       const runs = this.#over === undefined ? await this.#runsOf(one) : [lost(this.#over)];
       const decisive = runs.reduce((worst, run) => (rank(run.verdict) > rank(worst.verdict) ? run : worst));
       const captures = this.#kept(one, decisive);
       const { verdict, reason, died } = decisive;
+      const notes = [...new Set(runs.flatMap((run) => run.notes))];
       if (verdict === 'not-run') this.#notRun++;
       for (const id of one.rules)
-        this.#add(id, { verdict, reason, died, captures, durationMs: this.#options.now() - started });
-      this.#options.progress?.(one, decisive, i + 1, cases.length);
+        this.#add(id, { verdict, reason, died, notes, captures, durationMs: this.#options.now() - started });
+      this.#options.progress?.(one, decisive, this.#judged(one, decisive), i + 1, cases.length);
     }
     for (const { rule, verdict, reason } of this.#passiveChecks.results())
-      this.#add(rule, { verdict, reason, died: false, captures: [], durationMs: 0 });
+      this.#add(rule, { ...verdictOnly(verdict, reason) });
   }
 
   result(): SuiteResult {
@@ -136,8 +152,38 @@ class Suite {
       seed,
       deaths: this.#deaths,
       notRun: this.#notRun,
+      partial: this.#partial(),
       rules: rules.map((rule) => this.#judge(rule)),
     };
+  }
+
+  #partial(): string[] {
+    const { rules } = this.#options;
+    const hazardous = rules.filter(({ id }) => this.#endings.get(id)?.some(({ verdict }) => verdict === 'not-run'));
+    const cases = `${this.#notRun} hazardous cases of ${hazardous.length} rules were not run`;
+    return [
+      ...(rules.length < RULES.length ? [`${rules.length} of ${RULES.length} rules were run`] : []),
+      ...(this.#notRun > 0 ? [`${cases}; --hazardous runs them`] : []),
+      ...(this.#lost > 0 ? [`${this.#lost} cases were left when the device was lost`] : []),
+    ];
+  }
+
+  /** What a run of a case is for each of its rules that are judged. */
+  #judged(one: Case, { verdict, died }: CaseRun): JudgedRun[] {
+    return this.#options.rules
+      .filter(({ id }) => one.rules.includes(id))
+      .map((rule) => ({ rule, ...this.#graded(rule, verdict, died) }));
+  }
+
+  /**
+   * A breach by the level of its rule: of a `must` it is a failure, of any other a variation, unless the device died.
+   */
+  #graded(rule: ConformanceRule, ending: CaseVerdict, died: boolean): Pick<RuleResult, 'verdict' | 'known'> {
+    if (ending !== 'fail' && ending !== 'variation') return { verdict: ending, known: undefined };
+    const verdict = rule.level === 'must' || died ? 'fail' : 'variation';
+    // What a rule that is no must allows is no deviation of it.
+    const broken = ending === 'fail' || verdict === 'fail';
+    return { verdict, known: broken ? this.#knownOf(rule, died) : undefined };
   }
 
   /** One run for each starting PSN; no more after one that failed. */
@@ -216,18 +262,14 @@ class Suite {
     const none: Ending = {
       verdict: rule.untested === undefined ? 'inconclusive' : 'not-applicable',
       reason: rule.untested === undefined ? 'nothing was run' : `not tested: ${rule.untested}`,
-      died: false,
-      captures: [],
-      durationMs: 0,
+      ...{ died: false, notes: [], captures: [], durationMs: 0 },
     };
     const worst = endings.reduce((a, b) => (rank(b.verdict) > rank(a.verdict) ? b : a), endings[0] ?? none);
-    const softened = worst.verdict === 'fail' && rule.level !== 'must' && !worst.died;
-    const verdict = softened ? 'variation' : worst.verdict;
     return {
       rule,
-      verdict,
+      ...this.#graded(rule, worst.verdict, worst.died),
       reason: worst.reason,
-      known: verdict === 'fail' || softened ? this.#knownOf(rule, worst.died) : undefined,
+      notes: [...new Set(endings.flatMap(({ notes }) => notes))],
       // That of the case that decided comes first.
       captures: [...new Set([worst, ...endings].flatMap(({ captures }) => captures))],
       durationMs: endings.reduce((sum, { durationMs }) => sum + durationMs, 0),
@@ -239,7 +281,7 @@ class Suite {
   #knownOf(rule: ConformanceRule, died: boolean): Deviation | undefined {
     const derived = DERIVED_RULES.find(({ id }) => id === rule.id);
     if (derived === undefined) return deviationOf(rule, this.#dut, died);
-    const broken = this.#partsOf(rule, derived.from).filter(({ ending }) => ending.verdict === 'fail');
+    const broken = this.#partsOf(rule, derived.from).filter(({ ending }) => isBreach(ending));
     if (broken.some(({ part, ending }) => deviationOf(part, this.#dut, ending.died) === undefined)) return undefined;
     return { device: this.#dut.device, does: 'It breaks rules that this one stands for.', evidence: 'those rules' };
   }
@@ -255,7 +297,7 @@ class Suite {
   #derived(rule: ConformanceRule, from: string): Ending {
     const parts = this.#partsOf(rule, from);
     const judged = parts.filter(({ ending }) => ending.verdict !== 'not-applicable');
-    const failed = judged.filter(({ ending }) => ending.verdict === 'fail').map(({ part }) => part.id);
+    const failed = judged.filter(({ ending }) => isBreach(ending)).map(({ part }) => part.id);
     if (failed.length > 0) return verdictOnly('fail', `broken: ${[...new Set(failed)].join(', ')}`);
     const open = judged.filter(({ ending }) => ending.verdict === 'inconclusive').map(({ part }) => part.id);
     if (open.length > 0) return verdictOnly('inconclusive', `open: ${[...new Set(open)].join(', ')}`);
@@ -265,9 +307,12 @@ class Suite {
   }
 }
 
+/** Of a `must`: what is allowed by it is a note, never a variation. */
+const isBreach = ({ verdict }: Ending): boolean => verdict === 'fail' || verdict === 'variation';
+
 const verdictOnly = (verdict: CaseVerdict, reason: string): Ending => ({
   ...{ verdict, reason, died: false },
-  ...{ captures: [], durationMs: 0 },
+  ...{ notes: [], captures: [], durationMs: 0 },
 });
 
 function lost(reason: string): CaseRun {

@@ -64,6 +64,12 @@ export interface TesterConnectOptions {
   readonly qkey?: number;
   /** `Feature` preset-msn. */
   readonly msn?: number;
+  /** `Feature` credits: both ends have agreed on end-to-end flow control. */
+  readonly flowControl?: boolean;
+  /** `Feature` apm: an alternate path that is to be armed, from the address and to ours of that IP version. */
+  readonly alternate?: 4 | 6;
+  /** `Feature` xrc: an XRC target of that domain; goes to RTR. */
+  readonly xrcd?: HostHandle;
   /** Of ours, UDP; default one that goes with our queue pair number. */
   readonly sourcePort?: number;
 }
@@ -115,7 +121,7 @@ export async function connectWithHostControl(t: HostConnector, options: TesterCo
     ...{ qp, pd, type, sendCq, recvCq },
     ...defined({ srq: options.srq }),
     ...{ maxSendWr: options.maxSendWr ?? 64, maxRecvWr: options.maxRecvWr ?? 64, maxSge: 2 },
-    ...defined({ msn: options.msn }),
+    ...defined({ msn: options.msn, xrcd: options.xrcd }),
   });
   const path = {
     destination: ours.toString(),
@@ -123,6 +129,11 @@ export async function connectWithHostControl(t: HostConnector, options: TesterCo
     ...defined({ hopLimit: options.hopLimit, trafficClass: options.trafficClass }),
   };
   const moves = attributesOf(type, options, { path, qpn, firstPsn, dutFirstPsn, mtu });
+  if (options.alternate !== undefined) {
+    const { gidIndex: sgidIndex, ours: to } = t.address(options.alternate);
+    const altPath = { destination: to.toString(), sgidIndex };
+    moves.RTS = { ...moves.RTS, altPath, pathMigState: 'REARM' };
+  }
   const states: readonly QpStateName[] = ['RESET', 'INIT', 'RTR', 'RTS'];
   for (const to of ['INIT', 'RTR', 'RTS'] as const) {
     if (states.indexOf(to) > states.indexOf(state)) break;
@@ -175,7 +186,7 @@ function attributesOf(
   type: QpTypeName,
   o: TesterConnectOptions,
   ends: Ends,
-): Readonly<Record<'INIT' | 'RTR' | 'RTS', HostQpAttributes>> {
+): Record<'INIT' | 'RTR' | 'RTS', HostQpAttributes> {
   const { path, qpn, firstPsn, dutFirstPsn, mtu } = ends;
   if (type === 'ud')
     return {
@@ -190,6 +201,7 @@ function attributesOf(
     RTR: {
       ...{ path, destQpn: qpn, rqPsn: firstPsn, mtu },
       ...(reliable ? { maxDestRdAtomic: o.maxDestRdAtomic ?? 4, minRnrTimer: o.minRnrTimer ?? 12 } : {}),
+      ...defined({ flowControl: o.flowControl }),
     },
     RTS: {
       sqPsn: dutFirstPsn,

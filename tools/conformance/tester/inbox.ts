@@ -6,6 +6,8 @@ import type { Sighting } from 'rocev2/packets/kit';
 
 /** What an inbox needs of its station. */
 interface Clock {
+  /** Packets that scripts have looked at. */
+  taken: number;
   now(): number;
   wake(): void;
 }
@@ -29,7 +31,10 @@ export class Inbox {
   /** The next packet, waited for `withinNs` at most; undefined when none came. One waiter at a time. */
   next(withinNs: number): Promise<Sighting | undefined> {
     const first = this.#queue.shift();
-    if (first !== undefined) return Promise.resolve(first);
+    if (first !== undefined) {
+      this.#clock.taken++;
+      return Promise.resolve(first);
+    }
     return new Promise((resolve) => {
       this.#waiter = resolve;
       this.deadline = this.#clock.now() + withinNs;
@@ -44,7 +49,9 @@ export class Inbox {
 
   /** Takes all that is there. */
   drain(): Sighting[] {
-    return this.#queue.splice(0);
+    const all = this.#queue.splice(0);
+    this.#clock.taken += all.length;
+    return all;
   }
 
   push(sighting: Sighting): void {
@@ -64,6 +71,7 @@ export class Inbox {
     const waiter = this.#waiter;
     this.#waiter = undefined;
     this.deadline = Infinity;
+    if (sighting !== undefined) this.#clock.taken++;
     waiter?.(sighting);
   }
 }

@@ -27,6 +27,7 @@ import type {
   QpTypeName,
   SendRequest,
 } from '../host-control/host-control.ts';
+import { demandReception, demandSent, type FailedReception, type Reception } from './completion.ts';
 import type { Dut } from './dut.ts';
 import type { Inbox } from './inbox.ts';
 import { demand, Inconclusive, Violation } from './outcome.ts';
@@ -95,6 +96,8 @@ export class TesterPeer {
   readonly inbox: Inbox;
   readonly #t: PeerHost;
   readonly #parts: PeerSetup;
+  /** What was posted, by its name. */
+  readonly #posted = new Map<number, SendRequest[]>();
 
   constructor(t: PeerHost, parts: PeerSetup) {
     this.#t = t;
@@ -266,6 +269,8 @@ export class TesterPeer {
 
   /** Posts a send work request on the device. */
   async post(request: SendRequest): Promise<void> {
+    const { wrId } = request;
+    this.#posted.set(wrId, [...(this.#posted.get(wrId) ?? []), request]);
     await this.#t.hostControl.call('qp.send', { qp: this.qp, ...request });
   }
 
@@ -275,12 +280,33 @@ export class TesterPeer {
     await this.#t.hostControl.call('qp.recv', { qp: this.qp, wrId, pieces: [{ mr, offset, length }] });
   }
 
-  /** The next `count` completions of sends, waited for. @throws Violation when fewer come */
-  sendCompletions(count: number, withinNs?: number): Promise<HostCompletion[]> {
-    return this.#t.completions(this.sendCq, count, withinNs);
+  /**
+   * The next `count` completions of sends, waited for; each is compared whole with what was posted, but for its order
+   * and whether it succeeded. @throws Violation when fewer come, or one says something else
+   */
+  async sendCompletions(count: number, withinNs?: number): Promise<HostCompletion[]> {
+    const found = await this.#t.completions(this.sendCq, count, withinNs);
+    for (const completion of found) this.isSent(completion);
+    return found;
   }
 
-  /** The next `count` completions of receives, waited for. */
+  /** A completion of a send says what was posted, whole. @throws Violation */
+  isSent(completion: HostCompletion): void {
+    demandSent(completion, this.#posted.get(completion.wrId), this.dutQpn);
+  }
+
+  /** These receives complete next and in this order, compared whole. @throws Violation when fewer or others do */
+  async receives(...wanted: readonly (Reception | FailedReception)[]): Promise<void> {
+    const found = await this.recvCompletions(wanted.length);
+    for (const [i, one] of wanted.entries()) this.isReceived(found[i], one);
+  }
+
+  /** The completion of a receive is this, whole. @throws Violation */
+  isReceived(found: HostCompletion | undefined, wanted: Reception | FailedReception): void {
+    demandReception(found, wanted, this.dutQpn);
+  }
+
+  /** The next `count` completions of receives, waited for. Prefer `receives`, which compares them. */
   recvCompletions(count: number, withinNs?: number): Promise<HostCompletion[]> {
     return this.#t.completions(this.recvCq, count, withinNs);
   }

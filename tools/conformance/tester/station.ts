@@ -53,6 +53,8 @@ export class TesterStation implements Machine {
   /** Frames sent and received since the beginning. */
   sent = 0;
   received = 0;
+  /** Packets of the device that a script has looked at, since the beginning. */
+  taken = 0;
   readonly #host: Host;
   readonly #neighbours: Neighbours | undefined;
   readonly #inboxes = new Map<number, Inbox>();

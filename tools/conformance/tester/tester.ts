@@ -9,6 +9,7 @@ import { connectByCm } from './cm-connect.ts';
 import { CmPort } from './cm-port.ts';
 import { connectWithHostControl, type TesterConnectOptions } from './connect.ts';
 import type { Dut, DutAddress } from './dut.ts';
+import { ObservedHostControl } from './observed-host-control.ts';
 import { demand, Inconclusive, NotApplicable } from './outcome.ts';
 import type { Region, TesterPeer } from './peer.ts';
 import { Witness } from './witness.ts';
@@ -32,6 +33,9 @@ export class Tester {
   readonly variations: string[] = [];
   /** What a report should say beside the verdict. */
   readonly notes: string[] = [];
+  readonly #premises = new Map<string, boolean>();
+  readonly #takenBefore: number;
+  #facts = 0;
   /** Where our PSNs begin unless a connection says otherwise. */
   readonly psn: number;
   readonly #peers: TesterPeer[] = [];
@@ -42,13 +46,14 @@ export class Tester {
 
   constructor(options: TesterOptions) {
     this.dut = options.dut;
+    this.#takenBefore = options.dut.station.taken;
     this.random = new Prng(options.seed).fork(options.label ?? '');
     this.psn = options.psn ?? (0xff_ff_fe - this.random.below(4)) & 0xff_ff_ff;
   }
 
   /** The host control. @throws NotApplicable where there are none */
   get hostControl(): HostControl {
-    return this.need(this.dut.hostControl);
+    return new ObservedHostControl(this.need(this.dut.hostControl), () => this.observe());
   }
 
   /** What only host control could have made. @throws NotApplicable when it is not there */
@@ -75,7 +80,29 @@ export class Tester {
     return this.dut.station.nextQpn();
   }
 
-  /** The device did something that is allowed and not usual. */
+  /**
+   * Declares what has to happen for the case to prove anything, a sentence without its full stop; the function that
+   * comes back is called when it does. A case that ends well without it is inconclusive (`unproven`).
+   */
+  premise(what: string): () => void {
+    if (!this.#premises.has(what)) this.#premises.set(what, false);
+    return () => this.#premises.set(what, true);
+  }
+
+  /** A fact of the device was seen that neither a packet nor an answer of its host control tells. */
+  observe(): void {
+    this.#facts++;
+  }
+
+  /** Why a case that found no fault has proven nothing; undefined where it has. */
+  get unproven(): string | undefined {
+    const missing = [...this.#premises].filter(([, occurred]) => !occurred).map(([what]) => what);
+    if (missing.length > 0) return `its premise did not occur: ${missing.join('; ')}`;
+    const facts = this.#facts + this.dut.station.taken - this.#takenBefore;
+    return facts === 0 ? 'nothing of the device was observed' : undefined;
+  }
+
+  /** The device did something that is allowed and not usual: breaks a `should` or `may`, and fails a `must`. */
   variation(text: string): void {
     if (!this.variations.includes(text)) this.variations.push(text);
   }

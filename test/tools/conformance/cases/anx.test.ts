@@ -10,14 +10,7 @@ import { findRule } from '../../../../tools/conformance/rules/index.ts';
 import { runCase } from '../../../../tools/conformance/runner/run-case.ts';
 import { describeCases } from './support.ts';
 
-const GENEROUS = ANX_CASES.filter(({ title }) => title === 'may be fragmented');
-
-describeCases(
-  'ANX',
-  ANX_CASES.filter((one) => !GENEROUS.includes(one)),
-  { 'ANX-43': 'no GID of the older RoCE' },
-);
-describeCases('ANX, where it is generous', GENEROUS, { 'ANX-07': 'may be fragmented is accepted' });
+describeCases('ANX', ANX_CASES, { 'ANX-43': 'no GID of the older RoCE' });
 
 /** Here what its user asks for is sent, which the registry knows: switches may then mark what others react to. */
 describe('without congestion management', () => {

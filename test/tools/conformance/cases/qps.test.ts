@@ -3,6 +3,8 @@
  * (support.ts).
  */
 import { QPS_CASES } from '../../../../tools/conformance/cases/qps.ts';
+import { SOLICITED_CASES } from '../../../../tools/conformance/cases/solicited.ts';
 import { describeCases } from './support.ts';
 
 describeCases('QPS', QPS_CASES);
+describeCases('QPS and REQ, solicited events', SOLICITED_CASES);

@@ -3,6 +3,8 @@
  * device of ours in virtual time.
  */
 import { RD_CASES } from '../../../../tools/conformance/cases/rd.ts';
+import { RD_DEPTH_CASES } from '../../../../tools/conformance/cases/rd-depth.ts';
 import { describeCases } from './support.ts';
 
 describeCases('RD', RD_CASES);
+describeCases('RD, responder resources', RD_DEPTH_CASES);

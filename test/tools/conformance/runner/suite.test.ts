@@ -7,15 +7,16 @@ import { analyzeChunks } from '../../../../tools/analyze/index.ts';
 import { read } from '../../../../tools/conformance/cases/answers.ts';
 import { InProcessDut } from '../../../../tools/conformance/duts/in-process.ts';
 import type { Feature } from '../../../../tools/conformance/host-control/host-control.ts';
-import { findRule } from '../../../../tools/conformance/rules/index.ts';
+import { findRule, RULES } from '../../../../tools/conformance/rules/index.ts';
 import type { ConformanceRule } from '../../../../tools/conformance/rules/types.ts';
 import { junit, resultFile } from '../../../../tools/conformance/runner/files.ts';
-import { exitCodeOf, summaryLine, verdictTable } from '../../../../tools/conformance/runner/report.ts';
+import { exitCodeOf, progressLine, summaryLine, verdictTable } from '../../../../tools/conformance/runner/report.ts';
 import { runCase } from '../../../../tools/conformance/runner/run-case.ts';
 import { runSuite, type SuiteResult } from '../../../../tools/conformance/runner/suite.ts';
 import type { Case } from '../../../../tools/conformance/tester/case.ts';
 import type { Dut } from '../../../../tools/conformance/tester/dut.ts';
 import { Inconclusive, NotApplicable, Violation } from '../../../../tools/conformance/tester/outcome.ts';
+import type { Tester } from '../../../../tools/conformance/tester/tester.ts';
 import { StubDut } from './stub-dut.ts';
 
 const must = ruleOf('RSP-PSN-04');
@@ -37,7 +38,8 @@ const caseOf = (rule: ConformanceRule, run: Case['run'], more: Partial<Case> = {
 /** A case that ends otherwise each time: the first time with the first, ... */
 function inTurn(...errors: readonly (Error | undefined)[]): Case['run'] {
   let turn = 0;
-  return async () => {
+  return async (t) => {
+    t.observe();
     const error = errors[Math.min(turn++, errors.length - 1)];
     if (error !== undefined) throw error;
   };
@@ -71,10 +73,38 @@ describe('a case', () => {
   it('is a variation when the device did something that is allowed and unusual', async () => {
     const run = await runCase(
       virtual(),
-      caseOf(must, async (t) => t.variation('credits of 3')),
+      caseOf(must, async (t) => {
+        t.observe();
+        t.variation('credits of 3');
+      }),
       { seed: 1 },
     );
     expect([run.verdict, run.reason]).toEqual(['variation', 'credits of 3']);
+  });
+
+  it('is no pass when it has looked at nothing of the device', async () => {
+    const run = await runCase(
+      virtual(),
+      caseOf(must, async (t) => void (await t.connect())),
+      { seed: 1 },
+    );
+    expect([run.verdict, run.reason]).toEqual(['inconclusive', 'nothing of the device was observed']);
+  });
+
+  it('is no pass when its premise did not occur, and fails all the same when the rule was broken', async () => {
+    const limited = (occurs: boolean, error?: Error): Case =>
+      caseOf(must, async (t) => {
+        const occurred = t.premise('the device gives credits');
+        t.observe();
+        if (occurs) occurred();
+        if (error !== undefined) throw error;
+      });
+    const without = await runCase(virtual(), limited(false), { seed: 1 });
+    expect(`${without.verdict} ${without.reason}`).toBe(
+      'inconclusive its premise did not occur: the device gives credits',
+    );
+    expect((await runCase(virtual(), limited(true), { seed: 1 })).verdict).toBe('pass');
+    expect((await runCase(virtual(), limited(false, new Violation('bad')), { seed: 1 })).verdict).toBe('fail');
   });
 
   it('does not turn a bug of the tester into a verdict', async () => {
@@ -137,6 +167,67 @@ describe('a suite', () => {
       caseOf(should, inTurn(new Violation('reserved bits count'))),
     );
     expect(verdicts(result)).toEqual([`${should.id} variation reserved bits count`]);
+  });
+
+  it('fails a must for a variation, exit code and all', async () => {
+    const vary = (rule: ConformanceRule): Case =>
+      caseOf(rule, async (t) => {
+        t.observe();
+        t.variation('it does otherwise');
+      });
+    const broken = await suite(new InProcessDut({ seed: 1 }), vary(must));
+    expect(verdicts(broken)).toEqual([`${must.id} fail it does otherwise`]);
+    expect(exitCodeOf(broken)).toBe(1);
+    const allowed = await suite(new InProcessDut({ seed: 1 }), vary(should));
+    expect(verdicts(allowed)).toEqual([`${should.id} variation it does otherwise`]);
+    expect([exitCodeOf(allowed), exitCodeOf(allowed, { strict: true })]).toEqual([0, 1]);
+  });
+
+  it('counts known deviations of any level as breaches when it is strict, and what a may leaves open not', async () => {
+    const known = await suite(new StubDut('rxe'), caseOf(knownOfRxe, inTurn(new Violation('completed'))));
+    expect([exitCodeOf(known), exitCodeOf(known, { strict: true })]).toEqual([0, 1]);
+    const free = await suite(new StubDut(), caseOf(ruleOf('CNP-08'), inTurn(new Violation('it does'))));
+    expect([exitCodeOf(free), exitCodeOf(free, { strict: true })]).toEqual([0, 0]);
+  });
+
+  it('hands notes to table, JSON and JUnit, each once', async () => {
+    const noting = caseOf(
+      must,
+      async (t) => {
+        t.observe();
+        t.note('64 packets draw 3 ACKs');
+      },
+      { psnSweep: true },
+    );
+    const result = await suite(new InProcessDut({ seed: 1 }), noting);
+    expect(result.rules[0]?.notes).toEqual(['64 packets draw 3 ACKs']);
+    expect(verdictTable(result)).toMatch(/\n +note: 64 packets draw 3 ACKs/);
+    expect(resultFile(result).rules[0]?.notes).toEqual(['64 packets draw 3 ACKs']);
+    expect(junit(result)).toContain('<system-out>note: 64 packets draw 3 ACKs</system-out>');
+  });
+
+  it('says of a run of some rules that it is partial, wherever it reports', async () => {
+    const result = await suite(new InProcessDut({ seed: 1 }), caseOf(must, inTurn(undefined)));
+    const why = `1 of ${RULES.length} rules were run`;
+    expect(result.partial).toEqual([why]);
+    expect(verdictTable(result)).toContain('verdict (partial run)');
+    expect(summaryLine(result)).toContain(`partial: ${why}`);
+    expect(resultFile(result)).toMatchObject({ partial: true, partialBecause: [why] });
+    expect(junit(result)).toContain(`<property name="partial" value="${why}"/>`);
+    const whole = await runSuite(new InProcessDut({ seed: 1 }), { seed: 1, rules: RULES, cases: [], now: () => 0 });
+    expect(whole.partial).toEqual([]);
+    expect(verdictTable(whole)).not.toContain('partial');
+  });
+
+  it('tells the progress in the words of the table', async () => {
+    const lines: string[] = [];
+    const both: Case = { rules: [must.id, should.id], run: inTurn(new Violation('bad')) };
+    const result = await runSuite(new InProcessDut({ seed: 1 }), {
+      ...{ seed: 1, rules: [must, should], cases: [both, caseOf(must, inTurn(undefined))], now: () => 0 },
+      progress: (one, _run, judged, done, all) => void lines.push(progressLine(one, judged, done, all)),
+    });
+    expect(lines).toEqual([`1/2 ${must.id} FAIL, ${should.id} variation`, `2/2 ${must.id}: pass`]);
+    expect(verdicts(result)).toEqual([`${must.id} fail bad`, `${should.id} variation bad`]);
   });
 
   it('says what the registry knows of a failure, of the device it knows it of', async () => {
@@ -220,7 +311,11 @@ describe('a suite', () => {
 
   it('runs a case with every starting PSN that it asks for', async () => {
     const psns: number[] = [];
-    const one = caseOf(must, async (t) => void psns.push(t.psn), { psnSweep: true });
+    const note = async (t: Tester): Promise<void> => {
+      t.observe();
+      psns.push(t.psn);
+    };
+    const one = caseOf(must, note, { psnSweep: true });
     await suite(new InProcessDut({ seed: 1 }), one);
     expect(psns).toEqual([0, 0x7f_ff_ff, 0x80_00_00, 0xff_ff_fe, 0xff_ff_ff]);
   });
@@ -261,7 +356,7 @@ describe('a hazardous case', () => {
     expect(verdictTable(result)).toMatch(/RSP-PSN-04 +not run: hazardous/);
     expect(resultFile(result)).toMatchObject({ partial: true, notRun: 1 });
     expect(junit(result)).toContain('<skipped message="not run: hazardous: the device may not survive it"/>');
-    expect(junit(result)).toContain('<property name="partial" value="1 not run"/>');
+    expect(junit(result)).toMatch(/<property name="partial" value="[^"]*1 hazardous cases of 1 rules were not run/);
     expect(exitCodeOf(result)).toBe(0);
   });
 
@@ -273,7 +368,7 @@ describe('a hazardous case', () => {
     ]) {
       expect(verdicts(result)).toEqual([`${must.id} pass`]);
       expect(result.notRun).toBe(0);
-      expect(summaryLine(result)).not.toContain('partial');
+      expect(summaryLine(result)).not.toContain('hazardous');
     }
   });
 
