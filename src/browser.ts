@@ -121,6 +121,7 @@ export {
   type StrangerLimits,
   type VlanOptions,
 } from './device/options.ts';
+export { SUSPICION_THRESHOLDS, type SuspicionCause, type SuspiciousEvent } from './device/suspicions.ts';
 export {
   type AddressVector,
   Ah,

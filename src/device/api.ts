@@ -22,6 +22,7 @@ import type { Link } from '../ground/link.ts';
 import type { RdmaCm } from './cm/api.ts';
 import type { DeviceCounters } from './counters.ts';
 import type { DeviceLimits, PathTraits, VlanOptions } from './options.ts';
+import type { SuspiciousEvent } from './suspicions.ts';
 import type { AddressVector } from './verbs/address-vector.ts';
 import type { ModifyAttributes, RegMrOptions } from './verbs/attributes.ts';
 
@@ -40,10 +41,10 @@ export interface EventStream<Event> extends AsyncIterable<Event> {
 export type CqEvent = 'cq-err';
 
 /**
- * Asynchronous events of no object but the device, names after ibv_event_type: the link failed, or the
- * worker that runs the device died; no verb works any more.
+ * Asynchronous events of no object but the device. Strings are names after ibv_event_type: the link failed, or the
+ * worker that runs the device died; no verb works any more. A `SuspiciousEvent`: something looks like an attack.
  */
-export type DeviceEvent = 'port-err' | 'device-fatal';
+export type DeviceEvent = 'port-err' | 'device-fatal' | SuspiciousEvent;
 
 /** An open device and its link. */
 export interface OpenRdmaDevice {

@@ -64,6 +64,12 @@ async function run({ port, control, options, captures }: WorkerSeed): Promise<vo
     });
   });
   outbox.post({ kind: 'opened', facts: factsOf(opened) });
+  void tellSuspicions(device, outbox);
+}
+
+/** The other events of the device come from how the worker ends. */
+async function tellSuspicions(device: Device, outbox: Outbox): Promise<void> {
+  for await (const event of device.events) if (typeof event === 'object') outbox.post({ kind: 'device-event', event });
 }
 
 /** A handler for every verb: a kind of object without its table does not compile. */

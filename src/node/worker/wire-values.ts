@@ -18,6 +18,7 @@ import type {
   RdmaUdAnswer,
 } from '../../device/api.ts';
 import type { DeviceCounters } from '../../device/counters.ts';
+import type { SuspiciousEvent } from '../../device/suspicions.ts';
 import type { AddressVector } from '../../device/verbs/index.ts';
 
 /**
@@ -163,6 +164,9 @@ export interface WireUdDestination extends WireAh {
   readonly qkey: number;
   readonly privateData: Uint8Array;
 }
+
+/** A `SuspiciousEvent` is one. */
+export type WireSuspicion = Omit<SuspiciousEvent, 'address'> & { readonly address?: WireAddress };
 
 export function revive({ version, w0, w1, w2, w3 }: WireAddress): IpAddress {
   return new IpAddress(version, w0, w1, w2, w3);

@@ -8,10 +8,12 @@ import type { PortCounters } from '../../../transport/counters.ts';
 import type { DeviceEvent, RdmaCq, RdmaDevice } from '../../device/api.ts';
 import type { DeviceCounters } from '../../device/counters.ts';
 import type { DeviceLimits, PathTraits, VlanOptions } from '../../device/options.ts';
+import { MAX_UNREAD } from '../../device/suspicions.ts';
 import { AsyncQueue } from '../../ground/async-queue.ts';
 import type { Channel, WorkerNotification } from './channel.ts';
 import type { SharedControl } from './control.ts';
 import type { DeviceFacts } from './wire.ts';
+import { revive, type WireSuspicion } from './wire-values.ts';
 import { WorkerCm } from './worker-cm.ts';
 import type { WorkerCq } from './worker-cq.ts';
 import { WorkerKeys } from './worker-keys.ts';
@@ -96,6 +98,9 @@ export class WorkerDevice implements RdmaDevice {
       case 'completions':
         cqs.get(event.cq)?.settle();
         return;
+      case 'device-event':
+        this.#suspects(event.event);
+        return;
       case 'cq-event':
         cqs.get(event.cq)?.events.push(event.event);
         return;
@@ -122,6 +127,12 @@ export class WorkerDevice implements RdmaDevice {
         return;
       default:
     }
+  }
+
+  /** An application that takes no events has no more of them than of a device in its own thread. */
+  #suspects({ address, ...event }: WireSuspicion): void {
+    if (this.events.length >= MAX_UNREAD) return;
+    this.events.push(address === undefined ? event : { ...event, address: revive(address) });
   }
 
   /** The link has failed, or the worker has died: says so as events, and ends. */

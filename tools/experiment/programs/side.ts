@@ -22,6 +22,7 @@ import {
   readAdvertisement,
   writeAdvertisement,
 } from '../../rping/protocol.ts';
+import { tellSuspicions } from '../../suspicion-text.ts';
 import type { ProgramContext } from './program.ts';
 
 /** Tunables of a connection, as `AcceptOptions`, and where it is taken. */
@@ -124,6 +125,7 @@ export class RpingEnd {
   }
 
   async #tellEvents(): Promise<void> {
+    void tellSuspicions(this.#context.device.events, this.#context.output);
     for await (const event of this.qp.events) this.#context.output.line(`event: ${event}`);
   }
 
