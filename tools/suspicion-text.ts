@@ -33,7 +33,7 @@ const CAUSES: Readonly<Record<SuspicionCause, string>> = {
   'access-refused': 'requests that a key or the protocol does not allow',
 };
 
-/** One line, for example "suspicious: 4,096 PSNs that no honest peer sends, from 10.0.0.9 port 49153, queue pair 18". */
+/** One line, as "suspicious: 4,096 PSNs that no honest peer sends, from 10.0.0.9 port 49153, queue pair 18". */
 export function suspicionText({ cause, address, port, qpn, count }: SuspiciousEvent): string {
   const from = address === undefined ? ', from many addresses or none' : `, from ${address}`;
   const parts = [port === undefined ? '' : ` port ${port}`, qpn === undefined ? '' : `, queue pair ${qpn}`];

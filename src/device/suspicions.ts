@@ -16,7 +16,7 @@ import { IPV6_SOURCE_AT } from '../../packets/ipv6.ts';
  * cause some of these now and then: a damaged packet, one to a queue pair that is gone, a neighbour that moves.
  */
 export const SUSPICION_THRESHOLDS = {
-  /** A known neighbour is said to be at another MAC address (`claims`). One that moves announces it up to three times. */
+  /** A known neighbour is said to be at another MAC address (`claims`). One that moves says so up to three times. */
   'neighbour-claim': 4,
   /** After such a claim the known MAC address has answered: two stations use one address (`claimsRefuted`). */
   'neighbour-claim-refuted': 1,
@@ -56,8 +56,8 @@ export const SUSPICION_THRESHOLDS = {
   'psn-alarm': 1,
   /** Responses to what was never sent, or long ago (`responseOutsideWindow`). */
   'response-outside-window': 16,
-  /** NAKs that came sooner than any honest one (`earlyNak`): each is beyond those that are acted upon. */
-  'early-nak': 16,
+  /** NAKs that came sooner than an answer can (`earlyNak`). A wire that doubles packets causes many at full load. */
+  'early-nak': 4096,
   /** READ responses cut short as the peer showed no sign of life (`readResponseCut`). A slow peer causes a few. */
   'read-response-cut': 4,
   /** Congestion notifications that no honest receiver sends (`rpCnpExcess`). */
