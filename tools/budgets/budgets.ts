@@ -1,0 +1,319 @@
+/**
+ * The budgets of ref:hostile#3, each with its flood: what leaves for what comes, what an attacker can make a device
+ * hold, and how long an honest caller waits. Owns the figures that are promised; docs/security-budgets.md shows them.
+ */
+import { QpState, QpType, WrOpcode } from 'rocev2';
+import { IpAddress, Op } from 'rocev2/packets';
+import {
+  arpFrame,
+  broadcast,
+  igmpQueryFrame,
+  LIAR,
+  mldQueryFrame,
+  nobody,
+  pingFrame,
+  Requests,
+  rejFrame,
+  roceFrame,
+  segmentFrame,
+  solicitationFrame,
+} from './frames.ts';
+import { FIRST_PSN, type MakeFrame, OURS, OURS6, PEER, PORT, Scene, SECOND } from './scene.ts';
+
+export type BudgetGroup = 'out per in' | 'held' | 'until served';
+
+/** One promise and how it is measured. */
+export interface Budget {
+  readonly group: BudgetGroup;
+  readonly name: string;
+  readonly unit: 'frames' | 'bytes' | 'entries' | 'ms';
+  /** The most that is allowed. */
+  readonly budget: number;
+  readonly measure: () => Promise<number>;
+}
+
+const SYN = 0x02;
+const ACK = 0x10;
+const RST = 0x04;
+const LIAR6 = IpAddress.parse('fd00::66');
+const LINK_LOCAL = IpAddress.parse('fe80::66');
+const BROADCAST = IpAddress.parse('255.255.255.255');
+const MIB = 2 ** 20;
+/** The default of `Defences.maxReadResponseBytes`, and what a READ asks for here. */
+const READ_BUDGET = 64 * MIB;
+const READ_BYTES = 80 * MIB;
+const READ_REQUEST_BYTES = 74;
+type Source = (index: number) => IpAddress;
+const ONE: Source = () => LIAR;
+
+const ports = (i: number, to: number) => ({ from: 1024 + (i % 60_000), to });
+const requests = (scene: Scene, port: number, from: Source): MakeFrame => {
+  const made = new Requests(scene.victim, port);
+  return (i) => made.from(from(i));
+};
+const syns =
+  (scene: Scene, port: number, from: Source): MakeFrame =>
+  (i) =>
+    segmentFrame(from(i), scene.victim, ports(i, port), SYN);
+
+// What leaves for what comes.
+
+/** What a flood draws in 200 s. */
+interface Drawing {
+  readonly name: string;
+  readonly frames: number;
+  readonly bytes: number;
+  readonly count?: number;
+  readonly make: (scene: Scene) => MakeFrame;
+  readonly prepare?: (scene: Scene) => Promise<void> | void;
+}
+
+const listens = ({ ours }: Scene): void => {
+  ours.cm.listen(PORT);
+  ours.tcp?.listen(PORT);
+};
+
+async function joins({ ours, world }: Scene, group: string): Promise<void> {
+  const cq = ours.createCq(16);
+  const qp = ours.allocPd().createQp({ type: QpType.Ud, sendCq: cq, recvCq: cq });
+  await world.run(qp.attachMcast(IpAddress.parse(group)));
+  world.runFor(10 * SECOND);
+}
+
+const DRAWINGS: readonly Drawing[] = [
+  { name: 'REQ to a closed port', frames: 1, bytes: 1, make: (scene) => requests(scene, PORT + 1, ONE) },
+  { name: 'REQ that nobody reads', frames: 0, bytes: 0, make: (scene) => requests(scene, PORT, ONE) },
+  {
+    name: 'REQ that is accepted',
+    ...{ frames: 9, bytes: 9, count: 1 },
+    prepare: (scene) => void scene.serve(PORT + 2, 0, true),
+    make: (scene) => requests(scene, PORT + 2, ONE),
+  },
+  {
+    name: 'REQ of 255.255.255.255 to all stations',
+    ...{ frames: 0, bytes: 0 },
+    make: (scene) => {
+      const made = new Requests(scene.victim, PORT + 1);
+      return () => broadcast(made.from(BROADCAST));
+    },
+  },
+  { name: 'REJ of no connection', frames: 0, bytes: 0, make: ({ victim }) => () => rejFrame(LIAR, victim) },
+  { name: 'ARP request', frames: 1, bytes: 1, make: ({ victim }) => () => arpFrame(LIAR, victim) },
+  { name: 'ARP answer', frames: 0, bytes: 0, make: ({ victim }) => () => arpFrame(LIAR, victim, true) },
+  {
+    name: 'neighbour solicitation',
+    ...{ frames: 1, bytes: 1 },
+    make: ({ victim }) => () => solicitationFrame(LIAR6, { ...victim, address: OURS6 }),
+  },
+  { name: 'ping', frames: 1, bytes: 1, make: ({ victim }) => () => pingFrame(LIAR, victim) },
+  { name: 'SYN to a closed port', frames: 1, bytes: 1, make: (scene) => syns(scene, PORT + 1, ONE) },
+  { name: 'SYN to a listener, 64 of them', frames: 4, bytes: 4, count: 64, make: (scene) => syns(scene, PORT, ONE) },
+  { name: 'SYN to a listener, 2,000', frames: 1.1, bytes: 1.1, count: 2000, make: (scene) => syns(scene, PORT, ONE) },
+  {
+    name: 'ACK to a listener',
+    ...{ frames: 1, bytes: 1 },
+    make: ({ victim }) => (i) => segmentFrame(LIAR, victim, ports(i, PORT), ACK),
+  },
+  {
+    name: 'RST',
+    ...{ frames: 0, bytes: 0 },
+    make: ({ victim }) => (i) => segmentFrame(LIAR, victim, ports(i, PORT), RST),
+  },
+  {
+    name: 'IGMP query, ten in a second',
+    ...{ frames: 0.1, bytes: 0.15 },
+    prepare: (scene) => joins(scene, '239.1.2.3'),
+    make: () => () => igmpQueryFrame(LIAR),
+  },
+  {
+    name: 'MLD query, ten in a second',
+    ...{ frames: 0.1, bytes: 0.15 },
+    prepare: (scene) => joins(scene, 'ff0e::1:2:3'),
+    make: () => () => mldQueryFrame(LINK_LOCAL),
+  },
+];
+
+async function drawn({ make, prepare, count = 100, name }: Drawing): Promise<{ frames: number; bytes: number }> {
+  const scene = new Scene();
+  listens(scene);
+  await prepare?.(scene);
+  scene.count();
+  scene.flood(count, name.includes('ten in a second') ? 10 : 1000, make(scene));
+  scene.run(200 * SECOND);
+  const { attacker, sent } = scene;
+  return { frames: sent.frames / attacker.frames, bytes: sent.bytes / attacker.bytes };
+}
+
+/** Forged WRITEs with any PSN, 10,000 in a second, in the name of the peer. */
+async function blind(unit: 'frames' | 'bytes'): Promise<number> {
+  const scene = new Scene();
+  const [us, them] = [scene.side(scene.ours), scene.side(scene.peer)];
+  await scene.join(us.qp, them.qp);
+  scene.count();
+  scene.flood(10_000, 10_000, blindWrites(scene, us.qp.qpn));
+  scene.run(2 * SECOND);
+  return scene.sent[unit] / scene.attacker[unit];
+}
+
+function blindWrites({ victim }: Scene, qpn: number): MakeFrame {
+  const reth = { va: 0n, rkey: 0, length: 0 };
+  return (i) => roceFrame({ opcode: Op.WriteOnly, psn: Math.imul(i, 0x9e_37_79_b1) >>> 8, reth }, PEER, victim, qpn);
+}
+
+/** One forged READ that is right in everything, in the name of a peer that is silent. */
+async function read(): Promise<number> {
+  const scene = new Scene();
+  const [us, them] = [scene.side(scene.ours, READ_BYTES), scene.side(scene.peer)];
+  await scene.join(us.qp, them.qp);
+  await them.qp.modify({ state: QpState.Error });
+  scene.count();
+  const reth = { va: us.mr.iova, rkey: us.mr.rkey, length: READ_BYTES };
+  scene.flood(1, 1, () => roceFrame({ opcode: Op.ReadRequest, psn: FIRST_PSN, reth }, PEER, scene.victim, us.qp.qpn));
+  scene.run(SECOND);
+  return scene.sent.bytes / scene.attacker.bytes;
+}
+
+// What is held.
+
+const FLOOD = 3000;
+
+async function heldAfter(
+  make: (scene: Scene) => MakeFrame,
+  held: (scene: Scene) => number,
+  perSecond = 10_000,
+): Promise<number> {
+  const scene = new Scene();
+  listens(scene);
+  scene.count();
+  scene.flood(FLOOD, perSecond, make(scene));
+  scene.run((FLOOD / perSecond) * SECOND);
+  return held(scene);
+}
+
+/** For one address, and for 3,000. */
+function held(
+  name: string,
+  one: number,
+  many: number,
+  make: (from: Source) => (scene: Scene) => MakeFrame,
+  count: (scene: Scene) => number,
+): Budget[] {
+  const budget = { group: 'held', unit: 'entries' } as const;
+  return [
+    { ...budget, name: `${name}, one address`, budget: one, measure: () => heldAfter(make(ONE), count) },
+    { ...budget, name: `${name}, many addresses`, budget: many, measure: () => heldAfter(make(nobody), count) },
+  ];
+}
+
+function neighboursOf({ ours }: Scene): number {
+  let known = ours.paths.neighbours?.lookup(LIAR) === undefined ? 0 : 1;
+  for (let i = 0; i < FLOOD; i++) if (ours.paths.neighbours?.lookup(nobody(i)) !== undefined) known += 1;
+  return known;
+}
+
+// How long an honest caller waits.
+
+const PER_SECOND = 5000;
+type Call = (scene: Scene, port: number) => Promise<unknown>;
+const connects: Call = ({ peer, ...scene }, port) =>
+  peer.cm.connect({ address: OURS, port, qp: Scene.prototype.side.call(scene, peer).qp });
+const dials: Call = async ({ peer, ours }, port) => {
+  const { tcp } = peer;
+  if (tcp === undefined || ours.tcp === undefined) throw new Error('a device on Ethernet has TCP');
+  await tcp.connect(OURS, port);
+};
+
+interface Service {
+  readonly name: string;
+  readonly make: (scene: Scene, from: Source) => MakeFrame;
+  readonly call: Call;
+  /** Milliseconds, during the flood: one address, many addresses. After it it is `AFTER_MS`. */
+  readonly during: readonly [number, number];
+  readonly port?: number;
+}
+
+/** After a flood, a caller waits no longer than without one. */
+const AFTER_MS = 10;
+const SLOW_NS = SECOND / 1000;
+const SLOW = PORT + 3;
+
+const SERVICES: readonly Service[] = [
+  { name: 'CM, REQs to another listener', make: (s, from) => requests(s, PORT, from), call: connects, during: [10, 10] },
+  {
+    name: 'CM, REQs to this listener, which takes 1,000 a second',
+    ...{ make: (s, from) => requests(s, SLOW, from), call: connects, during: [20, 9000], port: SLOW },
+  },
+  { name: 'CM, REQs to a closed port', make: (s, from) => requests(s, PORT + 9, from), call: connects, during: [10, 10] },
+  { name: 'CM, ARP requests', make: (s, from) => (i) => arpFrame(from(i), s.victim), call: connects, during: [10, 10] },
+  { name: 'CM, pings', make: (s, from) => (i) => pingFrame(from(i), s.victim), call: connects, during: [10, 10] },
+  { name: 'TCP, SYNs to this listener', make: (s, from) => syns(s, PORT, from), call: dials, during: [10, 10] },
+];
+
+function service({ name, make, call, during, port }: Service): Budget[] {
+  const open = async (from: Source): Promise<Scene> => {
+    const scene = new Scene();
+    listens(scene);
+    void scene.serve(PORT + 2);
+    void scene.serve(SLOW, SLOW_NS);
+    scene.flood(2 * PER_SECOND, PER_SECOND, make(scene, from));
+    return scene;
+  };
+  const target = port ?? (call === dials ? PORT : PORT + 2);
+  return (
+    [
+      ['one address', ONE, during[0]],
+      ['many addresses', nobody, during[1]],
+    ] as const
+  ).flatMap(([who, from, budget]) => {
+    const group = { group: 'until served', unit: 'ms' } as const;
+    const measure = async (atNs: number): Promise<number> => {
+      const scene = await open(from);
+      scene.run(atNs);
+      return scene.msUntil(call(scene, target));
+    };
+    return [
+      { ...group, name: `${name}, ${who}, during`, budget, measure: () => measure(SECOND) },
+      { ...group, name: `${name}, ${who}, after`, budget: AFTER_MS, measure: () => measure(10 * SECOND) },
+    ];
+  });
+}
+
+/** A WRITE of 1 MiB by the peer, beside 100,000 blind packets in a second. */
+async function writing(): Promise<number> {
+  const scene = new Scene();
+  const [us, them] = [scene.side(scene.ours, MIB), scene.side(scene.peer, MIB)];
+  await scene.join(us.qp, them.qp);
+  scene.flood(10_000, 100_000, blindWrites(scene, us.qp.qpn));
+  scene.run(SECOND / 100);
+  const remote = { remoteAddr: us.mr.iova, rkey: us.mr.rkey };
+  them.qp.postSend({ wrId: 1, opcode: WrOpcode.RdmaWrite, sges: [{ mr: them.mr }], ...remote });
+  return scene.msUntil(them.cq.next());
+}
+
+/** Every budget, in the order of the page. */
+export const BUDGETS: readonly Budget[] = [
+  ...DRAWINGS.flatMap((drawing): Budget[] => [
+    {
+      ...{ group: 'out per in', name: drawing.name, unit: 'frames', budget: drawing.frames },
+      measure: async () => (await drawn(drawing)).frames,
+    },
+    {
+      ...{ group: 'out per in', name: drawing.name, unit: 'bytes', budget: drawing.bytes },
+      measure: async () => (await drawn(drawing)).bytes,
+    },
+  ]),
+  { group: 'out per in', name: 'blind WRITE to a queue pair', unit: 'frames', budget: 0.02, measure: () => blind('frames') },
+  { group: 'out per in', name: 'blind WRITE to a queue pair', unit: 'bytes', budget: 0.02, measure: () => blind('bytes') },
+  {
+    ...{ group: 'out per in', name: 'READ that is right in everything', unit: 'bytes' },
+    budget: Math.ceil((1.1 * READ_BUDGET) / READ_REQUEST_BYTES),
+    measure: read,
+  },
+  ...held('connection requests', 512, 1024, (from) => (s) => requests(s, PORT, from), ({ ours }) => ours.cm.size),
+  ...held('TCP handshakes', 64, 64, (from) => (s) => syns(s, PORT, from), ({ ours }) => ours.tcp?.size ?? 0),
+  ...held('neighbours', 1, 1024, (from) => (s) => (i) => arpFrame(from(i), s.victim), neighboursOf),
+  ...held('neighbours asked for', 1, 64, (from) => (s) => requests(s, PORT + 1, from), ({ asked }) => asked.size),
+  ...held('events not taken', 64, 64, (from) => (s) => requests(s, PORT + 1, from), ({ ours }) => ours.events.length),
+  ...SERVICES.flatMap(service),
+  { group: 'until served', name: 'WRITE of 1 MiB, blind WRITEs', unit: 'ms', budget: 20, measure: writing },
+];
