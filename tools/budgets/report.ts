@@ -35,7 +35,7 @@ export function budgetsPage(rows: readonly MeasuredBudget[]): string {
     '<!-- Written by `npm run budgets -- --write` from tools/budgets/budgets.ts. -->',
     '',
     'What an attacker can draw, fill and delay with the default settings, in the simulated world (seeded, virtual time), and the most that is allowed.',
-    'A test measures all of it. "Many addresses" are 3,000 or more that do not exist; rates are 5,000 frames in a second where nothing else stands.',
+    'A test measures all of it. "Many addresses" are 2,000 or more that do not exist.',
     'Settings and tests: [security-tests.md](security-tests.md). What each defence does: [reference/hostile.md](reference/hostile.md#3).',
     '',
     ...GROUPS.flatMap(([group, title, text]) => [
@@ -68,10 +68,10 @@ const GROUPS = [
     'What leaves for what comes',
     'Frames and bytes out for each that came from an address that has proved nothing. Questions about addresses are not counted: their number is bounded below.',
   ],
-  ['held', 'What is held', 'The most entries after 3,000 frames, 10,000 in a second.'],
+  ['held', 'What is held', 'The most entries after 2,000 frames, 10,000 in a second.'],
   [
     'until served',
     'Until an honest caller is served',
-    'Virtual time from the call of an honest peer to its connection, a second after a flood began and eight seconds after it ended.',
+    'Virtual time from the call of an honest peer to its connection, a second after a flood of 1,500 frames in a second began, and long after it ended.',
   ],
 ] as const;

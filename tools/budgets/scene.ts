@@ -145,8 +145,9 @@ export class Scene {
     await this.world.run(Promise.all([up(qp, peer, PEER), up(peer, qp, OURS)]));
   }
 
-  run(ns: number): void {
-    this.world.runFor(ns);
+  /** Virtual time passes; applications run meanwhile. */
+  async run(ns: number): Promise<void> {
+    await this.world.run(this.world.sleep(ns));
   }
 
   /** Milliseconds of virtual time until `work` is done. */
