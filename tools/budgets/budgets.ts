@@ -2,8 +2,9 @@
  * The budgets of ref:hostile#3, each with its flood: what leaves for what comes, what an attacker can make a device
  * hold, and how long an honest caller waits. Owns the figures that are promised; docs/security-budgets.md shows them.
  */
-import { QpState, QpType, WrOpcode } from 'rocev2';
-import { IpAddress, Op } from 'rocev2/packets';
+import { QpType } from 'rocev2';
+import { IpAddress } from 'rocev2/packets';
+import { blind, type Drawn, READ_BUDGET, READ_REQUEST_BYTES, read, writing } from './connection.ts';
 import {
   arpFrame,
   broadcast,
@@ -14,11 +15,10 @@ import {
   pingFrame,
   Requests,
   rejFrame,
-  roceFrame,
   segmentFrame,
   solicitationFrame,
 } from './frames.ts';
-import { FIRST_PSN, type MakeFrame, OURS, OURS6, PEER, PORT, Scene, SECOND } from './scene.ts';
+import { type MakeFrame, OURS, OURS6, PORT, Scene, SECOND } from './scene.ts';
 
 export type BudgetGroup = 'out per in' | 'held' | 'until served';
 
@@ -38,11 +38,6 @@ const RST = 0x04;
 const LIAR6 = IpAddress.parse('fd00::66');
 const LINK_LOCAL = IpAddress.parse('fe80::66');
 const BROADCAST = IpAddress.parse('255.255.255.255');
-const MIB = 2 ** 20;
-/** The default of `Defences.maxReadResponseBytes`, and what a READ asks for here. */
-const READ_BUDGET = 64 * MIB;
-const READ_BYTES = 80 * MIB;
-const READ_REQUEST_BYTES = 74;
 type Source = (index: number) => IpAddress;
 const ONE: Source = () => LIAR;
 
@@ -57,11 +52,6 @@ const syns =
     segmentFrame(from(i), scene.victim, ports(i, port), SYN);
 
 // What leaves for what comes.
-
-interface Drawn {
-  readonly frames: number;
-  readonly bytes: number;
-}
 
 /** `make`, once: figures of one run stand in several rows. */
 function once<T>(make: () => Promise<T>): () => Promise<T> {
@@ -209,37 +199,6 @@ async function drawn({ make, prepare, count = 100, name }: Drawing): Promise<Dra
   return { frames: sent.frames / attacker.frames, bytes: sent.bytes / attacker.bytes };
 }
 
-/** Forged WRITEs with any PSN, 10,000 in a second, in the name of the peer. */
-async function blind(): Promise<Drawn> {
-  const scene = new Scene();
-  const [us, them] = [scene.side(scene.ours), scene.side(scene.peer)];
-  await scene.join(us.qp, them.qp);
-  scene.count();
-  scene.flood(10_000, 10_000, blindWrites(scene, us.qp.qpn));
-  await scene.run(2 * SECOND);
-  const { attacker, sent } = scene;
-  return { frames: sent.frames / attacker.frames, bytes: sent.bytes / attacker.bytes };
-}
-
-function blindWrites({ victim }: Scene, qpn: number): MakeFrame {
-  const reth = { va: 0n, rkey: 0, length: 0 };
-  return (i) =>
-    roceFrame({ opcode: Op.WriteOnly, ackReq: true, psn: Math.imul(i, 0x9e_37_79_b1) >>> 8, reth }, PEER, victim, qpn);
-}
-
-/** One forged READ that is right in everything, in the name of a peer that is silent. */
-async function read(): Promise<number> {
-  const scene = new Scene();
-  const [us, them] = [scene.side(scene.ours, READ_BYTES), scene.side(scene.peer)];
-  await scene.join(us.qp, them.qp);
-  await them.qp.modify({ state: QpState.Error });
-  scene.count();
-  const reth = { va: us.mr.iova, rkey: us.mr.rkey, length: READ_BYTES };
-  scene.flood(1, 1, () => roceFrame({ opcode: Op.ReadRequest, psn: FIRST_PSN, reth }, PEER, scene.victim, us.qp.qpn));
-  await scene.run(SECOND);
-  return scene.sent.bytes / scene.attacker.bytes;
-}
-
 // What is held.
 
 const FLOOD = 2000;
@@ -346,18 +305,6 @@ function service({ name, make, call, during, port }: Service): Budget[] {
       { ...group, name: `${name}, ${who}, after`, budget: AFTER_MS, measure: async () => (await measure()).later },
     ];
   });
-}
-
-/** A WRITE of 1 MiB by the peer, beside 100,000 blind packets in a second. */
-async function writing(): Promise<number> {
-  const scene = new Scene();
-  const [us, them] = [scene.side(scene.ours, MIB), scene.side(scene.peer, MIB)];
-  await scene.join(us.qp, them.qp);
-  scene.flood(10_000, 100_000, blindWrites(scene, us.qp.qpn));
-  await scene.run(SECOND / 100);
-  const remote = { remoteAddr: us.mr.iova, rkey: us.mr.rkey };
-  them.qp.postSend({ wrId: 1, opcode: WrOpcode.RdmaWrite, sges: [{ mr: them.mr }], ...remote });
-  return scene.msUntil(them.cq.next());
 }
 
 /** Every budget, in the order of the page. */

@@ -2,7 +2,18 @@
  * The simulated world of one measurement: our device, an honest peer and an attacker. Owns the attacker, who answers for
  * the address that it forges, and the count of what our device sends; seeded, in virtual time.
  */
-import { Access, attachDevice, type Device, type Host, type Machine, type Qp, QpState, World } from 'rocev2';
+import {
+  Access,
+  attachDevice,
+  type Cq,
+  type Device,
+  type Host,
+  type Machine,
+  type MemoryRegion,
+  type Qp,
+  QpState,
+  World,
+} from 'rocev2';
 import { Neighbours } from 'rocev2/host';
 import { Frame, type FrameBatch, type FrameWriter, IpAddress, IpPrefix, Medium, parseFrame } from 'rocev2/packets';
 import { EVIL_MAC, LIAR, type Victim } from './frames.ts';
@@ -75,6 +86,13 @@ class Attacker implements Machine {
   }
 }
 
+/** What one end of a connection needs. */
+export interface Side {
+  readonly cq: Cq;
+  readonly qp: Qp;
+  readonly mr: MemoryRegion;
+}
+
 /** Ours, an honest peer, and the attacker. */
 export class Scene {
   readonly world = new World({ seed: 1 });
@@ -116,7 +134,7 @@ export class Scene {
   }
 
   /** A queue pair with a completion queue and a region of its own. */
-  side(device: Device, bytes = 64) {
+  side(device: Device, bytes = 64): Side {
     const pd = device.allocPd();
     const cq = device.createCq(256);
     const access = Access.LocalWrite | Access.RemoteWrite | Access.RemoteRead;
