@@ -1,6 +1,6 @@
 /**
- * The simulated world of one measurement: our device, an honest peer and an attacker. Owns the attacker, who answers for
- * the address that it forges, and the count of what our device sends; seeded, in virtual time.
+ * The simulated world of one measurement: our device, an honest peer and an attacker. Owns the attacker, which answers
+ * for the address that it forges, and the count of what our device sends; seeded, in virtual time.
  */
 import {
   Access,

@@ -28,7 +28,7 @@ export function readTaggedTests(root = ROOT): TaggedTest[] {
     .flatMap((name) => taggedTests(`test/${name}`, readFileSync(join(root, 'test', name), 'utf8')));
 }
 
-/** Titles in the text of a test file: the first argument of `it`, `describe` and what their `each` and `skipIf` make. */
+/** Titles in the text of a test file: the first argument of `it`, `describe` and of what their `each` makes. */
 export function taggedTests(file: string, text: string): TaggedTest[] {
   const code = text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/^\s*\/\/.*$/gm, '');
   return [...code.matchAll(TITLE)].flatMap(([, , title = '']) => {
