@@ -123,6 +123,7 @@ export {
   type StrangerLimits,
   type VlanOptions,
 } from './device/options.ts';
+export { SUSPICION_THRESHOLDS, type SuspicionCause, type SuspiciousEvent } from './device/suspicions.ts';
 export type { DeviceTables } from './device/tables.ts';
 export {
   type AddressVector,

@@ -20,6 +20,8 @@ import { type CaptureSink, linkUsage, openLink } from 'rocev2/node';
 import { defined, Ecn, IpAddress, IpPrefix, MAX_FLOW_LABEL, parseMac, RoceError, trafficClassOf } from 'rocev2/packets';
 import { PEER_PROFILES } from 'rocev2/transport';
 import { addCongestionOptions, type CongestionFlags, congestionOptions } from './congestion-options.ts';
+import { printDeviceEvents } from './device-events.ts';
+import { terminal } from './output.ts';
 import { Recording } from './recording.ts';
 
 export interface LinkFlags extends CongestionFlags {
@@ -161,6 +163,7 @@ async function lend<T>(
     interruption.abort();
   };
   process.on('SIGINT', interrupt).on('SIGTERM', interrupt);
+  void printDeviceEvents(opened.device.events, terminal);
   try {
     const result = await use(opened.device, signal);
     return signal.aborted ? undefined : result;

@@ -23,6 +23,7 @@ import type { RdmaCm } from './cm/api.ts';
 import type { DeviceCounters } from './counters.ts';
 import type { InternalErrorEvent } from './internal-error-event.ts';
 import type { DeviceLimits, PathTraits, VlanOptions } from './options.ts';
+import type { SuspiciousEvent } from './suspicions.ts';
 import type { AddressVector } from './verbs/address-vector.ts';
 import type { ModifyAttributes, RegMrOptions } from './verbs/attributes.ts';
 
@@ -42,10 +43,12 @@ export interface EventStream<Event> extends AsyncIterable<Event> {
 export type CqEvent = 'cq-err';
 
 /**
- * Asynchronous events of no object but the device. Names after ibv_event_type: the link failed, or the worker that runs
- * the device died; no verb works any more. An object: the stack found an error of its own, and goes on.
+/**
+ * Asynchronous events of no object but the device. Strings are names after ibv_event_type: the link failed, or the
+ * worker that runs the device died; no verb works any more. An `InternalErrorEvent`: the stack found an error of its
+ * own, and goes on. A `SuspiciousEvent`: something looks like an attack.
  */
-export type DeviceEvent = 'port-err' | 'device-fatal' | InternalErrorEvent;
+export type DeviceEvent = 'port-err' | 'device-fatal' | InternalErrorEvent | SuspiciousEvent;
 
 /** An open device and its link. */
 export interface OpenRdmaDevice {

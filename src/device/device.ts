@@ -9,6 +9,7 @@ import { defined } from '../../packets/defined.ts';
 import { RoceError } from '../../packets/errors.ts';
 import type { Medium } from '../../packets/frame.ts';
 import type { FrameBatch, FrameWriter } from '../../packets/frame-writer.ts';
+import { GSI_QPN } from '../../packets/mad.ts';
 import { ConnectionManager } from '../../transport/cm/index.ts';
 import { CONGESTION_TRAFFIC_CLASS, Congestion } from '../../transport/congestion/congestion.ts';
 import { PortCounters } from '../../transport/counters.ts';
@@ -45,6 +46,8 @@ import { Paths } from './paths.ts';
 import { Resources } from './resources.ts';
 import { Scheduler } from './scheduler.ts';
 import { Services } from './services.ts';
+import { type SuspicionCause, Suspicions } from './suspicions.ts';
+import { SuspiciousCounters } from './suspicious-counters.ts';
 import type { DeviceTables } from './tables.ts';
 import { type Ah, type Cq, type CqMaker, makeCq, type Pd, type Qp, type Xrcd } from './verbs/index.ts';
 
@@ -70,6 +73,10 @@ export class Device implements Machine, RdmaDevice {
   /** @internal */
   readonly random: Random;
   readonly events = new AsyncQueue<DeviceEvent>();
+  /** What looks like an attack. @internal */
+  readonly suspicions = new Suspicions(this.events);
+  /** @internal */
+  readonly suspicious = new SuspiciousCounters(this.counters, this.portCounters, this.suspicions);
   /** Connection manager of this port: `connect` and `listen`. */
   readonly cm: CmService;
   /** @internal */
@@ -92,6 +99,7 @@ export class Device implements Machine, RdmaDevice {
   /** Bound once: called after every turn of a queue pair. */
   readonly #afterTurn = (qp: Qp): void => {
     this.#schedule(qp);
+    this.suspicious.afterTurn(this.#turnAt, qp);
     const { nextHop } = qp;
     if (nextHop !== undefined && nextHop.checkAt <= this.#turnAt) this.paths.check(this.#turnAt, nextHop);
   };
@@ -140,9 +148,11 @@ export class Device implements Machine, RdmaDevice {
     });
     this.#qps = this.#resources.qps;
     this.#scheduler = new Scheduler(this.#qps, this.#errors);
-    this.paths = new Paths({ ...options, ...pathDefaults(options) });
+    const suspect = (cause: SuspicionCause, address: IpAddress): void =>
+      this.suspicions.byAddress(this.now(), cause, 1, address);
+    this.paths = new Paths({ ...options, ...pathDefaults(options), suspect });
     this.multicast = new Multicast({
-      ...{ medium, mac, addresses, random, host },
+      ...{ medium, mac, addresses, random, host, suspect },
       vlanTci: this.paths.vlanTci,
       maxGroups: limits.maxMcastGrp,
       maxAttached: limits.maxMcastQpAttach,
@@ -156,6 +166,7 @@ export class Device implements Machine, RdmaDevice {
       joins: (source, destination) => this.paths.joins(source, destination),
       templateFor: (source, destination, unproven) => this.paths.templateFor(this.now(), source, destination, unproven),
       doubt: (destination) => this.paths.doubt(this.now(), destination),
+      suspect: (now, cause, source, port) => this.suspicions.byAddress(now, cause, 1, source, port, GSI_QPN),
     });
     this.cm = new CmService(this, manager);
     const protocols = new HostProtocols(this.paths.neighbours, this.multicast.reports, this.tcp);

@@ -19,6 +19,7 @@ import type { InternalErrors } from './internal-errors.ts';
 import { MULTICAST_QPN, type Multicast } from './multicast.ts';
 import type { VlanOptions } from './options.ts';
 import type { Paths } from './paths.ts';
+import type { SuspiciousCounters } from './suspicious-counters.ts';
 import type { Qp } from './verbs/index.ts';
 
 /** What receiving needs of the device. */
@@ -30,6 +31,7 @@ export interface ReceivingDevice {
   readonly icrcOffload: boolean;
   readonly counters: DeviceCounters;
   readonly portCounters: PortCounters;
+  readonly suspicious: Pick<SuspiciousCounters, 'afterFrame'>;
   readonly gsi: Pick<Gsi, 'handleFrame'>;
   readonly paths: Pick<Paths, 'hosts' | 'isToUs'>;
   readonly multicast: Pick<Multicast, 'membersOf'>;
@@ -111,8 +113,10 @@ export class FrameReceiver {
     if (status === FrameStatus.Ok) {
       if (icrcOffload || icrcMatches(frame) || isRxeFlush(frame)) this.#deliver(now, frame);
       else counters.badIcrc += 1;
+      this.#device.suspicious.afterFrame(now, frame);
     } else if (status === FrameStatus.UnknownOpcode && answersReserved(frame.opcode)) {
       this.#deliverReserved(now, frame);
+      this.#device.suspicious.afterFrame(now, frame);
     } else {
       counters[dropCauseOf(status)] += 1;
       this.#protocols.handleFrame(now, frame, status);

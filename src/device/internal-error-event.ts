@@ -2,7 +2,8 @@
 
 /** An error of the stack itself, which goes on: please report it, with the frame. */
 export interface InternalErrorEvent {
-  readonly type: 'internal-error';
+  /** Tells it from the other events. */
+  readonly kind: 'internal-error';
   /** What was done: a frame was received, packets were written, a timer expired, or results were delivered. */
   readonly during: 'receive' | 'transmit' | 'timeout' | 'settle';
   /** What was thrown. */

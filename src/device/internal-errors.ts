@@ -42,7 +42,7 @@ export class InternalErrors {
    * ERROR with its flush and is `broken`. Throws nothing but what a callback of the application has thrown.
    */
   caught(during: InternalErrorEvent['during'], error: unknown, qp?: Qp, frame?: Uint8Array): void {
-    this.#note({ type: 'internal-error', during, error, ...defined({ qpn: qp?.qpn, frame }) });
+    this.#note({ kind: 'internal-error', during, error, ...defined({ qpn: qp?.qpn, frame }) });
     if (qp === undefined || qp.core.broken) return;
     qp.core.broken = true;
     try {
@@ -51,7 +51,7 @@ export class InternalErrors {
     } catch (second) {
       // Its queues are in no state to be flushed.
       this.#discard(qp);
-      this.#note({ type: 'internal-error', during, error: second, qpn: qp.qpn });
+      this.#note({ kind: 'internal-error', during, error: second, qpn: qp.qpn });
     }
   }
 

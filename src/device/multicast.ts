@@ -30,6 +30,8 @@ export interface MulticastOptions {
   /** Groups there may be, and queue pairs in each. */
   readonly maxGroups: number;
   readonly maxAttached: number;
+  /** A query or report came from what cannot be a host of this link. */
+  readonly suspect?: ((cause: 'bad-source', source: IpAddress) => void) | undefined;
 }
 
 interface Group {

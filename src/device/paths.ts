@@ -21,7 +21,7 @@ import type { QpPath } from '../../transport/qp-path.ts';
 import { HostAddresses } from './host/host-addresses.ts';
 import { keyOf } from './host/neighbour-entry.ts';
 import type { ResolutionNeed } from './host/neighbour-table.ts';
-import { Neighbours } from './host/neighbours.ts';
+import { Neighbours, type NeighboursOptions } from './host/neighbours.ts';
 import type { NextHop, PathUser } from './next-hop.ts';
 import type { StrangerLimits } from './options.ts';
 import { checkTraits, type PathTraits, type StaticNeighbour, type VlanOptions } from './options.ts';
@@ -49,6 +49,8 @@ export interface PathsOptions {
   readonly sourcePort?: number;
   readonly path?: PathTraits;
   readonly strangers?: Partial<StrangerLimits>;
+  /** Something of a neighbour was counted that may be an attack. */
+  readonly suspect?: NeighboursOptions['suspect'];
 }
 
 export class Paths {

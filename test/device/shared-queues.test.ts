@@ -7,6 +7,7 @@ import { describe, expect, it } from 'vitest';
 import {
   attachDevice,
   type Cq,
+  type DeviceEvent,
   type Qp,
   QpState,
   QpType,
@@ -251,7 +252,7 @@ describe('a device that loses its wire', () => {
     const { a } = makePair();
     const { qp } = makeSide(a);
     a.lostWire();
-    const seen: unknown[] = [];
+    const seen: DeviceEvent[] = [];
     for await (const event of a.events) seen.push(event);
     expect([seen, qp.destroyed]).toEqual([['port-err', 'device-fatal'], true]);
   });

@@ -159,7 +159,7 @@ describe('a UD queue pair that receives', () => {
     ['UD-10 a SEND of UC', { opcode: 0x24, psn: 0, payload: pattern(4) }, 'badService'],
     ['a payload that does not fill words', incoming(0, pattern(5), { pad: 0 }), 'badLength'],
     ['UD-05 more than the receive holds', incoming(0, pattern(257)), 'bufferTooSmall'],
-  ])('UD-14 %s vanishes, is counted, and costs no receive', (_what, packet, counter) => {
+  ])('UD-14 SEC-18 %s vanishes, is counted, and costs no receive', (_what, packet, counter) => {
     const peer = new UdPeer();
     peer.postRecv(1, GRH_BYTES + 256);
     expect(peer.take(packet)).toEqual([]);

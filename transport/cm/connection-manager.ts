@@ -15,6 +15,7 @@
  * _IN_USE, _LIMIT.
  * Rules: ref:conformance#CM, ref:hostile SEC-14. Wire facts: ref:wire#10, packets/cm.
  */
+import type { IpAddress } from '../../packets/address.ts';
 import { type CmMad, CmRejReason, type CmTransportService, parseCmMad } from '../../packets/cm/index.ts';
 import { invariant, RoceError } from '../../packets/errors.ts';
 import { GSI_QPN } from '../../packets/mad.ts';
@@ -280,6 +281,13 @@ export class ConnectionManager {
   counters(): Readonly<Record<string, number>> {
     const { transmitsDropped, displaced } = this.#core;
     return { ...this.#core.counters(), transmitsDropped, displaced };
+  }
+
+  /** The source of the newest request that gave way to another, once; undefined when none has since the last call. */
+  takeDisplaced(): IpAddress | undefined {
+    const source = this.#core.displacedSource;
+    this.#core.displacedSource = undefined;
+    return source;
   }
 
   #advance(now: number): void {

@@ -42,6 +42,8 @@ export class CmCore {
   transmitsDropped = 0;
   /** Requests that gave way to those of other sources. */
   displaced = 0;
+  /** The source of the newest of them. */
+  displacedSource: IpAddress | undefined;
   /** Requests of all listeners that are `told`. */
   #told = 0;
 
@@ -214,9 +216,14 @@ export class CmCore {
 
   /** The request gives way to another; its peer repeats it. */
   displace(connection: Connection): void {
-    this.displaced++;
+    this.countDisplaced(connection.remote);
     this.forget(connection);
     this.emit(connection, { type: 'unreachable', id: connection.id, waitingFor: 'application' });
+  }
+
+  countDisplaced(source: IpAddress): void {
+    this.displaced++;
+    this.displacedSource = source;
   }
 
   #leaveShares(connection: Connection, listener: Listener): void {

@@ -176,7 +176,7 @@ export class SidrPassive {
 
   /** The request gives way to another; its peer repeats it. */
   #displace(request: Request): void {
-    this.#core.displaced++;
+    this.#core.countDisplaced(request.remote);
     this.#withdraw(request);
   }
 

@@ -12,7 +12,7 @@ import type { HeaderTemplate } from '../../../packets/header-template.ts';
 import { GSI_PKEY, GSI_QKEY, GSI_QPN } from '../../../packets/mad.ts';
 import { DETH_AT, Op } from '../../../packets/opcode.ts';
 import type { ConnectionManager } from '../../../transport/cm/index.ts';
-import type { OutgoingMad } from '../../../transport/cm/types.ts';
+import { CmInputStatus, type OutgoingMad } from '../../../transport/cm/types.ts';
 import {
   type DatagramEnd,
   DatagramVerdict,
@@ -34,7 +34,18 @@ export interface GsiPort {
   templateFor(source: IpAddress, destination: IpAddress, unproven: boolean): HeaderTemplate | undefined;
   /** MADs to this address were not answered: its next hop may have moved. */
   doubt(destination: IpAddress): void;
+  /** A request of this source found no place, or lost its own. */
+  suspect(now: number, cause: CmSuspicion, source: IpAddress, sourcePort: number): void;
 }
+
+/** Why a connection request is suspicious (`SuspicionCause`). */
+export type CmSuspicion = 'cm-source-full' | 'cm-displaced' | 'cm-backlog-full' | 'cm-table-full';
+
+const SUSPICIOUS: Partial<Record<CmInputStatus, CmSuspicion>> = {
+  [CmInputStatus.SourceFull]: 'cm-source-full',
+  [CmInputStatus.BacklogFull]: 'cm-backlog-full',
+  [CmInputStatus.TableFull]: 'cm-table-full',
+};
 
 const GSI: DatagramEnd = { qpn: GSI_QPN, pkey: GSI_PKEY, qkey: GSI_QKEY, migReq: 1 };
 
@@ -72,11 +83,17 @@ export class Gsi {
     if (!this.#admits(frame)) return;
     const deth = frame.bthOffset + (DETH_AT[Op.UdSendOnly] as number);
     this.counters.received += 1;
-    this.#cm.handleMad(now, frame.view, frame.payloadOffset, frame.payloadLength, {
-      source: frameSource(frame),
+    const source = frameSource(frame);
+    const status = this.#cm.handleMad(now, frame.view, frame.payloadOffset, frame.payloadLength, {
+      source,
       destination: frameDestination(frame),
       sourceQpn: dethSourceQpn(frame.view, deth),
     });
+    const cause = SUSPICIOUS[status];
+    if (cause !== undefined) this.#port.suspect(now, cause, source, frame.sourcePort);
+    // The one that gave way, and not the one that came, has most of the requests.
+    const displaced = this.#cm.takeDisplaced();
+    if (displaced !== undefined) this.#port.suspect(now, 'cm-displaced', displaced, 0);
   }
 
   #admits(frame: Frame): boolean {

@@ -40,6 +40,7 @@ export interface GroupReportsOptions {
   readonly addresses: readonly IpPrefix[];
   readonly vlanTci: number | undefined;
   readonly random: Random;
+  readonly suspect?: ((cause: 'bad-source', source: IpAddress) => void) | undefined;
 }
 
 /** One group, from the join to the last report of its end. */
@@ -111,7 +112,10 @@ export class GroupReports {
     const fits = isV4
       ? unspecified || this.#hosts.isHost(source)
       : isV6Host || (unspecified && message.type !== MldType.Query);
-    if (!fits) this.counters.badSource += 1;
+    if (!fits) {
+      this.counters.badSource += 1;
+      this.#options.suspect?.('bad-source', source);
+    }
     return fits ? message : undefined;
   }
 

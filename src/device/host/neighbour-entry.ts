@@ -61,3 +61,6 @@ export function newEntry(address: IpAddress): Entry {
 
 /** RETRANS_TIMER of RFC 4861 section 10. */
 export const RETRY_NS = 1e9;
+
+/** Why a neighbour is suspicious (`SuspicionCause`). */
+export type NeighbourSuspicion = 'neighbour-claim' | 'neighbour-claim-refuted' | 'neighbour-flood';

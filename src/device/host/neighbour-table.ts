@@ -23,7 +23,7 @@
  * RFC 4861 7.2.5 would take an unsolicited address at once. Bounds and the interval of probes are ours.
  */
 import type { IpAddress, MacAddress } from '../../../packets/address.ts';
-import { type Entry, keyOf, newEntry, RETRY_NS, sameMac } from './neighbour-entry.ts';
+import { type Entry, keyOf, type NeighbourSuspicion, newEntry, RETRY_NS, sameMac } from './neighbour-entry.ts';
 
 /** The end of a `resolve`: `mac` is undefined when no answer came or there is no route. */
 export interface Resolution {
@@ -69,6 +69,8 @@ export interface NeighbourTableOptions {
   readonly maxStrangers: number;
   /** Whether a received frame that names another MAC address begins a probe; else it counts at once (RFC 4861). */
   readonly confirmMoves: boolean;
+  /** Something of this address was counted that may be an attack. */
+  readonly suspect?: ((cause: NeighbourSuspicion, address: IpAddress) => void) | undefined;
 }
 
 export class NeighbourTable {
@@ -143,7 +145,7 @@ export class NeighbourTable {
     if (entry?.waiting.some((waiting) => waiting.equals(address))) return;
     if (entry !== undefined && entry.waiting.length < room) entry.waiting.push(address);
     else {
-      if (strange) this.#counters.strangersDropped += 1;
+      if (strange) this.#dropped(address);
       this.settle(address, undefined);
     }
   }
@@ -197,6 +199,7 @@ export class NeighbourTable {
     if (before !== undefined && !same) {
       if (!override) return;
       this.#counters.claims += 1;
+      this.#options.suspect?.('neighbour-claim', address);
       if (this.#options.confirmMoves && !this.#isSilent(entry)) {
         this.#probe(now, entry);
         entry.claimed = true;
@@ -204,7 +207,10 @@ export class NeighbourTable {
       }
     }
     if (!this.#enter(key, entry)) return;
-    if (same && entry.claimed) this.#counters.claimsRefuted += 1;
+    if (same && entry.claimed) {
+      this.#counters.claimsRefuted += 1;
+      this.#options.suspect?.('neighbour-claim-refuted', address);
+    }
     entry.mac = mac;
     entry.claimed = false;
     entry.staleAt = now + REACHABLE_NS;
@@ -262,7 +268,7 @@ export class NeighbourTable {
     this.#adopt(entry, own);
     this.#table.delete(key);
     if (isNew && !this.#makeRoom(own)) {
-      this.#counters.strangersDropped += 1;
+      this.#dropped(entry.address);
       this.#finish(entry);
       return false;
     }
@@ -365,10 +371,16 @@ export class NeighbourTable {
     if (this.#strangers < this.#options.maxStrangers) return;
     for (const entry of this.#table.values()) {
       if (!entry.strange) continue;
-      this.#counters.strangersDropped += 1;
+      this.#dropped(entry.address);
       this.#remove(entry);
       return;
     }
+  }
+
+  /** A stranger found no place. */
+  #dropped(address: IpAddress): void {
+    this.#counters.strangersDropped += 1;
+    this.#options.suspect?.('neighbour-flood', address);
   }
 
   #oldest(own: boolean): Entry | undefined {

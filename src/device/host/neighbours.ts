@@ -24,7 +24,7 @@ import type { StaticNeighbour, VlanOptions } from '../options.ts';
 import { DEFAULT_STRANGER_LIMITS, type StrangerLimits } from '../options.ts';
 import { groupMac } from './group-frames.ts';
 import { HostAddresses } from './host-addresses.ts';
-import { sameMac } from './neighbour-entry.ts';
+import { type NeighbourSuspicion, sameMac } from './neighbour-entry.ts';
 import {
   advertisementFrame,
   arpReplyFrame,
@@ -48,6 +48,8 @@ export interface NeighboursOptions {
   readonly neighbours?: readonly StaticNeighbour[];
   /** Tag of every frame sent; only frames of this VLAN are received. Absent: untagged frames. */
   readonly vlan?: VlanOptions;
+  /** Something of this address was counted that may be an attack. */
+  readonly suspect?: ((cause: NeighbourSuspicion, address: IpAddress) => void) | undefined;
 }
 
 const MAX_REPLIES = 64;
@@ -106,7 +108,7 @@ export class Neighbours {
     this.#vlanTci = vlan === undefined ? undefined : vlanTci(vlan.id, vlan.priority ?? 0);
     const { maxNeighbours, maxUnresolved, confirmMoves } = { ...DEFAULT_STRANGER_LIMITS, ...options.strangers };
     this.#table = new NeighbourTable(this.counters, {
-      ...{ maxEntries: maxNeighbours, maxStrangers: maxUnresolved, confirmMoves },
+      ...{ maxEntries: maxNeighbours, maxStrangers: maxUnresolved, confirmMoves, suspect: options.suspect },
     });
     for (const hop of this.#gateways) {
       if (!this.#isOnLink(hop)) throw new RoceError('ERR_ROCE_ADDRESS', `gateway ${hop} is not on this link`);

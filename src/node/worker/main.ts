@@ -71,7 +71,10 @@ async function run({ port, control, options, captures }: WorkerSeed): Promise<vo
 async function passEvents(device: Device, outbox: Outbox): Promise<void> {
   for await (const event of device.events) {
     if (typeof event === 'object')
-      outbox.post({ kind: 'device-event', event: { ...event, error: toWire(event.error) } });
+      outbox.post({
+        kind: 'device-event',
+        event: event.kind === 'suspicious' ? event : { ...event, error: toWire(event.error) },
+      });
   }
 }
 

@@ -19,6 +19,7 @@ import type {
 } from '../../device/api.ts';
 import type { DeviceCounters } from '../../device/counters.ts';
 import type { InternalErrorEvent } from '../../device/internal-error-event.ts';
+import type { SuspiciousEvent } from '../../device/suspicions.ts';
 import type { AddressVector } from '../../device/verbs/index.ts';
 import type { WireError } from './wire-error.ts';
 
@@ -168,6 +169,12 @@ export interface WireUdDestination extends WireAh {
 
 /** An `InternalErrorEvent`. */
 export type WireInternalError = Omit<InternalErrorEvent, 'error'> & { readonly error: WireError };
+
+/** A `SuspiciousEvent` is one. */
+export type WireSuspicion = Omit<SuspiciousEvent, 'address'> & { readonly address?: WireAddress };
+
+/** An event of a device that is more than a name. */
+export type WireDeviceEvent = WireInternalError | WireSuspicion;
 
 export function revive({ version, w0, w1, w2, w3 }: WireAddress): IpAddress {
   return new IpAddress(version, w0, w1, w2, w3);

@@ -13,7 +13,7 @@ import type { SrqEvent } from '../../../transport/srq.ts';
 import type { CqEvent, LinkFacts, RdmaDevice } from '../../device/api.ts';
 import type { Verb, VerbArgs } from './verbs.ts';
 import type { WireError } from './wire-error.ts';
-import type { ObjectHandle, WireInternalError, WireRequest, WireUdRequest, WorkerCounters } from './wire-values.ts';
+import type { ObjectHandle, WireDeviceEvent, WireRequest, WireUdRequest, WorkerCounters } from './wire-values.ts';
 
 /** To the worker. A number alone means: read the ring of posts. */
 export type ToWorker = WireCall | 0;
@@ -42,7 +42,7 @@ export type WorkerEvent =
   /** A completion queue with a pending notification has completions. */
   | { readonly kind: 'completions'; readonly cq: ObjectHandle }
   /** An event of the device itself. */
-  | { readonly kind: 'device-event'; readonly event: WireInternalError }
+  | { readonly kind: 'device-event'; readonly event: WireDeviceEvent }
   | { readonly kind: 'cq-event'; readonly cq: ObjectHandle; readonly event: CqEvent }
   | { readonly kind: 'qp-event'; readonly qp: ObjectHandle; readonly event: QpEvent }
   | { readonly kind: 'srq-event'; readonly srqn: ObjectHandle; readonly event: SrqEvent }

@@ -8,11 +8,13 @@ import type { PortCounters } from '../../../transport/counters.ts';
 import type { DeviceEvent, RdmaCq, RdmaDevice } from '../../device/api.ts';
 import type { DeviceCounters } from '../../device/counters.ts';
 import type { DeviceLimits, PathTraits, VlanOptions } from '../../device/options.ts';
+import { MAX_UNREAD } from '../../device/suspicions.ts';
 import { AsyncQueue } from '../../ground/async-queue.ts';
 import type { Channel, WorkerNotification } from './channel.ts';
 import type { SharedControl } from './control.ts';
 import type { DeviceFacts } from './wire.ts';
 import { fromWire } from './wire-error.ts';
+import { revive, type WireDeviceEvent } from './wire-values.ts';
 import { WorkerCm } from './worker-cm.ts';
 import type { WorkerCq } from './worker-cq.ts';
 import { WorkerKeys } from './worker-keys.ts';
@@ -98,7 +100,7 @@ export class WorkerDevice implements RdmaDevice {
         cqs.get(event.cq)?.settle();
         return;
       case 'device-event':
-        this.events.push({ ...event.event, error: fromWire(event.event.error) });
+        this.#takeEvent(event.event);
         return;
       case 'cq-event':
         cqs.get(event.cq)?.events.push(event.event);
@@ -125,6 +127,16 @@ export class WorkerDevice implements RdmaDevice {
         else this.fail();
         return;
       default:
+    }
+  }
+
+  /** An application that takes no events has no more of them than of a device in its own thread. */
+  #takeEvent(event: WireDeviceEvent): void {
+    if (this.events.length >= MAX_UNREAD) return;
+    if (event.kind === 'internal-error') this.events.push({ ...event, error: fromWire(event.error) });
+    else {
+      const { address, ...rest } = event;
+      this.events.push({ ...rest, ...(address === undefined ? {} : { address: revive(address) }) });
     }
   }
 

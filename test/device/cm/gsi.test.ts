@@ -45,6 +45,7 @@ function make() {
     joins: () => hop.joined,
     templateFor: () => (hop.known ? TEMPLATE : undefined),
     doubt: (destination) => void doubted.push(destination.toString()),
+    suspect: () => {},
   });
   return { manager, gsi, hop, doubted, writer: new FrameWriter(8, 512) };
 }

@@ -46,7 +46,8 @@ class Meeting {
     });
     const path = { sourceMac: MAC, destMac: MAC, trafficClass: 0, hopLimit: 64, flowLabel: 0, sourcePort: 4791 };
     const template = new HeaderTemplate({ medium: Medium.Ip, ...path, source: THEIRS, destination: OURS });
-    this.#gsi = new Gsi(this.liar, { joins: () => true, templateFor: () => template, doubt: () => {} });
+    const port = { joins: () => true, templateFor: () => template, doubt: () => {}, suspect: () => {} };
+    this.#gsi = new Gsi(this.liar, port);
   }
 
   /** What the liar has to say, in one batch. */

@@ -165,7 +165,7 @@ describe('being rejected', () => {
 });
 
 describe('MRA', () => {
-  it('makes the active side wait longer, once', () => {
+  it('makes the active side wait longer, once, however many come (SEC-14)', () => {
     const s = new Script();
     const id = s.connecting();
     expect(s.receive(s.mra(id))).toBe('Ok');
@@ -190,7 +190,7 @@ describe('MRA', () => {
     expect(s.cm.pollTimeout()).toBe(s.now + T);
   });
 
-  it('does not hold a connection for hours', () => {
+  it('does not hold a connection for hours (SEC-14)', () => {
     const s = new Script();
     const id = s.connecting();
     s.receive(s.mra(id, { serviceTimeout: 31 }));

@@ -3,7 +3,7 @@
  * address handles; and what is asked of the port. Owns how bytes and completions look to the caller. Never: queue pairs
  * and connections.
  */
-import type { Device } from 'rocev2';
+import type { Device, DeviceEvent } from 'rocev2';
 import { type MemoryRegion, WcStatus, WorkCompletion } from 'rocev2/transport';
 import type { AsyncEvent, HostCalls, HostCompletion } from './host-control.ts';
 import { accessBits, CountingCq, DONE, type Handlers, type Objects, present, refused } from './in-process-objects.ts';
@@ -179,7 +179,7 @@ function portCalls(objects: Objects) {
 /** Events in a queue. */
 interface Waiting {
   readonly length: number;
-  next(): Promise<IteratorResult<string | { readonly type: string }>>;
+  next(): Promise<IteratorResult<string | DeviceEvent>>;
 }
 
 /** Events that were not returned yet, object by object. Takes turns of the promise queue, and no time. */
@@ -188,8 +188,8 @@ async function eventsOf({ device, qps, cqs, srqs }: Objects): Promise<AsyncEvent
   const take = async (queue: Waiting, of: Omit<AsyncEvent, 'event'>): Promise<void> => {
     while (queue.length > 0) {
       const { value } = await queue.next();
-      const name = typeof value === 'object' ? value.type : value;
-      events.push({ event: EVENT_NAMES[name] ?? name, ...of });
+      // Verbs have no events that are objects.
+      if (typeof value === 'string') events.push({ event: EVENT_NAMES[value] ?? value, ...of });
     }
   };
   await take(device.events, {});

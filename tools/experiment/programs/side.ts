@@ -15,6 +15,7 @@ import {
   WrOpcode,
   wcStatusName,
 } from 'rocev2/transport';
+import { printDeviceEvents } from '../../device-events.ts';
 import {
   ADVERTISEMENT_BYTES,
   type RemoteBuffer,
@@ -124,6 +125,7 @@ export class RpingEnd {
   }
 
   async #tellEvents(): Promise<void> {
+    void printDeviceEvents(this.#context.device.events, this.#context.output);
     for await (const event of this.qp.events) this.#context.output.line(`event: ${event}`);
   }
 

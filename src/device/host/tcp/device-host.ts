@@ -8,6 +8,7 @@ import type { Host } from '../../../ground/machine.ts';
 import type { StrangerLimits, VlanOptions } from '../../options.ts';
 import type { Paths } from '../../paths.ts';
 import { TcpStack } from './stack.ts';
+import type { TcpSuspicion } from './tcp-host.ts';
 
 /** What TCP needs of the device. */
 export interface TcpDevice {
@@ -18,6 +19,9 @@ export interface TcpDevice {
   readonly random: Random;
   readonly paths: Pick<Paths, 'hosts' | 'isOurs' | 'neighbours' | 'sourceFor'>;
   readonly strangers: StrangerLimits;
+  readonly suspicions: {
+    byAddress(now: number, cause: TcpSuspicion, times: number, address: IpAddress, port: number): void;
+  };
   resolve(address: IpAddress): Promise<void>;
 }
 
@@ -46,5 +50,6 @@ export function tcpOf(device: TcpDevice, host: Host): TcpStack | undefined {
       return mac;
     },
     resolve: (destination) => device.resolve(destination),
+    suspect: (cause, address, port) => device.suspicions.byAddress(host.now(), cause, 1, address, port),
   });
 }

@@ -221,7 +221,7 @@ export class TcpStack implements RdmaTcp {
     // The handshake is done once somebody can take the connection; until then its SYN-ACK is repeated.
     const completes = socket.listener?.full === true && !socket.connection.connected;
     if (completes && (segment.flags & (TcpFlag.Syn | TcpFlag.Rst)) === 0) {
-      this.counters.backlogFull += 1;
+      this.#backlogFull(socket);
       if (segment.ack === (socket.connection.iss + 1) >>> 0) socket.connection.holdBack();
       return;
     }
@@ -251,7 +251,7 @@ export class TcpStack implements RdmaTcp {
     const keeps = this.#halfOpen() < maxHalfOpen && this.#sockets.size < MAX_CONNECTIONS;
     // The peer retransmits its SYN.
     if (listener.full || !(keeps || synCookies)) {
-      this.counters.backlogFull += 1;
+      this.#backlogFull(ends);
       return;
     }
     if (old !== undefined) this.#drop(old);
@@ -268,7 +268,7 @@ export class TcpStack implements RdmaTcp {
     const mss = this.#stateless.cookieOf(now, ends, segment);
     if (mss === undefined) return false;
     if (listener.full || this.#sockets.size >= MAX_CONNECTIONS) {
-      this.counters.backlogFull += 1;
+      this.#backlogFull(ends);
       return true;
     }
     this.counters.cookiesTaken += 1;
@@ -277,6 +277,11 @@ export class TcpStack implements RdmaTcp {
     socket.connection.restore({ ...segment, seq: (segment.seq - 1) >>> 0, mss });
     this.#handleKnown(now, socket, segment);
     return true;
+  }
+
+  #backlogFull({ remoteAddress, remotePort }: TcpEnds): void {
+    this.counters.backlogFull += 1;
+    this.#host.suspect?.('tcp-backlog-full', remoteAddress, remotePort);
   }
 
   #halfOpen(): number {

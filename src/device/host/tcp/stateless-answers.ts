@@ -66,7 +66,9 @@ export class StatelessAnswers {
     const seq = this.#cookies.make(now, ends, syn.seq, syn.mss ?? defaultMss);
     const flags = TcpFlag.Syn | TcpFlag.Ack;
     const answer = { seq, ack: (syn.seq + 1) >>> 0, flags, window: MAX_WINDOW, mss, data: NOTHING };
-    if (this.#answer(ends, answer)) this.#counters.cookiesSent += 1;
+    if (!this.#answer(ends, answer)) return;
+    this.#counters.cookiesSent += 1;
+    this.#host.suspect?.('tcp-syn-flood', ends.remoteAddress, ends.remotePort);
   }
 
   /** The peer's segment size, when the segment acknowledges a cookie that counts. */
@@ -74,7 +76,10 @@ export class StatelessAnswers {
     if (now > this.#cookiesUntil || (segment.flags & (TcpFlag.Syn | TcpFlag.Rst | TcpFlag.Ack)) !== TcpFlag.Ack)
       return undefined;
     const mss = this.#cookies?.check(now, ends, (segment.seq - 1) >>> 0, (segment.ack - 1) >>> 0);
-    if (mss === undefined) this.#counters.badCookies += 1;
+    if (mss === undefined) {
+      this.#counters.badCookies += 1;
+      this.#host.suspect?.('tcp-bad-cookie', ends.remoteAddress, ends.remotePort);
+    }
     return mss;
   }
 
@@ -91,6 +96,7 @@ export class StatelessAnswers {
   #answer(ends: AnswerEnds, segment: TcpSegment): boolean {
     if (this.#frames.length >= MAX_FRAMES) {
       this.#counters.resetsDropped += 1;
+      this.#host.suspect?.('tcp-resets-dropped', ends.remoteAddress, ends.remotePort);
       return false;
     }
     const destMac = this.#host.knownMac(ends.remoteAddress) ?? ends.sourceMac;

@@ -29,4 +29,9 @@ export interface TcpHost {
   knownMac(destination: IpAddress): MacAddress | undefined;
   /** Resolves when the next hop is known; rejects with ERR_ROCE_ADDRESS. */
   resolve(destination: IpAddress): Promise<void>;
+  /** Segments of this end found no place, or look forged. */
+  suspect?(cause: TcpSuspicion, address: IpAddress, port: number): void;
 }
+
+/** Why a segment is suspicious (`SuspicionCause`). */
+export type TcpSuspicion = 'tcp-syn-flood' | 'tcp-bad-cookie' | 'tcp-backlog-full' | 'tcp-resets-dropped';
