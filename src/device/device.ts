@@ -46,13 +46,11 @@ import { Paths } from './paths.ts';
 import { Resources } from './resources.ts';
 import { Scheduler } from './scheduler.ts';
 import { Services } from './services.ts';
+import { Settling } from './settling.ts';
 import { type SuspicionCause, Suspicions } from './suspicions.ts';
 import { SuspiciousCounters } from './suspicious-counters.ts';
 import type { DeviceTables } from './tables.ts';
 import { type Ah, type Cq, type CqMaker, makeCq, type Pd, type Qp, type Xrcd } from './verbs/index.ts';
-
-/** Results that may throw while they are delivered, one after the other, before the rest waits for the next turn. */
-const SETTLE_ROUNDS = 16;
 
 /** One RoCEv2 port (ibv_context), in the application's thread. */
 export class Device implements Machine, RdmaDevice {
@@ -113,11 +111,10 @@ export class Device implements Machine, RdmaDevice {
   readonly #changed = (qp: Qp): void => this.#schedule(qp);
   readonly #errors = new InternalErrors(this.counters, (event) => this.events.push(event), this.#changed);
   readonly #unreachable = (address: IpAddress): void => this.gsi.unresolved(address);
-  readonly #settling: readonly (() => void)[] = [
-    () => this.paths.settle(this.#unreachable),
-    () => this.cm.settle(),
-    () => this.#resources.settle(),
-  ];
+  readonly #settling = new Settling(
+    [() => this.paths.settle(this.#unreachable), () => this.cm.settle(), () => this.#resources.settle()],
+    this.#errors,
+  );
 
   /** @throws RoceError ERR_ROCE_ARGUMENT for options out of range or that do not fit together */
   constructor(options: DeviceOptions) {
@@ -171,13 +168,10 @@ export class Device implements Machine, RdmaDevice {
     this.cm = new CmService(this, manager);
     const protocols = new HostProtocols(this.paths.neighbours, this.multicast.reports, this.tcp);
     this.#receiver = new FrameReceiver(this, protocols, this.#qps, this.#changed, this.#errors);
-    const { reports } = this.multicast;
-    const { neighbours } = this.paths;
+    const { tcp, gsi, cm, multicast, paths } = this;
     const { notification } = this.#congestion ?? {};
-    this.#services = new Services(
-      { neighbours, reports, tcp: this.tcp, gsi: this.gsi, cm: this.cm, notification },
-      this.#errors,
-    );
+    const services = { neighbours: paths.neighbours, reports: multicast.reports, tcp, gsi, cm, notification };
+    this.#services = new Services(services, this.#errors);
   }
 
   /** Header fields of paths that do not set them, where the device options give them. */
@@ -195,6 +189,7 @@ export class Device implements Machine, RdmaDevice {
   get qpCount(): number {
     return this.#qps.size;
   }
+
   /** The queue pairs. @internal */
   get queuePairs(): Iterable<Qp> {
     return this.#qps.values();
@@ -403,26 +398,8 @@ export class Device implements Machine, RdmaDevice {
     if (remote !== undefined) this.paths.migrated(qp, remote);
   }
 
-  /** Settles promises and emits events: each part for itself. */
+  /** Settles promises and emits events. */
   #settle(): void {
-    for (let i = 0; i < this.#settling.length; i++) this.#settlePart(this.#settling[i] as () => void);
+    this.#settling.settle();
   }
-
-  /** What throws was taken from its queue before: the next round does the rest. */
-  #settlePart(settle: () => void): void {
-    for (let round = 0; round < SETTLE_ROUNDS; round++) {
-      try {
-        settle();
-        return;
-      } catch (error) {
-        this.#errors.caught('settle', error);
-      }
-    }
-  }
-}
-
-/** Default header fields: with congestion control, packets are ECN-capable. */
-function pathDefaults({ congestion, path }: DeviceOptions): Pick<DeviceOptions, 'path'> {
-  if (congestion === undefined) return {};
-  return { path: { trafficClass: CONGESTION_TRAFFIC_CLASS, ...path } };
 }

@@ -121,6 +121,12 @@ export function checkLinkOptions({ addresses, medium, neighbours = [], vlan, pat
   checkTraits(path);
 }
 
+/** Default header fields: with congestion control, packets are ECN-capable. */
+export function pathDefaults({ congestion, path }: DeviceOptions): Pick<DeviceOptions, 'path'> {
+  if (congestion === undefined) return {};
+  return { path: { trafficClass: CONGESTION_TRAFFIC_CLASS, ...path } };
+}
+
 /**
  * The largest path MTU that a link of `linkMtu` bytes carries. @throws RoceError ERR_ROCE_ARGUMENT when it carries none
  */
