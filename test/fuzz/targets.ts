@@ -1,0 +1,12 @@
+/**
+ * The targets: each is `test/fuzz/targets/NAME.ts`, and has a corpus of that name. Owns which files of the library and
+ * the tools a target is about: their blocks are counted, and guide it; what else it imports runs as it is.
+ */
+export const TARGETS: Readonly<Record<string, RegExp>> = {
+  frame: /^packets\//,
+  pcap: /^pcap\/[^/]*$/,
+  pcapng: /^pcap\/[^/]*$/,
+  filter: /^pcap\/filter\//,
+  scenario: /^tools\/sim\/scenario\/|^src\/sim\/(?:topology|traffic)\//,
+  experiment: /^tools\/experiment\/(?:load|schema|names|rates|congestion-schema|filters)|^tools\/bump\/rules-file|^src\/faults\//,
+};
