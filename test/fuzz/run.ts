@@ -35,7 +35,8 @@ const EXIT_USAGE = 2;
 
 async function main(flags: Flags): Promise<void> {
   const names = flags.target.length === 0 ? Object.keys(TARGETS) : flags.target;
-  if (flags.json === undefined) console.log(row(['target', 'executions', 'exec/s', 'corpus', 'blocks', 'of', '%', 'findings']));
+  if (flags.json === undefined)
+    console.log(row(['target', 'executions', 'exec/s', 'corpus', 'blocks', 'of', '%', 'findings']));
   for (const name of names) {
     const { findings } = flags.replay === undefined ? await fuzz(name, flags) : await replay(name, flags.replay);
     for (const finding of findings) report(name, finding, flags);
@@ -58,7 +59,9 @@ async function fuzz(name: string, flags: Flags): Promise<{ findings: readonly Fo
   if (flags.json) console.log(JSON.stringify({ ...figures, findings: findings.length, seed: flags.seed, outcomes }));
   else {
     const share = ((covered / built.blocks) * 100).toFixed(1);
-    console.log(row([name, executions, perSecond, fuzzer.corpus.length, covered, built.blocks, share, findings.length]));
+    console.log(
+      row([name, executions, perSecond, fuzzer.corpus.length, covered, built.blocks, share, findings.length]),
+    );
   }
   return { findings };
 }
@@ -90,14 +93,16 @@ function row(cells: readonly (string | number)[]): string {
 
 function numberOf(text: string): number {
   const number = Number(text);
-  if (!(Number.isSafeInteger(number) && number > 0)) throw new InvalidArgumentError('a whole number above 0 is expected');
+  if (!(Number.isSafeInteger(number) && number > 0))
+    throw new InvalidArgumentError('a whole number above 0 is expected');
   return number;
 }
 
 function targetsOf(text: string, before: readonly string[]): string[] {
   const names = text.split(',');
   const strange = names.find((name) => !Object.hasOwn(TARGETS, name));
-  if (strange !== undefined) throw new InvalidArgumentError(`there is no target ${strange}; there is ${Object.keys(TARGETS).join(', ')}`);
+  if (strange !== undefined)
+    throw new InvalidArgumentError(`there is no target ${strange}; there is ${Object.keys(TARGETS).join(', ')}`);
   return [...before, ...names];
 }
 

@@ -4,9 +4,16 @@
  */
 export const TARGETS: Readonly<Record<string, RegExp>> = {
   frame: /^packets\//,
+  device: /^transport\/(?!cm)|^src\/device\/(?!cm|host\/tcp)|^packets\/(?!cm|layouts|kit|field|frame-fields|format)/,
+  cm: /^transport\/cm\/|^src\/device\/cm\/|^packets\/(?:cm\/|mad)/,
+  tcp: /^src\/device\/host\/tcp\//,
   pcap: /^pcap\/[^/]*$/,
   pcapng: /^pcap\/[^/]*$/,
   filter: /^pcap\/filter\//,
   scenario: /^tools\/sim\/scenario\/|^src\/sim\/(?:topology|traffic)\//,
-  experiment: /^tools\/experiment\/(?:load|schema|names|rates|congestion-schema|filters)|^tools\/bump\/rules-file|^src\/faults\//,
+  experiment:
+    /^tools\/experiment\/(?:load|schema|names|rates|congestion-schema|filters)|^tools\/bump\/rules-file|^src\/faults\//,
+  agent: /^tools\/conformance\/host-control\//,
+  rsockets: /^src\/ulp\/rsockets\//,
+  rings: /^src\/node\/worker\/(?:post-ring|completion-ring|control)/,
 };

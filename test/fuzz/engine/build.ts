@@ -47,7 +47,10 @@ export async function buildTarget(name: string): Promise<BuiltTarget> {
     setup: (on) => {
       on.onLoad({ filter: /\.ts$/ }, ({ path }) => {
         // Files beside a source are found from where the source is.
-        const source = readFileSync(path, 'utf8').replaceAll('import.meta.url', JSON.stringify(pathToFileURL(path).href));
+        const source = readFileSync(path, 'utf8').replaceAll(
+          'import.meta.url',
+          JSON.stringify(pathToFileURL(path).href),
+        );
         const file = relative(ROOT, path);
         if (!(TARGETS[name]?.test(file) ?? false)) return { contents: source, loader: 'ts' };
         const made = instrument(source, blocks, file);
@@ -63,9 +66,19 @@ export async function buildTarget(name: string): Promise<BuiltTarget> {
   try {
     const outfile = join(directory, `${name}.mjs`);
     await build({
-      ...{ bundle: true, format: 'esm', platform: 'node', target: 'node20', outfile, sourcemap: 'inline', logLevel: 'error' },
+      ...{
+        bundle: true,
+        format: 'esm',
+        platform: 'node',
+        target: 'node20',
+        outfile,
+        sourcemap: 'inline',
+        logLevel: 'error',
+      },
       entryPoints: [join(ROOT, 'test/fuzz/targets', `${name}.ts`)],
-      banner: { js: `import { createRequire } from 'node:module'; const require = createRequire(${JSON.stringify(import.meta.url)}); const __fuzz = globalThis.__fuzzCounters;` },
+      banner: {
+        js: `import { createRequire } from 'node:module'; const require = createRequire(${JSON.stringify(import.meta.url)}); const __fuzz = globalThis.__fuzzCounters;`,
+      },
       tsconfig: join(ROOT, 'tsconfig.json'),
       // Never loaded here, and no code that a bundle can hold.
       external: ['koffi', 'raw-socket', 'cap', 'vite', 'esbuild'],

@@ -6,7 +6,7 @@
 import { Prng } from '../../../src/ground/prng.ts';
 import { type BuiltTarget, TooManySteps } from './build.ts';
 import { Mutator, wordsOf } from './mutate.ts';
-import { unpackRecords, packRecords } from './records.ts';
+import { packRecords, unpackRecords } from './records.ts';
 
 /** Something a target must not do, and the smallest input found for it. */
 export interface FoundFault {
@@ -41,7 +41,9 @@ export class Fuzzer {
     this.#seen = new Uint8Array(built.blocks);
     this.#random = new Prng(seed).fork(built.target.name);
     const { target, numbers, texts } = built;
-    const words = (target.words ?? []).map((word) => (typeof word === 'string' ? new TextEncoder().encode(word) : word));
+    const words = (target.words ?? []).map((word) =>
+      typeof word === 'string' ? new TextEncoder().encode(word) : word,
+    );
     this.#mutator = new Mutator({
       maxBytes: target.maxBytes,
       records: target.records === true,
@@ -172,8 +174,15 @@ export class Fuzzer {
 /** The name of the error and the first places of ours in its stack. */
 function signatureOf(error: Error): string {
   const frames = (error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line));
-  const places = frames.map((line) => line.trim().replace(/\(.*[/\\]/, '(').replace(/:\d+\)?$/, ''));
-  return [error.name, ...(error instanceof TooManySteps ? [] : [error.message.replace(/\d+/g, 'N').slice(0, 80)]), ...places.slice(0, 2)].join(' | ');
+  const places = frames.map((line) =>
+    line
+      .trim()
+      .replace(/\(.*[/\\]/, '(')
+      .replace(/:\d+\)?$/, ''),
+  );
+  // Where the steps ran out is chance.
+  if (error instanceof TooManySteps) return error.name;
+  return [error.name, error.message.replace(/\d+/g, 'N').slice(0, 80), ...places.slice(0, 2)].join(' | ');
 }
 
 /** Classes of counts: 1, 2, 3, 4 to 7, 8 to 15, 16 to 31, 32 to 127, more. */

@@ -79,7 +79,8 @@ function walk(value: unknown, enter: (node: Node) => void): void {
   if (Array.isArray(value)) for (const item of value) walk(item, enter);
   else if (isNode(value)) {
     // Types are no code; neither are the paths of imports.
-    if (value.type.startsWith('TSType') || value.type.startsWith('TSInterface') || value.type.startsWith('Import')) return;
+    if (value.type.startsWith('TSType') || value.type.startsWith('TSInterface') || value.type.startsWith('Import'))
+      return;
     enter(value);
     for (const key of Object.keys(value)) walk(value[key], enter);
   }

@@ -87,7 +87,12 @@ export class Mutator {
       }
       default:
         return random.chance(0.5)
-          ? spliced(input, at, 0, Uint8Array.from({ length }, () => random.below(256)))
+          ? spliced(
+              input,
+              at,
+              0,
+              Uint8Array.from({ length }, () => random.below(256)),
+            )
           : spliced(input, at, input.length - at, other.subarray(Math.min(at, other.length)));
     }
   }
@@ -142,4 +147,6 @@ function spliced(input: Uint8Array, at: number, remove: number, put: Uint8Array)
 }
 
 const NOTHING = new Uint8Array(0);
-const EDGES = [0, 1, 4, 8, 16, 32, 64, 127, 128, 255, 256, 4096, 0x7f_ff, 0x80_00, 0xff_ff, 0x7f_ff_ff_ff, 0xff_ff_ff_ff];
+const EDGES = [
+  0, 1, 4, 8, 16, 32, 64, 127, 128, 255, 256, 4096, 0x7f_ff, 0x80_00, 0xff_ff, 0x7f_ff_ff_ff, 0xff_ff_ff_ff,
+];

@@ -23,7 +23,12 @@ export function unpackRecords(input: Uint8Array): InputRecord[] {
 
 export function packRecords(records: readonly InputRecord[]): Uint8Array {
   return Uint8Array.from(
-    records.flatMap(({ flags, bytes }) => [flags, bytes.length >>> 8, bytes.length & 0xff, ...bytes.subarray(0, 0xff_ff)]),
+    records.flatMap(({ flags, bytes }) => [
+      flags,
+      bytes.length >>> 8,
+      bytes.length & 0xff,
+      ...bytes.subarray(0, 0xff_ff),
+    ]),
   );
 }
 

@@ -11,8 +11,14 @@ function run(input: Uint8Array): string {
   } catch (error) {
     if (!(error instanceof RoceError) || error.code !== 'ERR_ROCE_ARGUMENT') throw error;
     const lines = error.message.split('\n');
-    promise(lines.every((line) => line.startsWith('x.json: ')), 'every line of a refusal names the file');
-    return (lines[0] ?? '').replace(/^x\.json: /, '').replace(/["'].*|\d+/g, 'N').slice(0, 40);
+    promise(
+      lines.every((line) => line.startsWith('x.json: ')),
+      'every line of a refusal names the file',
+    );
+    return (lines[0] ?? '')
+      .replace(/^x\.json: /, '')
+      .replace(/["'].*|\d+/g, 'N')
+      .slice(0, 40);
   }
 }
 
@@ -21,6 +27,9 @@ export const target: FuzzTarget = {
   maxBytes: 4000,
   maxSteps: 20_000_000,
   words: ['{"', '":', '[', ']', '},', 'null', '1e9', '-1', '"__proto__":', 'true', '${', '}'],
-  seeds: () => builtInNames().map((name) => new TextEncoder().encode(JSON.stringify(JSON.parse(readFileSync(experimentPath(name), 'utf8'))))),
+  seeds: () =>
+    builtInNames().map((name) =>
+      new TextEncoder().encode(JSON.stringify(JSON.parse(readFileSync(experimentPath(name), 'utf8')))),
+    ),
   run,
 };

@@ -3,7 +3,13 @@
  * judges packets of every kind.
  */
 import { readFileSync } from 'node:fs';
-import { compileFilter, completeFilter, FilterError, fieldNames, type FilterSubject } from '../../../pcap/filter/index.ts';
+import {
+  compileFilter,
+  completeFilter,
+  FilterError,
+  type FilterSubject,
+  fieldNames,
+} from '../../../pcap/filter/index.ts';
 import { samples } from '../../pcap/filter/samples.ts';
 import { type FuzzTarget, promise } from '../engine/target.ts';
 
@@ -32,7 +38,22 @@ function run(input: Uint8Array): string {
 export const target: FuzzTarget = {
   name: 'filter',
   maxBytes: 300,
-  words: [...fieldNames(), ' and ', ' or ', 'not ', '(', ')', ' == ', ' != ', '"', ' contains ', '/24', '0x', '..', '10.0.0.1'],
+  words: [
+    ...fieldNames(),
+    ' and ',
+    ' or ',
+    'not ',
+    '(',
+    ')',
+    ' == ',
+    ' != ',
+    '"',
+    ' contains ',
+    '/24',
+    '0x',
+    '..',
+    '10.0.0.1',
+  ],
   seeds: () =>
     [...readFileSync(FILTERS, 'utf8').matchAll(/`([^`\n]+)`/g)]
       .map(([, text = '']) => new TextEncoder().encode(text))

@@ -27,7 +27,7 @@ function fixLengths(bytes: Uint8Array): void {
 function seeds(): Uint8Array[] {
   const packets = [...readCapture(new Uint8Array(readFileSync(SAMPLE)))].slice(0, 3);
   const made = [LinkType.Ethernet, LinkType.Raw, LinkType.LinuxCooked, LinkType.LinuxCooked2].map((linkType) => {
-    const writer = new PcapWriter({ linkType });
+    const writer = new PcapWriter(linkType);
     for (const { bytes } of packets) writer.packet(bytes, 0, bytes.length, 1, 2);
     return writer.take();
   });

@@ -38,18 +38,49 @@ function seeds(): Uint8Array[] {
   for (const { bytes } of packets) writer.packet(0, bytes, 0, bytes.length, 1, 2, { comments: ['lost'] });
   const byHand = [true, false].map((little) => {
     const packet = (type: number, ...options: Uint8Array[]): Uint8Array =>
-      block(little, type, join(file(little, u32(0), u32(1), u32(2), u32(4), u32(90), Uint8Array.of(1, 2, 3, 4)), ...options));
+      block(
+        little,
+        type,
+        join(file(little, u32(0), u32(1), u32(2), u32(4), u32(90), Uint8Array.of(1, 2, 3, 4)), ...options),
+      );
     return join(
       section(little, option(little, 1, 'comment'), option(little, 4, 'application')),
       interfaceBlock(
         ...([little, 1, 100, option(little, 2, 'eth0'), option(little, 9, Uint8Array.of(9))] as const),
-        ...[option(little, 14, u64(little, 5n)), option(little, 8, u64(little, 10n)), option(little, 11, 'xhost'), option(little, 0, '')],
+        ...[
+          option(little, 14, u64(little, 5n)),
+          option(little, 8, u64(little, 10n)),
+          option(little, 11, 'xhost'),
+          option(little, 0, ''),
+        ],
       ),
-      packet(6, option(little, 2, file(little, u32(1))), option(little, 4, u64(little, 7n)), option(little, 5, u64(little, 9n))),
+      packet(
+        6,
+        option(little, 2, file(little, u32(1))),
+        option(little, 4, u64(little, 7n)),
+        option(little, 5, u64(little, 9n)),
+      ),
       packet(2),
       block(little, 3, file(little, u32(4), Uint8Array.of(1, 2, 3, 4))),
-      block(little, 4, join(file(little, u16(1), u16(8), Uint8Array.of(10, 0, 0, 1, 97, 98, 99, 0)), file(little, u16(3), u16(8), Uint8Array.of(2, 0, 0, 0, 0, 1, 97, 0)), file(little, u16(0), u16(0)))),
-      block(little, 5, join(file(little, u32(0), u32(1), u32(2)), option(little, 4, u64(little, 3n)), option(little, 5, u64(little, 1n)), option(little, 2, u64(little, 1n)))),
+      block(
+        little,
+        4,
+        join(
+          file(little, u16(1), u16(8), Uint8Array.of(10, 0, 0, 1, 97, 98, 99, 0)),
+          file(little, u16(3), u16(8), Uint8Array.of(2, 0, 0, 0, 0, 1, 97, 0)),
+          file(little, u16(0), u16(0)),
+        ),
+      ),
+      block(
+        little,
+        5,
+        join(
+          file(little, u32(0), u32(1), u32(2)),
+          option(little, 4, u64(little, 3n)),
+          option(little, 5, u64(little, 1n)),
+          option(little, 2, u64(little, 1n)),
+        ),
+      ),
       block(little, 0xbad, file(little, u32(32473), u32(1))),
       block(little, 9, file(little, u32(0x61623d63))),
     );
@@ -57,4 +88,9 @@ function seeds(): Uint8Array[] {
   return [writer.take(), ...byHand].flatMap((bytes) => [0, 1, 7].map((flags) => Uint8Array.from([flags, ...bytes])));
 }
 
-export const target: FuzzTarget = { name: 'pcapng', maxBytes: 1500, seeds, run: (input) => readInput(input, fixLengths) };
+export const target: FuzzTarget = {
+  name: 'pcapng',
+  maxBytes: 1500,
+  seeds,
+  run: (input) => readInput(input, fixLengths),
+};

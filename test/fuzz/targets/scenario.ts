@@ -1,8 +1,8 @@
 /** Files of `roce sim`: any text is refused in one line, or is a scenario. An input is a file. */
 import { readFileSync } from 'node:fs';
 import { RoceError } from 'rocev2/packets';
-import { builtInNames, loadScenario, scenarioPath } from '../../../tools/sim/scenario/load.ts';
 import { type Json, mergePatch, parsePath, withValueAt } from '../../../tools/sim/scenario/json.ts';
+import { builtInNames, loadScenario, scenarioPath } from '../../../tools/sim/scenario/load.ts';
 import { type FuzzTarget, promise } from '../engine/target.ts';
 
 function run(input: Uint8Array): string {
@@ -22,7 +22,11 @@ function run(input: Uint8Array): string {
   } catch (error) {
     if (!(error instanceof RoceError) || error.code !== 'ERR_ROCE_ARGUMENT') throw error;
     promise(!error.message.includes('\n') && error.message.length > 0, 'a refusal is one line');
-    return error.message.replace(/^x\.json: /, '').replace(/["'].*|\d+/g, 'N').replace(/\(.*/, '').slice(0, 50);
+    return error.message
+      .replace(/^x\.json: /, '')
+      .replace(/["'].*|\d+/g, 'N')
+      .replace(/\(.*/, '')
+      .slice(0, 50);
   }
 }
 

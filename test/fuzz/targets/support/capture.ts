@@ -1,6 +1,13 @@
 /** What both capture formats are put through: read whole and in pieces, dissected, filtered for, copied, read again. */
 import { Frame, formatFrame } from '../../../../packets/index.ts';
-import { CaptureCopy, CaptureReader, type CapturedPacket, Dissection, dissect, icrcState } from '../../../../pcap/index.ts';
+import {
+  CaptureCopy,
+  type CapturedPacket,
+  CaptureReader,
+  Dissection,
+  dissect,
+  icrcState,
+} from '../../../../pcap/index.ts';
 import { promise } from '../../engine/target.ts';
 import { isRefusal } from './refusal.ts';
 
@@ -35,7 +42,15 @@ function read(pieces: readonly Uint8Array[]) {
     const icrc = icrcState(dissection);
     const { ipOffset, bthOffset, frame } = { ...dissection.frame, frame: dissection.frame };
     promise(frame instanceof Frame, 'a dissection has a frame');
-    said.push({ ...packet, packetId: `${packet.packetId}`, bytes: packet.bytes.length, status, icrc, ip: ipOffset >= 0, bth: bthOffset >= 0 });
+    said.push({
+      ...packet,
+      packetId: `${packet.packetId}`,
+      bytes: packet.bytes.length,
+      status,
+      icrc,
+      ip: ipOffset >= 0,
+      bth: bthOffset >= 0,
+    });
     said.push(formatFrame(dissection.frame, status, icrc === 1));
     if (count % 2 === 1) {
       copy.keep(packet, [`packet ${count}`]);
@@ -53,7 +68,9 @@ function read(pieces: readonly Uint8Array[]) {
   }
   const rest = [reader.interfaces.map((one) => ({ ...one })), reader.sections, [...reader.names]];
   const copied = end === 'whole' && count > 0 ? copy.take() : undefined;
-  const text = JSON.stringify([said, rest, end], (_key, value: unknown) => (typeof value === 'bigint' ? `${value}n` : value));
+  const text = JSON.stringify([said, rest, end], (_key, value: unknown) =>
+    typeof value === 'bigint' ? `${value}n` : value,
+  );
   return { text, end, count, kept, copied, format: reader.formatName ?? 'nothing' };
 }
 

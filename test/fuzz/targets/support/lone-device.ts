@@ -6,16 +6,16 @@ import {
   Frame,
   FrameStatus,
   FrameWriter,
-  icrcMatches,
   IpAddress,
   IpPrefix,
+  icrcMatches,
   isRxeFlush,
   Medium,
   parseFrame,
   parseMac,
 } from '../../../../packets/index.ts';
-import { Prng } from '../../../../src/ground/prng.ts';
 import { Device } from '../../../../src/browser.ts';
+import { Prng } from '../../../../src/ground/prng.ts';
 import { promise } from '../../engine/target.ts';
 
 export const OUR_MAC = parseMac('02:00:00:00:00:01');
@@ -44,7 +44,7 @@ export class LoneDevice {
       ...{ host, random: new Prng(7), medium: Medium.Ethernet, mac: OUR_MAC, mtu: 4200 },
       addresses: [IpPrefix.parse('10.0.0.1/24'), IpPrefix.parse('fd00::1/64')],
       neighbours: [THEIRS, THEIRS_6].map((address) => ({ address, mac: THEIR_MAC })),
-      congestion: { controller: 'dcqcn' },
+      congestion: { reaction: { kind: 'dcqcn', profile: 'mlx' } },
     });
   }
 
