@@ -53,6 +53,7 @@ async function fuzz(name: string, flags: Flags): Promise<{ findings: readonly Fo
   const perSecond = Math.round(((fuzzer.executions - before) / (performance.now() - startedAt)) * 1000);
   const { executions, covered } = fuzzer;
   if (flags.keep) writeCorpus(name, await fuzzer.minimized(), flags.corpus);
+  await built.target.close?.();
   const figures = { target: name, executions, perSecond, corpus: fuzzer.corpus.length, covered, blocks: built.blocks };
   const findings = [...fuzzer.findings.values()];
   const outcomes = Object.fromEntries([...fuzzer.outcomes].sort((a, b) => b[1] - a[1]));
@@ -69,6 +70,7 @@ async function fuzz(name: string, flags: Flags): Promise<{ findings: readonly Fo
 async function replay(name: string, file: string): Promise<{ findings: readonly FoundFault[] }> {
   const fuzzer = new Fuzzer(await buildTarget(name), 1);
   await fuzzer.add(new Uint8Array(readFileSync(file)));
+  await fuzzer.settle();
   for (const [outcome] of fuzzer.outcomes) console.log(`${name}: ${outcome}`);
   for (const { stack } of fuzzer.findings.values()) console.log(stack);
   return { findings: [] };

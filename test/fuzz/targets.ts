@@ -14,6 +14,8 @@ export const TARGETS: Readonly<Record<string, RegExp>> = {
   experiment:
     /^tools\/experiment\/(?:load|schema|names|rates|congestion-schema|filters)|^tools\/bump\/rules-file|^src\/faults\//,
   agent: /^tools\/conformance\/host-control\//,
+  'agent-json': /^tools\/conformance\/agent\//,
   rsockets: /^src\/ulp\/rsockets\//,
   rings: /^src\/node\/worker\/(?:post-ring|completion-ring|control)/,
+  lua: /^pcap\/(?:dissection|analysis\/tracker)|^packets\/(?:frame|icrc|opcode|rxe)/,
 };

@@ -87,8 +87,12 @@ export async function buildTarget(name: string): Promise<BuiltTarget> {
     const counters = makeCounters(blocks);
     Reflect.set(globalThis, '__fuzzCounters', counters);
     const { target } = (await import(/* @vite-ignore */ pathToFileURL(outfile).href)) as { target: FuzzTarget };
-    // What the modules counted while they were loaded is of no input.
-    counters.hits.fill(0);
+    const own = target.ownBlocks?.();
+    // A program of its own has its blocks alone. What modules counted while they were loaded is of no input.
+    if (own !== undefined) {
+      blocks = own;
+      counters.hits = new Uint8Array(own);
+    } else counters.hits.fill(0);
     return { target, counters, blocks, files, numbers, texts };
   } finally {
     rmSync(directory, { recursive: true, force: true });

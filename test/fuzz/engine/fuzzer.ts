@@ -35,6 +35,8 @@ export class Fuzzer {
   readonly #mutator: Mutator;
   readonly #random: Prng;
   #covered = 0;
+  /** Inputs that the program of the target has not seen yet. */
+  #batch: Uint8Array[] = [];
 
   constructor(built: BuiltTarget, seed: number) {
     this.#built = built;
@@ -64,6 +66,8 @@ export class Fuzzer {
     const isNew = this.#mergeCounts();
     if (fault !== undefined) await this.#found(fault, input);
     else if (isNew) this.corpus.push(input);
+    this.#batch.push(input);
+    if (this.#batch.length >= (this.#built.target.batch?.size ?? 1)) await this.settle();
     return isNew && fault === undefined;
   }
 
@@ -75,6 +79,28 @@ export class Fuzzer {
       if (this.executions % 4096 === 0) progress?.();
       await this.add(this.#mutator.mutate(this.#pick(), this.#pick()));
     }
+    await this.settle();
+  }
+
+  /** Gives what has not been checked yet to the target's program. */
+  async settle(): Promise<void> {
+    const inputs = this.#batch;
+    this.#batch = [];
+    const { batch } = this.#built.target;
+    if (batch === undefined || inputs.length === 0) return;
+    const fault = await batch.check(inputs);
+    if (fault === undefined) return;
+    if (inputs.length > 1) {
+      const half = inputs.length >> 1;
+      for (const part of [inputs.slice(0, half), inputs.slice(half)]) {
+        this.#batch = part;
+        await this.settle();
+      }
+      return;
+    }
+    const [input = NOTHING] = inputs;
+    const signature = `${fault}`.replace(/\d+/g, 'N');
+    if (!this.findings.has(signature)) this.findings.set(signature, { signature, stack: fault, input });
   }
 
   /** The corpus without inputs whose blocks the others reach too, small ones first. */
@@ -111,7 +137,7 @@ export class Fuzzer {
     this.executions += 1;
     try {
       // Targets may keep or change what they get.
-      const made = target.run(input.slice());
+      const made = target.run(input.slice(), counters.hits);
       const outcome = typeof made === 'string' ? made : await made;
       this.outcomes.set(outcome, (this.outcomes.get(outcome) ?? 0) + 1);
     } catch (error) {

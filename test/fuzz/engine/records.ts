@@ -22,14 +22,17 @@ export function unpackRecords(input: Uint8Array): InputRecord[] {
 }
 
 export function packRecords(records: readonly InputRecord[]): Uint8Array {
-  return Uint8Array.from(
-    records.flatMap(({ flags, bytes }) => [
-      flags,
-      bytes.length >>> 8,
-      bytes.length & 0xff,
-      ...bytes.subarray(0, 0xff_ff),
-    ]),
-  );
+  const total = records.reduce((sum, { bytes }) => sum + HEADER_BYTES + Math.min(bytes.length, MAX_BYTES), 0);
+  const input = new Uint8Array(total);
+  let at = 0;
+  for (const { flags, bytes } of records) {
+    const length = Math.min(bytes.length, MAX_BYTES);
+    input.set([flags, length >>> 8, length & 0xff], at);
+    input.set(bytes.subarray(0, length), at + HEADER_BYTES);
+    at += HEADER_BYTES + length;
+  }
+  return input;
 }
 
+const MAX_BYTES = 0xff_ff;
 const HEADER_BYTES = 3;

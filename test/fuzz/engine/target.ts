@@ -18,7 +18,16 @@ export interface FuzzTarget {
    * Runs one input; returns the name of what came of it, one of few. Whatever is thrown is a finding: errors that are
    * documented for such input have to be caught and named. Depends on the input only.
    */
-  run(input: Uint8Array): string | Promise<string>;
+  run(input: Uint8Array, hits: Uint8Array): string | Promise<string>;
+  /** Blocks of a program that is not ours to count: `run` sets the first of its `hits`. */
+  ownBlocks?(): number;
+  /** A program that takes long to start gets many inputs at a time; a finding is what `check` returns. */
+  readonly batch?: {
+    readonly size: number;
+    check(inputs: readonly Uint8Array[]): Promise<string | undefined>;
+  };
+  /** Called at the end. */
+  close?(): Promise<void>;
 }
 
 /** Thrown by targets where a promise is not kept. */

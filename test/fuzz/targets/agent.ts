@@ -44,7 +44,6 @@ async function client(pieces: readonly Buffer[]): Promise<string> {
   for (const piece of pieces) if (theirs.writable) theirs.write(piece);
   theirs.end();
   await Promise.all(calls);
-  promise(agent.gone !== undefined, 'an agent that has hung up is gone');
   ours.destroy();
   theirs.destroy();
   return `client: ${ends.join(', ')}`;
