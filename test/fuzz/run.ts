@@ -44,9 +44,20 @@ async function main(flags: Flags): Promise<void> {
   }
 }
 
+/** What escapes from promises and event handlers is a finding, too. */
+function watch(fuzzer: Fuzzer): void {
+  for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
+    process.removeAllListeners(event);
+    process.on(event, (error: unknown) => {
+      fuzzer.escaped = error instanceof Error ? error : new Error(String(error));
+    });
+  }
+}
+
 async function fuzz(name: string, flags: Flags): Promise<{ findings: readonly FoundFault[] }> {
   const built = await buildTarget(name);
   const fuzzer = new Fuzzer(built, flags.seed);
+  watch(fuzzer);
   for (const input of [...readCorpus(name, flags.corpus), ...built.target.seeds()]) await fuzzer.add(input);
   const [before, startedAt] = [fuzzer.executions, performance.now()];
   await fuzzer.run(flags.runs === undefined ? { seconds: flags.seconds } : { runs: flags.runs });
@@ -69,6 +80,7 @@ async function fuzz(name: string, flags: Flags): Promise<{ findings: readonly Fo
 
 async function replay(name: string, file: string): Promise<{ findings: readonly FoundFault[] }> {
   const fuzzer = new Fuzzer(await buildTarget(name), 1);
+  watch(fuzzer);
   await fuzzer.add(new Uint8Array(readFileSync(file)));
   await fuzzer.settle();
   for (const [outcome] of fuzzer.outcomes) console.log(`${name}: ${outcome}`);

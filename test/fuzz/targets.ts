@@ -12,10 +12,13 @@ export const TARGETS: Readonly<Record<string, RegExp>> = {
   filter: /^pcap\/filter\//,
   scenario: /^tools\/sim\/scenario\/|^src\/sim\/(?:topology|traffic)\//,
   experiment:
-    /^tools\/experiment\/(?:load|schema|names|rates|congestion-schema|filters)|^tools\/bump\/rules-file|^src\/faults\//,
+    /^tools\/experiment\/(?:load|schema|names|rates|congestion-schema|filters)|^tools\/bump\/rules-file|^src\/faults\/(?:compile|rule|fields|fault-spec)/,
   agent: /^tools\/conformance\/host-control\//,
   'agent-json': /^tools\/conformance\/agent\//,
   rsockets: /^src\/ulp\/rsockets\//,
   rings: /^src\/node\/worker\/(?:post-ring|completion-ring|control)/,
   lua: /^pcap\/(?:dissection|analysis\/tracker)|^packets\/(?:frame|icrc|opcode|rxe)/,
 };
+
+/** Those that need a program, by the name under which a test asks for it (test/support/need.ts). */
+export const NEEDS = { 'agent-json': 'compiler', lua: 'tshark-lua' } as const;

@@ -29,6 +29,8 @@ export class Fuzzer {
   /** How often each outcome came. */
   readonly outcomes = new Map<string, number>();
   executions = 0;
+  /** For handlers of the process: an error that no promise and no caller got. It counts for the input that runs. */
+  escaped: Error | undefined;
   readonly #built: BuiltTarget;
   /** Of each block, the classes of counts seen, a bit each. */
   readonly #seen: Uint8Array;
@@ -139,10 +141,15 @@ export class Fuzzer {
       // Targets may keep or change what they get.
       const made = target.run(input.slice(), counters.hits);
       const outcome = typeof made === 'string' ? made : await made;
+      // What is left in the queues of the event loop belongs to this input.
+      if (typeof made !== 'string') await new Promise((resolve) => setImmediate(resolve));
       this.outcomes.set(outcome, (this.outcomes.get(outcome) ?? 0) + 1);
     } catch (error) {
       return error instanceof Error ? error : new Error(String(error));
     }
+    const { escaped } = this;
+    this.escaped = undefined;
+    if (escaped !== undefined) return escaped;
     // The code under test may have swallowed it.
     if (counters.steps > counters.maxSteps) return new TooManySteps(`more than ${counters.maxSteps} steps`);
     return undefined;

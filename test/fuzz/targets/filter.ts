@@ -35,9 +35,12 @@ function run(input: Uint8Array): string {
   return filter.needsAnalysis ? 'a filter of the analysis' : text.length === 0 ? 'the empty filter' : 'a filter';
 }
 
+/** The last are far deeper than a parser may go by recursion. */
+const TEXTS = ['', '(write or read) and not ack and ip.src == 10.0.0.1', '('.repeat(30_000), 'not '.repeat(9000)];
+
 export const target: FuzzTarget = {
   name: 'filter',
-  maxBytes: 300,
+  maxBytes: 40_000,
   words: [
     ...fieldNames(),
     ' and ',
@@ -57,6 +60,6 @@ export const target: FuzzTarget = {
   seeds: () =>
     [...readFileSync(FILTERS, 'utf8').matchAll(/`([^`\n]+)`/g)]
       .map(([, text = '']) => new TextEncoder().encode(text))
-      .concat([new TextEncoder().encode('(write or read) and not ack and ip.src == 10.0.0.1'), new Uint8Array(0)]),
+      .concat([...TEXTS.map((text) => new TextEncoder().encode(text))]),
   run,
 };
