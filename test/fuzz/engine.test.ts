@@ -28,10 +28,20 @@ function counted(code: string, maxSteps = 1000) {
 describe('counters', () => {
   it.each<[string, string, number, unknown]>([
     ['a function and a branch that is not written', 'function f(a) { if (a[0] > 1) return 5; return 6; }', 3, 6],
-    ['nested branches without braces', 'function f(a) { if (a[0]) if (a[1]) return 1; else return 2; return 3; }', 5, 2],
+    [
+      'nested branches without braces',
+      'function f(a) { if (a[0]) if (a[1]) return 1; else return 2; return 3; }',
+      5,
+      2,
+    ],
     ['arrows, a choice and what is behind && and ??', '(a) => (a[0] ? a[9] ?? 4 : 7 && 8)', 5, 4],
     ['loops', 'function f(a) { let s = 0; for (const b of a) s += b; while (s < 9) s++; return s; }', 3, 9],
-    ['cases and a catch', 'function f(a) { try { switch (a[0]) { case 1: throw 0; default: return 1; } } catch { return 2; } }', 4, 2],
+    [
+      'cases and a catch',
+      'function f(a) { try { switch (a[0]) { case 1: throw 0; default: return 1; } } catch { return 2; } }',
+      4,
+      2,
+    ],
     ['classes', '(a) => new (class { #x = 3; get x() { return a[0] ? this.#x : 0; } })().x', 4, 3],
   ])('stand at %s, and change nothing', (_, code, blocks, result) => {
     const piece = counted(code);
@@ -114,7 +124,10 @@ describe('a corpus', () => {
   });
 
   it('has records that any bytes are', () => {
-    const records = [{ flags: 3, bytes: Uint8Array.of(1, 2) }, { flags: 0, bytes: new Uint8Array(0) }];
+    const records = [
+      { flags: 3, bytes: Uint8Array.of(1, 2) },
+      { flags: 0, bytes: new Uint8Array(0) },
+    ];
     expect(unpackRecords(packRecords(records))).toEqual(records);
     expect(unpackRecords(Uint8Array.of(1, 0xff, 0xff, 7))).toEqual([{ flags: 1, bytes: Uint8Array.of(7) }]);
     expect(unpackRecords(Uint8Array.of(1, 2))).toEqual([]);

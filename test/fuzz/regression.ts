@@ -22,7 +22,9 @@ export async function runCorpus(name: string, reach: Reach): Promise<void> {
   } finally {
     await built.target.close?.();
   }
-  const faults = [...fuzzer.findings.values()].map(({ stack, input }) => `${stack}\ninput ${Buffer.from(input).toString('base64')}`);
+  const faults = [...fuzzer.findings.values()].map(
+    ({ stack, input }) => `${stack}\ninput ${Buffer.from(input).toString('base64')}`,
+  );
   expect(faults).toEqual([]);
   expect([...fuzzer.outcomes.keys()]).toEqual(expect.arrayContaining([...reach.outcomes]));
   expect(fuzzer.covered).toBeGreaterThanOrEqual(reach.blocks);

@@ -35,7 +35,9 @@ function build(): string {
   const objects = SOURCES.map((name) => {
     const [source, object] = [join(AGENT_DIRECTORY, name), join(directory, `${name}.o`)];
     execFileSync(compiler, [...FLAGS, PLACES, `-I${AGENT_DIRECTORY}`, '-c', source, '-o', object]);
-    const text = execFileSync(compiler, [...FLAGS, PLACES, `-I${AGENT_DIRECTORY}`, '-S', source, '-o', '-'], { encoding: 'utf8' });
+    const text = execFileSync(compiler, [...FLAGS, PLACES, `-I${AGENT_DIRECTORY}`, '-S', source, '-o', '-'], {
+      encoding: 'utf8',
+    });
     blocks += text.match(/__sanitizer_cov_trace_pc/g)?.length ?? 0;
     return object;
   });
@@ -46,7 +48,11 @@ function build(): string {
 function start(): Reader {
   program ??= build();
   const child = spawn(program, { stdio: ['pipe', 'pipe', 'pipe'] });
-  const made: Reader = { child, lines: createInterface({ input: child.stdout })[Symbol.asyncIterator](), complaint: '' };
+  const made: Reader = {
+    child,
+    lines: createInterface({ input: child.stdout })[Symbol.asyncIterator](),
+    complaint: '',
+  };
   child.stdin.on('error', () => {});
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     made.complaint += text;
@@ -88,7 +94,24 @@ function isObject(input: Uint8Array): boolean {
 export const target: FuzzTarget = {
   name: 'agent-json',
   maxBytes: 2000,
-  words: ['true', 'false', 'null', '{"', '":', '[', ']', '}', '\\u', '\\ud800', '\\udc00', '\\n', '1e5', '-0.5', '"0x1f"', '0xffff'],
+  words: [
+    'true',
+    'false',
+    'null',
+    '{"',
+    '":',
+    '[',
+    ']',
+    '}',
+    '\\u',
+    '\\ud800',
+    '\\udc00',
+    '\\n',
+    '1e5',
+    '-0.5',
+    '"0x1f"',
+    '0xffff',
+  ],
   ownBlocks: () => {
     program ??= build();
     return blocks;
@@ -101,7 +124,16 @@ export const target: FuzzTarget = {
     [
       '{"id":1,"call":"qp.create","args":{"qp":1,"pd":1,"type":"rc"}}',
       '[1,-2.5e3,true,false,null,"a\\n\\u00e9\\ud83d\\ude00",{"a":[]}]',
-      ...['"0xffffffff"', '18446744073709551616', '[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]', '{"a":1,"a":2}', '"\\ud800"', '1e999', ' [ ] ', ''],
+      ...[
+        '"0xffffffff"',
+        '18446744073709551616',
+        '[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]',
+        '{"a":1,"a":2}',
+        '"\\ud800"',
+        '1e999',
+        ' [ ] ',
+        '',
+      ],
     ].map((text) => new TextEncoder().encode(text)),
   run,
 };

@@ -68,7 +68,11 @@ function open() {
     const retries = { timeout: 10, retryCnt: 3, rnrRetry: 3, maxRdAtomic: 4 };
     qp.modifyNow({ state: QpState.Init, access });
     qp.modifyNow({ state: QpState.Rtr, ...at, ...(rc ? { maxDestRdAtomic: 4, minRnrTimer: 1 } : {}) });
-    qp.modifyNow({ state: QpState.Rts, sqPsn: FIRST_PSN, ...(rc && qp.type !== QpType.XrcRecv ? retries : rc ? { timeout: 10 } : {}) });
+    qp.modifyNow({
+      state: QpState.Rts,
+      sqPsn: FIRST_PSN,
+      ...(rc && qp.type !== QpType.XrcRecv ? retries : rc ? { timeout: 10 } : {}),
+    });
     return qp;
   };
   const rc = up(pd.createQp(cqs));

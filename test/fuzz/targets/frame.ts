@@ -59,10 +59,14 @@ function describe(frame: Frame, status: FrameStatus): string {
   const fields = frameFields(frame, status, icrcOk);
   listFrame(frame, status, icrcOk);
   const mapped = mapFrame(frame, status).map(({ name }) => name);
+  const raw = Object.entries(frame).map(([name, value]: [string, unknown]) => {
+    const place = typeof value === 'number' && /Offset|start|end|ipEnd/.test(name) && value >= 0;
+    return typeof value === 'object' ? name : place ? value - frame.start : value;
+  });
   const hasBth = frame.bthOffset >= 0;
   const sighting = hasBth ? sightingOf(frame, status, 0).packet : {};
   return JSON.stringify(
-    [fields, mapped, formatFrame(frame, status, icrcOk), formatFrameDetails(frame, status, icrcOk), sighting],
+    [raw, fields, mapped, formatFrame(frame, status, icrcOk), formatFrameDetails(frame, status, icrcOk), sighting],
     (_key, value: unknown) => (typeof value === 'bigint' ? `${value}n` : value),
   );
 }

@@ -8,11 +8,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { Medium } from '../../../packets/index.ts';
 import { Analyzer, LinkType, PcapngWriter } from '../../../pcap/index.ts';
 import { readCapture } from '../../../pcap/reader.ts';
 import { everyFrame } from '../../tools/verify/every-frame.ts';
 import { RXE_FRAMES } from '../../vectors/rxe-frames.ts';
-import { Medium } from '../../../packets/index.ts';
 import { packRecords, unpackRecords } from '../engine/records.ts';
 import type { FuzzTarget } from '../engine/target.ts';
 import { fixFrame } from './support/fix-up.ts';
@@ -85,9 +85,14 @@ export const target: FuzzTarget = {
   maxBytes: 4000,
   batch: { size: 400, check },
   seeds: () => {
-    const frames = everyFrame(31).map(({ medium, bytes }) => ({ flags: medium === Medium.Ip ? Flag.Fix | Flag.BareIp : Flag.Fix, bytes }));
+    const frames = everyFrame(31).map(({ medium, bytes }) => ({
+      flags: medium === Medium.Ip ? Flag.Fix | Flag.BareIp : Flag.Fix,
+      bytes,
+    }));
     const real = RXE_FRAMES.map(({ hex }) => ({ flags: 0, bytes: Uint8Array.from(Buffer.from(hex, 'hex')) }));
-    const groups = [...frames, ...real].flatMap((_, index, all) => (index % 8 === 0 ? [all.slice(index, index + 8)] : []));
+    const groups = [...frames, ...real].flatMap((_, index, all) =>
+      index % 8 === 0 ? [all.slice(index, index + 8)] : [],
+    );
     return groups.map(packRecords);
   },
   run,
