@@ -140,7 +140,7 @@ export class Fuzzer {
     try {
       // Targets may keep or change what they get.
       const made = target.run(input.slice(), counters.hits);
-      const outcome = typeof made === 'string' ? made : await made;
+      const outcome = typeof made === 'string' ? made : await settled(made);
       // What is left in the queues of the event loop belongs to this input.
       if (typeof made !== 'string') await new Promise((resolve) => setImmediate(resolve));
       this.outcomes.set(outcome, (this.outcomes.get(outcome) ?? 0) + 1);
@@ -182,7 +182,9 @@ export class Fuzzer {
 
   /** Takes records and bytes away as long as the same fault comes of the rest. */
   async #smallest(input: Uint8Array, signature: string): Promise<Uint8Array> {
+    let left = MAX_TRIES;
     const fails = async (bytes: Uint8Array): Promise<boolean> => {
+      if (--left < 0) return false;
       const error = await this.#execute(bytes);
       return error !== undefined && signatureOf(error) === signature;
     };
@@ -194,7 +196,7 @@ export class Fuzzer {
       }
     }
     for (let size = best.length >> 1; size >= 1; size >>= 1) {
-      for (let at = 0; at < best.length; ) {
+      for (let at = 0; at < best.length && left > 0; ) {
         const fewer = Uint8Array.from([...best.subarray(0, at), ...best.subarray(at + size)]);
         if (await fails(fewer)) best = fewer;
         else at += size;
@@ -202,6 +204,15 @@ export class Fuzzer {
     }
     return best;
   }
+}
+
+/** Like `promise`, if that settles. */
+async function settled(promise: Promise<string>): Promise<string> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error('the input is never done with')), MAX_WAIT_MS);
+  });
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }
 
 /** The name of the error and the first places of ours in its stack. */
@@ -224,4 +235,8 @@ const CLASS_OF = Uint8Array.from({ length: 256 }, (_, count) =>
 );
 const MAX_STEPS = 2_000_000;
 const MAX_FINDINGS = 50;
+/** Executions to make one finding smaller. */
+const MAX_TRIES = 2000;
+/** A promise that has not settled by then never will: inputs take milliseconds, and virtual time. */
+const MAX_WAIT_MS = 60_000;
 const NOTHING = new Uint8Array(0);
