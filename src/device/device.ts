@@ -11,7 +11,7 @@ import type { Medium } from '../../packets/frame.ts';
 import type { FrameBatch, FrameWriter } from '../../packets/frame-writer.ts';
 import { GSI_QPN } from '../../packets/mad.ts';
 import { ConnectionManager } from '../../transport/cm/index.ts';
-import { CONGESTION_TRAFFIC_CLASS, Congestion } from '../../transport/congestion/congestion.ts';
+import { Congestion } from '../../transport/congestion/congestion.ts';
 import { PortCounters } from '../../transport/counters.ts';
 import { makeDefences } from '../../transport/defences.ts';
 import type { MemoryRegion } from '../../transport/memory.ts';
@@ -38,6 +38,7 @@ import {
   type DeviceLimits,
   type DeviceOptions,
   type PathTraits,
+  pathDefaults,
   pathMtuOf,
   type StrangerLimits,
   type VlanOptions,

@@ -3,6 +3,7 @@ import type { IpAddress, IpPrefix, MacAddress } from '../../packets/address.ts';
 import { RoceError } from '../../packets/errors.ts';
 import { MAX_FLOW_LABEL } from '../../packets/flow-label.ts';
 import { Medium } from '../../packets/frame.ts';
+import { CONGESTION_TRAFFIC_CLASS } from '../../transport/congestion/congestion.ts';
 import type { CongestionOptions } from '../../transport/congestion/congestion-options.ts';
 import type { Defences } from '../../transport/defences.ts';
 import type { QpCapabilities } from '../../transport/qp-capabilities.ts';

@@ -9,6 +9,7 @@ import { join } from 'node:path';
 const FOLDERS = [
   'device',
   'faults',
+  'fuzz',
   'ground',
   'packets',
   'pcap',

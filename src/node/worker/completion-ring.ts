@@ -8,6 +8,7 @@
  *
  * Resizing moves the entries to other memory while the application blocks in its call.
  */
+import { invariant } from '../../../packets/errors.ts';
 import type { WcStatus, WorkCompletion } from '../../../transport/work.ts';
 
 export function completionRingMemory(capacity: number): SharedArrayBuffer {
@@ -96,6 +97,7 @@ export class CompletionWriter extends CompletionRing {
   moveTo(capacity: number, memory: SharedArrayBuffer): void {
     const { words, cells } = this;
     const first = Atomics.load(words, HEAD);
+    invariant(this.length >= 0 && this.length <= this.capacity, 'a completion queue holds its capacity at most');
     const from: number[] = [];
     for (let position = first; position !== this.#tail; position = (position + 1) | 0) from.push(this.at(position));
     this.use(capacity, memory);
@@ -125,8 +127,9 @@ export class CompletionReader extends CompletionRing {
 
   /** Moves the oldest entry into `into`; false when there is none. */
   poll(into: WorkCompletion): boolean {
-    if (this.length === 0) return false;
-    const { cells } = this;
+    const { length, cells } = this;
+    if (length === 0) return false;
+    invariant(length > 0 && length <= this.capacity, 'a completion queue holds its capacity at most');
     const at = this.at(this.#head);
     into.wrId = cells[at] as number;
     into.status = cells[at + 1] as WcStatus;

@@ -14,6 +14,7 @@
  * Requests with more fields (BIND MW, REG MR, FLUSH) do not go through the ring. A receive for a shared receive queue
  * carries its number instead of a queue pair's.
  */
+import { invariant } from '../../../packets/errors.ts';
 import type { AddressHandle } from '../../../transport/address-handle.ts';
 import type { MemoryRegion } from '../../../transport/memory.ts';
 import { PRIVILEGED_QKEY } from '../../../transport/qp-attributes.ts';
@@ -162,24 +163,39 @@ export class PostReader extends PostRing {
     return Atomics.load(this.words, Word.PostTail) === this.#head;
   }
 
-  /** Passes on every record, oldest first; false when the ring was empty. */
+  /**
+   * Passes on every record, oldest first; false when the ring was empty. Whatever the memory holds, the work is bounded
+   * by the cells of the ring; what no writer writes is an InvariantError.
+   */
   drain(sink: PostSink): boolean {
     if (this.empty) return false;
     do {
       const at = this.#head & (this.cells - 1);
-      this.#read(at, sink);
-      this.#head = (this.#head + (this.u32[at * 2] as number)) | 0;
+      const used = (Atomics.load(this.words, Word.PostTail) - this.#head) | 0;
+      const size = this.u32[at * 2] as number;
+      invariant(used > 0 && used <= this.cells, 'the tail of the ring of posts is ahead by what it holds at most');
+      invariant(
+        size > 0 && size <= used && size <= this.cells - at,
+        'a record lies in the ring of posts, before the tail',
+      );
+      this.#read(at, size, sink);
+      this.#head = (this.#head + size) | 0;
       Atomics.store(this.words, Word.PostHead, this.#head);
     } while (!this.empty);
     return true;
   }
 
-  #read(at: number, sink: PostSink): void {
+  #read(at: number, size: number, sink: PostSink): void {
     const { u32 } = this;
     const kind = u32[at * 2 + 1] as number;
     if (kind === KIND_FILLER) return;
     const qp = u32[at * 2 + 2] as number;
     const count = u32[at * 2 + 3] as number;
+    const fixed = kind === KIND_SEND ? SEND_CELLS : RECV_CELLS;
+    invariant(
+      kind <= KIND_SRQ_RECV && fixed + count * SGE_CELLS <= size,
+      'a record of a post has its pieces inside it',
+    );
     const wr = this.#wr;
     wr.wrId = this.f64[at + 2] as number;
     if (kind === KIND_RECV) {
@@ -209,6 +225,7 @@ export class PostReader extends PostRing {
     wr.xrcRemoteSrqn = u32[at * 2 + 21] as number;
     const end = this.#takeSges(at + SEND_CELLS, count, sink);
     const inline = u32[at * 2 + 11] as number;
+    invariant((end - at) * 8 + inline <= size * 8, 'a record of a post has its inline bytes inside it');
     wr.inline = (flags & INLINE) === 0 ? undefined : this.u8.subarray(end * 8, end * 8 + inline);
     sink.send(qp, wr as SendWr);
   }

@@ -4,13 +4,14 @@
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { InvariantError } from '../../../packets/errors.ts';
 import {
   CompletionReader,
   CompletionWriter,
   completionRingMemory,
   NotifyMode,
 } from '../../../src/node/worker/completion-ring.ts';
-import { makeControl } from '../../../src/node/worker/control.ts';
+import { makeControl, Word } from '../../../src/node/worker/control.ts';
 import { PostReader, PostWriter } from '../../../src/node/worker/post-ring.ts';
 import { QpStatus, STATUS_BYTES } from '../../../src/node/worker/qp-status.ts';
 import { SRQ_STATUS_BYTES, SrqStatus } from '../../../src/node/worker/srq-status.ts';
@@ -134,7 +135,44 @@ describe('the ring of posts', () => {
   });
 });
 
+describe('a ring of posts that no writer writes', () => {
+  /** Three requests, then `change` of a 32-bit word of the ring, or of the tail. */
+  function spoiled(change: (cells: Uint32Array, words: Int32Array) => void) {
+    const control = makeControl();
+    const writer = new PostWriter(control);
+    const [mr = DEAD] = REGIONS;
+    const wr = { wrId: 1, opcode: WrOpcode.Send, sges: [{ mr }], inline: new Uint8Array(20) };
+    for (let i = 0; i < 3; i++) writer.send(5, wr, NAMES);
+    change(new Uint32Array(control.posts), new Int32Array(control.words));
+    return new PostReader(control);
+  }
+
+  it.each<[string, (cells: Uint32Array, words: Int32Array) => void]>([
+    ['a record of no cells, which would be read infinitely', (cells) => cells.set([0], 0)],
+    ['a record beyond the tail', (cells) => cells.set([1000], 0)],
+    ['a record of a kind that does not exist', (cells) => cells.set([99], 1)],
+    ['more pieces than its record holds', (cells) => cells.set([0x7f_ff_ff_ff], 3)],
+    ['more inline bytes than its record holds', (cells) => cells.set([1000], 11)],
+    ['a tail further ahead than the ring is long', (_, words) => words.set([1 << 20], Word.PostTail)],
+    ['a tail behind the head', (_, words) => words.set([-5], Word.PostTail)],
+  ])('is refused as an error of ours: %s', (_, change) => {
+    expect(() => spoiled(change).drain(new Taken())).toThrow(InvariantError);
+  });
+});
+
 describe('a completion queue in shared memory', () => {
+  it('with positions that no other side writes is an error of ours, and no work without end', () => {
+    const memory = completionRingMemory(8);
+    const writer = new CompletionWriter(8, memory);
+    const reader = new CompletionReader(8, memory);
+    const [tail, head] = [0, 1];
+    const words = new Int32Array(memory);
+    words[tail] = 1000;
+    expect(() => reader.poll(new WorkCompletion())).toThrow(InvariantError);
+    words[head] = -1000;
+    expect(() => writer.moveTo(16, completionRingMemory(16))).toThrow(InvariantError);
+  });
+
   it('holds as many as its capacity, whatever the power of two beneath', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 40 }), fc.array(fc.nat(8), { maxLength: 60 }), (capacity, takes) => {

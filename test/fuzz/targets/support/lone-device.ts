@@ -1,0 +1,89 @@
+/**
+ * A device without a wire, in virtual time, and what it sends: every frame is looked at. Its one neighbour is the
+ * fuzzer, 10.0.0.2 and fd00::2.
+ */
+import {
+  Frame,
+  FrameStatus,
+  FrameWriter,
+  IpAddress,
+  IpPrefix,
+  icrcMatches,
+  isRxeFlush,
+  Medium,
+  parseFrame,
+  parseMac,
+} from '../../../../packets/index.ts';
+import { Device } from '../../../../src/browser.ts';
+import { Prng } from '../../../../src/ground/prng.ts';
+import { promise } from '../../engine/target.ts';
+
+export const OUR_MAC = parseMac('02:00:00:00:00:01');
+export const THEIR_MAC = parseMac('02:00:00:00:00:02');
+export const OURS = IpAddress.parse('10.0.0.1');
+export const THEIRS = IpAddress.parse('10.0.0.2');
+export const OURS_6 = IpAddress.parse('fd00::1');
+export const THEIRS_6 = IpAddress.parse('fd00::2');
+
+/** Frames that a device may send for one input; a READ of all its memory is far below. */
+const MOST_FRAMES = 4096;
+
+export class LoneDevice {
+  readonly device: Device;
+  now = 1_000_000;
+  /** Frames that were sent. */
+  sent = 0;
+  readonly #out = outgoing;
+  readonly #in = incoming;
+  readonly #onFrame: ((bytes: Uint8Array, view: DataView, frame: Frame, status: FrameStatus) => void) | undefined;
+
+  constructor(onFrame?: (bytes: Uint8Array, view: DataView, frame: Frame, status: FrameStatus) => void) {
+    this.#onFrame = onFrame;
+    const host = { now: () => this.now, wake: () => {} };
+    this.device = new Device({
+      ...{ host, random: new Prng(7), medium: Medium.Ethernet, mac: OUR_MAC, mtu: 4200 },
+      addresses: [IpPrefix.parse('10.0.0.1/24'), IpPrefix.parse('fd00::1/64')],
+      neighbours: [THEIRS, THEIRS_6].map((address) => ({ address, mac: THEIR_MAC })),
+      congestion: { reaction: { kind: 'dcqcn', profile: 'mlx' } },
+    });
+  }
+
+  receive(bytes: Uint8Array): void {
+    this.#in.reset();
+    this.#in.appendRaw(bytes, 0, bytes.length);
+    this.device.receive(this.#in);
+  }
+
+  /** Lets time pass, at most to the next deadline, and does what is due then. */
+  advance(ns: number): void {
+    const deadline = this.device.nextDeadline();
+    promise(!Number.isNaN(deadline), 'a deadline is a number');
+    this.now = Math.max(this.now + 1, Math.min(this.now + ns, Math.ceil(deadline)));
+    if (deadline <= this.now) this.device.handleTimeouts();
+  }
+
+  /** Takes what the device sends. @throws Finding for a frame that is none, and for too many */
+  transmit(): void {
+    for (let more = true; more; ) {
+      this.#out.reset();
+      more = this.device.transmit(this.#out);
+      promise(!more || this.#out.count > 0, 'who has more to send sends something');
+      for (let i = 0; i < this.#out.count; i++) this.#check(this.#out.starts[i] ?? 0, this.#out.lengths[i] ?? 0);
+    }
+  }
+
+  #check(start: number, length: number): void {
+    promise(++this.sent <= MOST_FRAMES, `one input draws more than ${MOST_FRAMES} frames`);
+    const { bytes, view } = this.#out;
+    const status = parseFrame(bytes, view, start, start + length, Medium.Ethernet, frame);
+    const other = status === FrameStatus.NotIp || status === FrameStatus.NotUdp;
+    promise(other || status === FrameStatus.Ok, `what a device sends is well-formed, not of status ${status}`);
+    promise(other || icrcMatches(frame) || isRxeFlush(frame), 'what a device sends has a right ICRC');
+    this.#onFrame?.(bytes, view, frame, status);
+  }
+}
+
+const frame = new Frame();
+/** One for all inputs: a slab of this size is too much to allocate for each. */
+const outgoing = new FrameWriter(64, 4400);
+const incoming = new FrameWriter(1, 16_384);
