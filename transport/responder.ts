@@ -191,8 +191,7 @@ export class Responder {
    * (ref:hostile#SEC-01).
    */
   #refuseSequence(now: number, outside: boolean): RequestOutcome {
-    if (this.#nakked) return RequestOutcome.Dropped;
-    if (outside && this.#guard?.takeAnswer(now) === false) return RequestOutcome.Dropped;
+    if (this.#nakked || (outside && this.#guard?.takeAnswer(now) === false)) return RequestOutcome.Dropped;
     this.#nakked = true;
     this.replies.refuse(this.expected, Syndrome.NakSequence, this.msn);
     return RequestOutcome.OutOfSequence;
@@ -328,20 +327,16 @@ export class Responder {
     return true;
   }
 
-  /** A READ that takes so many PSNs is executed. */
-  #widenWindow(packets: number, { defences }: QpConfig): void {
-    const reach = reachOfRead(packets);
-    if (reach <= defences.psnWindow) return;
-    this.#guard ??= new PsnGuard(this.#counters);
-    this.#guard.widen(reach);
-  }
-
   #executeRead(frame: Frame, config: QpConfig): void {
     const reth = frame.bthOffset + (RETH_AT[frame.opcode] as number);
     const length = rethDmaLength(frame.view, reth);
     const packets = Math.max(1, Math.ceil(length / config.mtu));
     this.#countMessage();
-    this.#widenWindow(packets, config);
+    const reach = reachOfRead(packets);
+    if (reach > config.defences.psnWindow) {
+      this.#guard ??= new PsnGuard(this.#counters);
+      this.#guard.widen(reach);
+    }
     const kept = this.#replay.remember(frame.opcode, this.expected, packets, config.maxDestRdAtomic);
     kept.rkey = rethRkey(frame.view, reth);
     kept.vaHi = rethVaHi(frame.view, reth);

@@ -202,9 +202,7 @@ export class Device implements Machine, RdmaDevice {
     return {
       ...this.#resources.sizes,
       ...this.paths.sizes,
-      connections: cm.size,
-      connectionEntries: cm.entries,
-      heldQueuePairNumbers: cm.heldCount,
+      ...cm.sizes,
       listeners: cm.listeners + (tcp?.listeners ?? 0),
       tcpConnections: tcp?.size ?? 0,
       groups: this.multicast.size,
@@ -217,8 +215,6 @@ export class Device implements Machine, RdmaDevice {
   now(): number {
     return this.#host.now();
   }
-
-  // The verbs.
 
   /** Makes a protection domain (ibv_alloc_pd). */
   allocPd(): Pd {
@@ -336,8 +332,6 @@ export class Device implements Machine, RdmaDevice {
     this.#resources.close();
     this.events.close();
   }
-
-  // The machine.
 
   // Nothing that comes from the wire makes these throw: see internal-errors.ts. What callbacks of the application throw
   // (trace, `persistent` of a region) does leave them.

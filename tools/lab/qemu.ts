@@ -30,7 +30,8 @@ export interface QemuOptions {
   readonly mtu: number;
   readonly memoryMiB: number;
   /**
-   * A unix socket for qemu to listen on, the host's end of the port `rocev2.host-control`; without it there is no such port.
+   * A unix socket for qemu to listen on, the host's end of the port `rocev2.host-control`; without it there is no such
+   * port.
    */
   readonly hostControlPath?: string | undefined;
   /** A pcap file of the guest's frames, written by qemu. */

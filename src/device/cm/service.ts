@@ -6,6 +6,7 @@
 import type { IpAddress } from '../../../packets/address.ts';
 import { RoceError } from '../../../packets/errors.ts';
 import type { CmEvent, CmId, ConnectionManager, DisconnectCause } from '../../../transport/cm/index.ts';
+import type { DeviceTables } from '../tables.ts';
 import type { AddressVector, Qp } from '../verbs/index.ts';
 import { ActiveSide } from './active-side.ts';
 import { AlternatePaths } from './alternate-paths.ts';
@@ -124,14 +125,15 @@ export class CmService implements RdmaCm, ConnectionPort {
     return this.#manager.size;
   }
 
-  /** What refers to connections beside that. @internal */
-  get entries(): number {
-    return this.#manager.entries + this.#conversations.size + this.#datagrams.waiting + this.#alternates.waiting;
-  }
-
-  /** Queue pair numbers that connections hold. @internal */
-  get heldCount(): number {
-    return this.#conversations.heldCount;
+  /** Its part of `Device.tables`. @internal */
+  get sizes(): Pick<DeviceTables, 'connections' | 'connectionEntries' | 'heldQueuePairNumbers'> {
+    const conversations = this.#conversations;
+    return {
+      connections: this.size,
+      connectionEntries:
+        this.#manager.entries + conversations.size + this.#datagrams.waiting + this.#alternates.waiting,
+      heldQueuePairNumbers: conversations.heldCount,
+    };
   }
 
   /** Ports that are listened on. @internal */

@@ -4,6 +4,13 @@
  */
 import type { IpAddress, MacAddress } from '../../../packets/address.ts';
 
+/**
+ * Why a next hop is resolved. `own`: an application or a queue pair of ours wants to send there. `answer`: only an
+ * answer to a packet that may be forged; refused when the budget is used up. `caller`: an application takes the
+ * request of an address that may be forged; within the same budget, but the oldest resolution gives way.
+ */
+export type ResolutionNeed = 'own' | 'answer' | 'caller';
+
 export interface Entry {
   readonly address: IpAddress;
   mac: MacAddress | undefined;

@@ -23,7 +23,15 @@
  * RFC 4861 7.2.5 would take an unsolicited address at once. Bounds and the interval of probes are ours.
  */
 import type { IpAddress, MacAddress } from '../../../packets/address.ts';
-import { type Entry, keyOf, type NeighbourSuspicion, newEntry, RETRY_NS, sameMac } from './neighbour-entry.ts';
+import {
+  type Entry,
+  keyOf,
+  type NeighbourSuspicion,
+  newEntry,
+  RETRY_NS,
+  type ResolutionNeed,
+  sameMac,
+} from './neighbour-entry.ts';
 
 /** The end of a `resolve`: `mac` is undefined when no answer came or there is no route. */
 export interface Resolution {
@@ -53,13 +61,6 @@ export interface NeighbourTableCounters {
   /** Resolutions refused, and solicitations not noted, because strangers have used up their share. */
   strangersDropped: number;
 }
-
-/**
- * Why a next hop is resolved. `own`: an application or a queue pair of ours wants to send there. `answer`: only an
- * answer to a packet that may be forged; refused when the budget is used up. `caller`: an application takes the
- * request of an address that may be forged; within the same budget, but the oldest resolution gives way.
- */
-export type ResolutionNeed = 'own' | 'answer' | 'caller';
 
 /** Bounds of a table. */
 export interface NeighbourTableOptions {

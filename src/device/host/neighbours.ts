@@ -24,6 +24,7 @@ import type { StaticNeighbour, VlanOptions } from '../options.ts';
 import { DEFAULT_STRANGER_LIMITS, type StrangerLimits } from '../options.ts';
 import { groupMac } from './group-frames.ts';
 import { HostAddresses } from './host-addresses.ts';
+import type { ResolutionNeed } from './neighbour-entry.ts';
 import { type NeighbourSuspicion, sameMac } from './neighbour-entry.ts';
 import {
   advertisementFrame,
@@ -32,7 +33,7 @@ import {
   type FrameEndpoint,
   solicitationFrame,
 } from './neighbour-frames.ts';
-import { NeighbourTable, type Resolution, type ResolutionNeed } from './neighbour-table.ts';
+import { NeighbourTable, type Resolution } from './neighbour-table.ts';
 
 /** What `Neighbours` are made of. */
 export interface NeighboursOptions {
