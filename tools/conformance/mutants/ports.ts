@@ -1,0 +1,158 @@
+/**
+ * Deliberate bugs of what a port does beside its queue pairs: connection manager, congestion, neighbours, multicast.
+ * Drawn before the rules were read. Data only.
+ */
+import type { Mutant } from './types.ts';
+
+const CORE = 'transport/cm/core.ts';
+const NOTIFICATION = 'transport/congestion/notification-point.ts';
+const PASSIVE = 'transport/cm/passive.ts';
+const QUEUE_PAIR = 'transport/queue-pair.ts';
+const TEARDOWN = 'transport/cm/teardown.ts';
+
+export const PORT_MUTANTS: readonly Mutant[] = [
+  {
+    id: 'cm-depths-not-crossed',
+    file: PASSIVE,
+    in: 'open',
+    at: 'connection.initiatorDepth = req.responderResources;',
+    edit: { replace: 'connection.initiatorDepth = req.initiatorDepth;' },
+    says: 'The passive side takes the initiator depth of the REQ for its own.',
+    caughtBy: [],
+  },
+  {
+    id: 'cm-dreq-any-queue-pair',
+    file: TEARDOWN,
+    in: 'handleDreq',
+    at: 'if (connection.localQpn !== dreq.remoteQpn) return CmInputStatus.WrongQpn;',
+    edit: 'drop',
+    says: 'A DREQ that names another queue pair ends the connection.',
+    caughtBy: [],
+  },
+  {
+    id: 'cm-no-timewait',
+    file: CORE,
+    in: 'CmCore.enterTimewait',
+    at: 'now + connection.timewaitNs',
+    edit: { replace: 'now' },
+    says: 'TIMEWAIT ends at once.',
+    caughtBy: [],
+  },
+  {
+    id: 'cm-mra-shortens-nothing',
+    file: 'transport/cm/refusal.ts',
+    in: 'postpone',
+    at: 'core.table.schedule(connection, now + connection.intervalNs);',
+    edit: 'drop',
+    says: 'An MRA does not put off the repetition.',
+    caughtBy: [],
+  },
+  {
+    id: 'cm-rep-repeated-unanswered',
+    file: 'transport/cm/active.ts',
+    in: 'handleRep',
+    at: 'core.answerAgain(connection);',
+    edit: 'drop',
+    says: 'A repeated REP is not answered with RTU.',
+    caughtBy: [],
+  },
+  {
+    id: 'cm-rep-own-transaction',
+    file: PASSIVE,
+    in: 'accept',
+    at: 'connection.transactionId',
+    edit: { replace: 'core.transactionOf(connection.id)' },
+    says: 'A REP has a transaction id of its own.',
+    caughtBy: [],
+  },
+  {
+    id: 'cm-one-repetition-more',
+    file: CORE,
+    in: 'CmCore.sendRepeatedly',
+    at: 'connection.maxRetries',
+    edit: { offset: 1 },
+    says: 'A CM message is repeated once more than max_cm_retries.',
+    caughtBy: [],
+  },
+  {
+    id: 'cnp-without-dscp',
+    file: NOTIFICATION,
+    in: 'NotificationPoint.#write',
+    at: 'trafficClassOf(cnpDscp)',
+    edit: { replace: 'trafficClassOf(0)' },
+    says: 'CNPs travel without the DSCP that is set for them.',
+    caughtBy: [],
+  },
+  {
+    id: 'cnp-slows-nothing',
+    file: QUEUE_PAIR,
+    in: 'QueuePair.handleCnp',
+    at: 'pacer.controller.notified(now);',
+    edit: 'drop',
+    says: 'CNPs are counted, and the flow goes on at its rate.',
+    caughtBy: [],
+  },
+  {
+    id: 'cnp-gate-open',
+    file: 'transport/congestion/pacer.ts',
+    in: 'Pacer.takesNotification',
+    at: 'this.#gate.takes(now, intervalNs)',
+    edit: { or: 'true' },
+    says: 'CNPs beyond what an honest receiver may send are taken.',
+    caughtBy: [],
+  },
+  {
+    id: 'marked-datagram-unanswered',
+    file: 'transport/ud-queue-pair.ts',
+    in: 'UdQueuePair.#noteMarked',
+    at: 'notification.markedDatagram(now, frame, dethSourceQpn(frame.view, deth));',
+    edit: 'drop',
+    says: 'A marked datagram draws no CNP.',
+    caughtBy: [],
+  },
+  {
+    id: 'cnp-to-own-queue-pair',
+    file: QUEUE_PAIR,
+    in: 'QueuePair.#noteMarked',
+    at: 'config.destQpn',
+    edit: { replace: 'this.qpn' },
+    says: 'CNPs name the queue pair of their own end.',
+    caughtBy: [],
+  },
+  {
+    id: 'arp-for-everyone',
+    file: 'src/device/host/neighbours.ts',
+    in: 'Neighbours.#ours',
+    at: 'this.#isOurs(address)',
+    edit: { or: 'true' },
+    says: 'ARP requests and neighbour solicitations for any address are answered.',
+    caughtBy: [],
+  },
+  {
+    id: 'nd-answer-unsolicited',
+    file: 'src/device/host/neighbour-frames.ts',
+    in: 'advertisementFrame',
+    at: 'asker !== undefined',
+    edit: { and: 'false' },
+    says: 'The answer to a neighbour solicitation is not marked as solicited.',
+    caughtBy: [],
+  },
+  {
+    id: 'group-of-others-taken',
+    file: 'src/device/multicast.ts',
+    in: 'Multicast.membersOf',
+    at: 'frameDestinationIs(frame, group.address)',
+    edit: { or: 'true' },
+    says: 'A datagram to any group is delivered to the first group that was joined.',
+    caughtBy: [],
+  },
+  {
+    id: 'group-not-looped-back',
+    file: 'src/device/device.ts',
+    in: 'Device.transmit',
+    at: 'this.multicast.loopsBack',
+    edit: { and: 'false' },
+    says: 'A datagram to a group does not reach members on the host that sends it.',
+    caughtBy: [],
+  },
+];

@@ -1,0 +1,168 @@
+/**
+ * Deliberate bugs of single services and of states: SRQ, XRC, UD, UC, path migration, RESET and the state machine.
+ * Drawn before the rules were read. Data only.
+ */
+import type { Mutant } from './types.ts';
+
+const MIGRATION = 'transport/path-migration.ts';
+const QUEUE_PAIR = 'transport/queue-pair.ts';
+const SRQ = 'transport/srq.ts';
+const STATE = 'transport/qp-state.ts';
+const UC = 'transport/uc-responder.ts';
+const UD = 'transport/ud-queue-pair.ts';
+
+export const SERVICE_MUTANTS: readonly Mutant[] = [
+  {
+    id: 'srq-limit-stays-armed',
+    file: SRQ,
+    in: 'SharedReceiveQueue.take',
+    at: 'this.#limit = 0;',
+    edit: 'drop',
+    says: 'The limit event of a shared receive queue comes again with every receive.',
+    caughtBy: [],
+  },
+  {
+    id: 'last-wqe-unreported',
+    file: QUEUE_PAIR,
+    in: 'QueuePair.flush',
+    at: "this.note('last-wqe-reached');",
+    edit: 'drop',
+    says: 'A queue pair with a shared receive queue enters ERR without the last WQE reached event.',
+    caughtBy: [],
+  },
+  {
+    id: 'xrc-ack-of-rc',
+    file: 'transport/reply-writer.ts',
+    in: 'writeAcknowledge',
+    at: 'acknowledgeOpcode(reply.kind) | config.service',
+    edit: { keep: 'left' },
+    says: 'XRC: the target answers with the opcodes of RC.',
+    caughtBy: [],
+  },
+  {
+    id: 'ud-privileged-qkey-as-written',
+    file: UD,
+    in: 'UdQueuePair.#send',
+    at: 'entry.remoteQkey >= PRIVILEGED_QKEY ? config.qkey : entry.remoteQkey',
+    edit: { replace: 'entry.remoteQkey' },
+    says: 'A Q_Key with its high bit set is sent as it is, not replaced by that of the queue pair.',
+    caughtBy: [],
+  },
+  {
+    id: 'uc-permission-unchecked',
+    file: UC,
+    in: 'UcResponder.#judge',
+    at: '!isPermitted(flags, config)',
+    edit: { and: 'false' },
+    says: 'UC: a WRITE is taken by a queue pair that does not allow WRITEs.',
+    caughtBy: [],
+  },
+  {
+    id: 'uc-broken-message-stays-in-buffer',
+    file: UC,
+    in: 'UcResponder.#giveUp',
+    at: 'this.#slot.rewind();',
+    edit: { replace: 'void 0;' },
+    says: 'UC: the message after a broken one lands behind the pieces of the broken one.',
+    caughtBy: [],
+  },
+  {
+    id: 'uc-write-imm-takes-no-receive',
+    file: UC,
+    in: 'UcResponder.#judge',
+    at: 'verdict !== Verdict.Accept || (flags & OpFlag.Imm) === 0',
+    edit: { or: '(flags & OpFlag.Last) !== 0' },
+    says: 'UC: the LAST of a WRITE with immediate takes no receive.',
+    caughtBy: [],
+  },
+  {
+    id: 'migration-from-any-address',
+    file: MIGRATION,
+    in: 'peerMigrated',
+    at: 'frame.migReq === 1 && altPath !== undefined && isOnPath(frame, altPath)',
+    edit: { replace: 'frame.migReq === 1 && altPath !== undefined' },
+    says: 'MigReq from any address moves a connection to its alternate path.',
+    caughtBy: [],
+  },
+  {
+    id: 'migration-unsaid',
+    file: MIGRATION,
+    in: 'migrate',
+    at: 'settings.migReq = 1;',
+    edit: 'drop',
+    says: 'After migration packets do not carry MigReq.',
+    caughtBy: [],
+  },
+  {
+    id: 'migration-unreported',
+    file: QUEUE_PAIR,
+    in: 'QueuePair.migrate',
+    at: "this.note('path-mig');",
+    edit: 'drop',
+    says: 'Migration raises no event, and the neighbour of the new path is not used.',
+    caughtBy: [],
+  },
+  {
+    id: 'no-migration-after-retries',
+    file: 'transport/rc-queue-pair.ts',
+    in: 'RcQueuePair.#mayMigrate',
+    at: 'this.config.pathMigState === MigState.Armed && this.migrate()',
+    edit: { and: 'false' },
+    says: 'Retries that run out fail the connection although an alternate path is armed.',
+    caughtBy: [],
+  },
+  {
+    id: 'sqd-goes-on',
+    file: STATE,
+    in: 'RIGHTS',
+    at: "rights('postSend postRecv respond request')",
+    edit: { replace: "rights('postSend postRecv respond request start')" },
+    says: 'In SQD new requests are still begun.',
+    caughtBy: [],
+  },
+  {
+    id: 'sqd-drained-too-early',
+    file: QUEUE_PAIR,
+    in: 'QueuePair.noteDrained',
+    at: '!started && this.config.sqdNotify',
+    edit: { keep: 'right' },
+    says: 'The send queue drained event comes while requests are outstanding.',
+    caughtBy: [],
+  },
+  {
+    id: 'attributes-unchecked',
+    file: QUEUE_PAIR,
+    in: 'QueuePair.modify',
+    at: 'checkAttributes(this.type, this.current, attributes);',
+    edit: 'drop',
+    says: 'modify takes any transition with any attributes.',
+    caughtBy: [],
+  },
+  {
+    id: 'comm-est-unreported',
+    file: QUEUE_PAIR,
+    in: 'QueuePair.noteRequest',
+    at: "if (this.current === QpState.Rtr) this.note('comm-est');",
+    edit: 'drop',
+    says: 'The first request in RTR raises no communication established event.',
+    caughtBy: [],
+  },
+  {
+    id: 'reset-keeps-sends',
+    file: QUEUE_PAIR,
+    in: 'QueuePair.#reset',
+    at: 'this.sendQueue.clear();',
+    edit: 'drop',
+    says: 'Requests posted before RESET are sent by the next life.',
+    caughtBy: [],
+  },
+  {
+    id: 'reset-keeps-receives',
+    file: QUEUE_PAIR,
+    in: 'QueuePair.#reset',
+    at: 'if (!this.recvQueue.shared) this.recvQueue.clear();',
+    edit: 'drop',
+    says: 'Receives posted before RESET are filled by the next life.',
+    caughtBy: [],
+  },
+];
