@@ -12,22 +12,14 @@ const TEARDOWN = 'transport/cm/teardown.ts';
 
 export const PORT_MUTANTS: readonly Mutant[] = [
   {
-    id: 'cm-depths-not-crossed',
-    file: PASSIVE,
-    in: 'open',
-    at: 'connection.initiatorDepth = req.responderResources;',
-    edit: { replace: 'connection.initiatorDepth = req.initiatorDepth;' },
-    says: 'The passive side takes the initiator depth of the REQ for its own.',
-    caughtBy: [],
-  },
-  {
     id: 'cm-dreq-any-queue-pair',
     file: TEARDOWN,
     in: 'handleDreq',
     at: 'if (connection.localQpn !== dreq.remoteQpn) return CmInputStatus.WrongQpn;',
     edit: 'drop',
     says: 'A DREQ that names another queue pair ends the connection.',
-    caughtBy: [],
+    caughtBy: ['CM-12'],
+    atFirst: 'caught',
   },
   {
     id: 'cm-no-timewait',
@@ -36,7 +28,8 @@ export const PORT_MUTANTS: readonly Mutant[] = [
     at: 'now + connection.timewaitNs',
     edit: { replace: 'now' },
     says: 'TIMEWAIT ends at once.',
-    caughtBy: [],
+    caughtBy: ['CM-04'],
+    atFirst: 'caught',
   },
   {
     id: 'cm-mra-shortens-nothing',
@@ -45,7 +38,8 @@ export const PORT_MUTANTS: readonly Mutant[] = [
     at: 'core.table.schedule(connection, now + connection.intervalNs);',
     edit: 'drop',
     says: 'An MRA does not put off the repetition.',
-    caughtBy: [],
+    caughtBy: ['CM-21'],
+    atFirst: 'missed',
   },
   {
     id: 'cm-rep-repeated-unanswered',
@@ -54,7 +48,8 @@ export const PORT_MUTANTS: readonly Mutant[] = [
     at: 'core.answerAgain(connection);',
     edit: 'drop',
     says: 'A repeated REP is not answered with RTU.',
-    caughtBy: [],
+    caughtBy: ['CM-06'],
+    atFirst: 'caught',
   },
   {
     id: 'cm-rep-own-transaction',
@@ -63,7 +58,8 @@ export const PORT_MUTANTS: readonly Mutant[] = [
     at: 'connection.transactionId',
     edit: { replace: 'core.transactionOf(connection.id)' },
     says: 'A REP has a transaction id of its own.',
-    caughtBy: [],
+    caughtBy: ['CM-18'],
+    atFirst: 'caught',
   },
   {
     id: 'cm-one-repetition-more',
@@ -72,7 +68,8 @@ export const PORT_MUTANTS: readonly Mutant[] = [
     at: 'connection.maxRetries',
     edit: { offset: 1 },
     says: 'A CM message is repeated once more than max_cm_retries.',
-    caughtBy: [],
+    caughtBy: ['CM-21'],
+    atFirst: 'caught',
   },
   {
     id: 'cnp-without-dscp',
@@ -82,6 +79,8 @@ export const PORT_MUTANTS: readonly Mutant[] = [
     edit: { replace: 'trafficClassOf(0)' },
     says: 'CNPs travel without the DSCP that is set for them.',
     caughtBy: [],
+    atFirst: 'missed',
+    escapes: 'the DSCP of CNPs is a setting of the operator; no rule has one',
   },
   {
     id: 'cnp-slows-nothing',
@@ -90,7 +89,8 @@ export const PORT_MUTANTS: readonly Mutant[] = [
     at: 'pacer.controller.notified(now);',
     edit: 'drop',
     says: 'CNPs are counted, and the flow goes on at its rate.',
-    caughtBy: [],
+    caughtBy: ['CNP-03'],
+    atFirst: 'missed',
   },
   {
     id: 'cnp-gate-open',
@@ -100,6 +100,8 @@ export const PORT_MUTANTS: readonly Mutant[] = [
     edit: { or: 'true' },
     says: 'CNPs beyond what an honest receiver may send are taken.',
     caughtBy: [],
+    atFirst: 'missed',
+    escapes: 'a defence of our own beyond the protocol (ref:hostile); test/transport has its tests',
   },
   {
     id: 'marked-datagram-unanswered',
@@ -109,6 +111,8 @@ export const PORT_MUTANTS: readonly Mutant[] = [
     edit: 'drop',
     says: 'A marked datagram draws no CNP.',
     caughtBy: [],
+    atFirst: 'missed',
+    escapes: 'the annex leaves open whether marked datagrams draw CNPs',
   },
   {
     id: 'cnp-to-own-queue-pair',
@@ -117,7 +121,8 @@ export const PORT_MUTANTS: readonly Mutant[] = [
     at: 'config.destQpn',
     edit: { replace: 'this.qpn' },
     says: 'CNPs name the queue pair of their own end.',
-    caughtBy: [],
+    caughtBy: ['CNP-01'],
+    atFirst: 'caught',
   },
   {
     id: 'arp-for-everyone',
@@ -127,6 +132,8 @@ export const PORT_MUTANTS: readonly Mutant[] = [
     edit: { or: 'true' },
     says: 'ARP requests and neighbour solicitations for any address are answered.',
     caughtBy: [],
+    atFirst: 'missed',
+    escapes: 'ARP and neighbour discovery have no rules yet',
   },
   {
     id: 'nd-answer-unsolicited',
@@ -136,6 +143,8 @@ export const PORT_MUTANTS: readonly Mutant[] = [
     edit: { and: 'false' },
     says: 'The answer to a neighbour solicitation is not marked as solicited.',
     caughtBy: [],
+    atFirst: 'missed',
+    escapes: 'ARP and neighbour discovery have no rules yet',
   },
   {
     id: 'group-of-others-taken',
@@ -144,7 +153,8 @@ export const PORT_MUTANTS: readonly Mutant[] = [
     at: 'frameDestinationIs(frame, group.address)',
     edit: { or: 'true' },
     says: 'A datagram to any group is delivered to the first group that was joined.',
-    caughtBy: [],
+    caughtBy: ['MC-01'],
+    atFirst: 'caught',
   },
   {
     id: 'group-not-looped-back',
@@ -154,5 +164,7 @@ export const PORT_MUTANTS: readonly Mutant[] = [
     edit: { and: 'false' },
     says: 'A datagram to a group does not reach members on the host that sends it.',
     caughtBy: [],
+    atFirst: 'missed',
+    escapes: 'no rule is about members of a group on the host that sends yet',
   },
 ];

@@ -20,6 +20,8 @@ export const SENDING_MUTANTS: readonly Mutant[] = [
     edit: { keep: 'right' },
     says: 'Every packet of a solicited message carries the solicited event bit, not the last alone.',
     caughtBy: [],
+    atFirst: 'missed',
+    awaits: ['REQ-40'],
   },
   {
     id: 'immediate-cut',
@@ -28,7 +30,8 @@ export const SENDING_MUTANTS: readonly Mutant[] = [
     at: '(wr.immData ?? 0) >>> 0',
     edit: { replace: '(wr.immData ?? 0) & 0xffff' },
     says: 'Immediate data keeps its lower half only.',
-    caughtBy: [],
+    caughtBy: ['OPS-15'],
+    atFirst: 'caught',
   },
   {
     id: 'progress-restarts-no-timer',
@@ -38,6 +41,8 @@ export const SENDING_MUTANTS: readonly Mutant[] = [
     edit: { replace: 'if (!anythingOutstanding) this.deadline = Number.POSITIVE_INFINITY;' },
     says: 'An ACK that leaves something outstanding does not restart the ACK timer.',
     caughtBy: [],
+    atFirst: 'missed',
+    awaits: ['REQ-39'],
   },
   {
     id: 'local-inv-overtakes',
@@ -47,6 +52,8 @@ export const SENDING_MUTANTS: readonly Mutant[] = [
     edit: 'drop',
     says: 'LOCAL INV does not wait for the requests before it.',
     caughtBy: [],
+    atFirst: 'missed',
+    escapes: 'what it breaks is memory under fast registration, which host control does not have',
   },
   {
     id: 'rnr-costs-nothing',
@@ -55,7 +62,8 @@ export const SENDING_MUTANTS: readonly Mutant[] = [
     at: 'if (this.#rnrRetry !== 7) this.rnrRetriesLeft -= 1;',
     edit: 'drop',
     says: 'An RNR NAK costs no retry.',
-    caughtBy: [],
+    caughtBy: ['RNR-09'],
+    atFirst: 'caught',
   },
   {
     id: 'rnr-again-counts-again',
@@ -64,7 +72,8 @@ export const SENDING_MUTANTS: readonly Mutant[] = [
     at: 'if (this.rnrWaiting && this.ackedTo === this.una) return ResponseOutcome.Ignore;',
     edit: 'drop',
     says: 'A second RNR NAK during the wait starts the wait anew, and costs a retry.',
-    caughtBy: [],
+    caughtBy: ['RNR-15'],
+    atFirst: 'caught',
   },
   {
     id: 'retry-keeps-old-timer',
@@ -73,7 +82,8 @@ export const SENDING_MUTANTS: readonly Mutant[] = [
     at: 'this.deadline = Number.POSITIVE_INFINITY;',
     edit: 'drop',
     says: 'After a retry the ACK timer that has expired is not started anew.',
-    caughtBy: [],
+    caughtBy: ['RNR-13'],
+    atFirst: 'caught',
   },
   {
     id: 'atomic-answer-swapped',
@@ -82,7 +92,8 @@ export const SENDING_MUTANTS: readonly Mutant[] = [
     at: 'entry.segments.scatter64(atomicAckHi(frame.view, at), atomicAckLo(frame.view, at));',
     edit: { replace: 'entry.segments.scatter64(atomicAckLo(frame.view, at), atomicAckHi(frame.view, at));' },
     says: 'The halves of the original value of an atomic change places.',
-    caughtBy: [],
+    caughtBy: ['ACK-13'],
+    atFirst: 'caught',
   },
   {
     id: 'read-into-freed-region',
@@ -91,7 +102,8 @@ export const SENDING_MUTANTS: readonly Mutant[] = [
     at: 'if (!entry.segments.accessible(config.pd, true)) return WcStatus.LocProtErr;',
     edit: 'drop',
     says: 'A READ response is written to a region that was deregistered meanwhile.',
-    caughtBy: [],
+    caughtBy: ['QPS-17'],
+    atFirst: 'missed',
   },
   {
     id: 'unsignaled-fails-silently',
@@ -100,7 +112,8 @@ export const SENDING_MUTANTS: readonly Mutant[] = [
     at: 'this.completeSend(entry, status);',
     edit: { replace: 'if (entry.signaled) this.completeSend(entry, status);' },
     says: 'Requests that are not signaled do not complete when they fail or are flushed.',
-    caughtBy: [],
+    caughtBy: ['REQ-33'],
+    atFirst: 'caught',
   },
   {
     id: 'write-imm-length-of-buffer',
@@ -109,7 +122,8 @@ export const SENDING_MUTANTS: readonly Mutant[] = [
     at: 'write ? written : this.#placed',
     edit: { replace: 'this.#placed' },
     says: 'The completion of a WRITE with immediate says that no bytes came.',
-    caughtBy: [],
+    caughtBy: ['RSP-PSN-10'],
+    atFirst: 'caught',
   },
   {
     id: 'read-completes-with-nothing',
@@ -119,6 +133,8 @@ export const SENDING_MUTANTS: readonly Mutant[] = [
     edit: { replace: '0' },
     says: 'The completion of a READ or an atomic says that no bytes came.',
     caughtBy: [],
+    atFirst: 'missed',
+    escapes: 'completions of sends are not compared whole yet',
   },
   {
     id: 'overrun-unnoticed',
@@ -127,7 +143,8 @@ export const SENDING_MUTANTS: readonly Mutant[] = [
     at: 'this.overrun = true;',
     edit: 'drop',
     says: 'A full completion queue loses completions, and nothing else happens.',
-    caughtBy: [],
+    caughtBy: ['QPS-13'],
+    atFirst: 'missed',
   },
   {
     id: 'credits-one-too-many',
@@ -137,6 +154,8 @@ export const SENDING_MUTANTS: readonly Mutant[] = [
     edit: { replace: 'creditCode(receives + 1)' },
     says: 'ACKs give one credit more than there are receives.',
     caughtBy: [],
+    atFirst: 'missed',
+    escapes: 'credits are agreed on by the connection manager, and no case asks for them yet',
   },
   {
     id: 'credits-never-renewed',
@@ -146,5 +165,7 @@ export const SENDING_MUTANTS: readonly Mutant[] = [
     edit: 'drop',
     says: 'After a limit of no receives, a new receive is not announced by an ACK.',
     caughtBy: [],
+    atFirst: 'missed',
+    escapes: 'credits are agreed on by the connection manager, and no case asks for them yet',
   },
 ];

@@ -19,7 +19,8 @@ export const SERVICE_MUTANTS: readonly Mutant[] = [
     at: 'this.#limit = 0;',
     edit: 'drop',
     says: 'The limit event of a shared receive queue comes again with every receive.',
-    caughtBy: [],
+    caughtBy: ['QPS-19'],
+    atFirst: 'caught',
   },
   {
     id: 'last-wqe-unreported',
@@ -29,6 +30,8 @@ export const SERVICE_MUTANTS: readonly Mutant[] = [
     edit: 'drop',
     says: 'A queue pair with a shared receive queue enters ERR without the last WQE reached event.',
     caughtBy: [],
+    atFirst: 'missed',
+    escapes: 'no rule is about the last WQE reached event yet',
   },
   {
     id: 'xrc-ack-of-rc',
@@ -38,6 +41,8 @@ export const SERVICE_MUTANTS: readonly Mutant[] = [
     edit: { keep: 'left' },
     says: 'XRC: the target answers with the opcodes of RC.',
     caughtBy: [],
+    atFirst: 'missed',
+    awaits: ['XRC-01'],
   },
   {
     id: 'ud-privileged-qkey-as-written',
@@ -46,7 +51,8 @@ export const SERVICE_MUTANTS: readonly Mutant[] = [
     at: 'entry.remoteQkey >= PRIVILEGED_QKEY ? config.qkey : entry.remoteQkey',
     edit: { replace: 'entry.remoteQkey' },
     says: 'A Q_Key with its high bit set is sent as it is, not replaced by that of the queue pair.',
-    caughtBy: [],
+    caughtBy: ['UD-02'],
+    atFirst: 'caught',
   },
   {
     id: 'uc-permission-unchecked',
@@ -55,7 +61,8 @@ export const SERVICE_MUTANTS: readonly Mutant[] = [
     at: '!isPermitted(flags, config)',
     edit: { and: 'false' },
     says: 'UC: a WRITE is taken by a queue pair that does not allow WRITEs.',
-    caughtBy: [],
+    caughtBy: ['UC-09'],
+    atFirst: 'caught',
   },
   {
     id: 'uc-broken-message-stays-in-buffer',
@@ -64,7 +71,8 @@ export const SERVICE_MUTANTS: readonly Mutant[] = [
     at: 'this.#slot.rewind();',
     edit: { replace: 'void 0;' },
     says: 'UC: the message after a broken one lands behind the pieces of the broken one.',
-    caughtBy: [],
+    caughtBy: ['UC-02'],
+    atFirst: 'caught',
   },
   {
     id: 'uc-write-imm-takes-no-receive',
@@ -73,7 +81,8 @@ export const SERVICE_MUTANTS: readonly Mutant[] = [
     at: 'verdict !== Verdict.Accept || (flags & OpFlag.Imm) === 0',
     edit: { or: '(flags & OpFlag.Last) !== 0' },
     says: 'UC: the LAST of a WRITE with immediate takes no receive.',
-    caughtBy: [],
+    caughtBy: ['UC-12'],
+    atFirst: 'caught',
   },
   {
     id: 'migration-from-any-address',
@@ -83,6 +92,8 @@ export const SERVICE_MUTANTS: readonly Mutant[] = [
     edit: { replace: 'frame.migReq === 1 && altPath !== undefined' },
     says: 'MigReq from any address moves a connection to its alternate path.',
     caughtBy: [],
+    atFirst: 'missed',
+    awaits: ['PKT-23'],
   },
   {
     id: 'migration-unsaid',
@@ -92,6 +103,8 @@ export const SERVICE_MUTANTS: readonly Mutant[] = [
     edit: 'drop',
     says: 'After migration packets do not carry MigReq.',
     caughtBy: [],
+    atFirst: 'missed',
+    escapes: 'no rule is about MigReq after a migration yet',
   },
   {
     id: 'migration-unreported',
@@ -101,6 +114,8 @@ export const SERVICE_MUTANTS: readonly Mutant[] = [
     edit: 'drop',
     says: 'Migration raises no event, and the neighbour of the new path is not used.',
     caughtBy: [],
+    atFirst: 'missed',
+    escapes: 'no rule is about the event of a migration yet',
   },
   {
     id: 'no-migration-after-retries',
@@ -110,6 +125,8 @@ export const SERVICE_MUTANTS: readonly Mutant[] = [
     edit: { and: 'false' },
     says: 'Retries that run out fail the connection although an alternate path is armed.',
     caughtBy: [],
+    atFirst: 'missed',
+    escapes: 'no rule is about migration after retries yet',
   },
   {
     id: 'sqd-goes-on',
@@ -118,7 +135,8 @@ export const SERVICE_MUTANTS: readonly Mutant[] = [
     at: "rights('postSend postRecv respond request')",
     edit: { replace: "rights('postSend postRecv respond request start')" },
     says: 'In SQD new requests are still begun.',
-    caughtBy: [],
+    caughtBy: ['QPS-06'],
+    atFirst: 'caught',
   },
   {
     id: 'sqd-drained-too-early',
@@ -127,7 +145,8 @@ export const SERVICE_MUTANTS: readonly Mutant[] = [
     at: '!started && this.config.sqdNotify',
     edit: { keep: 'right' },
     says: 'The send queue drained event comes while requests are outstanding.',
-    caughtBy: [],
+    caughtBy: ['QPS-06'],
+    atFirst: 'caught',
   },
   {
     id: 'attributes-unchecked',
@@ -136,7 +155,8 @@ export const SERVICE_MUTANTS: readonly Mutant[] = [
     at: 'checkAttributes(this.type, this.current, attributes);',
     edit: 'drop',
     says: 'modify takes any transition with any attributes.',
-    caughtBy: [],
+    caughtBy: ['QPS-09'],
+    atFirst: 'caught',
   },
   {
     id: 'comm-est-unreported',
@@ -145,7 +165,8 @@ export const SERVICE_MUTANTS: readonly Mutant[] = [
     at: "if (this.current === QpState.Rtr) this.note('comm-est');",
     edit: 'drop',
     says: 'The first request in RTR raises no communication established event.',
-    caughtBy: [],
+    caughtBy: ['QPS-12'],
+    atFirst: 'caught',
   },
   {
     id: 'reset-keeps-sends',
@@ -154,7 +175,8 @@ export const SERVICE_MUTANTS: readonly Mutant[] = [
     at: 'this.sendQueue.clear();',
     edit: 'drop',
     says: 'Requests posted before RESET are sent by the next life.',
-    caughtBy: [],
+    caughtBy: ['QPS-11'],
+    atFirst: 'missed',
   },
   {
     id: 'reset-keeps-receives',
@@ -163,6 +185,7 @@ export const SERVICE_MUTANTS: readonly Mutant[] = [
     at: 'if (!this.recvQueue.shared) this.recvQueue.clear();',
     edit: 'drop',
     says: 'Receives posted before RESET are filled by the next life.',
-    caughtBy: [],
+    caughtBy: ['QPS-11'],
+    atFirst: 'missed',
   },
 ];

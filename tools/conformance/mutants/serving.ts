@@ -19,6 +19,8 @@ export const SERVING_MUTANTS: readonly Mutant[] = [
     edit: 'drop',
     says: 'READs and atomics of a life before RESET are repeated to the peer of the next.',
     caughtBy: [],
+    atFirst: 'missed',
+    awaits: ['RSP-PSN-21'],
   },
   {
     id: 'reads-beyond-limit-served',
@@ -28,6 +30,8 @@ export const SERVING_MUTANTS: readonly Mutant[] = [
     edit: 'drop',
     says: 'More READs and atomics are taken than max_dest_rd_atomic allows.',
     caughtBy: [],
+    atFirst: 'missed',
+    escapes: 'RD-11 allows a responder to serve more than it promised',
   },
   {
     id: 'msn-survives-reset',
@@ -36,7 +40,8 @@ export const SERVING_MUTANTS: readonly Mutant[] = [
     at: 'this.msn = msn;',
     edit: 'drop',
     says: 'The MSN goes on counting after RESET.',
-    caughtBy: [],
+    caughtBy: ['ACK-09'],
+    atFirst: 'caught',
   },
   {
     id: 'read-response-pad-dirty',
@@ -45,7 +50,8 @@ export const SERVING_MUTANTS: readonly Mutant[] = [
     at: 'writer.bytes[at + size + i] = 0',
     edit: { replace: 'writer.bytes[at + size + i] = 0xa5' },
     says: 'The pad of a READ response is not zero.',
-    caughtBy: [],
+    caughtBy: ['LEN-14'],
+    atFirst: 'caught',
   },
   {
     id: 'icrc-unchecked',
@@ -54,7 +60,8 @@ export const SERVING_MUTANTS: readonly Mutant[] = [
     at: 'icrcOffload || icrcMatches(frame) || isRxeFlush(frame)',
     edit: { or: 'true' },
     says: 'The ICRC is not checked.',
-    caughtBy: [],
+    caughtBy: ['PKT-01'],
+    atFirst: 'caught',
   },
   {
     id: 'icrc-of-reserved-unchecked',
@@ -63,7 +70,8 @@ export const SERVING_MUTANTS: readonly Mutant[] = [
     at: 'qp === undefined || !(this.#device.icrcOffload || icrcMatches(frame))',
     edit: { replace: 'qp === undefined' },
     says: 'A packet with a reserved opcode draws its NAK whatever its ICRC is.',
-    caughtBy: [],
+    caughtBy: ['PKT-20'],
+    atFirst: 'caught',
   },
   {
     id: 'foreign-mac-taken',
@@ -72,7 +80,8 @@ export const SERVING_MUTANTS: readonly Mutant[] = [
     at: 'view.getUint8(start + i) !== mac[i]',
     edit: { and: 'false' },
     says: 'Frames for another MAC address are taken.',
-    caughtBy: [],
+    caughtBy: ['PKT-10'],
+    atFirst: 'missed',
   },
   {
     id: 'foreign-source-taken',
@@ -81,7 +90,8 @@ export const SERVING_MUTANTS: readonly Mutant[] = [
     at: 'frameSourceIs(frame, path.remote) && frameDestinationIs(frame, path.local)',
     edit: { keep: 'right' },
     says: 'Packets of a connection are taken from any address.',
-    caughtBy: [],
+    caughtBy: ['PKT-10'],
+    atFirst: 'caught',
   },
   {
     id: 'foreign-service-taken',
@@ -90,7 +100,8 @@ export const SERVING_MUTANTS: readonly Mutant[] = [
     at: '(frame.opcode & SERVICE_MASK) !== config.service',
     edit: { and: 'false' },
     says: 'A queue pair takes packets of another service.',
-    caughtBy: [],
+    caughtBy: ['PKT-07'],
+    atFirst: 'caught',
   },
   {
     id: 'ack-without-migreq',
@@ -99,7 +110,8 @@ export const SERVING_MUTANTS: readonly Mutant[] = [
     at: 'config.migReq',
     edit: { replace: '0' },
     says: 'ACKs carry MigReq 0.',
-    caughtBy: [],
+    caughtBy: ['PKT-17'],
+    atFirst: 'missed',
   },
   {
     id: 'domain-unchecked',
@@ -108,7 +120,8 @@ export const SERVING_MUTANTS: readonly Mutant[] = [
     at: 'grant.pd !== pd',
     edit: { and: 'false' },
     says: 'A key opens memory of another protection domain.',
-    caughtBy: [],
+    caughtBy: ['KEY-08'],
+    atFirst: 'caught',
   },
   {
     id: 'window-beyond-region',
@@ -117,7 +130,8 @@ export const SERVING_MUTANTS: readonly Mutant[] = [
     at: 'mr.grant.offsetOf(Number(addr >> 32n), Number(addr & 0xff_ff_ff_ffn), length)',
     edit: { replace: 'mr.grant.offsetOf(Number(addr >> 32n), Number(addr & 0xff_ff_ff_ffn), 1)' },
     says: 'A window may be bound beyond the end of its region.',
-    caughtBy: [],
+    caughtBy: ['KEY-11'],
+    atFirst: 'missed',
   },
   {
     id: 'window-writes-read-only-region',
@@ -127,6 +141,8 @@ export const SERVING_MUTANTS: readonly Mutant[] = [
     edit: 'drop',
     says: 'A window that allows WRITEs may be bound to a region without local write.',
     caughtBy: [],
+    atFirst: 'missed',
+    awaits: ['KEY-21'],
   },
   {
     id: 'freed-window-opens',
@@ -135,7 +151,8 @@ export const SERVING_MUTANTS: readonly Mutant[] = [
     at: 'this.#unbind(window);',
     edit: 'drop',
     says: 'A window that was freed still opens memory.',
-    caughtBy: [],
+    caughtBy: ['KEY-19'],
+    atFirst: 'missed',
   },
   {
     id: 'region-freed-under-window',
@@ -144,7 +161,8 @@ export const SERVING_MUTANTS: readonly Mutant[] = [
     at: 'region.windows > 0',
     edit: { and: 'false' },
     says: 'A region can be deregistered while windows are bound to it.',
-    caughtBy: [],
+    caughtBy: ['KEY-19'],
+    atFirst: 'missed',
   },
   {
     id: 'invalidate-any-region',
@@ -153,7 +171,8 @@ export const SERVING_MUTANTS: readonly Mutant[] = [
     at: 'region.remoteInvalidate && region.windows === 0',
     edit: { keep: 'right' },
     says: 'A peer may invalidate a region that does not allow it.',
-    caughtBy: [],
+    caughtBy: ['KEY-15'],
+    atFirst: 'caught',
   },
   {
     id: 'far-psns-all-answered',
@@ -163,6 +182,8 @@ export const SERVING_MUTANTS: readonly Mutant[] = [
     edit: { and: 'false' },
     says: 'Duplicates from far outside the PSN window are all answered.',
     caughtBy: [],
+    atFirst: 'missed',
+    escapes: 'a defence of our own beyond the protocol (ref:hostile); test/transport has its tests',
   },
   {
     id: 'silent-peer-reads-on',
@@ -172,5 +193,7 @@ export const SERVING_MUTANTS: readonly Mutant[] = [
     edit: 'drop',
     says: 'A READ is answered in full, however long the peer is silent.',
     caughtBy: [],
+    atFirst: 'missed',
+    escapes: 'a defence of our own beyond the protocol (ref:hostile); test/transport has its tests',
   },
 ];
