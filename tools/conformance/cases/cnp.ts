@@ -26,8 +26,8 @@ export const CNP_CASES: readonly Case[] = [...CNP_NOTIFICATION_CASES, ...CNP_REA
 const BTH_BYTES = 12;
 const RESERVED_BYTES = 16;
 /**
- * Longer than any pace of notifications that devices keep, which are microseconds: the pace may be one of the whole port
- * (CNP-07), and a flow must not pay for the CNP of another.
+ * Longer than any pace of notifications that devices keep, which are microseconds: the pace may be one of the whole
+ * port (CNP-07), and a flow must not pay for the CNP of another.
  */
 const PACE_NS = 10e6;
 

@@ -177,7 +177,7 @@ function attributesOf(t: Tester, peer: TesterPeer): HostQpAttributes {
   const { route, qpn, firstPsn, mtu } = peer;
   const { gidIndex } = t.address(route.source.version);
   const path = { destination: `${route.source}`, sgidIndex: gidIndex };
-  return { path, destQpn: qpn, rqPsn: firstPsn, mtu, maxDestRdAtomic: 4, minRnrTimer: 12 };
+  return { path, destQpn: qpn, rqPsn: firstPsn, mtu, maxDestRdAtomic: 1, minRnrTimer: 12 };
 }
 
 async function otherAddresses(t: Tester): Promise<void> {

@@ -6,7 +6,7 @@
  * have it; verbs and capabilities say that it is not there. No rule may fail for it.
  */
 import type { Device, DeviceLimits, Qp } from 'rocev2';
-import { BTH_BYTES, type FrameWriter, Op } from 'rocev2/packets';
+import { type FrameWriter, IP_PROTOCOL_UDP, IPV4_BYTES, Op } from 'rocev2/packets';
 import { QpState, QpType } from 'rocev2/transport';
 import { FEATURES, type Feature } from '../host-control/host-control.ts';
 
@@ -141,8 +141,8 @@ function beforeQueuePairs(device: Device, first: (core: Core, now: number, frame
 }
 
 /**
- * Credits in every ACK, but of queue pairs with a shared receive queue. What the device sends is not limited: it was not
- * agreed on.
+ * Credits in every ACK, but of queue pairs with a shared receive queue. What the device sends is not limited: that
+ * takes an agreement.
  */
 function giveCredits(device: Device): void {
   const modify = device.modifyQp.bind(device);
@@ -150,8 +150,9 @@ function giveCredits(device: Device): void {
     const own = qp.core.srq === undefined && qp.type === QpType.Rc;
     // The requester takes the setting on its way to RTS.
     const limits = attributes.state === QpState.Rts && attributes.sqPsn !== undefined;
-    modify(qp, own && limits ? { ...attributes, flowControl: false } : attributes);
-    if (own && (limits || attributes.state === QpState.Rtr)) modify(qp, { flowControl: true });
+    const gives = attributes.state === QpState.Rtr;
+    modify(qp, own && (limits || gives) ? { ...attributes, flowControl: gives } : attributes);
+    if (own && limits) modify(qp, { flowControl: true });
   };
 }
 
@@ -172,10 +173,12 @@ function paceCnpsPerPort(device: Device): void {
   };
 }
 
-function isCnp({ bytes, starts, lengths }: FrameWriter, index: number): boolean {
-  const end = (starts[index] ?? 0) + (lengths[index] ?? 0);
-  const opcodeAt = end - ICRC_BYTES - CNP_RESERVED_BYTES - BTH_BYTES;
-  return opcodeAt > 0 && bytes[opcodeAt] === Op.Cnp;
+function isCnp({ bytes, starts }: FrameWriter, index: number): boolean {
+  const ip = (starts[index] ?? 0) + ETHERNET_BYTES;
+  const version = (bytes[ip] ?? 0) >>> 4;
+  const header = version === 4 ? IPV4_BYTES : IPV6_BYTES;
+  const protocol = bytes[ip + (version === 4 ? IPV4_PROTOCOL_AT : IPV6_NEXT_HEADER_AT)];
+  return protocol === IP_PROTOCOL_UDP && bytes[ip + header + UDP_BYTES] === Op.Cnp;
 }
 
 function removeFrame(writer: FrameWriter, index: number): void {
@@ -185,7 +188,10 @@ function removeFrame(writer: FrameWriter, index: number): void {
   writer.count -= 1;
 }
 
-const ICRC_BYTES = 4;
-const CNP_RESERVED_BYTES = 16;
+const ETHERNET_BYTES = 14;
+const UDP_BYTES = 8;
+const IPV6_BYTES = 40;
+const IPV4_PROTOCOL_AT = 9;
+const IPV6_NEXT_HEADER_AT = 6;
 /** As the interval of our notification point (`NotificationParameters`). */
 const PORT_INTERVAL_NS = 4000;
