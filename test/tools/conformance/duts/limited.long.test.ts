@@ -4,6 +4,7 @@
  */
 import { beforeAll, describe, expect, it } from 'vitest';
 import { LIMITED_DEVICES } from '../../../../tools/conformance/duts/limited.ts';
+import { readLimited } from '../../../../tools/conformance/duts/limited-page.ts';
 import { type CaseUse, runLimited, usesOf } from '../../../../tools/conformance/duts/limited-run.ts';
 import type { Case } from '../../../../tools/conformance/tester/case.ts';
 
@@ -14,8 +15,9 @@ describe('a device without everything', () => {
     uses = await usesOf();
   });
 
-  it.each(LIMITED_DEVICES.map((device) => [device.id, device] as const))('%s fails no rule', async (_, device) => {
+  it.each(LIMITED_DEVICES.map((device) => [device.id, device] as const))('%s fails no rule', async (id, device) => {
     const result = await runLimited(device, uses);
     expect(result.wrong).toEqual([]);
+    expect(result).toEqual(readLimited().find((kept) => kept.id === id));
   });
 });
