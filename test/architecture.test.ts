@@ -69,6 +69,7 @@ const ALLOWED_PACKAGES: readonly (readonly [string, readonly string[]])[] = [
   ['tools/explorer/', ['vite', 'vite-plugin-singlefile']],
   ['tools/bench/explorer.ts', ['playwright-core']],
   ['tools/conformance/mutants/syntax.ts', ['vite']],
+  ['tools/conformance/mutants/run.ts', ['node', 'esbuild', 'rocev2']],
   ['tools/conformance/properties/', ['fast-check']],
   ['tools/', ['node', 'commander', 'ipaddr.js', 'zod', 'rocev2']],
 ];

@@ -6,7 +6,6 @@
 import type { IpAddress } from '../../../packets/address.ts';
 import { RoceError } from '../../../packets/errors.ts';
 import type { CmEvent, CmId, ConnectionManager, DisconnectCause } from '../../../transport/cm/index.ts';
-import type { DeviceTables } from '../tables.ts';
 import type { AddressVector, Qp } from '../verbs/index.ts';
 import { ActiveSide } from './active-side.ts';
 import { AlternatePaths } from './alternate-paths.ts';
@@ -126,7 +125,7 @@ export class CmService implements RdmaCm, ConnectionPort {
   }
 
   /** Its part of `Device.tables`. @internal */
-  get sizes(): Pick<DeviceTables, 'connections' | 'connectionEntries' | 'heldQueuePairNumbers'> {
+  get sizes() {
     const conversations = this.#conversations;
     return {
       connections: this.size,

@@ -38,6 +38,18 @@ export interface Entry {
   questionDue: boolean;
 }
 
+/** Bounds of a table. */
+export interface NeighbourTableOptions {
+  /** Entries, solicitations under way included. */
+  readonly maxEntries: number;
+  /** Unresolved entries that only answers to strangers need. */
+  readonly maxStrangers: number;
+  /** Whether a received frame that names another MAC address begins a probe; else it counts at once (RFC 4861). */
+  readonly confirmMoves: boolean;
+  /** Something of this address was counted that may be an attack. */
+  readonly suspect?: ((cause: NeighbourSuspicion, address: IpAddress) => void) | undefined;
+}
+
 /** Addresses as keys of a map. */
 export function keyOf({ version, w0, w1, w2, w3 }: IpAddress): string {
   return version === 4 ? `${w3}` : `${w0}:${w1}:${w2}:${w3}`;

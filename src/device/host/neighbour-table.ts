@@ -26,7 +26,7 @@ import type { IpAddress, MacAddress } from '../../../packets/address.ts';
 import {
   type Entry,
   keyOf,
-  type NeighbourSuspicion,
+  type NeighbourTableOptions,
   newEntry,
   RETRY_NS,
   type ResolutionNeed,
@@ -60,18 +60,6 @@ export interface NeighbourTableCounters {
   claimsRefuted: number;
   /** Resolutions refused, and solicitations not noted, because strangers have used up their share. */
   strangersDropped: number;
-}
-
-/** Bounds of a table. */
-export interface NeighbourTableOptions {
-  /** Entries, solicitations under way included. */
-  readonly maxEntries: number;
-  /** Unresolved entries that only answers to strangers need. */
-  readonly maxStrangers: number;
-  /** Whether a received frame that names another MAC address begins a probe; else it counts at once (RFC 4861). */
-  readonly confirmMoves: boolean;
-  /** Something of this address was counted that may be an attack. */
-  readonly suspect?: ((cause: NeighbourSuspicion, address: IpAddress) => void) | undefined;
 }
 
 export class NeighbourTable {

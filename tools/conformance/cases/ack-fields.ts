@@ -17,7 +17,7 @@ import type { Case } from '../tester/case.ts';
 import { demand, NotApplicable } from '../tester/outcome.ts';
 import type { ReceivedPacket, TesterPeer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
-import { target, word } from './answers.ts';
+import { target, wordAnswer, wordRequest } from './answers.ts';
 import { established, listen } from './cm-parts.ts';
 import { badKeys, paint } from './memory.ts';
 
@@ -25,7 +25,7 @@ export const ACK_FIELD_CASES: readonly Case[] = [
   {
     rules: ['ACK-04'],
     async run(t) {
-      for (const [syndrome, make] of refusals) {
+      for (const [syndrome, make] of refusalsOf(t)) {
         const peer = await t.connect({ receives: 0 });
         peer.tx(make(peer));
         const { packet, sighting } = await peer.expectNak(syndrome, 0);
@@ -62,7 +62,7 @@ export const ACK_FIELD_CASES: readonly Case[] = [
   {
     rules: ['ACK-08'],
     async run(t) {
-      for (const [syndrome, make] of refusals) {
+      for (const [syndrome, make] of refusalsOf(t)) {
         const peer = await t.connect({ receives: 2 });
         peer.tx(sendOnly({ psn: 0, payload: pattern(8) }), sendOnly({ psn: 1, ackReq: true, payload: pattern(8) }));
         await peer.expectAck(1, 2);
@@ -93,22 +93,29 @@ export const ACK_FIELD_CASES: readonly Case[] = [
   { rules: ['ACK-20'], run: headersOfAnswers },
 ];
 
+type Refusal = readonly [syndrome: number, request: (peer: TesterPeer) => Packet];
+
+const refusalsOf = (t: Tester): readonly Refusal[] => (t.has('atomics') ? [...refusals, ...atomicRefusals] : refusals);
+
 /** One request for every NAK there is, at PSN 0 of a connection without receives; the first one skips a PSN. */
-const refusals: readonly (readonly [syndrome: number, request: (peer: TesterPeer) => Packet])[] = [
+const refusals: readonly Refusal[] = [
   [0x60, () => sendOnly({ psn: 1, ackReq: true, payload: pattern(8) })],
   [0x61, (peer) => sendMiddle({ psn: 0, ackReq: true, payload: pattern(peer.mtu) })],
-  [0x61, ({ region }) => fetchAdd({ psn: 0, va: region.va + 1n, rkey: region.rkey, add: 1n })],
   [0x62, ({ region }) => writeOnly({ psn: 0, payload: pattern(8), reth: { ...foreign(region), length: 8 } })],
   [0x62, ({ region }) => readRequest({ psn: 0, reth: { ...foreign(region), length: 2000 } })],
-  [0x62, ({ region }) => fetchAdd({ psn: 0, ...foreign(region), add: 1n })],
   // min_rnr_timer of a connection when a case does not say.
   [0x20 | 12, () => sendOnly({ psn: 0, ackReq: true, payload: pattern(8) })],
+];
+
+const atomicRefusals: readonly Refusal[] = [
+  [0x61, ({ region }) => fetchAdd({ psn: 0, va: region.va + 1n, rkey: region.rkey, add: 1n })],
+  [0x62, ({ region }) => fetchAdd({ psn: 0, ...foreign(region), add: 1n })],
 ];
 
 const foreign = ({ va, rkey }: { va: bigint; rkey: number }) => ({ va, rkey: badKeys(rkey)[0] ?? 0 });
 
 /** Answers of every kind of a connection that has room for `receives` SENDs. */
-async function everyAnswer(peer: TesterPeer): Promise<ReceivedPacket[]> {
+async function everyAnswer(t: Tester, peer: TesterPeer): Promise<ReceivedPacket[]> {
   await paint(peer, pattern(2048));
   const all: ReceivedPacket[] = [];
   peer.tx(sendOnly({ psn: 0, ackReq: true, payload: pattern(8) }));
@@ -117,8 +124,8 @@ async function everyAnswer(peer: TesterPeer): Promise<ReceivedPacket[]> {
   for (const psn of [1, 2, 3]) all.push(await peer.rx({ psn }));
   peer.tx(readRequest({ psn: 4, reth: target(peer, 0, 8) }));
   all.push(await peer.rx({ opcode: Op.ReadResponseOnly, psn: 4 }));
-  peer.tx(fetchAdd({ psn: 5, ...word(peer, 0), add: 1n }));
-  all.push(await peer.rx({ opcode: Op.AtomicAcknowledge, psn: 5 }));
+  peer.tx(wordRequest(t, peer, 5));
+  all.push(await peer.rx({ opcode: wordAnswer(t), psn: 5 }));
   return all;
 }
 
@@ -132,7 +139,7 @@ async function noCreditsOfShared(t: Tester): Promise<void> {
   for (let i = 0; i < 8; i++) {
     await t.hostControl.call('srq.recv', { srq, wrId: i + 1, pieces: [{ mr, offset: 256 * i, length: 256 }] });
   }
-  const all = await everyAnswer(peer);
+  const all = await everyAnswer(t, peer);
   for (let psn = 6; psn < 10; psn++) {
     peer.tx(sendOnly({ psn, ackReq: true, payload: pattern(8) }));
     all.push(await peer.expectAck(psn));
@@ -187,7 +194,7 @@ function givesCredits({ syndrome: code = NO_CREDITS }: Packet, receives: number)
 async function headersOfAnswers(t: Tester): Promise<void> {
   const pkey = t.dut.hostControl === undefined ? 0xff_ff : (await t.hostControl.call('port.query', {})).pkeys[0];
   const peer = await t.connect({ receives: 1 });
-  const all = await everyAnswer(peer);
+  const all = await everyAnswer(t, peer);
   peer.tx(sendOnly({ psn: 6, ackReq: true, payload: pattern(8) }));
   all.push(await peer.expectNak(0x20 | 12, 6));
   // What was refused has changed nothing, so that this one is too early.

@@ -7,7 +7,6 @@ import {
   ack,
   cnp,
   describePacket,
-  fetchAdd,
   nak,
   type Packet,
   pattern,
@@ -29,7 +28,7 @@ import { demand } from '../tester/outcome.ts';
 import type { TesterPeer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
 import { ACK_FIELD_CASES } from './ack-fields.ts';
-import { isAck, nothingBut, target, word } from './answers.ts';
+import { isAck, nothingBut, target, wordRequest } from './answers.ts';
 import { badKeys, setWord } from './memory.ts';
 import { readAt } from './reads.ts';
 
@@ -161,7 +160,7 @@ async function orderOfAcknowledges(t: Tester): Promise<void> {
       writeOnly({ psn: next(), ackReq: true, payload: pattern(8), reth: target(peer, 64, 8) }),
       readRequest({ psn: next(3), reth: target(peer, 1024, 3 * peer.mtu) }),
       sendOnly({ psn: next(), ackReq: round % 2 === 0, payload: pattern(8) }),
-      fetchAdd({ psn: next(), ...word(peer, 0), add: 1n }),
+      wordRequest(t, peer, next()),
       writeOnly({ psn: next(), ackReq: true, payload: pattern(8), reth: target(peer, 64, 8) }),
     );
     for (let newest = psn - 9; newest < psn - 1; ) {
@@ -205,7 +204,7 @@ async function silentAfterFatal(t: Tester): Promise<void> {
       writeOnly({ psn: 0, ackReq: true, reth: target(peer, 0, 0) }),
       readRequest({ psn: 1, reth: target(peer, 0, 8) }),
       readRequest({ psn: 2, reth: target(peer, 0, 8) }),
-      fetchAdd({ psn: 2, ...word(peer, 0), add: 1n }),
+      wordRequest(t, peer, 2),
     );
     await peer.expectSilence();
   }

@@ -63,6 +63,25 @@ export async function add(peer: TesterPeer, psn: number, offset: number, by: big
   return packet.original ?? 0n;
 }
 
+/** Those of these kinds that the device knows: without atomics there is no FETCH ADD to be judged by. */
+export const knownKinds = <K extends string>(t: Tester, ...kinds: readonly K[]): readonly K[] =>
+  kinds.filter((kind) => kind !== 'FETCH ADD' || t.has('atomics'));
+
+/**
+ * A request on one word that takes a PSN and is answered by one packet, `wordAnswer`: FETCH ADD of 1, or for a device
+ * without atomics a READ. For cases that are not about atomics.
+ */
+export function wordRequest(t: Tester, peer: TesterPeer, psn: number, more: Partial<Packet> = {}): Packet {
+  const { va, rkey } = word(peer, 0);
+  const request = t.has('atomics')
+    ? fetchAdd({ psn, va, rkey, add: 1n })
+    : readRequest({ psn, reth: { va, rkey, length: 8 } });
+  return { ...request, ...more };
+}
+
+/** The opcode that answers a `wordRequest`. */
+export const wordAnswer = (t: Tester): number => (t.has('atomics') ? Op.AtomicAcknowledge : Op.ReadResponseOnly);
+
 /** The next packet that is no ACK of an earlier PSN has to be this. */
 export async function afterAcks(peer: TesterPeer, want: WantedFields): Promise<ReceivedPacket> {
   for (;;) {

@@ -14,7 +14,7 @@ export const ATM_REPLAY_CASES: readonly Case[] = [
     needs: ['atomics'],
     psnSweep: true,
     async run(t) {
-      const peer = await t.connect();
+      const peer = await t.connect({ maxDestRdAtomic: 4 });
       const add = fetchAdd({ psn: 0, ...word(peer, 0), add: 1n });
       await setWord(peer, 0, 41n);
       await twice(peer, add, 41n);

@@ -1,5 +1,5 @@
 /** Connections that the device begins, and what its messages say (ref:conformance#CM). */
-import { type CmRep, IP_CM_HEADER_BYTES, readIpCmHeader } from 'rocev2/packets';
+import { CmMessageRef, type CmRep, IP_CM_HEADER_BYTES, readIpCmHeader } from 'rocev2/packets';
 import { pattern } from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import { sendDreq } from '../tester/cm-connect.ts';
@@ -51,6 +51,7 @@ export const CM_ACTIVE_CASES: readonly Case[] = [
   { rules: ['CM-18'], title: 'the device begins', needs: ['cm'], run: ownBelong },
   { rules: ['CM-21'], title: 'the first repetition', needs: ['cm'], run: (t) => repetitions(t, 1) },
   { rules: ['CM-21'], needs: ['cm', 'virtual'], run: (t) => repetitions(t, Number.POSITIVE_INFINITY) },
+  { rules: ['CM-21'], title: 'put off by an MRA', needs: ['cm', 'virtual'], run: putOff },
   { rules: ['CM-23'], needs: ['cm'], run: ipCmHeader },
 ];
 
@@ -118,6 +119,23 @@ async function repetitions(t: Tester, most: number): Promise<void> {
   }
   const wanted = Math.min(most, maxCmRetries);
   demand(count === wanted, `the REQ to port ${port} was repeated ${count} times, and not ${wanted} times`);
+}
+
+/** An MRA asks for time: the service timeout that it names, on top of the response timeout. */
+async function putOff(t: Tester): Promise<void> {
+  const cm = await t.cm();
+  const { req } = await dialed(t, cm);
+  const { serviceId, localCommId, remoteCmResponseTimeout } = req.body;
+  const serviceTimeout = remoteCmResponseTimeout + 2;
+  const body = { localCommId: cm.id(), remoteCommId: localCommId, messageMraed: CmMessageRef.Req, serviceTimeout };
+  cm.send({ kind: 'MRA', body: { ...body, privateData: new Uint8Array(0) } }, { transactionId: req.transactionId });
+  const asked = codeNs(serviceTimeout);
+  const again = await cm.nextRequest(serviceId, 3 * asked);
+  const after = again === undefined ? asked : again.sighting.timeNs - req.sighting.timeNs;
+  demand(
+    after >= asked,
+    `an MRA asked for ${(asked / 1e9).toFixed(1)} s, and the REQ was repeated after ${(after / 1e9).toFixed(1)} s`,
+  );
 }
 
 async function ipCmHeader(t: Tester): Promise<void> {

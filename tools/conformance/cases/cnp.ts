@@ -25,6 +25,11 @@ export const CNP_CASES: readonly Case[] = [...CNP_NOTIFICATION_CASES, ...CNP_REA
 
 const BTH_BYTES = 12;
 const RESERVED_BYTES = 16;
+/**
+ * Longer than any pace of notifications that devices keep, which are microseconds: the pace may be one of the whole
+ * port (CNP-07), and a flow must not pay for the CNP of another.
+ */
+const PACE_NS = 10e6;
 
 /** A request that changes nothing. */
 const probe = (peer: TesterPeer, psn: number, more: Partial<Packet> = {}): Packet => ({
@@ -48,6 +53,7 @@ async function looksRight(t: Tester): Promise<void> {
     peer.tx(marked(sendOnly({ psn: 0, ackReq: true, payload: pattern(100) })));
     const { sighting } = await notifiedAndAcked(peer, 0);
     isNotification(sighting, peer);
+    await t.sleep(PACE_NS);
   }
 }
 
@@ -83,6 +89,7 @@ async function namesTheFlow(t: Tester): Promise<void> {
       sighting.pkey === pkey,
       () => `the marked packet had P_Key 0x${pkey.toString(16)}, the CNP has 0x${sighting.pkey.toString(16)}`,
     );
+    await t.sleep(PACE_NS);
   }
   for (const peer of peers) await peer.expectNextPsn(1, 2);
 }
@@ -135,6 +142,7 @@ async function countsResponses(t: Tester): Promise<void> {
   demand(sighting.destQpn === r.peer.qpn, 'the CNP is for another queue pair');
   await r.completes([1]);
   await r.readIsRight(read(1, 700));
+  await t.sleep(PACE_NS);
   const other = await responder(t);
   await other.post(send(1));
   await other.sees(0, send(1));

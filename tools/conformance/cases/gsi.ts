@@ -5,7 +5,7 @@
 import { GSI_QKEY, GSI_QPN, MAD_BYTES, readMadHeader, writeCmMad } from 'rocev2/packets';
 import { buildFrame, datagram, describePacket, type Packet, type Route } from 'rocev2/packets/kit';
 import type { Inbox } from '../tester/inbox.ts';
-import { demand } from '../tester/outcome.ts';
+import { demand, NotApplicable } from '../tester/outcome.ts';
 import type { Tester } from '../tester/tester.ts';
 
 export class GsiPeer {
@@ -22,6 +22,7 @@ export class GsiPeer {
 
   /** Runs `script` with queue pair 1 of the device. */
   static async with(t: Tester, script: (gsi: GsiPeer) => Promise<void>, version?: 4 | 6): Promise<void> {
+    if (t.dut.hostControl !== undefined && !t.has('cm')) throw new NotApplicable('the device has no cm');
     const { station } = t.dut;
     const { address, ours } = t.address(version);
     const route: Route = {

@@ -18,7 +18,7 @@ import type { Case } from '../tester/case.ts';
 import { demand, Inconclusive } from '../tester/outcome.ts';
 import type { TesterPeer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
-import { during } from './answers.ts';
+import { during, knownKinds } from './answers.ts';
 import { badKeys, demandMemory, paint, regionBeside } from './memory.ts';
 
 export const KEY_REGION_CASES: readonly Case[] = [
@@ -48,7 +48,7 @@ export const KEY_REGION_CASES: readonly Case[] = [
       const owner = await t.connect();
       owner.tx(use(owner.region, 0, 'WRITE'));
       await owner.expectAck(0);
-      for (const kind of ['WRITE', 'READ', 'FETCH ADD'] as const) {
+      for (const kind of knownKinds(t, 'WRITE', 'READ', 'FETCH ADD')) {
         const peer = await t.connect();
         const before = await paint(owner, pattern(64, 3));
         peer.tx(use(owner.region, 0, kind));
@@ -61,7 +61,7 @@ export const KEY_REGION_CASES: readonly Case[] = [
     rules: ['KEY-09'],
     needs: ['host-control'],
     async run(t) {
-      for (const kind of ['READ', 'WRITE', 'FETCH ADD'] as const) {
+      for (const kind of knownKinds(t, 'READ', 'WRITE', 'FETCH ADD')) {
         const peer = await t.connect();
         const region = await regionBeside(t, peer, 4096, ALL);
         peer.tx(use(region, 0, 'WRITE'));
@@ -121,7 +121,7 @@ async function rightsOfRegions(t: Tester): Promise<void> {
     WRITE: 'remote-write',
     'FETCH ADD': 'remote-atomic',
   };
-  const kinds = ['READ', 'WRITE', 'FETCH ADD'] as const;
+  const kinds = knownKinds(t, 'READ', 'WRITE', 'FETCH ADD');
   for (const kind of kinds) {
     const regionAccess = ALL.filter((flag) => flag !== rights[kind]);
     const peer = await t.connect({ regionAccess });

@@ -45,6 +45,12 @@ export const KEY_WINDOW_CASES: readonly Case[] = [
           await demandMemory(peer, 0, before, `${kind} one byte outside a window`);
         }
       }
+      const peer = await t.connect({ regionAccess: LENDING });
+      const mw = t.handle();
+      const { rkey } = await t.hostControl.call('mw.alloc', { mw, pd: peer.pd });
+      const offset = peer.region.length - LENGTH;
+      const wc = await bound(peer, { mw, mr: t.need(peer.region.mr), rkey: nextKey(rkey), offset });
+      demand(wc?.status !== 0, 'a window was bound that ends beyond its region');
     },
   },
   { rules: ['KEY-14'], needs: ['host-control', 'mw2'], run: sendInvalidates },
@@ -71,6 +77,8 @@ export const KEY_WINDOW_CASES: readonly Case[] = [
       const owner = await t.connect({ regionAccess: LENDING });
       const window = await bindWindow(t, owner, 512, 256);
       await works(owner, window, 0);
+      const lent = t.need(owner.region.mr);
+      await t.refused('a region that a window is bound to', () => t.hostControl.call('mr.dereg', { mr: lent }));
       const other = await t.connect({ pd: owner.pd, region: owner.region });
       await allowed('a queue pair with a bound window', () => t.hostControl.call('qp.destroy', { qp: owner.qp }));
       other.tx(use(window, 0, 'READ'));
@@ -78,6 +86,20 @@ export const KEY_WINDOW_CASES: readonly Case[] = [
       // The region lends nothing any more, so that it may go before the window.
       await allowed('the region', () => t.hostControl.call('mr.dereg', { mr: t.need(owner.region.mr) }));
       await allowed('the window', () => t.hostControl.call('mw.dealloc', { mw: window.mw }));
+    },
+  },
+  {
+    rules: ['KEY-19'],
+    title: 'a window that is freed',
+    needs: ['host-control', 'mw2'],
+    hazardous: true,
+    async run(t) {
+      const peer = await t.connect({ regionAccess: LENDING });
+      const window = await bindWindow(t, peer, 512, 256);
+      await works(peer, window, 0);
+      await allowed('a bound window', () => t.hostControl.call('mw.dealloc', { mw: window.mw }));
+      peer.tx(use(window, 1, 'READ'));
+      await peer.expectNak(0x62, 1);
     },
   },
   { rules: ['KEY-20'], needs: ['host-control', 'mw2'], run: domainsOfBinding },
@@ -236,10 +258,11 @@ async function bound(
     mw,
     mr,
     rkey,
+    offset = 0,
     access = ['remote-read'],
-  }: { mw: HostHandle; mr: HostHandle; rkey: number; access?: readonly AccessFlag[] },
+  }: { mw: HostHandle; mr: HostHandle; rkey: number; offset?: number; access?: readonly AccessFlag[] },
 ): Promise<HostCompletion | undefined> {
-  const bind = { mw, mr, offset: 0, length: 256, access, rkey };
+  const bind = { mw, mr, offset, length: 256, access, rkey };
   try {
     await peer.post({ wrId: 1, opcode: 'bind-mw', bind });
   } catch (error) {

@@ -19,6 +19,7 @@ import {
 import type { Case } from '../tester/case.ts';
 import type { TesterPeer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
+import { knownKinds } from './answers.ts';
 import { KEY_REGION_CASES } from './key-regions.ts';
 import { KEY_WINDOW_CASES } from './key-windows.ts';
 import { badKeys, demandMemory, paint, setWord } from './memory.ts';
@@ -27,7 +28,7 @@ const KEY_WIRE_CASES: readonly Case[] = [
   {
     rules: ['KEY-01'],
     async run(t) {
-      for (const kind of ['READ', 'WRITE', 'WRITE FIRST', 'FETCH ADD'] as const) {
+      for (const kind of knownKinds(t, 'READ', 'WRITE', 'WRITE FIRST', 'FETCH ADD')) {
         for (const which of [0, 1]) {
           const peer = await t.connect();
           const before = await paint(peer, pattern(512));
@@ -81,7 +82,7 @@ const KEY_WIRE_CASES: readonly Case[] = [
           await demandMemory(peer, 0, before, `${kind} outside the region`);
         }
       }
-      for (const at of [-8n, 0n]) {
+      for (const at of t.has('atomics') ? [-8n, 0n] : []) {
         const peer = await t.connect();
         const { va, rkey, length } = peer.region;
         peer.tx(fetchAdd({ psn: 0, va: at < 0n ? va + at : va + BigInt(length), rkey, add: 1n }));
@@ -94,7 +95,7 @@ const KEY_WIRE_CASES: readonly Case[] = [
     hazardous: true,
     async run(t) {
       const va = 0xff_ff_ff_ff_ff_ff_ff_f8n;
-      for (const kind of ['READ', 'WRITE', 'FETCH ADD'] as const) {
+      for (const kind of knownKinds(t, 'READ', 'WRITE', 'FETCH ADD')) {
         for (const length of kind === 'FETCH ADD' ? [8] : [8, 16]) {
           const peer = await t.connect();
           peer.tx(requestWith(kind, peer, { rkey: peer.region.rkey, va, psn: 0, length }));
@@ -119,6 +120,7 @@ const KEY_WIRE_CASES: readonly Case[] = [
   },
   {
     rules: ['KEY-17'],
+    needs: ['atomics'],
     async run(t) {
       for (const which of [0, 1]) {
         const peer = await t.connect();
@@ -160,7 +162,7 @@ function requestWith(
 
 /** Which PSN a NAK names: for each, what goes before, the request that is refused, and with which NAK and PSN. */
 async function nakPsns(t: Tester): Promise<void> {
-  for (const [what, syndrome, psn, packets] of refusals) {
+  for (const [what, syndrome, psn, packets] of t.has('atomics') ? [...refusals, badAtomic] : refusals) {
     const peer = await t.connect();
     await setWord(peer, 0, 0n);
     const stimulus = packets(peer);
@@ -204,12 +206,6 @@ const refusals: readonly Refusal[] = [
     },
   ],
   [
-    '0x62: a FETCH ADD',
-    0x62,
-    1,
-    (peer) => [sendOnly({ psn: 0 }), requestWith('FETCH ADD', peer, { ...foreign(peer), psn: 1 })],
-  ],
-  [
     '0x61: the second packet of a message is of another kind',
     0x61,
     1,
@@ -238,6 +234,13 @@ const refusals: readonly Refusal[] = [
       sendOnly({ psn: 3, payload: pattern(8) }),
     ],
   ],
+];
+
+const badAtomic: Refusal = [
+  '0x62: a FETCH ADD',
+  0x62,
+  1,
+  (peer) => [sendOnly({ psn: 0 }), requestWith('FETCH ADD', peer, { ...foreign(peer), psn: 1 })],
 ];
 
 const foreign = ({ region }: TesterPeer) => ({ va: region.va, rkey: badKeys(region.rkey)[0] ?? 0 });

@@ -2,8 +2,8 @@
  * Area PKT, second part: fields of the BTH and addresses that decide whose a packet is, and fields that must not
  * matter. Sources: ref:conformance#PKT-05 to PKT-11, PKT-15 to PKT-18, PKT-22, ref:hostile#4.1.
  */
-import { OPCODES, Op, opcodeInfo, SERVICE_MASK, Service } from 'rocev2/packets';
-import { cnp, datagram, pattern, request, sendOnly, uc } from 'rocev2/packets/kit';
+import { ETHERNET_BYTES, OPCODES, Op, opcodeInfo, SERVICE_MASK, Service } from 'rocev2/packets';
+import { cnp, type Draft, datagram, pattern, request, sendOnly, uc } from 'rocev2/packets/kit';
 import type { HostQpAttributes } from '../host-control/host-control.ts';
 import type { Case } from '../tester/case.ts';
 import { DUT_QKEY } from '../tester/connect.ts';
@@ -11,8 +11,10 @@ import { demand } from '../tester/outcome.ts';
 import type { TesterPeer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
 import { foreignAddresses, neighbourOf, ownedAddresses } from './addresses.ts';
-import { cutTo } from './edits.ts';
+import { cutTo, edit } from './edits.ts';
 import { type MakePacket, RequestSequence, versionsOf } from './line.ts';
+
+const MAC_BYTES = 6;
 
 export const PKT_FIELD_CASES: readonly Case[] = [
   { rules: ['PKT-05'], run: transportVersions },
@@ -29,10 +31,12 @@ export const PKT_FIELD_CASES: readonly Case[] = [
   { rules: ['PKT-08'], hazardous: true, run: reservedOpcodes },
   { rules: ['PKT-09'], needs: ['host-control'], run: notReady },
   { rules: ['PKT-10'], run: otherAddresses },
+  { rules: ['PKT-10'], title: 'to another host of the link', needs: ['ethernet'], run: otherMac },
   { rules: ['PKT-11'], hazardous: true, run: noGid },
   { rules: ['PKT-15'], run: sourcePorts },
   { rules: ['PKT-16'], run: reservedBits },
   { rules: ['PKT-17'], run: migReq },
+  { rules: ['PKT-17'], title: 'requests and answers', needs: ['host-control'], run: oneMigReq },
   { rules: ['PKT-18'], title: 'UD', needs: ['host-control', 'ud'], run: ackReqOfUd },
   { rules: ['PKT-18'], title: 'UC', needs: ['host-control', 'uc'], run: ackReqOfUc },
   { rules: ['PKT-18'], title: 'CNP', run: ackReqOfCnp },
@@ -171,7 +175,7 @@ function attributesOf(t: Tester, peer: TesterPeer): HostQpAttributes {
   const { route, qpn, firstPsn, mtu } = peer;
   const { gidIndex } = t.address(route.source.version);
   const path = { destination: `${route.source}`, sgidIndex: gidIndex };
-  return { path, destQpn: qpn, rqPsn: firstPsn, mtu, maxDestRdAtomic: 4, minRnrTimer: 12 };
+  return { path, destQpn: qpn, rqPsn: firstPsn, mtu, maxDestRdAtomic: 1, minRnrTimer: 12 };
 }
 
 async function otherAddresses(t: Tester): Promise<void> {
@@ -194,6 +198,21 @@ async function otherAddresses(t: Tester): Promise<void> {
     await line.ignores(stimuli);
     await line.accepts(whole);
   }
+}
+
+/** A switch that does not know where a host is floods: the frame reaches everybody, and is for one. */
+async function otherMac(t: Tester): Promise<void> {
+  const line = await RequestSequence.open(t);
+  const whole = line.write(pattern(8));
+  const last = ({ ip }: Draft): number => ip - ETHERNET_BYTES + MAC_BYTES - 1;
+  await line.ignores([
+    (psn) => ({
+      ...whole(psn),
+      edit: edit((draft) => draft.view.setUint8(last(draft), draft.view.getUint8(last(draft)) ^ 0x10)),
+      note: 'to another MAC address',
+    }),
+  ]);
+  await line.accepts(whole);
 }
 
 async function noGid(t: Tester): Promise<void> {
@@ -236,6 +255,18 @@ async function migReq(t: Tester): Promise<void> {
   }
   demand(seen.size === 1, 'MigReq of the ACKs follows that of the requests');
   t.note(`MigReq of the device is ${[...seen].join()}`);
+}
+
+/** The bit is that of the queue pair: its requests and its answers have the same. */
+async function oneMigReq(t: Tester): Promise<void> {
+  const peer = await t.connect();
+  peer.tx(sendOnly({ psn: 0, payload: pattern(8), ackReq: true }));
+  const answer = await peer.expectAck(0, 1);
+  await peer.post({ wrId: 1, opcode: 'send', pieces: [] });
+  const asked = await peer.rx({ opcode: Op.SendOnly, psn: 0 });
+  peer.ack(0, 1);
+  const [of, other] = [asked.sighting.migReq, answer.sighting.migReq];
+  demand(of === other, `MigReq of the requests is ${of}, that of the answers ${other}`);
 }
 
 async function ackReqOfUd(t: Tester): Promise<void> {

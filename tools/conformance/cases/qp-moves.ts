@@ -22,10 +22,11 @@ export function attributesOf(t: Tester, peer: TesterPeer, offset = 0): Readonly<
   if (type === 'ud') return { INIT: { port: 1, pkeyIndex: 0, qkey: 0x1111_2222 }, RTR: {}, RTS: { sqPsn } };
   const path = { destination: ours.toString(), sgidIndex: gidIndex };
   const reliable = type === 'rc';
+  const reads = Math.min(4, t.hostControl.description.maxQpRdAtomic);
   return {
     INIT: { port: 1, pkeyIndex: 0, access: reliable ? ['remote-write', 'remote-read'] : ['remote-write'] },
-    RTR: { path, destQpn: qpn, rqPsn, mtu, ...(reliable ? { maxDestRdAtomic: 4, minRnrTimer: 12 } : {}) },
-    RTS: { sqPsn, ...(reliable ? { timeout: 14, retryCnt: 3, rnrRetry: 3, maxRdAtomic: 4 } : {}) },
+    RTR: { path, destQpn: qpn, rqPsn, mtu, ...(reliable ? { maxDestRdAtomic: reads, minRnrTimer: 12 } : {}) },
+    RTS: { sqPsn, ...(reliable ? { timeout: 14, retryCnt: 3, rnrRetry: 3, maxRdAtomic: reads } : {}) },
   };
 }
 

@@ -21,10 +21,12 @@ export const QPS_TRAFFIC_CASES: readonly Case[] = [
   { rules: ['QPS-07'], needs: ['ud'], run: sqeReceives },
   { rules: ['QPS-08'], needs: ['host-control'], run: errDropsAll },
   { rules: ['QPS-11'], needs: ['host-control'], psnSweep: true, run: beginsAnew },
+  { rules: ['QPS-11'], title: 'without ERR before', needs: ['host-control'], run: forgetsWork },
   { rules: ['QPS-12'], needs: ['host-control'], run: tellsOfTheFirstPacket },
   { rules: ['QPS-13'], needs: ['host-control'], run: overflowIsFatal },
   { rules: ['QPS-15'], needs: ['host-control'], run: keepsTheStrongerRequest },
   { rules: ['QPS-17'], needs: ['host-control'], run: failsForBadLocalKeys },
+  { rules: ['QPS-17'], title: 'a region that goes', needs: ['host-control'], run: failsForLostRegion },
   { rules: ['QPS-18'], needs: ['atomics'], run: reportsAtomicsWithBadKeys },
   { rules: ['QPS-19'], needs: ['srq'], run: tellsOfTheLimitOnce },
   { rules: ['QPS-21'], needs: ['host-control'], run: goesWhereErrorsLead },
@@ -172,6 +174,21 @@ async function beginsAnew(t: Tester): Promise<void> {
   await peer.rx({ opcode: Op.Acknowledge, psn: later + 2, syndrome: 0x2c });
 }
 
+/** RESET takes requests and receives away without a completion: the next life neither sends nor fills them. */
+async function forgetsWork(t: Tester): Promise<void> {
+  const r = await responder(t, { receives: 4 });
+  const { peer } = r;
+  await r.post(send(1), send(2));
+  await r.sees(0, send(1), send(2));
+  await peer.modify({ state: 'RESET' });
+  const moves = attributesOf(t, peer, 1000);
+  for (const move of ['INIT', 'RTR', 'RTS'] as const) await peer.modify({ state: move, ...moves[move] });
+  peer.tx(sendOnly({ psn: 1000, ackReq: true, payload: pattern(64) }));
+  await peer.rx({ opcode: Op.Acknowledge, psn: 1000, syndrome: 0x2c });
+  await peer.expectSilence();
+  await r.completesNothing();
+}
+
 async function tellsOfTheFirstPacket(t: Tester): Promise<void> {
   const peer = await t.connect({ state: 'RTR' });
   await t.hostControl.call('events', {});
@@ -193,6 +210,7 @@ async function overflowIsFatal(t: Tester): Promise<void> {
   demand(taken < count, `a completion queue of one entry took ${count} completions`);
   t.note(`the queue took ${taken} completions`);
   await peer.expectState('ERR');
+  await t.event('cq-err');
 }
 
 async function keepsTheStrongerRequest(t: Tester): Promise<void> {
@@ -254,6 +272,22 @@ async function failsForBadLocalKeys(t: Tester): Promise<void> {
     );
     await r.peer.expectState('ERR');
   }
+}
+
+/** The region of a READ goes while the READ is out: its response has nowhere to be. */
+async function failsForLostRegion(t: Tester): Promise<void> {
+  const r = await responder(t);
+  await r.post(read(1, 300));
+  const [request] = await r.sees(0, read(1, 300));
+  if (request === undefined) throw new Inconclusive('there is no READ');
+  await t.hostControl.call('mr.dereg', { mr: t.need(r.local.mr) });
+  r.peer.tx(...r.responsesTo(request.packet, 1));
+  const [completion] = await t.completions(r.peer.sendCq, 1);
+  demand(
+    completion?.status === WcStatus.LocProtErr,
+    `a READ into a region that is gone completed with status ${completion?.status}`,
+  );
+  await r.peer.expectState('ERR');
 }
 
 async function reportsAtomicsWithBadKeys(t: Tester): Promise<void> {

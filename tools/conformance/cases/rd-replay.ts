@@ -23,7 +23,7 @@ export const RD_REPLAY_CASES: readonly Case[] = [
     rules: ['RD-07'],
     psnSweep: true,
     async run(t) {
-      const peer = await t.connect();
+      const peer = await t.connect({ maxDestRdAtomic: 4 });
       await paint(peer, pattern(1024, 1));
       await readAt(peer, { psn: 0, offset: 0, length: 600 });
       await readAt(peer, { psn: 3, offset: 600, length: 8 });

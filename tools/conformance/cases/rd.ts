@@ -5,7 +5,6 @@
 import { Op } from 'rocev2/packets';
 import {
   describePacket,
-  fetchAdd,
   type Packet,
   pattern,
   readRequest,
@@ -17,7 +16,7 @@ import type { Case } from '../tester/case.ts';
 import { demand } from '../tester/outcome.ts';
 import type { ReceivedPacket, TesterPeer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
-import { afterAcks, target, word } from './answers.ts';
+import { afterAcks, target, wordAnswer, wordRequest } from './answers.ts';
 import { paint, setWord } from './memory.ts';
 import { RD_REPLAY_CASES } from './rd-replay.ts';
 import { RD_REQUESTER_CASES } from './rd-requester.ts';
@@ -88,8 +87,8 @@ const RD_ANSWER_CASES: readonly Case[] = [
       let psn = 0;
       for (const ackReq of [false, true, false]) {
         await readAt(peer, { psn, offset: 0, length: 3 * peer.mtu, ackReq });
-        peer.tx(fetchAdd({ psn: psn + 3, ...word(peer, 0), add: 1n, ackReq }));
-        await peer.rx({ opcode: Op.AtomicAcknowledge, psn: psn + 3 });
+        peer.tx(wordRequest(t, peer, psn + 3, { ackReq }));
+        await peer.rx({ opcode: wordAnswer(t), psn: psn + 3 });
         psn += 4;
       }
     },
@@ -208,16 +207,9 @@ async function answersKeepOrder(t: Tester): Promise<void> {
     [Op.ReadResponseLast, 2],
     [Op.Acknowledge, 3],
   ]);
-  peer.tx(
-    fetchAdd({ psn: 4, ...word(peer, 0), add: 1n }),
-    write(5),
-    reads(6, 2),
-    sendOnly({ psn: 8, ackReq: true }),
-    reads(9, 1),
-    write(10),
-  );
+  peer.tx(wordRequest(t, peer, 4), write(5), reads(6, 2), sendOnly({ psn: 8, ackReq: true }), reads(9, 1), write(10));
   await expectAnswers(peer, [
-    [Op.AtomicAcknowledge, 4],
+    [wordAnswer(t), 4],
     [Op.ReadResponseFirst, 6],
     [Op.ReadResponseLast, 7],
     [Op.ReadResponseOnly, 9],

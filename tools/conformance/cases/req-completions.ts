@@ -16,6 +16,7 @@ import {
   read,
   responder,
   type ScriptedResponder,
+  SEVERAL_READS,
   send,
   sendImm,
   swap,
@@ -42,7 +43,7 @@ export const REQ_COMPLETION_CASES: readonly Case[] = [
 ];
 
 async function numbersRequests(t: Tester): Promise<void> {
-  const r = await responder(t);
+  const r = await responder(t, SEVERAL_READS);
   const works = [send(1), read(2, 700), send(3), write(4, 700), read(5, 0), write(6, 0), sendImm(7, 513), read(8, 256)];
   await r.post(...works.slice(0, 3));
   const [, second, third] = await r.sees(0, ...works.slice(0, 3));
@@ -120,7 +121,7 @@ async function completesSendsWhenWhole(t: Tester): Promise<void> {
 }
 
 async function completesReadsWhenWhole(t: Tester): Promise<void> {
-  const r = await responder(t);
+  const r = await responder(t, SEVERAL_READS);
   const works = [read(1, 700), read(2, 700)];
   await r.post(...works);
   const requests = await r.sees(0, ...works);
@@ -139,7 +140,7 @@ async function completesReadsWhenWhole(t: Tester): Promise<void> {
 
 async function completesAtomicsWhenAnswered(t: Tester): Promise<void> {
   for (const kind of [add, swap]) {
-    const r = await responder(t);
+    const r = await responder(t, SEVERAL_READS);
     await r.post(kind(1), kind(2));
     await r.sees(0, kind(1), kind(2));
     await r.undisturbed();
@@ -158,14 +159,14 @@ async function completesAtomicsWhenAnswered(t: Tester): Promise<void> {
 
 async function completesInOrder(t: Tester): Promise<void> {
   const plain = [send(1), write(2, 700), sendImm(3, 300), writeImm(4), send(5, 0), write(6, 0)];
-  const r = await responder(t);
+  const r = await responder(t, SEVERAL_READS);
   await r.post(...plain);
   await r.sees(0, ...plain);
   await r.undisturbed();
   r.peer.ack(8, 6);
   await r.completes([1], [2], [3], [4], [5], [6]);
   const mixed = [send(1), read(2, 700), write(3), read(4, 100), send(5)];
-  const other = await responder(t);
+  const other = await responder(t, SEVERAL_READS);
   await other.post(...mixed);
   const seen = await other.sees(0, ...mixed);
   await other.undisturbed();
@@ -278,7 +279,7 @@ async function followsPsnsAndNotMessages(t: Tester): Promise<void> {
 }
 
 async function ignoresDuplicateResponses(t: Tester): Promise<void> {
-  const r = await responder(t);
+  const r = await responder(t, SEVERAL_READS);
   const works = [read(1, 700), read(2, 700)];
   await r.post(...works);
   const seen = await r.sees(0, ...works);

@@ -18,6 +18,7 @@ import {
   read,
   responder,
   type ScriptedResponder,
+  SEVERAL_READS,
   send,
   sendImm,
   swap,
@@ -60,7 +61,7 @@ function answer(r: ScriptedResponder, work: PostedWork, request: ReceivedPacket 
 
 async function takesLaterAnswersAsNaks(t: Tester): Promise<void> {
   for (const first of withAtomics(t, read(1, 700), add(1), swap(1))) {
-    const r = await responder(t);
+    const r = await responder(t, SEVERAL_READS);
     const works = [first, send(2)];
     await r.post(...works);
     const seen = await r.sees(0, ...works);
@@ -73,7 +74,7 @@ async function takesLaterAnswersAsNaks(t: Tester): Promise<void> {
     await r.completes([2]);
   }
   // A response to a later READ says the same.
-  const r = await responder(t);
+  const r = await responder(t, SEVERAL_READS);
   const works = [read(1, 700), read(2, 300)];
   await r.post(...works);
   const [, second] = await r.sees(0, ...works);

@@ -58,6 +58,9 @@ export const swap = (wrId: number): PostedWork => ({ opcode: 'cmp-swap', wrId, l
  * A connection whose device sends and whose tester answers, from memory of so many bytes. The device's PSNs begin where
  * the tester's do: near the wrap, or as the sweep says.
  */
+/** For cases that have several READs or atomics outstanding: they do not apply to a device that has fewer. */
+export const SEVERAL_READS: TesterConnectOptions = { maxRdAtomic: 4 };
+
 export async function responder(
   t: Tester,
   options: TesterConnectOptions = {},

@@ -6,7 +6,6 @@ import { Op } from 'rocev2/packets';
 import {
   datagram,
   describePacket,
-  fetchAdd,
   type Packet,
   pattern,
   readRequest,
@@ -27,8 +26,8 @@ import { DUT_QKEY } from '../tester/connect.ts';
 import { demand } from '../tester/outcome.ts';
 import type { TesterPeer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
-import { target, word } from './answers.ts';
-import { badKeys, demandMemory, paint, sameBytes, setWord } from './memory.ts';
+import { target, wordAnswer, wordRequest } from './answers.ts';
+import { badKeys, demandMemory, paint, sameBytes, setWord, wordBytes } from './memory.ts';
 
 export const RNR_RESPONDER_CASES: readonly Case[] = [
   {
@@ -81,8 +80,9 @@ export const RNR_RESPONDER_CASES: readonly Case[] = [
       await peer.expectAck(0, 1);
       peer.tx(readRequest({ psn: 1, reth: target(peer, 64, 16) }));
       await peer.rx({ opcode: Op.ReadResponseOnly, psn: 1, payload: pattern(16) });
-      peer.tx(fetchAdd({ psn: 2, ...word(peer, 0), add: 1n }));
-      await peer.rx({ opcode: Op.AtomicAcknowledge, psn: 2, original: 4n });
+      peer.tx(wordRequest(t, peer, 2));
+      const value = t.has('atomics') ? { original: 4n } : { payload: wordBytes(4n) };
+      await peer.rx({ opcode: wordAnswer(t), psn: 2, ...value });
       await peer.expectNextPsn(3, 4);
     },
   },

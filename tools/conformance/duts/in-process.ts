@@ -9,12 +9,18 @@ import type { Feature, HostControl } from '../host-control/host-control.ts';
 import { inProcessHostControl } from '../host-control/in-process.ts';
 import type { Dut } from '../tester/dut.ts';
 import { TesterStation } from '../tester/station.ts';
+import { type LimitedDevice, noteOnTheWire } from './limited.ts';
+import { limitedHostControl, notingHostControl } from './limited-host-control.ts';
 import { runWorld } from './run-world.ts';
 
 export interface InProcessDutOptions {
   readonly seed: number;
   /** The device sends and obeys congestion notifications; default yes. */
   readonly congestion?: boolean;
+  /** What it lacks, or does otherwise than ours. */
+  readonly limited?: LimitedDevice;
+  /** Receives every feature that a case asks about, or uses by verbs or on the wire. */
+  readonly note?: (feature: Feature) => void;
 }
 
 /** A device of ours under test. */
@@ -46,7 +52,7 @@ export class InProcessDut implements Dut {
     this.#device = parts.device;
     this.#station = parts.station;
     this.#hostControl = parts.hostControl;
-    this.addresses = PAIRS.map(([theirs, ours], gidIndex) => ({
+    this.addresses = pairsOf(options).map(([theirs, ours], gidIndex) => ({
       address: IpAddress.parse(theirs),
       ours: IpAddress.parse(ours),
       gidIndex,
@@ -70,6 +76,11 @@ export class InProcessDut implements Dut {
     return this.#device;
   }
 
+  /** Steps of the world so far: how much a case takes. */
+  get steps(): number {
+    return this.#world.steps;
+  }
+
   run<T>(promise: Promise<T>): Promise<T> {
     return runWorld(this.#world, promise, 'the case');
   }
@@ -91,12 +102,15 @@ export class InProcessDut implements Dut {
   #make(): { world: World; device: Device; station: TesterStation; hostControl: HostControl } {
     // A wire with a rate: a long answer takes time, and a case can act while it streams.
     const world = new World({ seed: this.#seed + this.#made++, faults: { rateBps: 100e9 } });
-    const congestion = this.#options.congestion !== false;
+    const { limited } = this.#options;
+    const { lacks = [], limits = {}, mtu = 4200 } = limited ?? {};
+    const congestion = this.#options.congestion !== false && !lacks.includes('cnp');
     const device = attachDevice(world, 'dut', {
-      addresses: PAIRS.map(([theirs, , bits]) => `${theirs}/${bits}`),
-      mtu: 4200,
+      addresses: pairsOf(this.#options).map(([theirs, , bits]) => `${theirs}/${bits}`),
+      ...{ mtu, limits },
       ...(congestion ? { congestion: { notification: {}, reaction: { kind: 'dcqcn', profile: 'mlx' } } } : {}),
     });
+    limited?.alter?.(device);
     const station = world.attach(
       'tester',
       (host, link) =>
@@ -109,7 +123,12 @@ export class InProcessDut implements Dut {
       // More than the device may send: what is too long is to be seen.
       { mtu: 9000 },
     );
-    return { world, device, station, hostControl: inProcessHostControl(device, { cnp: congestion }) };
+    const whole = inProcessHostControl(device, { cnp: congestion });
+    const less = limited === undefined ? whole : limitedHostControl(whole, { lacks, limits });
+    const { note } = this.#options;
+    if (note !== undefined) noteOnTheWire(device, note);
+    const hostControl = note === undefined ? less : notingHostControl(less, note);
+    return { world, device, station, hostControl };
   }
 }
 
@@ -118,3 +137,6 @@ const PAIRS = [
   ['192.0.2.1', '192.0.2.2', 24],
   ['2001:db8::1', '2001:db8::2', 64],
 ] as const;
+
+const pairsOf = ({ limited }: InProcessDutOptions): readonly (typeof PAIRS)[number][] =>
+  PAIRS.filter(([, , bits]) => limited?.ipVersion !== (bits === 24 ? 6 : 4));

@@ -74,7 +74,7 @@ function fillEnd(
   undo.push(() => pd.deregMr(region));
   const buffers = pd.regMr(receives * bytes);
   undo.push(() => pd.deregMr(buffers));
-  const init = { sendCq: cq, recvCq: cq, maxRecvWr: receives, maxSendWr: 1 };
+  const init = { sendCq: cq, recvCq: cq, maxRecvWr: receives, maxSendWr: 1, maxSge: 1 };
   const qp = pd.createQp({ ...init, type: ud ? QpType.Ud : QpType.Rc });
   undo.push(() => qp.destroy());
   qp.modifyNow(ud ? { state: QpState.Init, qkey: RDMA_UDP_QKEY } : { state: QpState.Init, access: ALL });

@@ -154,7 +154,7 @@ export const KEY_RULES: readonly ConformanceRule[] = [
     needs: 'agent',
     priority: 3,
     says: 'The bounds of a memory window hold.',
-    shownBy: 'One byte before and one behind the window: NAK 0x62.',
+    shownBy: 'One byte before and one behind the window: NAK 0x62. Bind beyond the end of a region: an error.',
   },
   {
     id: 'KEY-12',
@@ -285,8 +285,9 @@ export const KEY_RULES: readonly ConformanceRule[] = [
     role: 'api',
     needs: 'agent',
     priority: 3,
-    says: 'A QP with bound windows of type 2B can be destroyed, and the windows lose their binding.',
-    shownBy: 'Destroy the QP, then use the key elsewhere: NAK 0x62.',
+    says: 'A QP with bound windows of type 2B can be destroyed, and the windows lose their binding; so does one that is freed.',
+    shownBy:
+      'Free the region: refused. Destroy the QP, then use the key elsewhere: NAK 0x62. Free a bound window, then use its key: NAK 0x62.',
   },
   {
     id: 'KEY-20',

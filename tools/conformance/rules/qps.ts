@@ -164,8 +164,8 @@ export const QPS_RULES: readonly ConformanceRule[] = [
     role: 'api',
     needs: 'agent',
     priority: 3,
-    says: 'A QP that went from ERR to RESET and up again is clean.',
-    shownBy: 'Bring it up with new PSNs: packets of the old life mean nothing.',
+    says: 'A QP that went to RESET and up again is clean.',
+    shownBy: 'Bring it up with new PSNs: packets of the old life mean nothing, and its work is gone.',
   },
   {
     id: 'QPS-12',

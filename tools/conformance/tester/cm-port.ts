@@ -21,7 +21,7 @@ import { buildFrame, datagram, describePacket, type Packet, type Route, type Sig
 import { type NumberSource, unknownServiceRequest } from './cm-request.ts';
 import type { Dut, DutAddress } from './dut.ts';
 import type { Inbox } from './inbox.ts';
-import { demand } from './outcome.ts';
+import { demand, NotApplicable } from './outcome.ts';
 
 export type CmKind = CmMessage['kind'];
 export type CmBody<K extends CmKind> = Extract<CmMessage, { kind: K }>['body'];
@@ -159,6 +159,8 @@ export class CmPort {
       demand(arrival !== undefined, () => `${name(kind)} was expected, and nothing came`);
       const again = !this.#note(id, arrival);
       if (isKind(arrival, kind)) return arrival;
+      if (isKind(arrival, 'REJ') && arrival.body.reason === CmRejReason.NoResources)
+        throw new NotApplicable('the device has no room for another connection');
       const passed = arrival.kind === 'MRA' || (again && REPEATED.includes(arrival.kind));
       demand(passed, () => `${name(kind)} was expected, and ${describeArrival(arrival)} came`);
     }

@@ -13,6 +13,7 @@ import type {
   QpTypeName,
 } from '../host-control/host-control.ts';
 import type { DutAddress } from './dut.ts';
+import { NotApplicable } from './outcome.ts';
 import { type PeerHost, type Region, TesterPeer } from './peer.ts';
 
 /** How a connection is to be; what is absent is as the tester likes it. */
@@ -92,12 +93,19 @@ export interface HostConnector extends PeerHost, Registrar {
 }
 
 export const ALL_ACCESS: readonly AccessFlag[] = ['local-write', 'remote-write', 'remote-read', 'remote-atomic'];
+
+/** What of these rights a device can give: one without atomics refuses theirs. */
+export function grantable({ description }: HostControl, access: readonly AccessFlag[]): readonly AccessFlag[] {
+  return description.features.includes('atomics') ? access : access.filter((flag) => flag !== 'remote-atomic');
+}
 /** Of a UD queue pair of the device when a case does not say. */
 export const DUT_QKEY = 0x1111_2222;
 
 export async function connectWithHostControl(t: HostConnector, options: TesterConnectOptions): Promise<TesterPeer> {
   const { hostControl, dut } = t;
+  const { activeMtu, maxSge } = hostControl.description;
   const { type = 'rc', mtu = 256, state = 'RTS', receives = 16, receiveBytes = 1024 } = options;
+  if (mtu > activeMtu) throw new NotApplicable(`the path MTU of the device is ${activeMtu}`);
   const { address, gidIndex, ours } = t.address(options.version);
   const destMac = await dut.station.macTowards(address);
   const qpn = t.qpn();
@@ -120,7 +128,7 @@ export async function connectWithHostControl(t: HostConnector, options: TesterCo
   const created = hostControl.call('qp.create', {
     ...{ qp, pd, type, sendCq, recvCq },
     ...defined({ srq: options.srq }),
-    ...{ maxSendWr: options.maxSendWr ?? 64, maxRecvWr: options.maxRecvWr ?? 64, maxSge: 2 },
+    ...{ maxSendWr: options.maxSendWr ?? 64, maxRecvWr: options.maxRecvWr ?? 64, maxSge: Math.min(2, maxSge) },
     ...defined({ msn: options.msn, xrcd: options.xrcd }),
   });
   const path = {
@@ -128,7 +136,7 @@ export async function connectWithHostControl(t: HostConnector, options: TesterCo
     sgidIndex: gidIndex,
     ...defined({ hopLimit: options.hopLimit, trafficClass: options.trafficClass }),
   };
-  const moves = attributesOf(type, options, { path, qpn, firstPsn, dutFirstPsn, mtu });
+  const moves = attributesOf(hostControl, type, options, { path, qpn, firstPsn, dutFirstPsn, mtu });
   if (options.alternate !== undefined) {
     const { gidIndex: sgidIndex, ours: to } = t.address(options.alternate);
     const altPath = { destination: to.toString(), sgidIndex };
@@ -169,7 +177,8 @@ export function register(
   access: readonly AccessFlag[],
 ): { readonly mr: HostHandle; readonly region: Promise<Region> } {
   const mr = t.handle();
-  const registered = t.hostControl.call('mr.reg', { mr, pd, length, access });
+  const rights = grantable(t.hostControl, access);
+  const registered = t.hostControl.call('mr.reg', { mr, pd, length, access: rights });
   return { mr, region: registered.then(({ va, rkey, lkey }) => ({ mr, va, rkey, lkey, length })) };
 }
 
@@ -183,6 +192,7 @@ interface Ends {
 
 /** Which attributes each type takes at each move (ibv_modify_qp(3)). */
 function attributesOf(
+  hostControl: HostControl,
   type: QpTypeName,
   o: TesterConnectOptions,
   ends: Ends,
@@ -194,13 +204,18 @@ function attributesOf(
       RTR: {},
       RTS: { sqPsn: dutFirstPsn },
     };
-  const access = o.access ?? (type === 'uc' ? ['local-write', 'remote-write'] : ALL_ACCESS);
+  const access = grantable(hostControl, o.access ?? (type === 'uc' ? ['local-write', 'remote-write'] : ALL_ACCESS));
   const reliable = type === 'rc';
+  const { maxQpRdAtomic } = hostControl.description;
+  for (const asked of reliable ? [o.maxDestRdAtomic ?? 0, o.maxRdAtomic ?? 0] : [])
+    if (asked > maxQpRdAtomic) throw new NotApplicable(`the device has ${maxQpRdAtomic} READs and atomics at a time`);
   return {
     INIT: { port: 1, pkeyIndex: 0, access },
     RTR: {
       ...{ path, destQpn: qpn, rqPsn: firstPsn, mtu },
-      ...(reliable ? { maxDestRdAtomic: o.maxDestRdAtomic ?? 4, minRnrTimer: o.minRnrTimer ?? 12 } : {}),
+      ...(reliable
+        ? { maxDestRdAtomic: o.maxDestRdAtomic ?? Math.min(4, maxQpRdAtomic), minRnrTimer: o.minRnrTimer ?? 12 }
+        : {}),
       ...defined({ flowControl: o.flowControl }),
     },
     RTS: {
@@ -210,7 +225,7 @@ function attributesOf(
             timeout: o.timeout ?? 14,
             retryCnt: o.retryCnt ?? 3,
             rnrRetry: o.rnrRetry ?? 3,
-            maxRdAtomic: o.maxRdAtomic ?? 4,
+            maxRdAtomic: o.maxRdAtomic ?? Math.min(4, maxQpRdAtomic),
           }
         : {}),
     },

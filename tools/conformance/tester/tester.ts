@@ -128,8 +128,12 @@ export class Tester {
     return found;
   }
 
-  /** Queue pair 1 of ours, until the case ends. */
+  /**
+   * Queue pair 1 of ours, until the case ends. @throws NotApplicable where the host control says that there is no
+   * connection manager to talk to
+   */
   async cm(): Promise<CmPort> {
+    if (this.dut.hostControl !== undefined && !this.has('cm')) throw new NotApplicable('the device has no cm');
     this.#cm ??= await CmPort.open(this);
     return this.#cm;
   }
@@ -155,8 +159,10 @@ export class Tester {
       const byHostControl = this.dut.hostControl !== undefined;
       return this.adopt(byHostControl ? await connectWithHostControl(this, options) : await connectByCm(this, options));
     } catch (error) {
-      if (error instanceof HostControlError) throw new Inconclusive(`no connection could be made: ${error.message}`);
-      throw error;
+      if (!(error instanceof HostControlError)) throw error;
+      if (this.#peers.length > 0 && error.errno === 'ENOMEM')
+        throw new NotApplicable(`the device has no room for more than ${this.#peers.length} queue pairs`);
+      throw new Inconclusive(`no connection could be made: ${error.message}`);
     }
   }
 
