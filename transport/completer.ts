@@ -108,6 +108,7 @@ export class Completer {
     this.#refill();
     this.rnrWaiting = false;
     this.deadline = anythingOutstanding ? now + config.ackTimeoutNs : Number.POSITIVE_INFINITY;
+    this.#awaitNak();
   }
 
   /**
@@ -124,13 +125,21 @@ export class Completer {
 
   /** Only `rnrRetry` 7 retries infinitely. */
   beginRnrWait(now: number): void {
-    this.#earlyNaks?.stopTiming();
+    this.#earlyNaks?.pause();
     if (this.#rnrRetry !== 7) this.rnrRetriesLeft -= 1;
     this.deadline = now + this.waitNs;
     this.rnrWaiting = true;
   }
 
-  /** The deadline has come: an RNR wait is over, or the oldest unacknowledged packet is retried or given up. */
+  /** A NAK that came too soon waits for the deadline: it is no ACK timeout. */
+  get nakWaiting(): boolean {
+    return this.#earlyNaks !== undefined && this.#earlyNaks.waiting >= 0;
+  }
+
+  /**
+   * The deadline has come: an RNR wait is over, a NAK that waited is acted upon, or the oldest unacknowledged packet is
+   * retried or given up.
+   */
   timeout(): ResponseOutcome {
     this.ackedTo = this.una;
     if (this.rnrWaiting) {
@@ -211,9 +220,15 @@ export class Completer {
   #impliedNak(now: number, from: number): ResponseOutcome {
     const acting = this.#retrying || this.rnrWaiting;
     if (acting && this.ackedTo === this.una) return ResponseOutcome.Ignore;
-    if (this.#earlyNaks?.ignores(now) !== true) return this.#retry(from);
+    if (this.#earlyNaks === undefined || now >= this.#earlyNaks.dueAt) return this.#retry(from);
     this.#counters.earlyNak += 1;
+    this.#earlyNaks.waiting = from;
+    this.#awaitNak();
     return this.ackedTo > this.una ? ResponseOutcome.Advance : ResponseOutcome.Ignore;
+  }
+
+  #awaitNak(): void {
+    if (this.#earlyNaks !== undefined && this.#earlyNaks.waiting >= 0) this.deadline = this.#earlyNaks.dueAt;
   }
 
   /** Progress refills the retry counter before this retry is taken from it (ref:conformance#REQ-23). */

@@ -60,8 +60,8 @@ export class PortCounters {
    */
   responseOutsideWindow = 0;
   /**
-   * Sequence NAKs that came sooner after a retransmission than any answer to it can, beyond a few: not acted upon, as
-   * what they name is on its way again.
+   * Sequence NAKs that came sooner after a retransmission than any answer to it can: acted upon when the round trip is
+   * over and what they name was not acknowledged meanwhile.
    */
   earlyNak = 0;
   /** READ responses cut short because the peer showed no sign of life (`Defences.maxReadResponseBytes`). */

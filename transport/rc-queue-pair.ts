@@ -71,9 +71,11 @@ export class RcQueuePair extends QueuePair {
   handleTimeout(now: number): boolean {
     this.pacer?.handleTimeout(now);
     if (now < this.#ackDeadline) return false;
-    const silence = !this.#completer.rnrWaiting;
+    const { rnrWaiting, nakWaiting } = this.#completer;
+    const silence = !(rnrWaiting || nakWaiting);
     if (silence) this.counters.localAckTimeoutErr += 1;
-    this.#apply(now, this.#completer.timeout(), 'timeout');
+    if (nakWaiting) this.counters.rcvdSeqErr += 1;
+    this.#apply(now, this.#completer.timeout(), nakWaiting ? 'nak' : 'timeout');
     return silence;
   }
 

@@ -76,7 +76,7 @@ export const ATTACKS: readonly Attack[] = [
   {
     id: 'SEC-11',
     attack: 'forged ACKs and NAKs to a requester',
-    defence: 'only PSNs under way count; one retransmission in a round trip, a few times aside',
+    defence: 'only PSNs under way count; one retransmission in a round trip',
     settings: ['defences.psnWindow'],
   },
   {
