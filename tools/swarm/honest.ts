@@ -8,6 +8,7 @@ import {
   type Listener,
   QpState,
   QpType,
+  RoceError,
   type World,
 } from 'rocev2';
 import type { End, Flow, Party } from './flow.ts';
@@ -83,9 +84,13 @@ export function connect({ initiator, target }: Flow): Promise<Connection> {
 async function serve(listener: Listener, flow: Flow): Promise<void> {
   for await (const request of listener) {
     const known = PASSWORD.every((byte, i) => request.privateData[i] === byte);
-    if (!known || flow.target.qp.state !== QpState.Reset) request.reject();
-    // What the caller gives up meanwhile is the caller's failure, and is seen there.
-    else await request.accept({ qp: flow.target.qp, minRnrTimer: 1, ackTimeout: ACK_TIMEOUT }).catch(() => {});
+    try {
+      if (!known || flow.target.qp.state !== QpState.Reset) request.reject();
+      else await request.accept({ qp: flow.target.qp, minRnrTimer: 1, ackTimeout: ACK_TIMEOUT });
+    } catch (error) {
+      // The caller may have withdrawn it meanwhile; an honest one sees that its call fails.
+      if (!(error instanceof RoceError)) throw error;
+    }
   }
 }
 
