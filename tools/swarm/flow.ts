@@ -107,7 +107,7 @@ export class Flow {
     while (qp.stateName === 'RTS' && this.#posted < this.#work.length && sends.length < this.#window) this.#post();
   }
 
-  /** After the end of the queue pairs: completes the list of `problems`. `strict`: nobody could have forged anything. */
+  /** After the end of the queue pairs: completes `problems`. `strict`: no forged packet can have been valid. */
   judge(strict: boolean): void {
     for (const end of [this.initiator, this.target]) {
       this.#poll(end);

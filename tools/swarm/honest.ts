@@ -19,15 +19,21 @@ import type { Scenario } from './scenario.ts';
 export const addressOf = (n: number, version: 4 | 6): IpAddress =>
   IpAddress.parse(version === 4 ? `10.0.0.${n}` : `fd00::${n}`);
 
+const macOf = (n: number): Uint8Array => Uint8Array.of(2, 0, 0, 0, 0, n);
+
 /** A host of that number; the attacker's own address is known to it, so that answers reach the attacker. */
 export function openParty(world: World, name: string, n: number, scenario: Scenario): Party {
   const { ipVersion, faults, dcqcn } = scenario;
   const device = attachDevice(world, name, {
     addresses: [`${addressOf(n, ipVersion)}/${ipVersion === 4 ? 24 : 64}`],
-    mac: formatMac(Uint8Array.of(2, 0, 0, 0, 0, n), 0),
+    mac: formatMac(macOf(n)),
     mtu: 4200,
     faults: { ...faults, duplicateDelayNs: 3000, ...(dcqcn ? { ceMark: 0.05 } : {}) },
-    neighbours: [{ address: addressOf(66, ipVersion), mac: ATTACKER_MAC }],
+    neighbours: [
+      { address: addressOf(66, ipVersion), mac: ATTACKER_MAC },
+      // There is no FCS here: a damaged answer would be believed.
+      ...(faults.corrupt > 0 ? [{ address: addressOf(3 - n, ipVersion), mac: macOf(3 - n) }] : []),
+    ],
     ...(dcqcn ? { congestion: { reaction: { kind: 'dcqcn', profile: 'paper' } } } : {}),
   });
   return { device, pd: device.allocPd() };

@@ -117,7 +117,7 @@ class Run {
     try {
       this.#connection = await this.#world.run(connect(flow), { maxTimeNs: SETUP_NS });
     } catch (error) {
-      // An attacker that knows PSNs may have ended the queue pair of the passive side; then the call fails, and no more.
+      // An attacker that knows PSNs may have ended the passive queue pair; then the call fails, and no more.
       if (this.#blind || !(error instanceof RoceError)) throw error;
       return;
     }
