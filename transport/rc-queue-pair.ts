@@ -174,8 +174,9 @@ export class RcQueuePair extends QueuePair {
 
   #handleRequest(now: number, frame: Frame): void {
     if (!this.mayRespond()) return;
-    this.noteRequest();
-    this.#applyRequest(frame, this.#responder.handle(now, frame, this.receivesFor(frame), this.config));
+    const outcome = this.#responder.handle(now, frame, this.receivesFor(frame), this.config);
+    if (isExpected(outcome)) this.noteRequest();
+    this.#applyRequest(frame, outcome);
   }
 
   #applyRequest(frame: Frame, outcome: RequestOutcome): void {
@@ -369,3 +370,10 @@ const JUDGEMENTS: Readonly<Partial<Record<RequestOutcome, RequestJudgement>>> = 
   [RequestOutcome.NotReady]: 'not-ready',
   [RequestOutcome.Refused]: 'refused',
 };
+
+/** Whether the request had the expected PSN: only then does it show anything of the peer. */
+function isExpected(outcome: RequestOutcome): boolean {
+  return (
+    outcome === RequestOutcome.Executed || outcome === RequestOutcome.NotReady || outcome === RequestOutcome.Refused
+  );
+}

@@ -20,6 +20,7 @@ const FOLDERS = [
   'ulp',
   'tools/conformance',
   'tools/sim',
+  'tools/swarm',
 ];
 /** What a file has that is more than computing: something of the machine, its own process, or another one. */
 const MORE = /support\/need|lab\/support|node:child_process|process\.(env|chdir|exitCode|on)\b|useFakeTimers/;
