@@ -6,7 +6,7 @@
  */
 export { groupMac } from './group-frames.ts';
 export { isForMac } from './host-protocols.ts';
-export type { ResolutionNeed } from './neighbour-entry.ts';
+export type { NeighbourSuspicion, ResolutionNeed } from './neighbour-entry.ts';
 export type { Resolution } from './neighbour-table.ts';
 export { Neighbours, type NeighboursOptions } from './neighbours.ts';
 export * from './tcp/index.ts';

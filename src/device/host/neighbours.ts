@@ -117,7 +117,7 @@ export class Neighbours {
     for (const neighbour of neighbours) this.#setStatic(neighbour);
   }
 
-  /** Sizes of its tables: neighbours known, next hops held for queue pairs, addresses being resolved. */
+  /** Sizes of its tables: neighbours known, next hops held for queue pairs, addresses being resolved. @internal */
   get sizes(): { readonly known: number; readonly held: number; readonly resolving: number } {
     return this.#table.sizes;
   }
