@@ -25,6 +25,8 @@ export interface Outcome {
   /** Names of the counters of both honest hosts that are not 0. */
   readonly counters: readonly string[];
   readonly virtualNs: number;
+  /** Frames sent, the attacker's included. */
+  readonly frames: number;
   /** The last frames. */
   ladder(): LadderStep[];
 }
@@ -106,6 +108,7 @@ class Run {
         for (const [name, value] of Object.entries(group)) if (value !== 0) counters.add(name);
     return {
       ...{ problems, digest: watch.digest, counters: [...counters].sort(), virtualNs: this.#world.now },
+      frames: watch.sent,
       ladder: () => watch.ladder(),
     };
   }

@@ -62,6 +62,11 @@ export class Watch implements NetworkTap, Sight {
     return (~this.#digest >>> 0).toString(16).padStart(8, '0');
   }
 
+  /** Frames so far. */
+  get sent(): number {
+    return this.#kept;
+  }
+
   request(qpn: number): number | undefined {
     return this.#requests.get(qpn);
   }
