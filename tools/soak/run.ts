@@ -11,6 +11,7 @@
 import { Command } from 'commander';
 import { KERNELS, type KernelLabel } from '../lab/recipe.ts';
 import { integer } from '../options.ts';
+import { terminal } from '../output.ts';
 import { soakConnects } from './connects.ts';
 import { soakDays } from './days.ts';
 import { GuestStage, OURS, THEIRS } from './guest-stage.ts';
@@ -87,9 +88,9 @@ await program.parseAsync();
 /** Runs, prints the figures and sets the exit code. */
 async function soak(json: boolean | undefined, work: (say: (line: string) => void) => Promise<Figures>): Promise<void> {
   const began = performance.now();
-  const figures = await work((line) => void process.stderr.write(`${line}\n`));
+  const figures = await work(terminal.complaint);
   const flat = figures.growth === undefined || isFlat(figures.growth);
   const verdict = { ...figures, flat, tookSeconds: Math.round((performance.now() - began) / 1000) };
-  process.stdout.write(`${JSON.stringify(verdict, null, json === true ? 0 : 2)}\n`);
+  terminal.line(JSON.stringify(verdict, null, json === true ? 0 : 2));
   if (!flat || figures.faults.length > 0) process.exitCode = EXIT_FAULT;
 }

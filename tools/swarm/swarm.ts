@@ -11,6 +11,7 @@
 import { writeFileSync } from 'node:fs';
 import { Command, InvalidArgumentError } from 'commander';
 import { drawLadder } from '../ladder/index.ts';
+import { terminal } from '../output.ts';
 import { runScenario } from './run.ts';
 import { scenarioOf } from './scenario.ts';
 import { shrink } from './shrink.ts';
@@ -74,20 +75,21 @@ async function runSeed(state: HuntState, json: boolean): Promise<void> {
   const { problems, ladder } = await runScenario(smallest);
   const file = `swarm-${seed}.txt`;
   writeFileSync(file, `${drawLadder(ladder(), { left: 'a', right: 'b' }).join('\n')}\n`);
-  if (json) console.log(JSON.stringify({ seed, problems, scenario: smallest, ladder: file }));
-  else console.log(`seed ${seed}:\n  ${problems.join('\n  ')}\n  ${JSON.stringify(smallest)}\n  last frames: ${file}`);
+  if (json) terminal.line(JSON.stringify({ seed, problems, scenario: smallest, ladder: file }));
+  else
+    terminal.line(`seed ${seed}:\n  ${problems.join('\n  ')}\n  ${JSON.stringify(smallest)}\n  last frames: ${file}`);
 }
 
 function printTotals(state: HuntState, json: boolean): void {
   if (json) {
-    console.log(JSON.stringify(state));
+    terminal.line(JSON.stringify(state));
     return;
   }
   const rare = Object.entries(state.counters).sort((a, b) => a[1] - b[1]);
-  console.log(
+  terminal.line(
     `${state.seeds} seeds, ${state.frames} frames, ${state.virtualSeconds.toFixed(1)} s of virtual time, ${state.failed.length} failed`,
   );
-  console.log(
+  terminal.line(
     `rarest counters: ${rare
       .slice(0, 12)
       .map(([name, count]) => `${name} ${count}`)

@@ -1,5 +1,4 @@
 /** All deliberate bugs, in groups. */
-import { findRule } from '../rules/index.ts';
 import { PORT_MUTANTS } from './ports.ts';
 import { REPLY_MUTANTS } from './replies.ts';
 import { REQUESTER_MUTANTS } from './requester.ts';
@@ -20,9 +19,3 @@ export const MUTANT_GROUPS: readonly (readonly [title: string, mutants: readonly
 ];
 
 export const MUTANTS: readonly Mutant[] = MUTANT_GROUPS.flatMap(([, mutants]) => mutants);
-
-/** The rules of the registry that catch it. */
-export const rulesThatCatch = ({ caughtBy, awaits = [] }: Mutant): readonly string[] => [
-  ...caughtBy,
-  ...awaits.filter((id) => findRule(id) !== undefined),
-];

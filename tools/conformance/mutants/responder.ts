@@ -191,7 +191,8 @@ export const RESPONDER_MUTANTS: readonly Mutant[] = [
     at: 'if (length > MAX_MESSAGE_BYTES) return Verdict.BadLength;',
     edit: 'drop',
     says: 'A READ of more than 2^31 bytes is judged by its key.',
-    caughtBy: ['LEN-06'],
+    caughtBy: [],
+    escapes: 'it changes only which of two NAKs is sent, and LEN-06 allows both',
   },
   {
     id: 'bounds-of-first-packet',

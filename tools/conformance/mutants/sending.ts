@@ -19,9 +19,8 @@ export const SENDING_MUTANTS: readonly Mutant[] = [
     at: 'last && entry.solicited',
     edit: { keep: 'right' },
     says: 'Every packet of a solicited message carries the solicited event bit, not the last alone.',
-    caughtBy: [],
+    caughtBy: ['REQ-40'],
     atFirst: 'missed',
-    awaits: ['REQ-40'],
   },
   {
     id: 'immediate-cut',
@@ -40,9 +39,8 @@ export const SENDING_MUTANTS: readonly Mutant[] = [
     at: 'this.deadline = anythingOutstanding ? now + config.ackTimeoutNs : Number.POSITIVE_INFINITY;',
     edit: { replace: 'if (!anythingOutstanding) this.deadline = Number.POSITIVE_INFINITY;' },
     says: 'An ACK that leaves something outstanding does not restart the ACK timer.',
-    caughtBy: [],
+    caughtBy: ['REQ-39'],
     atFirst: 'missed',
-    awaits: ['REQ-39'],
   },
   {
     id: 'local-inv-overtakes',
@@ -132,9 +130,8 @@ export const SENDING_MUTANTS: readonly Mutant[] = [
     at: 'entry.opcode === WrOpcode.RdmaRead || entry.isAtomic ? entry.length : 0',
     edit: { replace: '0' },
     says: 'The completion of a READ or an atomic says that no bytes came.',
-    caughtBy: [],
+    caughtBy: ['ACK-13', 'ACK-16', 'ACK-17'],
     atFirst: 'missed',
-    escapes: 'completions of sends are not compared whole yet',
   },
   {
     id: 'overrun-unnoticed',
@@ -153,9 +150,8 @@ export const SENDING_MUTANTS: readonly Mutant[] = [
     at: 'creditCode(receives)',
     edit: { replace: 'creditCode(receives + 1)' },
     says: 'ACKs give one credit more than there are receives.',
-    caughtBy: [],
+    caughtBy: ['ACK-11'],
     atFirst: 'missed',
-    escapes: 'credits are agreed on by the connection manager, and no case asks for them yet',
   },
   {
     id: 'credits-never-renewed',
@@ -166,6 +162,6 @@ export const SENDING_MUTANTS: readonly Mutant[] = [
     says: 'After a limit of no receives, a new receive is not announced by an ACK.',
     caughtBy: [],
     atFirst: 'missed',
-    escapes: 'credits are agreed on by the connection manager, and no case asks for them yet',
+    escapes: 'no case posts a receive after a limit of none yet',
   },
 ];

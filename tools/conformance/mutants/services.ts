@@ -40,9 +40,8 @@ export const SERVICE_MUTANTS: readonly Mutant[] = [
     at: 'acknowledgeOpcode(reply.kind) | config.service',
     edit: { keep: 'left' },
     says: 'XRC: the target answers with the opcodes of RC.',
-    caughtBy: [],
+    caughtBy: ['XRC-01'],
     atFirst: 'missed',
-    awaits: ['XRC-01'],
   },
   {
     id: 'ud-privileged-qkey-as-written',
@@ -91,9 +90,8 @@ export const SERVICE_MUTANTS: readonly Mutant[] = [
     at: 'frame.migReq === 1 && altPath !== undefined && isOnPath(frame, altPath)',
     edit: { replace: 'frame.migReq === 1 && altPath !== undefined' },
     says: 'MigReq from any address moves a connection to its alternate path.',
-    caughtBy: [],
+    caughtBy: ['PKT-23'],
     atFirst: 'missed',
-    awaits: ['PKT-23'],
   },
   {
     id: 'migration-unsaid',

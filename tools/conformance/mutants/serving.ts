@@ -18,9 +18,8 @@ export const SERVING_MUTANTS: readonly Mutant[] = [
     at: 'this.#entries = [];',
     edit: 'drop',
     says: 'READs and atomics of a life before RESET are repeated to the peer of the next.',
-    caughtBy: [],
+    caughtBy: ['RSP-PSN-21'],
     atFirst: 'missed',
-    awaits: ['RSP-PSN-21'],
   },
   {
     id: 'reads-beyond-limit-served',
@@ -29,9 +28,8 @@ export const SERVING_MUTANTS: readonly Mutant[] = [
     at: 'if (this.replies.answers >= config.maxDestRdAtomic) return Verdict.TooManyReads;',
     edit: 'drop',
     says: 'More READs and atomics are taken than max_dest_rd_atomic allows.',
-    caughtBy: [],
+    caughtBy: ['RD-21'],
     atFirst: 'missed',
-    escapes: 'RD-11 allows a responder to serve more than it promised',
   },
   {
     id: 'msn-survives-reset',
@@ -140,9 +138,8 @@ export const SERVING_MUTANTS: readonly Mutant[] = [
     at: 'if ((access & WRITES) !== 0 && (mr.access & Access.LocalWrite) === 0) return false;',
     edit: 'drop',
     says: 'A window that allows WRITEs may be bound to a region without local write.',
-    caughtBy: [],
+    caughtBy: ['KEY-21'],
     atFirst: 'missed',
-    awaits: ['KEY-21'],
   },
   {
     id: 'freed-window-opens',

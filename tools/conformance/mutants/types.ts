@@ -8,10 +8,8 @@ export interface Mutant extends Anchor {
   readonly edit: Edit;
   /** The bug, a sentence. */
   readonly says: string;
-  /** Rules that fail with it, all of them; none where `escapes` or `awaits` says why. */
+  /** Rules that fail with it, all of them; none where `escapes` says why. */
   readonly caughtBy: readonly string[];
-  /** Rules that are to catch it and are not in the registry yet: from then on they count as `caughtBy`. */
-  readonly awaits?: readonly string[];
   /** Why no rule catches it, a clause. */
   readonly escapes?: string;
   /** Of a bug that was drawn without looking at the rules: whether they caught it as they were. */
