@@ -31,7 +31,7 @@ export class Arena {
   intact(): boolean {
     return this.#guarded.every(({ all, before }) => {
       for (let i = 0; i < GUARD; i++) if (all[i] !== GUARD_BYTE || all[all.length - 1 - i] !== GUARD_BYTE) return false;
-      return before === null || before.every((byte, i) => all[GUARD + i] === byte);
+      return before === null || Buffer.compare(before, all.subarray(GUARD, all.length - GUARD)) === 0;
     });
   }
 }

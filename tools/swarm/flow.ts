@@ -3,7 +3,7 @@
  * end. Work is posted a few requests at a time, so that it lasts while the attack goes on. Owns the flat model.
  *
  * ```
- *   target     guard | written | guard | read only | guard | counter | guard | lent to none | guard | receives | guard
+ *   target     guard | written | guard | read only | guard | counter | guard | receives | guard | traps, see Traps | guard
  *   initiator  guard | sources | guard | results of READs and atomics | guard
  * ```
  */
@@ -17,6 +17,29 @@ import type { Scenario, SwarmService } from './scenario.ts';
 export interface Party {
   readonly device: Device;
   readonly pd: Pd;
+  /** Another domain, whose keys the queue pairs must not use. */
+  readonly otherPd: Pd;
+}
+
+/** A region as its peers know it. */
+export interface MemoryArea {
+  readonly rkey: number;
+  readonly va: bigint;
+  readonly length: number;
+}
+
+/** Memory at which an attacker aims that has to miss, each larger than the MTU. */
+export interface Traps {
+  /** For WRITEs of the peer. */
+  readonly writable: MemoryArea;
+  /** For READs of the peer, and for nothing else. */
+  readonly readable: MemoryArea;
+  /** For READs and WRITEs of the peer, which does none. */
+  readonly granted: MemoryArea;
+  /** For nothing from outside. */
+  readonly secret: MemoryArea;
+  /** For READs, WRITEs and atomics of another domain's peers. */
+  readonly foreign: MemoryArea;
 }
 
 /** One end: a queue pair, its completion queue and what it has posted and not seen completed, oldest first. */
@@ -56,6 +79,7 @@ export class Flow {
   readonly problems: string[] = [];
   readonly writable: MemoryRegion;
   readonly readable: MemoryRegion;
+  readonly traps: Traps;
   readonly #work: readonly Work[];
   readonly #window: number;
   readonly #slot: number;
@@ -82,12 +106,20 @@ export class Flow {
     this.writable = there.region(slots, Access.LocalWrite | Access.RemoteWrite);
     this.readable = there.region(this.#slot, Access.LocalWrite | Access.RemoteRead, random.u32());
     this.#counter = there.region(8, Access.LocalWrite | Access.RemoteAtomic);
-    there.region(256, Access.LocalWrite | Access.RemoteWrite | Access.RemoteRead, random.u32());
     this.#receiving = there.region(slots, Access.LocalWrite);
+    const elsewhere = new Arena(to.otherPd);
+    const readWrite = Access.LocalWrite | Access.RemoteWrite | Access.RemoteRead;
+    this.traps = {
+      writable: areaOf(this.writable),
+      readable: areaOf(this.readable),
+      granted: areaOf(there.region(this.#slot, readWrite, random.u32())),
+      secret: areaOf(there.region(this.#slot, Access.LocalWrite, random.u32())),
+      foreign: areaOf(elsewhere.region(this.#slot, readWrite | Access.RemoteAtomic, random.u32())),
+    };
     const here = new Arena(from.pd);
     this.#sources = here.region(slots, 0, random.u32());
     this.#results = here.region(slots, Access.LocalWrite);
-    this.#arenas = [here, there];
+    this.#arenas = [here, there, elsewhere];
   }
 
   /** Receives for all messages, before the first can come. */
@@ -99,12 +131,13 @@ export class Flow {
     return this.#posted === this.#work.length && this.initiator.sends.length === 0;
   }
 
-  /** Takes completions, checks their order, and posts more. */
-  turn(): void {
+  /** Takes completions, checks their order, and posts more, up to so many in all. */
+  turn(most = this.#work.length): void {
     this.#poll(this.initiator);
     this.#poll(this.target);
     const { qp, sends } = this.initiator;
-    while (qp.stateName === 'RTS' && this.#posted < this.#work.length && sends.length < this.#window) this.#post();
+    while (qp.stateName === 'RTS' && this.#posted < Math.min(most, this.#work.length) && sends.length < this.#window)
+      this.#post();
   }
 
   /** After the end of the queue pairs: completes `problems`. `strict`: no forged packet can have been valid. */
@@ -115,7 +148,8 @@ export class Flow {
       if (end.srq === undefined && end.receives.length > 0)
         this.problems.push(`${this.service}: ${end.receives.length} receives have not completed`);
     }
-    for (const arena of this.#arenas) if (!arena.intact()) this.problems.push(`${this.service}: a guard was written`);
+    for (const arena of this.#arenas)
+      if (!arena.intact()) this.problems.push(`${this.service}: memory was written that nobody may write`);
     if (!strict) return;
     if (this.type === QpType.Rc) this.#judgeReliable();
     else this.#judgeUnreliable();
@@ -221,6 +255,10 @@ export class Flow {
     for (let i = at + length; a === this.writable && i < at + this.#slot; i++)
       if (a.bytes[i] !== 0) this.problems.push(`${this.service}: ${what} went beyond its end`);
   }
+}
+
+function areaOf({ rkey, iova, length }: MemoryRegion): MemoryArea {
+  return { rkey, va: iova, length };
 }
 
 function drawWork(type: QpType, mtu: number, random: Prng): Work {

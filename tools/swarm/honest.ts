@@ -11,32 +11,28 @@ import {
   RoceError,
   type World,
 } from 'rocev2';
+import { ATTACKER, ATTACKER_MAC, addressOf, macOf } from './addresses.ts';
 import type { End, Flow, Party } from './flow.ts';
-import { ATTACKER_MAC } from './intruder.ts';
-import { SWARM_PORT } from './request-mad.ts';
+import { SWARM_PORT } from './mads.ts';
 import type { Scenario } from './scenario.ts';
-
-export const addressOf = (n: number, version: 4 | 6): IpAddress =>
-  IpAddress.parse(version === 4 ? `10.0.0.${n}` : `fd00::${n}`);
-
-const macOf = (n: number): Uint8Array => Uint8Array.of(2, 0, 0, 0, 0, n);
 
 /** A host of that number; the attacker's own address is known to it, so that answers reach the attacker. */
 export function openParty(world: World, name: string, n: number, scenario: Scenario): Party {
-  const { ipVersion, faults, dcqcn } = scenario;
+  const { ipVersion, faults, dcqcn, tight } = scenario;
   const device = attachDevice(world, name, {
     addresses: [`${addressOf(n, ipVersion)}/${ipVersion === 4 ? 24 : 64}`],
     mac: formatMac(macOf(n)),
     mtu: 4200,
     faults: { ...faults, duplicateDelayNs: 3000, ...(dcqcn ? { ceMark: 0.05 } : {}) },
     neighbours: [
-      { address: addressOf(66, ipVersion), mac: ATTACKER_MAC },
+      { address: addressOf(ATTACKER, ipVersion), mac: ATTACKER_MAC },
       // There is no FCS here: a damaged answer would be believed.
       ...(faults.corrupt > 0 ? [{ address: addressOf(3 - n, ipVersion), mac: macOf(3 - n) }] : []),
     ],
+    ...(tight ? { strangers: TIGHT } : {}),
     ...(dcqcn ? { congestion: { reaction: { kind: 'dcqcn', profile: 'paper' } } } : {}),
   });
-  return { device, pd: device.allocPd() };
+  return { device, pd: device.allocPd(), otherPd: device.allocPd() };
 }
 
 /** Resolves the peer, however many solicitations the wire loses. */
@@ -73,9 +69,9 @@ export async function bringUp(flow: Flow, scenario: Scenario): Promise<void> {
 }
 
 /** The target of the flow takes its own peer's request and refuses all others. */
-export function listen(flow: Flow): Listener {
+export function listen(world: World, flow: Flow): Listener {
   const listener = flow.target.party.device.cm.listen(SWARM_PORT);
-  void serve(listener, flow);
+  void serve(world, listener, flow);
   return listener;
 }
 
@@ -87,8 +83,9 @@ export function connect({ initiator, target }: Flow): Promise<Connection> {
   });
 }
 
-async function serve(listener: Listener, flow: Flow): Promise<void> {
+async function serve(world: World, listener: Listener, flow: Flow): Promise<void> {
   for await (const request of listener) {
+    await world.sleep(THINKING_NS);
     const known = PASSWORD.every((byte, i) => request.privateData[i] === byte);
     try {
       if (!known || flow.target.qp.state !== QpState.Reset) request.reject();
@@ -120,6 +117,10 @@ export function ipOf({
   return prefix.address;
 }
 
+/** What a listener takes to look at a request. */
+const THINKING_NS = 20_000;
+/** What hosts of scarce memory keep for strangers. */
+export const TIGHT = { maxNeighbours: 8, maxUnresolved: 4, maxHalfOpen: 4, maxRequests: 8, maxRequestsPerSource: 4 };
 /** What an honest caller has in its request. */
 const PASSWORD = Uint8Array.of(0x5a, 0xa5, 0x5a, 0xa5, 1, 2, 3, 4);
 /** 4.096 us * 2^8: 1 ms. */

@@ -4,31 +4,28 @@
  * Owns the choice of every frame.
  */
 import type { Host, IpAddress, Machine, Qp } from 'rocev2';
-import {
-  type CmMessage,
-  CmRejReason,
-  type FrameWriter,
-  GSI_QKEY,
-  type MacAddress,
-  Medium,
-  Op,
-  parseMac,
-  writeCmMad,
-} from 'rocev2/packets';
+import { type CmMessage, CmRejReason, type FrameWriter, GSI_QKEY, type MacAddress, Medium, Op } from 'rocev2/packets';
 import * as kit from 'rocev2/packets/kit';
 import type { Prng } from 'rocev2/sim';
+import { ATTACKER_MAC, addressOf } from './addresses.ts';
 import { type Claim, groupQuery, neighbourClaim, tcpFrame } from './bytes.ts';
-import { requestMad } from './request-mad.ts';
+import type { Traps } from './flow.ts';
+import { falseRep, madOf, requestMad } from './mads.ts';
+import { type Aim, isShot, type Shot, shoot } from './near-misses.ts';
 import { type Act, pick, type Scenario } from './scenario.ts';
-
-export const ATTACKER_MAC = parseMac('02:66:66:66:66:66');
 
 /** A queue pair that may be attacked, and the honest peer it hears. */
 export interface Mark {
   readonly victim: { readonly mac: MacAddress; readonly address: IpAddress };
   readonly peer: IpAddress;
+  readonly peerGuid: bigint;
   readonly qp: Qp;
+  readonly peerQp: Qp;
+  /** Data comes from the peer in requests of RC or UC, and not in datagrams. */
+  readonly connected: boolean;
   readonly uc: boolean;
+  readonly cm: boolean;
+  readonly traps: Traps | undefined;
   readonly qkey: number;
   readonly keys: readonly { readonly rkey: number; readonly va: bigint; readonly length: number }[];
 }
@@ -37,6 +34,12 @@ export interface Mark {
 export interface Sight {
   request(qpn: number): number | undefined;
   answer(qpn: number): number | undefined;
+  /** The PSN behind the newest request to this queue pair. */
+  behind(qpn: number): number | undefined;
+  /** Communication ids of the newest connection, of the side that called and of the other. */
+  readonly ids: { readonly caller: number; readonly listener: number } | undefined;
+  /** Communication id of the newest call. */
+  readonly call: number | undefined;
   /** Frames of the honest hosts, some of the newest. */
   readonly frames: readonly Uint8Array[];
 }
@@ -66,6 +69,11 @@ export class Intruder implements Machine {
     this.#left = this.#scenario.attack.frames;
     this.#at = this.#host.now();
     this.#host.wake();
+  }
+
+  /** The part of all frames that is still to be sent, 0 to 1. */
+  get remaining(): number {
+    return this.#left === 0 ? 0 : this.#left / this.#scenario.attack.frames;
   }
 
   stop(): void {
@@ -98,14 +106,45 @@ export class Intruder implements Machine {
     const mark = pick(this.#random, this.marks);
     const asItself = this.#random.chance(0.3);
     const source = asItself ? this.#address : mark.peer;
-    const frame = this.#frameOf(pick(this.#random, this.#scenario.attack.acts), mark, source, asItself);
+    const { acts, misses, violations } = this.#scenario.attack;
+    const act = pick<Act | Shot>(this.#random, [...acts, ...misses, ...violations]);
+    const aimed = isShot(act) ? this.#shot(act, mark) : undefined;
+    if (aimed !== undefined) return aimed;
+    const frame = this.#frameOf(isShot(act) ? pick(this.#random, acts) : act, mark, source, asItself);
     if (asItself) this.#count(frame);
     return frame;
+  }
+
+  /** With what a sniffer knows, whatever this attacker knows otherwise; undefined where the mark is none for it. */
+  #shot(shot: Shot, mark: Mark): Uint8Array | undefined {
+    if (!(shot.startsWith('cm-') ? mark.cm : mark.connected)) return undefined;
+    const packet = shoot(shot, this.#aim(mark), this.#random);
+    if (packet === undefined) return undefined;
+    const frame = this.#roce({ destQpn: mark.qp.qpn, ...packet }, mark, mark.peer);
+    if (packet.source !== undefined) this.#count(frame);
+    return frame;
+  }
+
+  #aim({ qp, peerQp, uc, victim, peer, peerGuid, traps }: Mark): Aim {
+    const { mtu, firstPsn } = this.#scenario;
+    const { ids, call } = this.#sight;
+    return {
+      ...{ qpn: qp.qpn, peerQpn: peerQp.qpn, uc, mtu, peer, peerGuid, traps, own: this.#address },
+      ...{ victim: victim.address, expected: this.#sight.behind(qp.qpn) ?? firstPsn },
+      requested: this.#sight.request(peerQp.qpn),
+      call: ids === undefined && traps === undefined ? call : undefined,
+      // The target of a flow listens.
+      ids: ids && (traps === undefined ? idsOf(ids.caller, ids.listener) : idsOf(ids.listener, ids.caller)),
+    };
   }
 
   #frameOf(act: Act, mark: Mark, source: IpAddress, asItself: boolean): Uint8Array {
     const random = this.#random;
     const { mac: destMac, address: destination } = mark.victim;
+    if (FROM_ANYBODY.includes(act) && random.chance(0.3)) {
+      source = addressOf(100 + random.below(100), destination.version);
+      if (!asItself) this.#count(NEIGHBOUR_FRAME);
+    }
     const claim: Claim = { sourceMac: ATTACKER_MAC, destMac, source, destination };
     switch (act) {
       case 'neighbours':
@@ -116,7 +155,7 @@ export class Intruder implements Machine {
           claim,
           [1 + random.below(65_535), 7471 + random.below(2)],
           random.u32(),
-          pick(random, [2, 4, 16, 20]),
+          pick(random, [2, 2, 2, 4, 16, 20]),
         );
       case 'groups':
         return groupQuery(claim);
@@ -128,6 +167,10 @@ export class Intruder implements Machine {
         if (this.#sight.frames.length > 0) return fromAttacker(pick(random, this.#sight.frames));
         return this.#roce(this.#packet('requests', mark), mark, source);
       case 'odd-sources':
+        if (random.chance(0.5)) {
+          const mad = requestMad(random, source, destination);
+          return this.#mad(mark, source, mad, pick(random, ODD[destination.version]));
+        }
         return this.#roce(this.#packet('requests', mark), mark, source, pick(random, ODD[destination.version]));
       case 'broken':
         return this.#roce({ ...this.#packet(pick(random, PACKETS), mark), ...this.#damage() }, mark, source);
@@ -139,7 +182,7 @@ export class Intruder implements Machine {
   #packet(act: (typeof PACKETS)[number], mark: Mark): kit.Packet {
     const random = this.#random;
     const psn = this.#psn(mark, act === 'requests' ? 'request' : 'answer');
-    const payload = kit.pattern(random.below(this.#scenario.mtu + 1), random.below(256));
+    const payload = PAYLOAD.subarray(0, random.below(this.#scenario.mtu + 1));
     const msn = random.u32() >>> 8;
     if (act === 'acks') return kit.ack({ psn, msn });
     if (act === 'naks') return kit.nak(pick(random, [0x60, 0x61, 0x62, 0x63, 0x20, 0x21]), { psn, msn });
@@ -211,15 +254,12 @@ export class Intruder implements Machine {
         body: { ...ids, messageRejected: 0, infoLength: 0, reason: CmRejReason.InvalidCommId, info: privateData },
       };
     if (kind !== 'REP') return { kind, body: ids };
-    const counts = { responderResources: 1, initiatorDepth: 1, targetAckDelay: 0, failoverAccepted: 0 };
-    const rest = { endToEndFlowControl: 0, rnrRetryCount: 7, srq: 0, localCaGuid: 0x66n } as const;
-    const numbers = { localQkey: 0, localQpn: 77, localEecn: 0, startingPsn: 0, vendorId: 0 };
-    return { kind, body: { ...ids, ...numbers, ...counts, ...rest } };
+    return falseRep(random, remoteCommId);
   }
 
-  #mad(mark: Mark, source: IpAddress, mad: Uint8Array): Uint8Array {
+  #mad(mark: Mark, source: IpAddress, mad: Uint8Array, claimed?: string): Uint8Array {
     const packet = kit.datagram({ psn: 0, payload: mad, qkey: GSI_QKEY, srcQpn: 1 });
-    return this.#roce({ ...packet, destQpn: 1 }, mark, source);
+    return this.#roce({ ...packet, destQpn: 1 }, mark, source, claimed);
   }
 
   #roce(packet: kit.Packet, { victim, qp }: Mark, source: IpAddress, claimed?: string): Uint8Array {
@@ -250,14 +290,13 @@ function fromAttacker(frame: Uint8Array): Uint8Array {
   return copy;
 }
 
-function madOf(message: CmMessage): Uint8Array {
-  const bytes = new Uint8Array(256);
-  writeCmMad(new DataView(bytes.buffer), 0, 1n, message);
-  return bytes;
-}
+const idsOf = (victim: number, peer: number): Aim['ids'] => ({ victim, peer });
 
+const PAYLOAD = kit.pattern(4096);
 /** Farther from the right PSN than all that is under way. */
 const BLIND = 4096;
+/** What strangers say whom nobody has to know. */
+const FROM_ANYBODY: readonly Act[] = ['cm-requests', 'tcp', 'neighbours'];
 /** An ARP frame, in bytes. */
 const NEIGHBOUR_FRAME = { length: 60 };
 const PACKETS = ['requests', 'acks', 'naks', 'read-responses', 'cnps'] as const;

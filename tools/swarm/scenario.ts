@@ -33,6 +33,32 @@ export const ACTS = [
 ] as const;
 export type Act = (typeof ACTS)[number];
 
+/**
+ * What only a known PSN, Q_Key or frame makes dangerous; all other acts must harm nobody, whatever their sender knows.
+ */
+const NEEDS_KNOWLEDGE: readonly Act[] = [
+  ...(['requests', 'acks', 'naks', 'read-responses', 'cnps', 'broken', 'replays', 'odd-sources'] as const),
+];
+
+/** All of it right but one thing, so that nothing may come of it, whatever its sender knows (`near-misses.ts`). */
+export const MISSES = [
+  'address',
+  'pkey',
+  'service',
+  'icrc',
+  'old-psn',
+  'far-psn',
+  'answer-address',
+  'cm-address',
+  'cm-id',
+  'cm-first',
+] as const;
+export type Miss = (typeof MISSES)[number];
+
+/** At the right PSN, what the responder has to refuse; its queue pair may end, and no more (`near-misses.ts`). */
+export const VIOLATIONS = ['beyond', 'before', 'no-right', 'secret', 'key', 'domain', 'length'] as const;
+export type Violation = (typeof VIOLATIONS)[number];
+
 /** One run. */
 export interface Scenario {
   readonly seed: number;
@@ -45,6 +71,10 @@ export interface Scenario {
   /** Starting PSN of all connections, 24 bits. */
   readonly firstPsn: number;
   readonly dcqcn: boolean;
+  /** A TCP connection beside the queue pairs. */
+  readonly stream: boolean;
+  /** The honest hosts keep so little for strangers that a few frames fill it. */
+  readonly tight: boolean;
   /** Probabilities on each honest wire. */
   readonly faults: {
     readonly loss: number;
@@ -57,6 +87,9 @@ export interface Scenario {
     /** 0..8; only with `psns`. */
     readonly psnBits: number;
     readonly acts: readonly Act[];
+    readonly misses: readonly Miss[];
+    /** Only with `everything`. */
+    readonly violations: readonly Violation[];
     /** Frames in all. */
     readonly frames: number;
     /** Nanoseconds between two of them. */
@@ -69,7 +102,9 @@ export function scenarioOf(seed: number): Scenario {
   const axis = (name: string): Prng => new Prng(seed).fork(`swarm ${name}`);
   const wire = axis('wire');
   const attack = axis('attack');
+  const aims = axis('aims');
   const harsh = wire.chance(0.5);
+  const knowledge = pick(attack, KNOWLEDGE);
   const rate = (most: number): number => (harsh && wire.chance(0.5) ? wire.below(most * 1000) / 1000 : 0);
   return {
     seed,
@@ -79,15 +114,30 @@ export function scenarioOf(seed: number): Scenario {
     mtu: pick(axis('mtu'), [256, 1024, 4096]),
     firstPsn: firstPsnOf(axis('psn')),
     dcqcn: axis('dcqcn').chance(0.3),
+    stream: axis('stream').chance(0.25),
+    tight: axis('tight').chance(0.4),
     faults: { loss: rate(0.03), duplicate: rate(0.05), reorder: rate(0.05), corrupt: rate(0.02) },
     attack: {
-      knowledge: pick(attack, KNOWLEDGE),
+      knowledge,
       psnBits: attack.below(9),
       acts: some(attack, ACTS, 4),
+      misses: aims.chance(0.6) ? some(aims, MISSES, 3) : [],
+      violations: knowledge === 'everything' && aims.chance(0.7) ? some(aims, VIOLATIONS, 3) : [],
       frames: 20 + attack.below(180),
       everyNs: pick(attack, [500, 2000, 10_000, 50_000]),
     },
   };
+}
+
+/** Whether nothing that this attacker sends may pass for a packet of a connection. */
+export function isBlind({ attack: { knowledge, acts, violations } }: Scenario): boolean {
+  if (violations.length > 0) return false;
+  return knowledge === 'addresses' || knowledge === 'qpns' || isHarmless(acts);
+}
+
+/** Whether none of these acts depends on what the attacker knows. */
+export function isHarmless(acts: readonly Act[]): boolean {
+  return acts.every((act) => !NEEDS_KNOWLEDGE.includes(act));
 }
 
 /** Half of them so near to 2^24 that the PSNs of a run wrap. */

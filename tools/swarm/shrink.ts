@@ -28,12 +28,16 @@ function plainer(scenario: Scenario): Scenario[] {
   return [
     ...fewer(services).map((some) => ({ ...scenario, services: some })),
     ...fewer(attack.acts).map((acts) => withAttack({ acts })),
+    ...attack.misses.map((one) => withAttack({ misses: attack.misses.filter((other) => other !== one) })),
+    ...attack.violations.map((one) => withAttack({ violations: attack.violations.filter((other) => other !== one) })),
     ...(['loss', 'duplicate', 'reorder', 'corrupt'] as const).map((name) => ({
       ...scenario,
       faults: { ...faults, [name]: 0 },
     })),
     { ...scenario, work: Math.max(1, scenario.work >> 1) },
     withAttack({ frames: attack.frames >> 1 }),
+    { ...scenario, stream: false },
+    { ...scenario, tight: false },
     { ...scenario, dcqcn: false },
     { ...scenario, ipVersion: 4 },
     { ...scenario, mtu: 256 },

@@ -7,6 +7,8 @@ const shape = z.object({
   next: z.number().int(),
   /** Seeds run so far. */
   seeds: z.number().int(),
+  /** Frames sent in all, those of the attackers included. */
+  frames: z.number().int(),
   /** Virtual seconds in all. */
   virtualSeconds: z.number(),
   /** Seeds that failed. */
@@ -17,7 +19,7 @@ const shape = z.object({
 export type HuntState = z.infer<typeof shape>;
 
 export const freshState = (next: number): HuntState => ({
-  ...{ next, seeds: 0, virtualSeconds: 0, failed: [], counters: {} },
+  ...{ next, seeds: 0, frames: 0, virtualSeconds: 0, failed: [], counters: {} },
 });
 
 /** What the file says; undefined where there is none. @throws for one that is no state */

@@ -63,6 +63,7 @@ async function runSeed(state: HuntState, json: boolean): Promise<void> {
   const seed = state.next++;
   const outcome = await runScenario(scenarioOf(seed));
   state.seeds += 1;
+  state.frames += outcome.frames;
   state.virtualSeconds += outcome.virtualNs / 1e9;
   for (const name of outcome.counters) state.counters[name] = (state.counters[name] ?? 0) + 1;
   if (outcome.problems.length === 0) return;
@@ -86,7 +87,7 @@ function printTotals(state: HuntState, json: boolean): void {
   }
   const rare = Object.entries(state.counters).sort((a, b) => a[1] - b[1]);
   terminal.line(
-    `${state.seeds} seeds, ${state.virtualSeconds.toFixed(1)} s of virtual time, ${state.failed.length} failed`,
+    `${state.seeds} seeds, ${state.frames} frames, ${state.virtualSeconds.toFixed(1)} s of virtual time, ${state.failed.length} failed`,
   );
   terminal.line(
     `rarest counters: ${rare

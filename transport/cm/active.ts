@@ -107,12 +107,13 @@ function firstRep(
   connection: Connection,
   origin: MadOrigin,
 ): CmInputStatus {
-  if (core.table.byPeerId(rep.localCaGuid, rep.localCommId) !== undefined) return CmInputStatus.Duplicate;
+  if (core.table.byPeerId(origin.source, rep.localCaGuid, rep.localCommId) !== undefined)
+    return CmInputStatus.Duplicate;
   const remoteQpn = cmRepQpn(rep, connection.service);
-  const stale = core.table.byPeerQpn(rep.localCaGuid, remoteQpn);
+  const stale = core.table.byPeerQpn(origin.source, rep.localCaGuid, remoteQpn);
   if (stale !== undefined) {
     refuseRep(core, mad, rep, origin, CmRejReason.StaleConnection);
-    tearDownStale(core, now, stale, origin);
+    tearDownStale(core, now, stale);
     return CmInputStatus.Stale;
   }
   if (!isDataQpn(remoteQpn)) {

@@ -4,8 +4,10 @@
  * Owns: the indexes, the choice of communication ids, the count of half-open connections, the next deadline.
  * Never: changes a connection's state.
  * Rules: an id is unpredictable and not given out again while anything still has it, TIMEWAIT included (CM-19); the
- * number of half-open connections is bounded (CM-26, SEC-14).
+ * number of half-open connections is bounded (CM-26, SEC-14). Ids and queue pairs of a peer are compared within one
+ * address: GUIDs and queue pair numbers are no secret, and another host may name them first.
  */
+import type { IpAddress } from '../../packets/address.ts';
 import { invariant } from '../../packets/errors.ts';
 import type { Random } from '../random.ts';
 import type { Connection } from './connection.ts';
@@ -14,10 +16,10 @@ import type { CmId } from './types.ts';
 
 export class ConnectionTable {
   readonly #byId = new Map<CmId, Connection>();
-  /** Key: CA GUID and communication id of the peer. */
-  readonly #byPeerId = new Map<bigint, Connection>();
-  /** Key: CA GUID and queue pair number of the peer. */
-  readonly #byPeerQpn = new Map<bigint, Connection>();
+  /** Key: address, CA GUID and communication id of the peer. */
+  readonly #byPeerId = new Map<string, Connection>();
+  /** Key: address, CA GUID and queue pair number of the peer. */
+  readonly #byPeerQpn = new Map<string, Connection>();
   /** Passive connections that wait for RTU, by their own queue pair. */
   readonly #byLocalQpn = new Map<number, Connection>();
   /** Half-open ones, oldest first. */
@@ -56,7 +58,7 @@ export class ConnectionTable {
   remove(connection: Connection): void {
     this.#byId.delete(connection.id);
     this.unlinkPeer(connection);
-    const key = peerKey(connection.remoteCaGuid, connection.remoteCommId);
+    const key = idKey(connection);
     if (this.#byPeerId.get(key) === connection) this.#byPeerId.delete(key);
     this.schedule(connection, Number.POSITIVE_INFINITY);
   }
@@ -65,12 +67,12 @@ export class ConnectionTable {
     return this.#byId.get(id);
   }
 
-  byPeerId(caGuid: bigint, commId: number): Connection | undefined {
-    return this.#byPeerId.get(peerKey(caGuid, commId));
+  byPeerId(remote: IpAddress, caGuid: bigint, commId: number): Connection | undefined {
+    return this.#byPeerId.get(peerKey(remote, caGuid, commId));
   }
 
-  byPeerQpn(caGuid: bigint, qpn: number): Connection | undefined {
-    return this.#byPeerQpn.get(peerKey(caGuid, qpn));
+  byPeerQpn(remote: IpAddress, caGuid: bigint, qpn: number): Connection | undefined {
+    return this.#byPeerQpn.get(peerKey(remote, caGuid, qpn));
   }
 
   byLocalQpn(qpn: number): Connection | undefined {
@@ -79,8 +81,8 @@ export class ConnectionTable {
 
   /** Indexes the connection by its peer's id and queue pair, which the caller has found unused. */
   linkPeer(connection: Connection): void {
-    this.#byPeerId.set(peerKey(connection.remoteCaGuid, connection.remoteCommId), connection);
-    this.#byPeerQpn.set(peerKey(connection.remoteCaGuid, connection.remoteQpn), connection);
+    this.#byPeerId.set(idKey(connection), connection);
+    this.#byPeerQpn.set(qpnKey(connection), connection);
   }
 
   linkLocalQpn(connection: Connection): void {
@@ -89,7 +91,7 @@ export class ConnectionTable {
 
   /** Its queue pairs are free for another connection; repetitions of its messages still find it by the ids. */
   unlinkPeer(connection: Connection): void {
-    const key = peerKey(connection.remoteCaGuid, connection.remoteQpn);
+    const key = qpnKey(connection);
     if (this.#byPeerQpn.get(key) === connection) this.#byPeerQpn.delete(key);
     this.unlinkLocalQpn(connection);
     this.#pending.delete(connection);
@@ -129,8 +131,13 @@ export class ConnectionTable {
   }
 }
 
-function peerKey(caGuid: bigint, number: number): bigint {
-  return (caGuid << 32n) | BigInt(number);
+const idKey = ({ remote, remoteCaGuid, remoteCommId }: Connection): string =>
+  peerKey(remote, remoteCaGuid, remoteCommId);
+
+const qpnKey = ({ remote, remoteCaGuid, remoteQpn }: Connection): string => peerKey(remote, remoteCaGuid, remoteQpn);
+
+function peerKey(remote: IpAddress, caGuid: bigint, number: number): string {
+  return `${remote} ${caGuid} ${number}`;
 }
 
 /** With fewer than 2^31 connections each attempt succeeds more often than not. */

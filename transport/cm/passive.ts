@@ -27,14 +27,14 @@ import { type AcceptParameters, CmInputStatus, type EstablishCause, type MadOrig
 
 /** A REQ: repetition, stale, refused, or a new half-open connection. */
 export function handleReq(core: CmCore, now: number, mad: CmMad, req: CmReq, origin: MadOrigin): CmInputStatus {
-  const known = core.table.byPeerId(req.localCaGuid, req.localCommId);
-  if (known !== undefined && !isNextAttempt(known, req, origin)) return repeatedReq(core, mad, req, known, origin);
+  const known = core.table.byPeerId(origin.source, req.localCaGuid, req.localCommId);
+  if (known !== undefined && !isNextAttempt(known, req)) return repeatedReq(core, mad, req, known, origin);
   if (known !== undefined) core.forget(known);
 
-  const stale = core.table.byPeerQpn(req.localCaGuid, req.localQpn);
+  const stale = core.table.byPeerQpn(origin.source, req.localCaGuid, req.localQpn);
   if (stale !== undefined) {
     refuseReq(core, mad, req, origin, CmRejReason.StaleConnection);
-    tearDownStale(core, now, stale, origin);
+    tearDownStale(core, now, stale);
     return CmInputStatus.Stale;
   }
   const listener = core.listeners.get(req.serviceId);
@@ -126,9 +126,8 @@ export function notifyTraffic(core: CmCore, qpn: number): boolean {
 }
 
 /** The peer has started anew on a queue pair that we believe connected (CM-05): end the old connection. */
-export function tearDownStale(core: CmCore, now: number, stale: Connection, origin: MadOrigin): void {
-  // Accepted from the peer itself only, or any host could end connections by naming their GUID and queue pair.
-  if (stale.state !== 'established' || !stale.remote.equals(origin.source)) return;
+export function tearDownStale(core: CmCore, now: number, stale: Connection): void {
+  if (stale.state !== 'established') return;
   startDisconnect(core, now, stale, NO_BYTES);
   core.emit(stale, { type: 'disconnected', id: stale.id, cause: 'stale', privateData: NO_BYTES });
   stale.endReported = true;
@@ -140,7 +139,6 @@ function establish(core: CmCore, connection: Connection, cause: EstablishCause, 
 }
 
 function repeatedReq(core: CmCore, mad: CmMad, req: CmReq, connection: Connection, origin: MadOrigin): CmInputStatus {
-  if (!connection.remote.equals(origin.source)) return CmInputStatus.ForeignAddress;
   const action = cmAction('REQ', connection.state);
   // No repetition, then: the peer names another queue pair while we have a connection of that name.
   if (connection.remoteQpn !== req.localQpn && action !== 'reject-stale') {
@@ -164,8 +162,8 @@ function repeatedReq(core: CmCore, mad: CmMad, req: CmReq, connection: Connectio
 }
 
 /** We have refused a request of that name, and this is not the same again. */
-function isNextAttempt(refused: Connection, req: CmReq, origin: MadOrigin): boolean {
-  return refused.state === 'rejected' && refused.remoteQpn !== req.localQpn && refused.remote.equals(origin.source);
+function isNextAttempt(refused: Connection, req: CmReq): boolean {
+  return refused.state === 'rejected' && refused.remoteQpn !== req.localQpn;
 }
 
 /** A REJ for a REQ of which nothing is kept: our id is 0 (rdma:cm.c#cm_issue_rej). */

@@ -16,7 +16,7 @@ import { cmAction } from './states.ts';
 import { type CmId, CmInputStatus, type MadOrigin } from './types.ts';
 
 export function handleRej(core: CmCore, now: number, rej: CmRej, origin: MadOrigin): CmInputStatus {
-  const connection = rejectedConnection(core, rej);
+  const connection = rejectedConnection(core, rej, origin);
   if (connection === undefined) return CmInputStatus.UnknownId;
   if (!connection.remote.equals(origin.source)) return CmInputStatus.ForeignAddress;
   const event = {
@@ -194,8 +194,8 @@ export function sendLastRej(core: CmCore, connection: Connection, reason: number
   });
 }
 
-function rejectedConnection(core: CmCore, rej: CmRej): Connection | undefined {
-  if (rej.remoteCommId === 0) return rej.reason === CmRejReason.Timeout ? timedOut(core, rej) : undefined;
+function rejectedConnection(core: CmCore, rej: CmRej, origin: MadOrigin): Connection | undefined {
+  if (rej.remoteCommId === 0) return rej.reason === CmRejReason.Timeout ? timedOut(core, rej, origin) : undefined;
   const connection = core.table.byId(rej.remoteCommId);
   if (connection === undefined) return undefined;
   if (rej.messageRejected === CmMessageRef.Req) {
@@ -207,11 +207,11 @@ function rejectedConnection(core: CmCore, rej: CmRej): Connection | undefined {
 }
 
 /** The half-open attempt whose active side has given up without ever learning our id. */
-function timedOut(core: CmCore, rej: CmRej): Connection | undefined {
+function timedOut(core: CmCore, rej: CmRej, origin: MadOrigin): Connection | undefined {
   const info = cmRejInfo(rej);
   if (info.length < 8) return undefined;
   const caGuid = new DataView(info.buffer, info.byteOffset, info.byteLength).getBigUint64(0);
-  const connection = core.table.byPeerId(caGuid, rej.localCommId);
+  const connection = core.table.byPeerId(origin.source, caGuid, rej.localCommId);
   if (connection === undefined) return undefined;
   // An active connection is known by its peer's id only after REP, when REJ does more than refuse.
   return cmAction('REJ', connection.state) === 'refused' ? connection : undefined;

@@ -37,5 +37,6 @@ it('a failure shrinks to the axes that it needs', async () => {
     Promise.resolve(services.includes('rc') && attack.acts.includes('neighbours'));
   const smallest = await shrink(scenarioOf(4), fails);
   expect(smallest).toMatchObject({ services: ['rc'], work: 1, ipVersion: 4, mtu: 256, dcqcn: false, firstPsn: 0 });
-  expect(smallest.attack).toMatchObject({ acts: ['neighbours'], frames: 0 });
+  expect(smallest).toMatchObject({ stream: false, tight: false });
+  expect(smallest.attack).toMatchObject({ acts: ['neighbours'], misses: [], violations: [], frames: 0 });
 });

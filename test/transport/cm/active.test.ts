@@ -8,6 +8,7 @@ import {
   PEER,
   PEER_ID,
   PEER_QPN,
+  reqBody,
   Script,
   SERVICE,
   STRANGER,
@@ -103,6 +104,21 @@ describe('a connecting connection manager', () => {
     expect(s.receive(s.rep(id), 1n, { source: STRANGER })).toBe('ForeignAddress');
     expect(s.sentKinds()).toEqual([]);
     expect(s.cm.state(id)).toBe('established');
+  });
+
+  it.each([
+    ['GUID and queue pair', 0x9999],
+    ['GUID, queue pair and id', PEER_ID],
+  ])('is answered by a peer whose %s a stranger has named before it (SEC-14)', (_, localCommId) => {
+    const s = new Script();
+    const id = s.connecting();
+    s.cm.listen(SERVICE, 8);
+    const body = reqBody({ localCommId, primaryPath: { ...reqBody().primaryPath, localGid: STRANGER } });
+    expect(s.receive({ kind: 'REQ', body }, 1n, { source: STRANGER })).toBe('Ok');
+    s.event('connect-request');
+    expect(s.receive(s.rep(id))).toBe('Ok');
+    s.event('connect-response');
+    expect(s.sentKinds()).toEqual([]);
   });
 
   it('rejects a REP for a connected queue pair with reason 10, ends the old connection and goes on asking (CM-05)', () => {

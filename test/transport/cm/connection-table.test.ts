@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Connection } from '../../../transport/cm/connection.ts';
 import { ConnectionTable } from '../../../transport/cm/connection-table.ts';
-import { PEER, seededRandom, US } from './harness.ts';
+import { PEER, STRANGER, seededRandom, US } from './harness.ts';
 
 const connection = (id: number) =>
   new Connection({
@@ -47,12 +47,15 @@ describe('the connection table', () => {
     table.add(one);
     table.linkPeer(one);
     table.linkLocalQpn(one);
-    expect([table.byPeerId(5n, 6), table.byPeerQpn(5n, 7), table.byLocalQpn(8)]).toEqual([one, one, one]);
-    expect(table.byPeerId(6n, 6)).toBeUndefined();
+    expect([table.byPeerId(PEER, 5n, 6), table.byPeerQpn(PEER, 5n, 7), table.byLocalQpn(8)]).toEqual([one, one, one]);
+    expect(table.byPeerId(PEER, 6n, 6)).toBeUndefined();
+    expect([table.byPeerId(STRANGER, 5n, 6), table.byPeerQpn(STRANGER, 5n, 7)]).toEqual([undefined, undefined]);
     table.unlinkPeer(one);
-    expect([table.byPeerId(5n, 6), table.byPeerQpn(5n, 7), table.byLocalQpn(8)]).toEqual([one, undefined, undefined]);
+    expect([table.byPeerId(PEER, 5n, 6), table.byPeerQpn(PEER, 5n, 7), table.byLocalQpn(8)]).toEqual([
+      ...[one, undefined, undefined],
+    ]);
     table.remove(one);
-    expect([table.byPeerId(5n, 6), table.byId(1), table.size]).toEqual([undefined, undefined, 0]);
+    expect([table.byPeerId(PEER, 5n, 6), table.byId(1), table.size]).toEqual([undefined, undefined, 0]);
   });
 
   it('does not give out 0 or a used id', () => {

@@ -74,8 +74,9 @@ describe('a listening connection manager', () => {
       const id = prepare(s);
       expect(s.receive(req({ localQpn: 0x99 }))).toBe('DuplicateCommId');
       expect(s.sentOne('REJ').body).toMatchObject({ localCommId: 0, remoteCommId: PEER_ID, reason: 30 });
-      expect(s.receive(req({ localQpn: 0x99 }), 1n, { source: STRANGER })).toBe('ForeignAddress');
-      expect([s.sentKinds(), s.eventTypes(), s.cm.state(id)]).toEqual([[], [], state]);
+      // A stranger's is another request, and this one names a path that is not the stranger's.
+      expect(s.receive(req({ localQpn: 0x99 }), 1n, { source: STRANGER })).toBe('Refused');
+      expect([s.sentKinds(), s.eventTypes(), s.cm.state(id)]).toEqual([['REJ 12'], [], state]);
     }
   });
 
@@ -163,12 +164,27 @@ describe('a listening connection manager', () => {
   it('does not let a stranger end a connection by naming its GUID and queue pair (SEC-14)', () => {
     const s = new Script();
     const id = s.established();
-    expect(s.receive(req({ localCommId: 0x9999 }), 1n, { source: STRANGER })).toBe('Stale');
-    expect(s.sentKinds()).toEqual(['REJ 10']);
-    expect(s.receive(req(), 1n, { source: STRANGER })).toBe('ForeignAddress');
+    const primaryPath = { ...reqBody().primaryPath, localGid: STRANGER };
+    expect(s.receive(req({ localCommId: 0x9999, primaryPath }), 1n, { source: STRANGER })).toBe('Ok');
+    expect(s.receive(req({ primaryPath, localQpn: 0x99 }), 1n, { source: STRANGER })).toBe('Ok');
+    expect([s.sentKinds(), s.cm.state(id)]).toEqual([[], 'established']);
+    expect(s.eventTypes()).toEqual(['connect-request', 'connect-request']);
+  });
+
+  it.each([
+    ['GUID and queue pair', 0x9999],
+    ['GUID, queue pair and id', PEER_ID],
+  ])('serves a peer whose %s a stranger has named before it (SEC-14)', (_, localCommId) => {
+    const s = new Script();
+    s.cm.listen(SERVICE, 8);
+    const fromStranger = { localCommId, primaryPath: { ...reqBody().primaryPath, localGid: STRANGER } };
+    expect(s.receive(req(fromStranger), 1n, { source: STRANGER })).toBe('Ok');
+    expect(s.receive(req())).toBe('Ok');
+    expect(s.events().map((event) => event.type === 'connect-request' && `${event.source}`)).toEqual([
+      `${STRANGER}`,
+      `${PEER}`,
+    ]);
     expect(s.sentKinds()).toEqual([]);
-    expect(s.cm.state(id)).toBe('established');
-    expect(s.eventTypes()).toEqual([]);
   });
 
   it('ignores a second RTU (CM-08) and one with foreign ids', () => {

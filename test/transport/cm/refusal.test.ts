@@ -139,7 +139,7 @@ describe('being rejected', () => {
       const s = new Script();
       const id = accepted ? s.accepted() : s.requested();
       const rej = s.rej(0, { reason: 4, infoLength: 8, info: guidBytes(PEER_GUID) });
-      expect(s.receive(rej, 1n, { source: STRANGER })).toBe('ForeignAddress');
+      expect(s.receive(rej, 1n, { source: STRANGER })).toBe('UnknownId');
       expect(s.receive(rej)).toBe('Ok');
       expect(s.event('rejected')).toMatchObject({ id, reason: 4 });
       expect(s.cm.size).toBe(0);
