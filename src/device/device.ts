@@ -112,10 +112,7 @@ export class Device implements Machine, RdmaDevice {
   readonly #changed = (qp: Qp): void => this.#schedule(qp);
   readonly #errors = new InternalErrors(this.counters, (event) => this.events.push(event), this.#changed);
   readonly #unreachable = (address: IpAddress): void => this.gsi.unresolved(address);
-  readonly #settling = new Settling(
-    [() => this.paths.settle(this.#unreachable), () => this.cm.settle(), () => this.#resources.settle()],
-    this.#errors,
-  );
+  readonly #settling: Settling;
 
   /** @throws RoceError ERR_ROCE_ARGUMENT for options out of range or that do not fit together */
   constructor(options: DeviceOptions) {
@@ -173,6 +170,7 @@ export class Device implements Machine, RdmaDevice {
     const { notification } = this.#congestion ?? {};
     const services = { neighbours: paths.neighbours, reports: multicast.reports, tcp, gsi, cm, notification };
     this.#services = new Services(services, this.#errors);
+    this.#settling = new Settling(paths, this.#unreachable, cm, this.#resources, this.#errors);
   }
 
   /** Header fields of paths that do not set them, where the device options give them. */
@@ -350,13 +348,13 @@ export class Device implements Machine, RdmaDevice {
     const servicesOwe = this.#services.transmit(now, writer);
     const before = writer.count;
     this.#turnAt = now;
-    const notificationsOwe = this.#services.notification?.transmit(now, writer) ?? false;
+    const notificationsOwe = this.#services.transmitNotifications(now, writer);
     const queued = this.#scheduler.transmit(now, writer, this.#afterTurn);
     this.portCounters.sentPkts += writer.count - before;
     if (this.multicast.loopsBack) this.#receiver.takeOwn(now, writer, before);
     this.#settle();
     // Once more: sending may have started the resolution of a next hop.
-    return (this.#services.neighbours?.transmit(now, writer) ?? false) || servicesOwe || notificationsOwe || queued;
+    return this.#services.transmitNeighbours(now, writer) || servicesOwe || notificationsOwe || queued;
   }
 
   nextDeadline(): number {

@@ -12,13 +12,6 @@ import type { Neighbours } from './host/neighbours.ts';
 import type { TcpStack } from './host/tcp/stack.ts';
 import type { InternalErrors } from './internal-errors.ts';
 
-/** A part of the device with a turn and deadlines, as `Machine` has them. */
-export interface Service {
-  transmit(now: number, writer: FrameWriter): boolean;
-  nextDeadline(): number;
-  handleTimeouts(now: number): void;
-}
-
 /** The parts there may be. */
 export interface ServiceParts {
   readonly neighbours: Neighbours | undefined;
@@ -29,131 +22,149 @@ export interface ServiceParts {
   readonly notification: NotificationPoint | undefined;
 }
 
-/** Has no deadlines, or does what is due with its next `transmit`. */
-const untimed = { nextDeadline: () => Infinity, handleTimeouts: () => {} };
+// Places of the services, in the order of their turns.
+const NEIGHBOURS = 0;
+const REPORTS = 1;
+const TCP = 2;
+const MANAGER = 3;
+const NOTIFICATION = 4;
+const PLACES = 5;
 
 /** After its first error a service rests so long; after the second until the device has new input. */
 const REST_NS = 100_000_000;
 const AWAKE = Number.NEGATIVE_INFINITY;
 
 /**
- * One service behind its boundary. A rest keeps a deadline that is never dealt with from being called without pause:
- * a fault that stays costs two errors, and one more for each new input.
+ * All services of a device. A rest keeps a deadline that is never dealt with from being called without pause: a fault
+ * that stays costs two errors, and one more for each new input.
+ *
+ * Each frame pays for this: the inner loops have one boundary around them, and the outer ones go on behind a service
+ * that has thrown; a switch and not a common interface, so that each call has one target.
  */
-export class GuardedService implements Service {
-  readonly #service: Service;
+export class Services {
+  readonly #parts: ServiceParts;
   readonly #errors: InternalErrors;
-  #failures = 0;
-  #restUntil = AWAKE;
+  /** Of each place, until when it rests. */
+  readonly #restUntil = new Float64Array(PLACES).fill(AWAKE);
+  /** Of each place, errors since the last input. */
+  readonly #failures = new Uint8Array(PLACES);
+  /** Whether there was an error since the last input. */
+  #failed = false;
 
-  constructor(service: Service, errors: InternalErrors) {
-    this.#service = service;
+  constructor(parts: ServiceParts, errors: InternalErrors) {
+    this.#parts = parts;
     this.#errors = errors;
   }
 
+  /** All but the notifications of congestion. True when one of them has more to send. */
   transmit(now: number, writer: FrameWriter): boolean {
-    if (now < this.#restUntil) return false;
-    try {
-      return this.#service.transmit(now, writer);
-    } catch (error) {
-      this.#rest(now);
-      this.#errors.caught('transmit', error);
-      return false;
-    }
+    return this.#transmitFrom(NEIGHBOURS, MANAGER, now, writer);
   }
 
-  nextDeadline(): number {
-    if (this.#restUntil !== AWAKE) return this.#restUntil;
-    try {
-      return this.#service.nextDeadline();
-    } catch (error) {
-      this.#rest(Infinity);
-      this.#errors.caught('timeout', error);
-      return Infinity;
-    }
+  /** Neighbours alone: queue pairs may make them work in their turns. */
+  transmitNeighbours(now: number, writer: FrameWriter): boolean {
+    return this.#transmitFrom(NEIGHBOURS, NEIGHBOURS, now, writer);
   }
 
-  handleTimeouts(now: number): void {
-    if (now < this.#restUntil) return;
-    this.#restUntil = AWAKE;
-    try {
-      this.#service.handleTimeouts(now);
-    } catch (error) {
-      this.#rest(now);
-      this.#errors.caught('timeout', error);
-    }
-  }
-
-  /** The device has new input. */
-  revive(): void {
-    this.#failures = 0;
-    this.#restUntil = AWAKE;
-  }
-
-  #rest(now: number): void {
-    this.#failures += 1;
-    this.#restUntil = this.#failures > 1 ? Infinity : now + REST_NS;
-  }
-}
-
-/** All services of a device. */
-export class Services implements Service {
-  /** Queue pairs may make it work in their turns. */
-  readonly neighbours: GuardedService | undefined;
-  /** Its packets are those of the port, as those of queue pairs are. */
-  readonly notification: GuardedService | undefined;
-  readonly #services: readonly GuardedService[];
-  readonly #all: readonly GuardedService[];
-
-  constructor({ neighbours, reports, tcp, gsi, cm, notification }: ServiceParts, errors: InternalErrors) {
-    const guarded = (service: Service): GuardedService => new GuardedService(service, errors);
-    if (neighbours !== undefined) {
-      this.neighbours = guarded({
-        transmit: (now, writer) => neighbours.poll(now, writer),
-        nextDeadline: () => neighbours.nextDeadline(),
-        handleTimeouts: (now) => neighbours.handleTimeouts(now),
-      });
-    }
-    if (notification !== undefined)
-      this.notification = guarded({ ...untimed, transmit: (now, writer) => notification.transmit(now, writer) });
-    const services = this.neighbours === undefined ? [] : [this.neighbours];
-    if (reports !== undefined) {
-      const nextDeadline = (): number => reports.nextDeadline();
-      services.push(guarded({ ...untimed, nextDeadline, transmit: (now, writer) => reports.poll(now, writer) }));
-    }
-    if (tcp !== undefined) services.push(guarded(tcp));
-    services.push(
-      guarded({
-        transmit: (now, writer) => gsi.transmit(now, writer),
-        nextDeadline: () => cm.nextDeadline(),
-        handleTimeouts: (now) => cm.handleTimeouts(now),
-      }),
-    );
-    this.#services = services;
-    this.#all = this.notification === undefined ? services : [...services, this.notification];
-  }
-
-  /** All but the notifications of congestion. */
-
-  transmit(now: number, writer: FrameWriter): boolean {
-    let owe = false;
-    for (let i = 0; i < this.#services.length; i++)
-      owe = (this.#services[i] as GuardedService).transmit(now, writer) || owe;
-    return owe;
+  /** Notifications alone: their packets are those of the port, as those of queue pairs are. */
+  transmitNotifications(now: number, writer: FrameWriter): boolean {
+    return this.#transmitFrom(NOTIFICATION, NOTIFICATION, now, writer);
   }
 
   nextDeadline(): number {
     let next = Infinity;
-    for (let i = 0; i < this.#all.length; i++) next = Math.min(next, (this.#all[i] as GuardedService).nextDeadline());
+    for (let place = 0; place < PLACES; place++) {
+      try {
+        for (; place < PLACES; place++) {
+          const restUntil = this.#restUntil[place] as number;
+          next = Math.min(next, restUntil === AWAKE ? this.#nextDeadlineOf(place) : restUntil);
+        }
+      } catch (error) {
+        this.#rest(place, Infinity);
+        this.#errors.caught('timeout', error);
+      }
+    }
     return next;
   }
 
   handleTimeouts(now: number): void {
-    for (let i = 0; i < this.#all.length; i++) (this.#all[i] as GuardedService).handleTimeouts(now);
+    for (let place = 0; place < PLACES; place++) {
+      try {
+        for (; place < PLACES; place++) {
+          if (now < (this.#restUntil[place] as number)) continue;
+          this.#restUntil[place] = AWAKE;
+          this.#handleTimeoutsOf(place, now);
+        }
+      } catch (error) {
+        this.#rest(place, now);
+        this.#errors.caught('timeout', error);
+      }
+    }
   }
 
   /** The device has new input: a service that rests is tried again. */
   revive(): void {
-    for (let i = 0; i < this.#all.length; i++) (this.#all[i] as GuardedService).revive();
+    if (!this.#failed) return;
+    this.#failed = false;
+    this.#failures.fill(0);
+    this.#restUntil.fill(AWAKE);
+  }
+
+  #transmitFrom(first: number, last: number, now: number, writer: FrameWriter): boolean {
+    let owe = false;
+    for (let place = first; place <= last; place++) {
+      try {
+        for (; place <= last; place++)
+          if (now >= (this.#restUntil[place] as number)) owe = this.#transmitOf(place, now, writer) || owe;
+      } catch (error) {
+        this.#rest(place, now);
+        this.#errors.caught('transmit', error);
+      }
+    }
+    return owe;
+  }
+
+  #transmitOf(place: number, now: number, writer: FrameWriter): boolean {
+    switch (place) {
+      case NEIGHBOURS:
+        return this.#parts.neighbours?.poll(now, writer) ?? false;
+      case REPORTS:
+        return this.#parts.reports?.poll(now, writer) ?? false;
+      case TCP:
+        return this.#parts.tcp?.transmit(now, writer) ?? false;
+      case MANAGER:
+        return this.#parts.gsi.transmit(now, writer);
+      default:
+        return this.#parts.notification?.transmit(now, writer) ?? false;
+    }
+  }
+
+  /** Notifications have no deadlines. */
+  #nextDeadlineOf(place: number): number {
+    switch (place) {
+      case NEIGHBOURS:
+        return this.#parts.neighbours?.nextDeadline() ?? Infinity;
+      case REPORTS:
+        return this.#parts.reports?.nextDeadline() ?? Infinity;
+      case TCP:
+        return this.#parts.tcp?.nextDeadline() ?? Infinity;
+      case MANAGER:
+        return this.#parts.cm.nextDeadline();
+      default:
+        return Infinity;
+    }
+  }
+
+  /** Reports do what is due with their next `transmit`. */
+  #handleTimeoutsOf(place: number, now: number): void {
+    if (place === NEIGHBOURS) this.#parts.neighbours?.handleTimeouts(now);
+    else if (place === TCP) this.#parts.tcp?.handleTimeouts(now);
+    else if (place === MANAGER) this.#parts.cm.handleTimeouts(now);
+  }
+
+  #rest(place: number, now: number): void {
+    this.#failed = true;
+    this.#failures[place] = (this.#failures[place] as number) + 1;
+    this.#restUntil[place] = (this.#failures[place] as number) > 1 ? Infinity : now + REST_NS;
   }
 }
