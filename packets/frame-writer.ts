@@ -136,7 +136,7 @@ export class FrameWriter implements FrameBatch {
     if (this.icrcOffload) view.setUint32(endOfPad, 0);
     else {
       maskVariantFields(view, ip, template.ipVersion);
-      view.setUint32(endOfPad, ~crc32Update(ICRC_SEED, bytes, ip, endOfPad), true);
+      view.setUint32(endOfPad, ~crc32Update(ICRC_SEED, bytes, ip, endOfPad, view), true);
     }
     this.#unmask(template, trafficClass, ip, udp, end - ip, identification);
     view.setUint8(bth + BTH_MASKED_BYTE, congestion);

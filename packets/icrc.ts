@@ -45,7 +45,7 @@ export function computeIcrc(
   // All three headers are multiples of four bytes.
   for (let at = ipOffset; at < bthEnd; at += 4)
     state = crc32Word(state, view.getInt32(at, true) | (masks[(at - ipOffset) >> 2] as number));
-  return ~crc32Update(state >>> 0, bytes, bthEnd, end) >>> 0;
+  return ~crc32Update(state >>> 0, bytes, bthEnd, end, view) >>> 0;
 }
 
 /**
