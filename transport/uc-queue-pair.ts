@@ -31,8 +31,8 @@ export class UcQueuePair extends UnreliableQueuePair {
 
   handleFrame(now: number, frame: Frame): void {
     if (!this.admitsFromPeer(now, frame) || !this.mayRespond()) return;
-    this.noteRequest();
     const outcome = this.#responder.handle(frame, this.recvQueue, this.config, this.counters);
+    if (outcome !== UcOutcome.Dropped) this.noteRequest();
     this.port?.learn(frame);
     if (outcome === UcOutcome.Overrun) this.fail();
     else if (outcome === UcOutcome.Fault) this.enterError(WcStatus.WrFlushErr);

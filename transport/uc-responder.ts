@@ -22,9 +22,10 @@ import { WriteSlot } from './write-slot.ts';
 
 /** What follows from a request. */
 export const UcOutcome = {
-  Done: 0,
+  /** Taken, or lost because no receive is posted. */ Done: 0,
   /** The receive posted is none: to ERROR. */ Fault: 1,
   /** A completion found no room. */ Overrun: 2,
+  /** It was none that an honest peer sends: out of its message, not permitted, of a wrong length. */ Dropped: 3,
 } as const;
 export type UcOutcome = (typeof UcOutcome)[keyof typeof UcOutcome];
 
@@ -53,7 +54,7 @@ export class UcResponder {
     }
     if (!starts && !follows) {
       counters.droppedRequest += 1;
-      return UcOutcome.Done;
+      return UcOutcome.Dropped;
     }
     const verdict = this.#judge(frame, queue, config);
     if (verdict !== Verdict.Accept) return this.#refuse(verdict, queue, config, counters);
@@ -90,7 +91,7 @@ export class UcResponder {
     else if (verdict === Verdict.BufferTooSmall) counters.bufferTooSmall += 1;
     else counters.accessRefused += 1;
     this.#giveUp(queue, config, verdict === Verdict.BufferTooSmall ? WcStatus.LocLenErr : WcStatus.RemInvReqErr);
-    return UcOutcome.Done;
+    return verdict === Verdict.NotReady ? UcOutcome.Done : UcOutcome.Dropped;
   }
 
   #giveUp(queue: RecvQueue, config: QpConfig, sharedStatus: WcStatus): void {

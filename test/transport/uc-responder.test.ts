@@ -217,6 +217,17 @@ describe('responder of an unreliable connection', () => {
     expect(peer.events()).toEqual(['comm-est']);
   });
 
+  it('QPS-12 a request that is not taken tells nothing of the kind, and one that finds no receive does', () => {
+    const peer = new Peer({ type: QpType.Uc, state: QpState.Rtr });
+    peer.rx(
+      uc(sendMiddle({ psn: 0 })),
+      uc(writeOnly({ psn: 1, reth: { va: 0n, rkey: 1, length: 8 }, payload: pattern(8) })),
+    );
+    expect([peer.events(), peer.counters.droppedRequest, peer.counters.accessRefused]).toEqual([[], 1, 1]);
+    peer.rx(uc(sendOnly({ psn: 2 })));
+    expect([peer.events(), peer.counters.noReceive]).toEqual([['comm-est'], 1]);
+  });
+
   it('QPS-13 a completion without room takes the queue pair to ERROR', () => {
     const peer = new Peer({ type: QpType.Uc, cqSize: 1 });
     for (const wrId of [1, 2]) peer.postRecv(wrId);
