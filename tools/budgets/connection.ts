@@ -45,12 +45,21 @@ async function answered(forged: number): Promise<Scene> {
   return scene;
 }
 
-/** The peer writes its region to ours. Throws when that fails. */
+/** A WRITE of 4 MiB of ours at 1 Gb/s, beside three CNPs for each of its frames, forged in the name of the peer. */
+export async function notified(): Promise<number> {
+  const scene = new Scene(1e9);
+  const [us, them] = [scene.side(scene.ours, 4 * MIB), scene.side(scene.peer, 4 * MIB)];
+  await scene.join(us.qp, them.qp);
+  scene.flood(100_000, 100_000, () => roceFrame({ opcode: Op.Cnp, psn: 0, becn: 1 }, PEER, scene.victim, us.qp.qpn));
+  return scene.msUntil(write(scene, them.mr, us));
+}
+
+/** One end writes its region to that of the other. Throws when that fails. */
 async function write({ world }: Scene, to: MemoryRegion, { qp, cq, mr }: Side): Promise<void> {
   const remote = { remoteAddr: to.iova, rkey: to.rkey };
   qp.postSend({ wrId: 1, opcode: WrOpcode.RdmaWrite, sges: [{ mr }], ...remote });
   const { value } = await world.run(cq.next());
-  if (value?.status !== WcStatus.Success) throw new Error(`a WRITE of the peer ended with status ${value?.status}`);
+  if (value?.status !== WcStatus.Success) throw new Error(`a WRITE ended with status ${value?.status}`);
 }
 
 function blindWrites({ victim }: Scene, qpn: number): MakeFrame {

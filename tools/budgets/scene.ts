@@ -105,9 +105,19 @@ export class Scene {
   /** Addresses that ours has asked for. */
   readonly asked = new Set<string>();
 
-  constructor() {
+  /** @param rateBps of the links of ours and its peer; with one, DCQCN paces what ours sends */
+  constructor(rateBps?: number) {
+    const reaction = { kind: 'dcqcn', profile: 'paper' } as const;
+    const paced =
+      rateBps === undefined
+        ? {}
+        : { faults: { rateBps }, congestion: { reaction, notification: false as const, lineRateBps: rateBps } };
     const device = (n: number): Device =>
-      attachDevice(this.world, `device ${n}`, { addresses: [`10.0.0.${n}/16`, `fd00::${n}/64`], mtu: MTU });
+      attachDevice(this.world, `device ${n}`, {
+        addresses: [`10.0.0.${n}/16`, `fd00::${n}/64`],
+        mtu: MTU,
+        ...paced,
+      });
     this.ours = device(1);
     this.peer = device(2);
     this.attacker = this.world.attach('attacker', (host) => new Attacker(host), { mtu: MTU });
