@@ -63,7 +63,8 @@ export function crc32Word(state: number, word: number): number {
 
 const POLYNOMIAL = 0xed_b8_83_20;
 
-// SLICE_k[b] is the register after byte b and k zero bytes. Sixteen arrays and not one: no index arithmetic in the loop.
+// SLICE_k[b] is the register after byte b and k zero bytes. Sixteen arrays and not one: no index arithmetic in the
+// loop.
 const SLICE_0 = Int32Array.from({ length: 256 }, (_, byte) => crcOfByte(byte));
 const SLICE_1 = nextSlice(SLICE_0);
 const SLICE_2 = nextSlice(SLICE_1);
