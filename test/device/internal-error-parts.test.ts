@@ -1,0 +1,172 @@
+/**
+ * Goal: the parts of the boundary for errors of ours do what each is there for: a service rests, results are delivered
+ * all the same, a place is what was done and where, and callbacks of the application are told apart. Method: each part
+ * alone, with code that throws.
+ */
+import { describe, expect, it } from 'vitest';
+import { FrameWriter, IpAddress, IpPrefix, Medium, parseMac } from '../../packets/index.ts';
+import { isOfCallback, markTrace } from '../../src/device/callbacks.ts';
+import { DeviceCounters } from '../../src/device/counters.ts';
+import { InternalErrors } from '../../src/device/internal-errors.ts';
+import { GuardedService, type Service } from '../../src/device/services.ts';
+import { Settling } from '../../src/device/settling.ts';
+import { Prng } from '../../src/ground/prng.ts';
+import { attachDevice, Device, type InternalErrorEvent, QpState, QpType, World, WrOpcode } from '../../src/index.ts';
+import type { QpTrace } from '../../transport/trace.ts';
+import { plantsInternalErrors } from '../support/internal-errors.ts';
+import { makeSide, PORT } from './support.ts';
+
+plantsInternalErrors();
+
+function noted() {
+  const counters = new DeviceCounters();
+  const events: InternalErrorEvent[] = [];
+  const errors = new InternalErrors(
+    counters,
+    (event) => events.push(event),
+    () => undefined,
+  );
+  return { counters, events, errors };
+}
+
+const MS = 1e6;
+
+describe('a service that throws', () => {
+  function throwing(part: keyof Service) {
+    let calls = 0;
+    const fail = (): never => {
+      calls += 1;
+      throw new Error('planted');
+    };
+    const whole: Service = { transmit: () => false, nextDeadline: () => 7, handleTimeouts: () => undefined };
+    const { counters, errors } = noted();
+    const guard = new GuardedService({ ...whole, [part]: fail }, errors);
+    return { guard, counters, calls: () => calls };
+  }
+  const writer = new FrameWriter(1, 64);
+
+  it('in its turn rests 100 ms, then until there is input, and begins anew with that', () => {
+    const { guard, counters, calls } = throwing('transmit');
+    expect([guard.nextDeadline(), guard.transmit(0, writer), guard.transmit(99 * MS, writer)]).toEqual([
+      7,
+      false,
+      false,
+    ]);
+    expect([calls(), counters.internalErrors, guard.nextDeadline()]).toEqual([1, 1, 100 * MS]);
+    guard.handleTimeouts(100 * MS);
+    guard.transmit(100 * MS, writer);
+    guard.transmit(1e15, writer);
+    guard.handleTimeouts(1e15);
+    expect([calls(), guard.nextDeadline()]).toEqual([2, Infinity]);
+    guard.revive();
+    expect(guard.nextDeadline()).toBe(7);
+    guard.transmit(1e15, writer);
+    expect([calls(), guard.nextDeadline(), counters.internalErrors]).toEqual([3, 1e15 + 100 * MS, 3]);
+  });
+
+  it('at a deadline rests as well', () => {
+    const { guard, calls } = throwing('handleTimeouts');
+    for (const now of [0, 50 * MS, 100 * MS, 1e15]) guard.handleTimeouts(now);
+    expect([calls(), guard.nextDeadline()]).toEqual([2, Infinity]);
+  });
+
+  it('when it is to name a deadline has none until there is input', () => {
+    const { guard, calls } = throwing('nextDeadline');
+    expect([guard.nextDeadline(), guard.nextDeadline(), calls()]).toEqual([Infinity, Infinity, 1]);
+    guard.revive();
+    expect([guard.nextDeadline(), calls()]).toEqual([Infinity, 2]);
+  });
+});
+
+it('a device owes what one service owes, though those after it owe nothing', async () => {
+  const host = { now: () => 1, wake: () => undefined };
+  const link = { medium: Medium.Ethernet, mac: parseMac('02:00:00:00:00:01'), mtu: 4200 };
+  const device = new Device({ ...link, host, random: new Prng(7), addresses: [IpPrefix.parse('10.0.0.1/24')] });
+  const cq = device.createCq(1);
+  const qp = device.allocPd().createQp({ type: QpType.Ud, sendCq: cq, recvCq: cq });
+  for (const group of ['239.1.2.3', '239.1.2.4']) await qp.attachMcast(IpAddress.parse(group));
+  const writer = new FrameWriter(1, 4400);
+  expect([device.transmit(writer), writer.count]).toEqual([true, 1]);
+});
+
+describe('results that throw while they are delivered', () => {
+  it('leave those behind them, of their part and of the others, to the same turn', () => {
+    const { counters, events, errors } = noted();
+    const delivered: number[] = [];
+    const queue = [1, 2, 3, 4];
+    const part = (): void => {
+      for (let one = queue.shift(); one !== undefined; one = queue.shift()) {
+        if (one % 2 === 0) throw new Error('planted');
+        delivered.push(one);
+      }
+    };
+    new Settling([part, () => delivered.push(100)], errors).settle();
+    expect([delivered, counters.internalErrors, events[0]?.during]).toEqual([[1, 3, 100], 2, 'settle']);
+  });
+
+  it('are tried a bounded number of times', () => {
+    const { counters, errors } = noted();
+    let others = 0;
+    const always = (): never => {
+      throw new Error('planted');
+    };
+    new Settling([always, () => (others += 1)], errors).settle();
+    expect([counters.internalErrors, others]).toEqual([16, 1]);
+  });
+});
+
+it('a place is what was done, and where', () => {
+  const { events, errors } = noted();
+  const error = new Error('one place');
+  for (const during of ['receive', 'transmit', 'receive'] as const) errors.caught(during, error);
+  errors.caught('settle', 'no Error');
+  errors.caught('settle', 'nor this');
+  expect(events.map(({ during }) => during)).toEqual(['receive', 'transmit', 'settle']);
+});
+
+/** A trace with one function for all. */
+const everywhere = (note: () => void): QpTrace => ({
+  ...{ stateChanged: note, acknowledged: note, retried: note, rnrWait: note },
+  ...{ judged: note, completed: note, notified: note, rate: note },
+});
+
+describe('what the trace of an application throws', () => {
+  it('is told from errors of ours, in each of its methods', () => {
+    const fail = (): never => {
+      throw new Error('of the application');
+    };
+    const trace = markTrace(everywhere(fail));
+    const names = Object.keys(trace) as (keyof QpTrace)[];
+    expect(names.sort()).toEqual(Object.keys(everywhere(fail)).sort());
+    for (const name of names) {
+      let thrown: unknown;
+      try {
+        Reflect.apply(trace[name], trace, []);
+      } catch (error) {
+        thrown = error;
+      }
+      expect(isOfCallback(thrown), name).toBe(true);
+    }
+  });
+
+  it('leaves the machine, and is counted nowhere', async () => {
+    const world = new World({ seed: 1 });
+    let fails = false;
+    const note = (): void => {
+      if (fails) throw new RangeError('the disk is full');
+    };
+    const a = attachDevice(world, 'a', { addresses: ['10.0.0.1/24'], trace: everywhere(note) });
+    const b = attachDevice(world, 'b', { addresses: ['10.0.0.2/24'] });
+    const [left, right] = [makeSide(a), makeSide(b)];
+    const accepting = b.cm
+      .listen(PORT)
+      .next()
+      .then(({ value }) => value.accept({ qp: right.qp }));
+    await world.run(Promise.all([a.cm.connect({ address: '10.0.0.2', port: PORT, qp: left.qp }), accepting]));
+    fails = true;
+    right.qp.postRecv({ wrId: 1, sges: [{ mr: right.mr, offset: 0, length: 100 }] });
+    left.qp.postSend({ wrId: 2, opcode: WrOpcode.Send, sges: [{ mr: left.mr, offset: 0, length: 100 }] });
+    expect(() => world.runFor(1e9, { maxSteps: 20_000 })).toThrow('the disk is full');
+    expect([a.counters.internalErrors, left.qp.state]).toEqual([0, QpState.Rts]);
+  });
+});
