@@ -4,14 +4,13 @@
  * alone, with code that throws.
  */
 import { describe, expect, it } from 'vitest';
-import { FrameWriter, IpAddress, IpPrefix, Medium, parseMac } from '../../packets/index.ts';
+import { FrameWriter } from '../../packets/index.ts';
 import { isOfCallback, markTrace } from '../../src/device/callbacks.ts';
 import { DeviceCounters } from '../../src/device/counters.ts';
 import { InternalErrors } from '../../src/device/internal-errors.ts';
 import { GuardedService, type Service } from '../../src/device/services.ts';
 import { Settling } from '../../src/device/settling.ts';
-import { Prng } from '../../src/ground/prng.ts';
-import { attachDevice, Device, type InternalErrorEvent, QpState, QpType, World, WrOpcode } from '../../src/index.ts';
+import { attachDevice, type InternalErrorEvent, QpState, World, WrOpcode } from '../../src/index.ts';
 import type { QpTrace } from '../../transport/trace.ts';
 import { plantsInternalErrors } from '../support/internal-errors.ts';
 import { makeSide, PORT } from './support.ts';
@@ -76,17 +75,6 @@ describe('a service that throws', () => {
     guard.revive();
     expect([guard.nextDeadline(), calls()]).toEqual([Infinity, 2]);
   });
-});
-
-it('a device owes what one service owes, though those after it owe nothing', async () => {
-  const host = { now: () => 1, wake: () => undefined };
-  const link = { medium: Medium.Ethernet, mac: parseMac('02:00:00:00:00:01'), mtu: 4200 };
-  const device = new Device({ ...link, host, random: new Prng(7), addresses: [IpPrefix.parse('10.0.0.1/24')] });
-  const cq = device.createCq(1);
-  const qp = device.allocPd().createQp({ type: QpType.Ud, sendCq: cq, recvCq: cq });
-  for (const group of ['239.1.2.3', '239.1.2.4']) await qp.attachMcast(IpAddress.parse(group));
-  const writer = new FrameWriter(1, 4400);
-  expect([device.transmit(writer), writer.count]).toEqual([true, 1]);
 });
 
 describe('results that throw while they are delivered', () => {
