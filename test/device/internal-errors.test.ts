@@ -145,6 +145,7 @@ describe('an error of ours in a queue pair', () => {
     postMessage(left, right);
     world.runFor(120e9, STEPS);
     expect([b.counters.internalErrors, right.qp.state]).toEqual([2, QpState.Error]);
+    expect([right.qp.core.receivesPosted, right.cq.length]).toEqual([0, 0]);
     expect([(await nextError(b)).qpn, (await nextError(b)).qpn]).toEqual([right.qp.qpn, right.qp.qpn]);
     right.qp.events.drop((event) => event === 'comm-est');
     expect((await right.qp.events.next()).value).toBe('qp-fatal');
