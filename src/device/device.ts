@@ -31,6 +31,7 @@ import { tcpOf } from './host/tcp/device-host.ts';
 import type { TcpStack } from './host/tcp/stack.ts';
 import { InternalErrors } from './internal-errors.ts';
 import { Multicast } from './multicast.ts';
+import type { NextHop } from './next-hop.ts';
 import {
   checkLinkOptions,
   DEFAULT_LIMITS,
@@ -100,18 +101,19 @@ export class Device implements Machine, RdmaDevice {
     this.#schedule(qp);
     this.suspicious.afterTurn(this.#turnAt, qp);
     const { nextHop } = qp;
-    if (nextHop !== undefined && nextHop.checkAt <= this.#turnAt) this.paths.check(this.#turnAt, nextHop);
+    if (nextHop !== undefined && nextHop.checkAt <= this.#turnAt) this.#errors.apart('transmit', this.#check, nextHop);
   };
   #turnAt = 0;
-  /**
-   * For posts from another thread: called before frames are received, so that work posted before they came is in its
-   * queue.
-   * @internal
-   */
+  // What services do in a turn or timer of a queue pair. Bound once: a closure is an allocation for each packet.
+  readonly #check = (hop: NextHop): void => this.paths.check(this.#turnAt, hop);
+  readonly #doubt = (hop: NextHop): void => this.paths.doubt(this.now(), hop.address);
+  readonly #hasTraffic = (qp: Qp): void => this.cm.notifyTraffic(qp.qpn);
+  /** Called before frames are received: work that another thread posted before they came is then queued. @internal */
   beforeReceive: (() => void) | undefined;
   readonly #changed = (qp: Qp): void => this.#schedule(qp);
   readonly #errors = new InternalErrors(this.counters, (event) => this.events.push(event), this.#changed);
   readonly #unreachable = (address: IpAddress): void => this.gsi.unresolved(address);
+  /** Settles promises and emits events. */
   readonly #settling: Settling;
 
   /** @throws RoceError ERR_ROCE_ARGUMENT for options out of range or that do not fit together */
@@ -170,7 +172,7 @@ export class Device implements Machine, RdmaDevice {
     const { notification } = this.#congestion ?? {};
     const services = { neighbours: paths.neighbours, reports: multicast.reports, tcp, gsi, cm, notification };
     this.#services = new Services(services, this.#errors);
-    this.#settling = new Settling(paths, this.#unreachable, cm, this.#resources, this.#errors);
+    this.#settling = new Settling({ paths, cm, resources: this.#resources }, this.#unreachable, this.#errors);
   }
 
   /** Header fields of paths that do not set them, where the device options give them. */
@@ -261,7 +263,7 @@ export class Device implements Machine, RdmaDevice {
     qp.core.modify(attributes);
     if (attributes.path !== undefined) this.paths.follow(qp, attributes.path.remote);
     this.touched(qp);
-    this.#settle();
+    this.#settling.settle();
   }
 
   /** For `Qp.attachMcast`. */
@@ -296,7 +298,7 @@ export class Device implements Machine, RdmaDevice {
   touched(qp: Qp): void {
     this.#services.revive();
     this.#schedule(qp);
-    if (this.#resources.unsettled) this.#settle();
+    if (this.#resources.unsettled) this.#settling.settle();
     this.#host.wake();
   }
 
@@ -311,7 +313,7 @@ export class Device implements Machine, RdmaDevice {
   /** The connection manager has work to do. */
   cmTouched(): void {
     this.#services.revive();
-    this.#settle();
+    this.#settling.settle();
     this.#host.wake();
   }
 
@@ -338,7 +340,7 @@ export class Device implements Machine, RdmaDevice {
     this.#services.revive();
     this.beforeReceive?.();
     this.#receiver.take(this.now(), batch, 0);
-    this.#settle();
+    this.#settling.settle();
   }
 
   transmit(writer: FrameWriter): boolean {
@@ -352,7 +354,7 @@ export class Device implements Machine, RdmaDevice {
     const queued = this.#scheduler.transmit(now, writer, this.#afterTurn);
     this.portCounters.sentPkts += writer.count - before;
     if (this.multicast.loopsBack) this.#receiver.takeOwn(now, writer, before);
-    this.#settle();
+    this.#settling.settle();
     // Once more: sending may have started the resolution of a next hop.
     return this.#services.transmitNeighbours(now, writer) || servicesOwe || notificationsOwe || queued;
   }
@@ -366,13 +368,14 @@ export class Device implements Machine, RdmaDevice {
     this.#services.handleTimeouts(now);
     for (let qp = this.#scheduler.takeDue(now); qp !== undefined; qp = this.#scheduler.takeDue(now)) {
       try {
-        if (qp.core.handleTimeout(now) && qp.nextHop !== undefined) this.paths.doubt(now, qp.nextHop.address);
+        const unanswered = qp.core.handleTimeout(now);
+        if (unanswered && qp.nextHop !== undefined) this.#errors.apart('timeout', this.#doubt, qp.nextHop);
         this.#schedule(qp);
       } catch (error) {
         this.#errors.caught('timeout', error, qp);
       }
     }
-    this.#settle();
+    this.#settling.settle();
   }
 
   #schedule(qp: Qp): void {
@@ -380,7 +383,7 @@ export class Device implements Machine, RdmaDevice {
     this.#scheduler.note(qp);
     for (let event = core.pollEvent(); event !== undefined; event = core.pollEvent()) {
       if (event === 'path-mig') this.#migrated(qp);
-      if (event === 'first-request') this.cm.notifyTraffic(qp.qpn);
+      if (event === 'first-request') this.#errors.apart('settle', this.#hasTraffic, qp);
       else qp.events.push(event);
     }
   }
@@ -389,10 +392,5 @@ export class Device implements Machine, RdmaDevice {
   #migrated(qp: Qp): void {
     const remote = qp.core.config.path?.remote;
     if (remote !== undefined) this.paths.migrated(qp, remote);
-  }
-
-  /** Settles promises and emits events. */
-  #settle(): void {
-    this.#settling.settle();
   }
 }

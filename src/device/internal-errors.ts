@@ -55,6 +55,15 @@ export class InternalErrors {
     }
   }
 
+  /** Does what a service has to do in the turn or timer of a queue pair: its error is none of the queue pair. */
+  apart<T>(during: InternalErrorEvent['during'], service: (of: T) => void, of: T): void {
+    try {
+      service(of);
+    } catch (error) {
+      this.caught(during, error);
+    }
+  }
+
   #discard(qp: Qp): void {
     try {
       qp.core.retire();

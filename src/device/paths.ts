@@ -30,6 +30,7 @@ import type { AddressVector } from './verbs/address-vector.ts';
 const DEFAULT_HOP_LIMIT = 64;
 /** Datagram paths kept; they can be rebuilt at any time. */
 const MAX_TEMPLATES = 256;
+const RECHECK_NS = 1e9;
 const ZERO_MAC: MacAddress = new Uint8Array(6);
 
 interface Waiter {
@@ -185,6 +186,8 @@ export class Paths {
 
   /** A packet went or is about to go to this next hop, and `checkAt` has come. */
   check(now: number, hop: NextHop): void {
+    // If an error of ours keeps the neighbours from saying when: not with each packet.
+    hop.checkAt = now + RECHECK_NS;
     hop.checkAt = this.neighbours?.use(now, hop.address) ?? Infinity;
   }
 

@@ -14,12 +14,12 @@ import type { InternalErrors } from './internal-errors.ts';
 
 /** The parts there may be. */
 export interface ServiceParts {
-  readonly neighbours: Neighbours | undefined;
-  readonly reports: GroupReports | undefined;
-  readonly tcp: TcpStack | undefined;
-  readonly gsi: Gsi;
-  readonly cm: CmService;
-  readonly notification: NotificationPoint | undefined;
+  readonly neighbours: Pick<Neighbours, 'poll' | 'nextDeadline' | 'handleTimeouts'> | undefined;
+  readonly reports: Pick<GroupReports, 'poll' | 'nextDeadline'> | undefined;
+  readonly tcp: Pick<TcpStack, 'transmit' | 'nextDeadline' | 'handleTimeouts'> | undefined;
+  readonly gsi: Pick<Gsi, 'transmit'>;
+  readonly cm: Pick<CmService, 'nextDeadline' | 'handleTimeouts'>;
+  readonly notification: Pick<NotificationPoint, 'transmit'> | undefined;
 }
 
 // Places of the services, in the order of their turns.

@@ -14,25 +14,22 @@ const ROUNDS = 16;
 /** Paths, the connection manager, and queue pairs with their queues. */
 const PARTS = 3;
 
+/** What has results; each part takes one from its queue before it delivers it. */
+export interface SettlingParts {
+  readonly paths: Pick<Paths, 'settle'>;
+  readonly cm: Pick<CmService, 'settle'>;
+  readonly resources: Pick<Resources, 'settle'>;
+}
+
 export class Settling {
-  readonly #paths: Paths;
+  readonly #parts: SettlingParts;
   readonly #unreachable: (address: IpAddress) => void;
-  readonly #cm: CmService;
-  readonly #resources: Resources;
   readonly #errors: InternalErrors;
 
-  /** Each part takes a result from its queue before it delivers it. `unreachable` is called for failed resolutions. */
-  constructor(
-    paths: Paths,
-    unreachable: (address: IpAddress) => void,
-    cm: CmService,
-    resources: Resources,
-    errors: InternalErrors,
-  ) {
-    this.#paths = paths;
+  /** `unreachable` is called with each address whose resolution has failed. */
+  constructor(parts: SettlingParts, unreachable: (address: IpAddress) => void, errors: InternalErrors) {
+    this.#parts = parts;
     this.#unreachable = unreachable;
-    this.#cm = cm;
-    this.#resources = resources;
     this.#errors = errors;
   }
 
@@ -44,9 +41,9 @@ export class Settling {
   #settlePart(part: number): void {
     for (let round = 0; round < ROUNDS; round++) {
       try {
-        if (part === 0) this.#paths.settle(this.#unreachable);
-        else if (part === 1) this.#cm.settle();
-        else this.#resources.settle();
+        if (part === 0) this.#parts.paths.settle(this.#unreachable);
+        else if (part === 1) this.#parts.cm.settle();
+        else this.#parts.resources.settle();
         return;
       } catch (error) {
         this.#errors.caught('settle', error);

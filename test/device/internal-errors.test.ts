@@ -4,7 +4,7 @@
  * throw for the first object that calls it; the world has to fall silent in bounded steps, and a conversation beside
  * it must go on.
  */
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { InvariantError, IpAddress } from '../../packets/index.ts';
 import { DeviceCounters } from '../../src/device/counters.ts';
 import { GroupReports } from '../../src/device/host/group-reports.ts';
@@ -35,36 +35,12 @@ import { Requester } from '../../transport/requester.ts';
 import { Responder } from '../../transport/responder.ts';
 import { UdQueuePair } from '../../transport/ud-queue-pair.ts';
 import { plantsInternalErrors } from '../support/internal-errors.ts';
+import { plant, uprootAll } from './planted-errors.ts';
 import { type Connected, connect, makePair, makeSide, PORT, type Side } from './support.ts';
 
 plantsInternalErrors();
-const uproot: (() => void)[] = [];
-const uprootAll = (): void => {
-  for (const each of uproot.splice(0).reverse()) each();
-};
-afterEach(uprootAll);
-
 const STEPS = { maxSteps: 20_000 };
 const REMOTE = { address: '10.0.0.2', port: PORT + 1 };
-
-/** From now on `method` throws for the first object that calls it; with `times`, so often. */
-function plant(prototype: object, method: string, times = Infinity): void {
-  const original: unknown = Reflect.get(prototype, method);
-  if (typeof original !== 'function') throw new Error(`there is no method ${method}`);
-  let victim: unknown;
-  let left = times;
-  Object.defineProperty(prototype, method, {
-    configurable: true,
-    writable: true,
-    value(this: unknown, ...values: unknown[]) {
-      victim ??= this;
-      if (this !== victim || left === 0) return Reflect.apply(original, this, values);
-      left -= 1;
-      throw new InvariantError(`a planted fault in ${method}`);
-    },
-  });
-  uproot.push(() => Object.defineProperty(prototype, method, { configurable: true, writable: true, value: original }));
-}
 
 /** A second connection beside the one of `pair`. */
 async function besides({ world, a, b }: Connected): Promise<{ left: Side; right: Side }> {
@@ -169,6 +145,10 @@ describe('an error of ours in a queue pair', () => {
     postMessage(left, right);
     world.runFor(120e9, STEPS);
     expect([b.counters.internalErrors, right.qp.state]).toEqual([2, QpState.Error]);
+    expect([right.qp.core.receivesPosted, right.cq.length]).toEqual([0, 0]);
+    expect([(await nextError(b)).qpn, (await nextError(b)).qpn]).toEqual([right.qp.qpn, right.qp.qpn]);
+    right.qp.events.drop((event) => event === 'comm-est');
+    expect((await right.qp.events.next()).value).toBe('qp-fatal');
     right.qp.destroy();
     expect(b.qpCount).toBe(0);
   });
@@ -208,6 +188,13 @@ describe('an error of ours in a datagram', () => {
     const [lost, received] = await world.run(Promise.all([victim.cq.next(), member.cq.next()]), STEPS);
     expect([lost.value?.status, received.value?.status]).toEqual([WcStatus.WrFlushErr, WcStatus.Success]);
     expect([b.counters.internalErrors, victim.qp.state, member.qp.state]).toEqual([1, QpState.Error, QpState.Rts]);
+    const { qpn, frame, during } = await nextError(b);
+    expect([qpn, during, frame?.length]).toEqual([victim.qp.qpn, 'receive', 14 + 20 + 8 + 12 + 8 + 64 + 4]);
+    // It is out of service: another datagram is given to the other member only.
+    member.qp.postRecv({ wrId: 3, sges: [{ mr: member.mr, offset: 0, length: 1024 }] });
+    sender.qp.postSend({ wrId: 4, opcode: WrOpcode.Send, ah, remoteQpn: 0xff_ff_ff, remoteQkey: 5, sges });
+    expect((await world.run(member.cq.next(), STEPS)).value?.wrId).toBe(3);
+    expect(b.counters.internalErrors).toBe(1);
   });
 });
 

@@ -7,19 +7,18 @@
  *
  * Exit codes: 0 every budget is kept, 1 one is exceeded, 2 the command line is invalid.
  */
-import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
 import { terminal } from '../output.ts';
-import { BUDGETS_PAGE, budgetsPage, budgetTable, measureBudgets } from './report.ts';
+import { showBudgets } from './command.ts';
+import { BUDGETS_PAGE } from './report.ts';
 
 interface BudgetFlags {
   readonly json?: boolean;
   readonly write?: boolean;
 }
 
-const EXIT_EXCEEDED = 1;
 const EXIT_USAGE = 2;
 
 await new Command('budgets')
@@ -31,9 +30,6 @@ await new Command('budgets')
   .parseAsync();
 
 async function run({ json, write }: BudgetFlags): Promise<void> {
-  const rows = await measureBudgets();
-  for (const line of json === true ? rows.map((row) => JSON.stringify(row)) : budgetTable(rows)) terminal.line(line);
-  if (write === true)
-    writeFileSync(join(fileURLToPath(new URL('../..', import.meta.url)), BUDGETS_PAGE), budgetsPage(rows));
-  if (rows.some(({ kept }) => !kept)) process.exitCode = EXIT_EXCEEDED;
+  const page = write === true ? join(fileURLToPath(new URL('../..', import.meta.url)), BUDGETS_PAGE) : undefined;
+  process.exitCode = await showBudgets({ json, page }, terminal);
 }

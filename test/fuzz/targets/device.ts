@@ -2,8 +2,8 @@
  * A live device with queue pairs of every service, work outstanding, memory with known keys. An input is a list of
  * frames from its peer. Flags of a frame: 1: lengths, checksums and ICRC are made right; 2: it is for our queue pair of
  * that service; 4: its PSN is near the expected one; 8: key and address of its RETH or AtomicETH are those of a region;
- * 16: 5 ms pass first; 32: time passes until the next deadline. Nothing is ever thrown, memory without access stays as
- * it is, and what is sent is well-formed.
+ * 16: 5 ms pass first; 32: time passes until the next deadline. Nothing is ever thrown nor caught inside, memory without
+ * access stays as it is, and what is sent is well-formed.
  */
 import {
   ATOMIC_ETH_AT,
@@ -42,6 +42,7 @@ import { everyFrame } from '../../tools/verify/every-frame.ts';
 import { packRecords, unpackRecords } from '../engine/records.ts';
 import { type FuzzTarget, promise } from '../engine/target.ts';
 import { fixFrame } from './support/fix-up.ts';
+import { GROUP_4, GROUP_6, groupMessages } from './support/group-messages.ts';
 import { LoneDevice, OUR_MAC, OURS, THEIR_MAC, THEIRS } from './support/lone-device.ts';
 
 const Flag = { Fix: 1, Qp: 2, Psn: 4, Key: 8, Later: 16, Deadline: 32 } as const;
@@ -94,6 +95,7 @@ function open() {
   rc.postSend({ wrId: 2, opcode: WrOpcode.RdmaRead, sges, ...remote });
   rc.postSend({ wrId: 3, opcode: WrOpcode.AtomicFetchAndAdd, sges: [{ mr, length: 8 }], ...remote, compareAdd: 1n });
   rc.postSend({ wrId: 4, opcode: WrOpcode.Send, inline: new Uint8Array(10) });
+  for (const group of [GROUP_4, GROUP_6]) void ud.attachMcast(group);
   device.tcp?.listen(80);
   device.cm.listen(7471);
   lone.transmit();
@@ -234,7 +236,14 @@ export const target: FuzzTarget = {
       )
       .slice(-40)
       .map(({ bytes }) => packRecords([{ flags: Flag.Fix, bytes: to(bytes) }]));
-    return [...talks, ...others, packRecords([{ flags: Flag.Deadline, bytes: new Uint8Array(0) }])];
+    const groups = groupMessages().map((bytes) => ({ flags: Flag.Fix | Flag.Deadline, bytes }));
+    return [
+      ...talks,
+      ...others,
+      ...groups.map((one) => packRecords([one])),
+      packRecords(groups),
+      packRecords([{ flags: Flag.Deadline, bytes: new Uint8Array(0) }]),
+    ];
   },
   run,
 };

@@ -2,9 +2,12 @@
  * Goal: the budgets that are promised are kept, and docs/security-budgets.md shows them. Method: every flood, in the
  * simulated world and in virtual time; the page and the exit are tried with figures of their own as well.
  */
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { BUDGETS, type Budget } from '../../../tools/budgets/budgets.ts';
+import { showBudgets } from '../../../tools/budgets/command.ts';
 import { BUDGETS_PAGE, budgetsPage, budgetTable, measureBudgets } from '../../../tools/budgets/report.ts';
 
 describe('the budgets', () => {
@@ -39,5 +42,23 @@ describe('a budget', () => {
       ['held', 'cups', '1,234', '1,234', 'entries', 'kept'],
       ['held', 'cups', '1,234', '1,233', 'entries', 'EXCEEDED'],
     ]);
+  });
+
+  it('that is exceeded ends the command with 1, and is in its lines and on its page', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'roce-budgets-'));
+    const page = join(folder, 'page.md');
+    const lines: string[] = [];
+    const output = { line: (text: string) => lines.push(text), complaint: (text: string) => lines.push(`! ${text}`) };
+    const kept = await showBudgets({ budgets: [budget(1234)] }, output);
+    const exceeded = await showBudgets({ budgets: [budget(1234), budget(1233)], json: true, page }, output);
+    expect([kept, exceeded]).toEqual([0, 1]);
+    expect(lines).toHaveLength(2 + 2);
+    const row = { group: 'held', name: 'cups', unit: 'entries', measured: 1234 };
+    expect(lines.slice(2).map((line) => JSON.parse(line))).toEqual([
+      { ...row, budget: 1234, kept: true },
+      { ...row, budget: 1233, kept: false },
+    ]);
+    expect(readFileSync(page, 'utf8')).toContain('| cups | 1,234 | 1,233 | entries |');
+    rmSync(folder, { recursive: true });
   });
 });

@@ -15,6 +15,7 @@ import { LEN_CASES } from './len.ts';
 import { MC_CASES } from './mc.ts';
 import { MIGRATION_CASES } from './migration.ts';
 import { MPE_CASES } from './mpe.ts';
+import { ND_CASES } from './nd.ts';
 import { OPS_CASES } from './ops.ts';
 import { OPS_IMMEDIATE_CASES } from './ops-immediate.ts';
 import { PKQ_CASES } from './pkq.ts';
@@ -64,4 +65,5 @@ export const CASES: readonly Case[] = [
   ...QPS_CASES,
   ...SOLICITED_CASES,
   ...XRC_CASES,
+  ...ND_CASES,
 ];

@@ -131,9 +131,8 @@ export const PORT_MUTANTS: readonly Mutant[] = [
     at: 'this.#isOurs(address)',
     edit: { or: 'true' },
     says: 'ARP requests and neighbour solicitations for any address are answered.',
-    caughtBy: [],
+    caughtBy: ['ND-01', 'ND-05'],
     atFirst: 'missed',
-    escapes: 'ARP and neighbour discovery have no rules yet',
   },
   {
     id: 'nd-answer-unsolicited',
@@ -142,9 +141,8 @@ export const PORT_MUTANTS: readonly Mutant[] = [
     at: 'asker !== undefined',
     edit: { and: 'false' },
     says: 'The answer to a neighbour solicitation is not marked as solicited.',
-    caughtBy: [],
+    caughtBy: ['ND-07'],
     atFirst: 'missed',
-    escapes: 'ARP and neighbour discovery have no rules yet',
   },
   {
     id: 'group-of-others-taken',

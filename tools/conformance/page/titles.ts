@@ -22,4 +22,5 @@ export const AREA_TITLES: Readonly<Record<Area, string>> = {
   MPE: 'FLUSH and ATOMIC WRITE',
   QPS: 'states of queue pairs, completions, verbs',
   XRC: 'extended reliable connections',
+  ND: 'ARP and neighbour discovery',
 };

@@ -15,6 +15,7 @@ import { KEY_RULES } from './key.ts';
 import { LEN_RULES } from './len.ts';
 import { MC_RULES } from './mc.ts';
 import { MPE_RULES } from './mpe.ts';
+import { ND_RULES } from './nd.ts';
 import { OPS_RULES } from './ops.ts';
 import { PKQ_RULES } from './pkq.ts';
 import { PKT_RULES } from './pkt.ts';
@@ -52,6 +53,7 @@ const PUBLISHED: readonly ConformanceRule[] = [
   ...MPE_RULES,
   ...QPS_RULES,
   ...XRC_RULES,
+  ...ND_RULES,
 ];
 
 /**

@@ -27,6 +27,7 @@ export const AREAS = [
   'MPE',
   'QPS',
   'XRC',
+  'ND',
 ] as const;
 export type Area = (typeof AREAS)[number];
 

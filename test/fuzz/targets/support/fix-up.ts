@@ -6,7 +6,6 @@ import {
   computeIcrc,
   finishChecksum,
   ICRC_BYTES,
-  ipv4HeaderChecksum,
   onesComplementSum,
   pseudoHeaderSum,
 } from '../../../../packets/index.ts';
@@ -19,18 +18,26 @@ export function fixFrame(bytes: Uint8Array, ethernet: boolean): void {
   const version = (bytes[ip] ?? 0) >>> 4;
   const length = bytes.length - ip;
   if (version === 4) {
-    view.setUint8(ip, 0x45);
+    const protocol = view.getUint8(ip + 9);
+    const header = protocol === IGMP ? headerWithOptions(view, ip) : 20;
+    view.setUint8(ip, 0x40 | (header / 4));
     view.setUint16(ip + 2, length);
     view.setUint16(ip + 6, 0);
     view.setUint16(ip + 10, 0);
-    view.setUint16(ip + 10, ipv4HeaderChecksum(view, ip));
-    fixPayload(bytes, view, ip, 4, ip + 20, view.getUint8(ip + 9));
+    view.setUint16(ip + 10, finishChecksum(onesComplementSum(view, ip, ip + header, 0)));
+    fixPayload(bytes, view, ip, 4, ip + header, protocol);
   } else if (version === 6 && length >= 40) {
     view.setUint16(ip + 4, length - 40);
     const hopByHop = view.getUint8(ip + 6) === 0 && length >= 48;
     const next = view.getUint8(hopByHop ? ip + 40 : ip + 6);
     fixPayload(bytes, view, ip, 6, ip + (hopByHop ? 48 : 40), next);
   }
+}
+
+/** What the IPv4 header says of its length, where that is possible. Only IGMP comes with options. */
+function headerWithOptions(view: DataView, ip: number): number {
+  const bytes = 4 * (view.getUint8(ip) & 0x0f);
+  return bytes >= 20 && ip + bytes <= view.byteLength ? bytes : 20;
 }
 
 /** Behind the Ethernet header and up to two tags; -1 for what is neither IPv4 nor IPv6. */
@@ -59,13 +66,14 @@ function fixPayload(bytes: Uint8Array, view: DataView, ip: number, version: 4 | 
   }
 }
 
+const IGMP = 2;
 const TCP = 6;
 const UDP = 17;
 const ICMPV6 = 58;
 /** ICMP, IGMP, TCP, ICMPv6. */
 const CHECKSUM_AT: ReadonlyMap<number, number> = new Map([
   [1, 2],
-  [2, 2],
+  [IGMP, 2],
   [TCP, 16],
   [ICMPV6, 2],
 ]);
