@@ -89,6 +89,7 @@ export const ACK_FIELD_CASES: readonly Case[] = [
   },
   { rules: ['ACK-10'], needs: ['host-control', 'srq', 'credits'], run: noCreditsOfShared },
   { rules: ['ACK-11'], needs: ['host-control', 'credits'], run: creditsFollowReceives },
+  { rules: ['ACK-23'], needs: ['host-control', 'credits'], run: announcesReceives },
   { rules: ['ACK-11'], title: 'agreed on by CM', needs: ['host-control', 'cm'], run: creditsOfConnections },
   { rules: ['ACK-20'], run: headersOfAnswers },
 ];
@@ -164,6 +165,19 @@ async function creditsFollowReceives(t: Tester): Promise<void> {
     const { packet } = await peer.expectAck(psn);
     if (givesCredits(packet, receives)) used();
   }
+}
+
+async function announcesReceives(t: Tester): Promise<void> {
+  const none = t.premise('the device gives credits for no receive');
+  const peer = await t.connect({ receives: 0, flowControl: true });
+  peer.tx(writeOnly({ psn: 0, ackReq: true, reth: target(peer, 0, 0) }));
+  const { packet } = await peer.expectAck(0);
+  if (!givesCredits(packet, 0)) return;
+  none();
+  await peer.postReceive(1, 0, 64);
+  const { packet: again } = await peer.rx({ opcode: Op.Acknowledge, psn: 0 });
+  demand(givesCredits(again, 1), 'the ACK that announces a receive gives no credits');
+  await peer.expectNextPsn(1, 2);
 }
 
 /** What a listener of the device has agreed on, with as many receives as it has posted. */

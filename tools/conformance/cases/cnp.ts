@@ -5,7 +5,7 @@
 import { Op } from 'rocev2/packets';
 import { marked, type Packet, pattern, type Sighting, sendOnly, writeOnly } from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
-import { demand, Inconclusive } from '../tester/outcome.ts';
+import { demand, Inconclusive, NotApplicable } from '../tester/outcome.ts';
 import type { ReceivedPacket, TesterPeer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
 import { CNP_REACTION_CASES } from './cnp-reaction.ts';
@@ -19,6 +19,7 @@ const CNP_NOTIFICATION_CASES: readonly Case[] = [
   { rules: ['CNP-06'], needs: ['cnp'], run: countsResponses },
   { rules: ['CNP-07'], needs: ['cnp'], run: hasAPace },
   { rules: ['CNP-08'], run: tellsOfGaps },
+  { rules: ['CNP-12'], needs: ['host-control', 'cnp'], run: hasItsClass },
 ];
 
 export const CNP_CASES: readonly Case[] = [...CNP_NOTIFICATION_CASES, ...CNP_REACTION_CASES];
@@ -53,6 +54,20 @@ async function looksRight(t: Tester): Promise<void> {
     peer.tx(marked(sendOnly({ psn: 0, ackReq: true, payload: pattern(100) })));
     const { sighting } = await notifiedAndAcked(peer, 0);
     isNotification(sighting, peer);
+    await t.sleep(PACE_NS);
+  }
+}
+
+/** In the traffic class of IPv4 and of IPv6. */
+async function hasItsClass(t: Tester): Promise<void> {
+  const { cnpDscp } = t.hostControl.description;
+  if (cnpDscp === undefined) throw new NotApplicable('host control does not know the DSCP of CNPs');
+  for (const { address } of t.dut.addresses) {
+    const peer = await t.connect({ version: address.version });
+    peer.tx(marked(probe(peer, 0)));
+    const { sighting } = await notifiedAndAcked(peer, 0);
+    const dscp = sighting.ip.trafficClass >> 2;
+    demand(dscp === cnpDscp, `CNPs are set to DSCP ${cnpDscp}, and this one has ${dscp}`);
     await t.sleep(PACE_NS);
   }
 }

@@ -22,6 +22,7 @@ export const MC_CASES: readonly Case[] = [
   { rules: ['MC-04'], needs: NEEDS, run: afterDetach },
   { rules: ['MC-05'], needs: NEEDS, run: anyMlid },
   { rules: ['MC-06'], needs: NEEDS, run: unicastAddress },
+  { rules: ['MC-07'], needs: NEEDS, run: onTheSendingHost },
 ];
 
 /** Three queue pairs that are attached and one that is not. */
@@ -87,6 +88,22 @@ async function unicastAddress(t: Tester): Promise<void> {
     const packet = toGroup(end, 44);
     send(t, end, packet);
     await end.delivered(packet);
+  }
+}
+
+async function onTheSendingHost(t: Tester): Promise<void> {
+  for (const version of versionsOf(t)) {
+    const receiver = await member(t, version);
+    const { peer } = await DatagramPeer.open(t, { version });
+    const [ah, length] = [t.handle(), 40];
+    const { gidIndex } = t.address(version);
+    const path = { destination: groupOf(version), sgidIndex: gidIndex };
+    await t.hostControl.call('ah.create', { ah, pd: peer.pd, ...path });
+    const pieces = [{ mr: t.need(peer.buffers?.mr), offset: 0, length }];
+    const to = { ah, remoteQpn: MULTICAST_QPN, remoteQkey: DUT_QKEY };
+    await peer.post({ wrId: 1, opcode: 'send', pieces, ...to });
+    // Memory of the host is zeroed.
+    await receiver.delivered({ ...toGroup(receiver, length), srcQpn: peer.dutQpn, payload: new Uint8Array(length) });
   }
 }
 

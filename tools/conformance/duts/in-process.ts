@@ -108,7 +108,9 @@ export class InProcessDut implements Dut {
     const device = attachDevice(world, 'dut', {
       addresses: pairsOf(this.#options).map(([theirs, , bits]) => `${theirs}/${bits}`),
       ...{ mtu, limits },
-      ...(congestion ? { congestion: { notification: {}, reaction: { kind: 'dcqcn', profile: 'mlx' } } } : {}),
+      ...(congestion
+        ? { congestion: { notification: { cnpDscp: CNP_DSCP }, reaction: { kind: 'dcqcn', profile: 'mlx' } } }
+        : {}),
     });
     limited?.alter?.(device);
     const station = world.attach(
@@ -123,7 +125,7 @@ export class InProcessDut implements Dut {
       // More than the device may send: what is too long is to be seen.
       { mtu: 9000 },
     );
-    const whole = inProcessHostControl(device, { cnp: congestion });
+    const whole = inProcessHostControl(device, { cnp: congestion, ...(congestion ? { cnpDscp: CNP_DSCP } : {}) });
     const less = limited === undefined ? whole : limitedHostControl(whole, { lacks, limits });
     const { note } = this.#options;
     if (note !== undefined) noteOnTheWire(device, note);
@@ -131,6 +133,9 @@ export class InProcessDut implements Dut {
     return { world, device, station, hostControl };
   }
 }
+
+/** The usual one (ref:dcqcn#2). */
+const CNP_DSCP = 48;
 
 /** Addresses of the device and of ours, and the length of their prefix. */
 const PAIRS = [

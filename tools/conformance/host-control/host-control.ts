@@ -53,6 +53,8 @@ export interface HostDescription {
   readonly maxQpRdAtomic: number;
   readonly maxSge: number;
   readonly features: readonly Feature[];
+  /** DSCP of the CNPs that the device sends, 0 to 63; absent where that is not known. */
+  readonly cnpDscp?: number;
 }
 
 /** ibv_access_flags, by name. */
@@ -189,7 +191,7 @@ export interface HostCompletion {
 }
 
 /**
- * An asynchronous event, name as ibv_event_type without IBV_EVENT_, in lower case: `qp-expectFatalNak`,
+ * An asynchronous event, name as ibv_event_type without IBV_EVENT_, in lower case: `qp-fatal`,
  * `qp-access-err`, `sq-drained`, ...
  */
 export interface AsyncEvent {

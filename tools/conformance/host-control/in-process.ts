@@ -9,7 +9,7 @@
  * packets/errors.ts.
  */
 import type { Device } from 'rocev2';
-import { RoceError } from 'rocev2/packets';
+import { defined, RoceError } from 'rocev2/packets';
 import { packageVersion } from '../../package-version.ts';
 import {
   FEATURES,
@@ -31,6 +31,8 @@ export interface InProcessHostOptions {
   readonly features?: readonly Feature[];
   /** The device was made with congestion control: it answers marks with notifications. Default false. */
   readonly cnp?: boolean;
+  /** DSCP of its CNPs. */
+  readonly cnpDscp?: number;
   /** For reports; default that of this package. */
   readonly version?: string;
 }
@@ -118,6 +120,7 @@ function describe(device: Device, options: InProcessHostOptions): HostDescriptio
     maxQpRdAtomic: limits.maxQpRdAtom,
     maxSge: limits.maxSge,
     features: options.features ?? [...IN_PROCESS_FEATURES, ...(options.cnp === true ? (['cnp'] as const) : [])],
+    ...defined({ cnpDscp: options.cnpDscp }),
   };
 }
 

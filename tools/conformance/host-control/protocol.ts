@@ -300,6 +300,7 @@ export const HELLO = z.object({
     maxSge: whole,
     // A later agent may use names that we do not know.
     features: z.array(text).transform((words) => words.flatMap((word) => feature.safeParse(word).data ?? [])),
+    cnpDscp: z.number().int().min(0).max(63).exactOptional(),
   }),
 });
 

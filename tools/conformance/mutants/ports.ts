@@ -78,9 +78,8 @@ export const PORT_MUTANTS: readonly Mutant[] = [
     at: 'trafficClassOf(cnpDscp)',
     edit: { replace: 'trafficClassOf(0)' },
     says: 'CNPs travel without the DSCP that is set for them.',
-    caughtBy: [],
+    caughtBy: ['CNP-12'],
     atFirst: 'missed',
-    escapes: 'the DSCP of CNPs is a setting of the operator; no rule has one',
   },
   {
     id: 'cnp-slows-nothing',
@@ -161,8 +160,7 @@ export const PORT_MUTANTS: readonly Mutant[] = [
     at: 'this.multicast.loopsBack',
     edit: { and: 'false' },
     says: 'A datagram to a group does not reach members on the host that sends it.',
-    caughtBy: [],
+    caughtBy: ['MC-07'],
     atFirst: 'missed',
-    escapes: 'no rule is about members of a group on the host that sends yet',
   },
 ];

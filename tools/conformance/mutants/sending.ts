@@ -160,8 +160,7 @@ export const SENDING_MUTANTS: readonly Mutant[] = [
     at: 'this.#responder.repeatAcknowledge();',
     edit: 'drop',
     says: 'After a limit of no receives, a new receive is not announced by an ACK.',
-    caughtBy: [],
+    caughtBy: ['ACK-23'],
     atFirst: 'missed',
-    escapes: 'no case posts a receive after a limit of none yet',
   },
 ];

@@ -302,4 +302,16 @@ export const ACK_RULES: readonly ConformanceRule[] = [
     shownBy:
       'Bursts of 1 to 40 messages of which the last one, or each, requests an ACK: every ACK has the MSN of the message that its PSN ends.',
   },
+  {
+    id: 'ACK-23',
+    area: 'ACK',
+    source: 'rule of unsolicited ACKs, what they are for (ACK-13)',
+    certainty: 'U',
+    level: 'should',
+    role: 'responder',
+    needs: 'agent',
+    priority: 3,
+    says: 'A receive that is posted after an ACK has given no credits is announced by an ACK.',
+    shownBy: 'An ACK with credits for no receive; post one: the ACK comes once more, with credits.',
+  },
 ];

@@ -140,4 +140,16 @@ export const CNP_RULES: readonly ConformanceRule[] = [
     says: 'A CNP with a bad ICRC or from a foreign address is ignored.',
     shownBy: 'Send such CNPs: the rate is unchanged.',
   },
+  {
+    id: 'CNP-12',
+    area: 'CNP',
+    source: 'CNP_DSCP of DCQCN (ref:dcqcn#2)',
+    certainty: 'C',
+    level: 'must',
+    role: 'responder',
+    needs: 'agent',
+    priority: 2,
+    says: 'A CNP carries the DSCP that the device is set to give CNPs.',
+    shownBy: 'Mark a packet; the DSCP of the CNP is the one that host control states.',
+  },
 ];

@@ -79,4 +79,16 @@ export const MC_RULES: readonly ConformanceRule[] = [
     says: 'The multicast QPN with a unicast destination address is dropped.',
     shownBy: 'Send to 0xFFFFFF at the unicast address: nothing is delivered.',
   },
+  {
+    id: 'MC-07',
+    area: 'MC',
+    source: 'no switch returns a frame to where it came from',
+    certainty: 'U',
+    level: 'should',
+    role: 'responder',
+    needs: 'agent',
+    priority: 3,
+    says: 'A datagram to a group reaches the attached QPs of the host that sends it as well.',
+    shownBy: 'Let one QP of the device send to a group in which another one is: it is delivered.',
+  },
 ];
