@@ -26,6 +26,15 @@ export const REPLY_MUTANTS: readonly Mutant[] = [
     caughtBy: ['ACK-06', 'ACK-07'],
   },
   {
+    id: 'merged-ack-old-msn',
+    file: 'transport/reply-queue.ts',
+    in: 'ReplyQueue.acknowledge',
+    at: 'fill(reply, psn, psn, syndrome, msn)',
+    edit: { replace: 'fill(reply, psn, psn, syndrome, newest === reply ? reply.msn : msn)' },
+    says: 'An ACK that stands for several messages has the MSN of the first of them.',
+    caughtBy: ['MPE-13'],
+  },
+  {
     id: 'msn-does-not-wrap',
     file: RESPONDER,
     in: 'Responder.#countMessage',
