@@ -29,9 +29,8 @@ export const SERVICE_MUTANTS: readonly Mutant[] = [
     at: "this.note('last-wqe-reached');",
     edit: 'drop',
     says: 'A queue pair with a shared receive queue enters ERR without the last WQE reached event.',
-    caughtBy: [],
+    caughtBy: ['QPS-23'],
     atFirst: 'missed',
-    escapes: 'no rule is about the last WQE reached event yet',
   },
   {
     id: 'xrc-ack-of-rc',
