@@ -1,6 +1,6 @@
 /**
  * Cases of area QPS that packets show: what each state does with them, events, and local faults (QPS-04 to -08, -11 to
- * -13, -15, -17 to -19, -21).
+ * -13, -15, -17 to -19, -21, -23).
  */
 import { Op } from 'rocev2/packets';
 import { ack, pattern, readRequest, sendOnly, writeOnly } from 'rocev2/packets/kit';
@@ -9,6 +9,7 @@ import type { AsyncEvent, HostCompletion } from '../host-control/host-control.ts
 import type { Case } from '../tester/case.ts';
 import { register } from '../tester/connect.ts';
 import { demand, Inconclusive } from '../tester/outcome.ts';
+import type { TesterPeer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
 import { during } from './answers.ts';
 import { attributesOf, failLocally, inState, typesOf, wrongKey } from './qp-moves.ts';
@@ -30,6 +31,7 @@ export const QPS_TRAFFIC_CASES: readonly Case[] = [
   { rules: ['QPS-18'], needs: ['atomics'], run: reportsAtomicsWithBadKeys },
   { rules: ['QPS-19'], needs: ['srq'], run: tellsOfTheLimitOnce },
   { rules: ['QPS-21'], needs: ['host-control'], run: goesWhereErrorsLead },
+  { rules: ['QPS-23'], needs: ['srq', 'last-wqe'], run: tellsOfTheLastReceive },
 ];
 
 async function initProcessesNothing(t: Tester): Promise<void> {
@@ -341,4 +343,32 @@ async function goesWhereErrorsLead(t: Tester): Promise<void> {
     demand(status !== WcStatus.Success, `a send on ${type.toUpperCase()} with a bad local key completed with success`);
     await peer.expectState(type === 'rc' ? 'ERR' : 'SQE');
   }
+}
+
+async function tellsOfTheLastReceive(t: Tester): Promise<void> {
+  const [pd, srq] = [t.handle(), t.handle()];
+  await t.hostControl.call('pd.alloc', { pd });
+  await t.hostControl.call('srq.create', { srq, pd, maxWr: 16 });
+  const byVerbs = await t.connect({ pd, srq });
+  await toldOnce(t, byVerbs, () => byVerbs.modify({ state: 'ERR' }));
+  const byRequest = await t.connect({ pd, srq });
+  await toldOnce(t, byRequest, async () => {
+    const reth = { va: byRequest.region.va, rkey: wrongKey(byRequest.region.rkey), length: 64 };
+    byRequest.tx(readRequest({ psn: 0, reth }));
+    await byRequest.expectNak(0x62, 0);
+  });
+}
+
+/** The event comes for this queue pair when it enters ERR, not before and not again. */
+async function toldOnce(t: Tester, peer: TesterPeer, fail: () => Promise<unknown>): Promise<void> {
+  const name = 'qp-last-wqe-reached';
+  const { events } = await t.hostControl.call('events', {});
+  demand(countOf(name, events) === 0, `the event ${name} came in RTS`);
+  await fail();
+  await peer.expectState('ERR');
+  const { qp } = await t.event(name);
+  demand(qp === peer.qp, `the event ${name} names queue pair ${qp}, not ${peer.qp}`);
+  await t.sleep(t.dut.quietNs);
+  const later = (await t.hostControl.call('events', {})).events;
+  demand(countOf(name, later) === 0, `the event ${name} came twice`);
 }

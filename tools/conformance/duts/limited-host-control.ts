@@ -103,4 +103,5 @@ const TAKES: Readonly<Record<Feature, (call: Call) => boolean>> = {
   credits: ({ args }) => args.flowControl !== undefined,
   apm: ({ args }) => args.altPath !== undefined || args.pathMigState !== undefined,
   xrc: ({ args }) => args.xrcd !== undefined,
+  'last-wqe': () => false,
 };

@@ -45,6 +45,7 @@ const SENTENCES: Readonly<Record<Feature, string>> = {
   credits: 'no credits unless the connection manager agrees on them',
   apm: 'no automatic path migration',
   xrc: 'no XRC',
+  'last-wqe': 'no event when a queue pair has taken its last receive of a shared receive queue',
 };
 
 const ALTERATIONS: Readonly<Partial<Record<Feature, (device: Device) => void>>> = {

@@ -35,6 +35,8 @@ export const FEATURES = [
   'apm',
   /** `srq.create` and `qp.create` take `xrcd`. */
   'xrc',
+  /** It raises `qp-last-wqe-reached`, for which verbs have no capability flag. */
+  'last-wqe',
 ] as const;
 
 export type Feature = (typeof FEATURES)[number];

@@ -29,9 +29,8 @@ export const SERVICE_MUTANTS: readonly Mutant[] = [
     at: "this.note('last-wqe-reached');",
     edit: 'drop',
     says: 'A queue pair with a shared receive queue enters ERR without the last WQE reached event.',
-    caughtBy: [],
+    caughtBy: ['QPS-23'],
     atFirst: 'missed',
-    escapes: 'no rule is about the last WQE reached event yet',
   },
   {
     id: 'xrc-ack-of-rc',
@@ -100,9 +99,8 @@ export const SERVICE_MUTANTS: readonly Mutant[] = [
     at: 'settings.migReq = 1;',
     edit: 'drop',
     says: 'After migration packets do not carry MigReq.',
-    caughtBy: [],
+    caughtBy: ['PKT-24'],
     atFirst: 'missed',
-    escapes: 'no rule is about MigReq after a migration yet',
   },
   {
     id: 'migration-unreported',
@@ -111,9 +109,8 @@ export const SERVICE_MUTANTS: readonly Mutant[] = [
     at: "this.note('path-mig');",
     edit: 'drop',
     says: 'Migration raises no event, and the neighbour of the new path is not used.',
-    caughtBy: [],
+    caughtBy: ['PKT-25'],
     atFirst: 'missed',
-    escapes: 'no rule is about the event of a migration yet',
   },
   {
     id: 'no-migration-after-retries',
@@ -122,9 +119,8 @@ export const SERVICE_MUTANTS: readonly Mutant[] = [
     at: 'this.config.pathMigState === MigState.Armed && this.migrate()',
     edit: { and: 'false' },
     says: 'Retries that run out fail the connection although an alternate path is armed.',
-    caughtBy: [],
+    caughtBy: ['REQ-41'],
     atFirst: 'missed',
-    escapes: 'no rule is about migration after retries yet',
   },
   {
     id: 'sqd-goes-on',

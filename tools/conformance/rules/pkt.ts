@@ -306,4 +306,29 @@ export const PKT_RULES: readonly ConformanceRule[] = [
     shownBy:
       'Arm an alternate path; MigReq 1 from a foreign address: silence; from the primary path: no move; from the alternate one: the move.',
   },
+  {
+    id: 'PKT-24',
+    area: 'PKT',
+    source: 'qib: qib_make_ruc_header',
+    certainty: 'C',
+    level: 'must',
+    role: 'both',
+    needs: 'agent',
+    priority: 3,
+    says: 'Packets of a QP with an alternate path that is armed carry MigReq 0, and those of one that has migrated carry MigReq 1.',
+    shownBy:
+      'Arm an alternate path: MigReq 0; migrate, by a packet of the peer and by verbs: MigReq 1 in answers and requests.',
+  },
+  {
+    id: 'PKT-25',
+    area: 'PKT',
+    source: 'ibv_get_async_event(3); qib: qib_migrate_qp',
+    certainty: 'C',
+    level: 'must',
+    role: 'both',
+    needs: 'agent',
+    priority: 3,
+    says: 'A migration raises the event path migrated once, and answers and requests go by the alternate path from then on.',
+    shownBy: 'Migrate by a packet of the peer: one event; the addresses of an answer and of a request.',
+  },
 ];

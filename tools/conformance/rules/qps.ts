@@ -335,4 +335,16 @@ export const QPS_RULES: readonly ConformanceRule[] = [
     shownBy:
       'Arm for solicited; a SEND without SE: no event; SENDs and WRITEs with immediate with SE: one event each time.',
   },
+  {
+    id: 'QPS-23',
+    area: 'QPS',
+    source: 'ibv_get_async_event(3); rxe: flush_recv_queue',
+    certainty: 'C',
+    level: 'must',
+    role: 'api',
+    needs: 'agent',
+    priority: 3,
+    says: 'A QP with an SRQ that enters ERR raises the event last WQE reached once.',
+    shownBy: 'Move such a QP to ERR by verbs, and another one by a faulty request: one event each, none before.',
+  },
 ];

@@ -306,4 +306,16 @@ export const REQ_RETRIES_RULES: readonly ConformanceRule[] = [
     says: 'The SE bit is set in the last packet of a SEND or a WRITE with immediate that was posted as solicited, and in no other.',
     shownBy: 'Post SENDs and WRITEs with immediate of 1 to 3 packets with the flag and without it: the SE bits.',
   },
+  {
+    id: 'REQ-41',
+    area: 'REQ',
+    source: 'qib: qib_restart_rc',
+    certainty: 'C',
+    level: 'must',
+    role: 'requester',
+    needs: 'agent',
+    priority: 3,
+    says: 'When the retries run out and an alternate path is armed, the connection migrates and sends again instead of failing.',
+    shownBy: 'Leave a SEND on the primary path unanswered: it comes on the alternate path; acknowledged, it succeeds.',
+  },
 ];
