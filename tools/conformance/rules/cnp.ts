@@ -148,7 +148,7 @@ export const CNP_RULES: readonly ConformanceRule[] = [
     level: 'must',
     role: 'responder',
     needs: 'agent',
-    priority: 2,
+    priority: 3,
     says: 'A CNP carries the DSCP that the device is set to give CNPs.',
     shownBy: 'Mark a packet; the DSCP of the CNP is the one that host control states.',
   },

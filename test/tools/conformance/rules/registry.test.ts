@@ -93,7 +93,8 @@ describe('finding rules', () => {
   });
 
   it('gives each rule once, in the order of the registry', () => {
-    expect(idsOf('MC-02, MC-0?')).toEqual(['MC-01', 'MC-02', 'MC-03', 'MC-04', 'MC-05', 'MC-06']);
+    const all = RULES.map(({ id }) => id).filter((id) => id.startsWith('MC-0'));
+    expect(idsOf('MC-02, MC-0?')).toEqual(all);
     expect(idsOf('RD-02,PKT-01,RD-02')).toEqual(['PKT-01', 'RD-02']);
   });
 
