@@ -84,6 +84,23 @@ describe('a flood of SYNs to a listener', () => {
     }
   });
 
+  it('draws no RST when the listener or the device closes', () => {
+    for (const closes of ['listener', 'device'] as const) {
+      const { world, ours, attacker } = makeScene();
+      const listener = tcpOf(ours).listen(PORT);
+      attacker.answersFor(LIAR);
+      const victim = { address: OURS, mac: ours.mac };
+      attacker.flood(8, 1000, (i) => segmentOf(victim, LIAR, { from: 1024 + i, to: PORT }));
+      world.runFor(0.1 * SECOND);
+      const before = attacker.heard.frames;
+      expect(before).toBeGreaterThanOrEqual(8);
+      if (closes === 'listener') listener.close();
+      else ours.close();
+      world.runFor(0.1 * SECOND);
+      expect([attacker.heard.frames - before, ours.tcp?.size]).toEqual([0, 0]);
+    }
+  });
+
   it('is not answered beyond what is kept where cookies are switched off', async () => {
     const { world, ours, attacker } = makeScene({ synCookies: false, maxHalfOpen: 8 });
     tcpOf(ours).listen(PORT);
