@@ -8,7 +8,7 @@
  *
  * Positions count from the SYN, which is position 0, and never wrap; only `#positionOf` and the writers know of 32
  * bits. The state is not stored: it follows from what was sent, received and acknowledged (`state`).
- * Sources: RFC 9293 3.10 (events), 3.5.2 and RFC 5961 (which resets count), 3.8.6.1 (probes); RFC 6298; RFC 1122 4.2.3.3.
+ * Sources: RFC 9293 3.10 (events), 3.5.2 and RFC 5961 (resets), 3.8.6.1 (probes); RFC 6298; RFC 1122 4.2.3.3.
  */
 import { StreamBuffer } from './byte-queue.ts';
 import type { TcpConnectionOptions, TcpEnd, TcpState } from './connection-types.ts';
