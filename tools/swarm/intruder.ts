@@ -173,7 +173,7 @@ export class Intruder implements Machine {
         }
         return this.#roce(this.#packet('requests', mark), mark, source, pick(random, ODD[destination.version]));
       case 'broken':
-        return this.#roce({ ...this.#packet(pick(random, PACKETS), mark), ...this.#damage() }, mark, source);
+        return this.#roce({ ...this.#packet(pick(random, PACKETS), mark), ...this.#damage(mark) }, mark, source);
       default:
         return this.#roce(this.#packet(act, mark), mark, source);
     }
@@ -222,7 +222,7 @@ export class Intruder implements Machine {
     return newest + BLIND + random.below(2 ** 24 - 2 * BLIND);
   }
 
-  #damage(): Partial<kit.Packet> {
+  #damage(mark: Mark): Partial<kit.Packet> {
     const random = this.#random;
     const at = random.u32();
     const flip = ({ bytes, ip }: kit.Draft): undefined => {
@@ -237,7 +237,8 @@ export class Intruder implements Machine {
       case 2:
         return { pad: random.below(4), reserved6: random.below(64), tver: random.below(2) };
       default:
-        return { opcode: random.below(256) };
+        // A CNP has PSN 0, which as that of a request may be the right one.
+        return { opcode: random.below(256), psn: this.#psn(mark, 'request') };
     }
   }
 

@@ -93,7 +93,7 @@ describeWith('chromium', 'the explorer in Chromium', () => {
     await expect.poll(() => page.evaluate(inSight)).toBe(true);
     expect((await box())?.height).toBeLessThan(400);
     const cut = '[...document.querySelectorAll(".field-meaning")].filter((e) => e.scrollWidth > e.clientWidth).length';
-    expect(await page.locator('.field-meaning').count()).toBeGreaterThan(10);
+    await expect.poll(() => page.locator('.field-meaning').count()).toBeGreaterThan(10);
     expect(await page.evaluate(cut)).toBe(0);
   });
 
@@ -114,7 +114,7 @@ describeWith('chromium', 'the explorer in Chromium', () => {
     expect(await box.inputValue()).toMatch(/^retransmission/);
     await box.press('Enter');
     await page.getByText(/^\d+ of 174/).waitFor();
-    expect(await page.getByTestId('fault').count()).toBe(0);
+    await expect.poll(() => page.getByTestId('fault').count()).toBe(0);
   });
 
   it('is worked with the keyboard alone', async () => {
