@@ -38,8 +38,8 @@ const AWAKE = Number.NEGATIVE_INFINITY;
  * All services of a device. A rest keeps a deadline that is never dealt with from being called without pause: a fault
  * that stays costs two errors, and one more for each new input.
  *
- * Each frame pays for this: the inner loops have one boundary around them, and the outer ones go on behind a service
- * that has thrown; a switch and not a common interface, so that each call has one target.
+ * Each frame pays for this: a turn is straight code within one boundary. Where a service throws, `place` says which,
+ * and another turn begins behind it.
  */
 export class Services {
   readonly #parts: ServiceParts;
@@ -58,48 +58,40 @@ export class Services {
 
   /** All but the notifications of congestion. True when one of them has more to send. */
   transmit(now: number, writer: FrameWriter): boolean {
-    return this.#transmitFrom(NEIGHBOURS, MANAGER, now, writer);
+    return this.#transmitFrom(NEIGHBOURS, now, writer);
   }
 
   /** Neighbours alone: queue pairs may make them work in their turns. */
   transmitNeighbours(now: number, writer: FrameWriter): boolean {
-    return this.#transmitFrom(NEIGHBOURS, NEIGHBOURS, now, writer);
+    const { neighbours } = this.#parts;
+    if (neighbours === undefined || this.#rests(NEIGHBOURS, now)) return false;
+    try {
+      return neighbours.poll(now, writer);
+    } catch (error) {
+      this.#caught('transmit', NEIGHBOURS, now, error);
+      return false;
+    }
   }
 
   /** Notifications alone: their packets are those of the port, as those of queue pairs are. */
   transmitNotifications(now: number, writer: FrameWriter): boolean {
-    return this.#transmitFrom(NOTIFICATION, NOTIFICATION, now, writer);
+    const { notification } = this.#parts;
+    if (notification === undefined || this.#rests(NOTIFICATION, now)) return false;
+    try {
+      return notification.transmit(now, writer);
+    } catch (error) {
+      this.#caught('transmit', NOTIFICATION, now, error);
+      return false;
+    }
   }
 
+  /** Notifications have no deadlines; a service that rests is due when its rest ends. */
   nextDeadline(): number {
-    let next = Infinity;
-    for (let place = 0; place < PLACES; place++) {
-      try {
-        for (; place < PLACES; place++) {
-          const restUntil = this.#restUntil[place] as number;
-          next = Math.min(next, restUntil === AWAKE ? this.#nextDeadlineOf(place) : restUntil);
-        }
-      } catch (error) {
-        this.#rest(place, Infinity);
-        this.#errors.caught('timeout', error);
-      }
-    }
-    return next;
+    return this.#nextDeadlineFrom(NEIGHBOURS);
   }
 
   handleTimeouts(now: number): void {
-    for (let place = 0; place < PLACES; place++) {
-      try {
-        for (; place < PLACES; place++) {
-          if (now < (this.#restUntil[place] as number)) continue;
-          this.#restUntil[place] = AWAKE;
-          this.#handleTimeoutsOf(place, now);
-        }
-      } catch (error) {
-        this.#rest(place, now);
-        this.#errors.caught('timeout', error);
-      }
-    }
+    this.#handleTimeoutsFrom(NEIGHBOURS, now);
   }
 
   /** The device has new input: a service that rests is tried again. */
@@ -110,61 +102,106 @@ export class Services {
     this.#restUntil.fill(AWAKE);
   }
 
-  #transmitFrom(first: number, last: number, now: number, writer: FrameWriter): boolean {
+  #transmitFrom(first: number, now: number, writer: FrameWriter): boolean {
+    const { neighbours, reports, tcp, gsi } = this.#parts;
     let owe = false;
-    for (let place = first; place <= last; place++) {
-      try {
-        for (; place <= last; place++)
-          if (now >= (this.#restUntil[place] as number)) owe = this.#transmitOf(place, now, writer) || owe;
-      } catch (error) {
-        this.#rest(place, now);
-        this.#errors.caught('transmit', error);
+    let place = first;
+    try {
+      if (place === NEIGHBOURS) {
+        if (neighbours !== undefined && !this.#rests(NEIGHBOURS, now)) owe = neighbours.poll(now, writer);
+        place = REPORTS;
       }
+      if (place === REPORTS) {
+        if (reports !== undefined && !this.#rests(REPORTS, now)) owe = reports.poll(now, writer) || owe;
+        place = TCP;
+      }
+      if (place === TCP) {
+        if (tcp !== undefined && !this.#rests(TCP, now)) owe = tcp.transmit(now, writer) || owe;
+        place = MANAGER;
+      }
+      if (place === MANAGER && !this.#rests(MANAGER, now)) owe = gsi.transmit(now, writer) || owe;
+    } catch (error) {
+      this.#caught('transmit', place, now, error);
+      return this.#transmitFrom(place + 1, now, writer) || owe;
     }
     return owe;
   }
 
-  #transmitOf(place: number, now: number, writer: FrameWriter): boolean {
-    switch (place) {
-      case NEIGHBOURS:
-        return this.#parts.neighbours?.poll(now, writer) ?? false;
-      case REPORTS:
-        return this.#parts.reports?.poll(now, writer) ?? false;
-      case TCP:
-        return this.#parts.tcp?.transmit(now, writer) ?? false;
-      case MANAGER:
-        return this.#parts.gsi.transmit(now, writer);
-      default:
-        return this.#parts.notification?.transmit(now, writer) ?? false;
+  #nextDeadlineFrom(first: number): number {
+    const { neighbours, reports, tcp, cm } = this.#parts;
+    let next = Infinity;
+    let place = first;
+    try {
+      if (place === NEIGHBOURS) {
+        if (neighbours !== undefined && this.#isAwake(NEIGHBOURS)) next = Math.min(next, neighbours.nextDeadline());
+        place = REPORTS;
+      }
+      if (place === REPORTS) {
+        if (reports !== undefined && this.#isAwake(REPORTS)) next = Math.min(next, reports.nextDeadline());
+        place = TCP;
+      }
+      if (place === TCP) {
+        if (tcp !== undefined && this.#isAwake(TCP)) next = Math.min(next, tcp.nextDeadline());
+        place = MANAGER;
+      }
+      if (place === MANAGER && this.#isAwake(MANAGER)) next = Math.min(next, cm.nextDeadline());
+    } catch (error) {
+      this.#caught('timeout', place, Infinity, error);
+      return Math.min(next, this.#nextDeadlineFrom(place + 1));
     }
-  }
-
-  /** Notifications have no deadlines. */
-  #nextDeadlineOf(place: number): number {
-    switch (place) {
-      case NEIGHBOURS:
-        return this.#parts.neighbours?.nextDeadline() ?? Infinity;
-      case REPORTS:
-        return this.#parts.reports?.nextDeadline() ?? Infinity;
-      case TCP:
-        return this.#parts.tcp?.nextDeadline() ?? Infinity;
-      case MANAGER:
-        return this.#parts.cm.nextDeadline();
-      default:
-        return Infinity;
-    }
+    return this.#failed ? Math.min(next, this.#endOfRest()) : next;
   }
 
   /** Reports do what is due with their next `transmit`. */
-  #handleTimeoutsOf(place: number, now: number): void {
-    if (place === NEIGHBOURS) this.#parts.neighbours?.handleTimeouts(now);
-    else if (place === TCP) this.#parts.tcp?.handleTimeouts(now);
-    else if (place === MANAGER) this.#parts.cm.handleTimeouts(now);
+  #handleTimeoutsFrom(first: number, now: number): void {
+    const { neighbours, tcp, cm } = this.#parts;
+    let place = first;
+    try {
+      if (place === NEIGHBOURS) {
+        if (neighbours !== undefined && this.#wakes(NEIGHBOURS, now)) neighbours.handleTimeouts(now);
+        place = REPORTS;
+      }
+      if (place === REPORTS) {
+        this.#wakes(REPORTS, now);
+        place = TCP;
+      }
+      if (place === TCP) {
+        if (tcp !== undefined && this.#wakes(TCP, now)) tcp.handleTimeouts(now);
+        place = MANAGER;
+      }
+      if (place === MANAGER && this.#wakes(MANAGER, now)) cm.handleTimeouts(now);
+    } catch (error) {
+      this.#caught('timeout', place, now, error);
+      this.#handleTimeoutsFrom(place + 1, now);
+    }
   }
 
-  #rest(place: number, now: number): void {
+  #rests(place: number, now: number): boolean {
+    return this.#failed && now < (this.#restUntil[place] as number);
+  }
+
+  #isAwake(place: number): boolean {
+    return !this.#failed || this.#restUntil[place] === AWAKE;
+  }
+
+  /** Whether the service does not rest at `now`; a rest that is over ends. */
+  #wakes(place: number, now: number): boolean {
+    if (this.#rests(place, now)) return false;
+    this.#restUntil[place] = AWAKE;
+    return true;
+  }
+
+  /** When the first rest ends. */
+  #endOfRest(): number {
+    let next = Infinity;
+    for (const until of this.#restUntil) if (until !== AWAKE) next = Math.min(next, until);
+    return next;
+  }
+
+  #caught(during: 'transmit' | 'timeout', place: number, now: number, error: unknown): void {
     this.#failed = true;
     this.#failures[place] = (this.#failures[place] as number) + 1;
     this.#restUntil[place] = (this.#failures[place] as number) > 1 ? Infinity : now + REST_NS;
+    this.#errors.caught(during, error);
   }
 }

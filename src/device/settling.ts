@@ -11,8 +11,10 @@ import type { Resources } from './resources.ts';
 /** Results that may throw while they are delivered, one after the other, before the rest waits for the next turn. */
 const ROUNDS = 16;
 
-/** Paths, the connection manager, and queue pairs with their queues. */
-const PARTS = 3;
+// Parts of the delivery, in their order.
+const PATHS = 0;
+const MANAGER = 1;
+const RESOURCES = 2;
 
 /** What has results; each part takes one from its queue before it delivers it. */
 export interface SettlingParts {
@@ -34,20 +36,28 @@ export class Settling {
   }
 
   settle(): void {
-    for (let part = 0; part < PARTS; part++) this.#settlePart(part);
+    this.#settleFrom(PATHS, 0);
   }
 
   /** What throws is no longer in its queue: the next round does the rest. */
-  #settlePart(part: number): void {
-    for (let round = 0; round < ROUNDS; round++) {
-      try {
-        if (part === 0) this.#parts.paths.settle(this.#unreachable);
-        else if (part === 1) this.#parts.cm.settle();
-        else this.#parts.resources.settle();
-        return;
-      } catch (error) {
-        this.#errors.caught('settle', error);
+  #settleFrom(first: number, errors: number): void {
+    const { paths, cm, resources } = this.#parts;
+    let part = first;
+    try {
+      if (part === PATHS) {
+        paths.settle(this.#unreachable);
+        part = MANAGER;
       }
+      if (part === MANAGER) {
+        cm.settle();
+        part = RESOURCES;
+      }
+      if (part === RESOURCES) resources.settle();
+    } catch (error) {
+      this.#errors.caught('settle', error);
+      const round = part === first ? errors + 1 : 1;
+      if (round < ROUNDS) this.#settleFrom(part, round);
+      else this.#settleFrom(part + 1, 0);
     }
   }
 }
