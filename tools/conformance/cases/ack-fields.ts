@@ -49,6 +49,25 @@ export const ACK_FIELD_CASES: readonly Case[] = [
     },
   },
   {
+    rules: ['ACK-06'],
+    title: 'merged ACKs',
+    async run(t) {
+      // So long a READ that the device still answers it when the SENDs come: it may merge what it owes them.
+      const responses = 1024;
+      const mtu = 256;
+      const peer = await t.connect({ mtu, regionBytes: responses * mtu });
+      const sends = [0, 1, 2, 3].map((i) => sendOnly({ psn: responses + i, ackReq: true, payload: pattern(8) }));
+      peer.tx(readRequest({ psn: 0, reth: target(peer, 0, responses * mtu) }), ...sends);
+      for (let psn = 0; psn < responses; psn++) await peer.rx({ psn });
+      for (let acknowledged = 0; acknowledged < sends.length; ) {
+        const { packet } = await peer.rx({ opcode: Op.Acknowledge });
+        acknowledged = packet.psn - responses + 1;
+        // The READ is a message as well.
+        demand(packet.msn === acknowledged + 1, () => `${describePacket(packet)} is for ${acknowledged + 1} messages`);
+      }
+    },
+  },
+  {
     rules: ['ACK-07'],
     async run(t) {
       const peer = await t.connect();

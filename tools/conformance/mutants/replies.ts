@@ -32,7 +32,7 @@ export const REPLY_MUTANTS: readonly Mutant[] = [
     at: 'fill(reply, psn, psn, syndrome, msn)',
     edit: { replace: 'fill(reply, psn, psn, syndrome, newest === reply ? reply.msn : msn)' },
     says: 'An ACK that stands for several messages has the MSN of the first of them.',
-    caughtBy: ['MPE-13'],
+    caughtBy: ['ACK-06'],
   },
   {
     id: 'msn-does-not-wrap',

@@ -77,7 +77,8 @@ export const ACK_RULES: readonly ConformanceRule[] = [
     needs: 'wire',
     priority: 1,
     says: 'The MSN follows the completed messages.',
-    shownBy: 'Two SENDs of 3 packets each: the AETH says MSN 1, then 2.',
+    shownBy:
+      'Two SENDs of 3 packets each: the AETH says MSN 1, then 2. An ACK of several messages has the MSN of the last.',
   },
   {
     id: 'ACK-07',
