@@ -25,8 +25,7 @@ export default defineConfig({
     ],
     testTimeout: 3_600_000,
     hookTimeout: 3_600_000,
-    // Two cores: what runs against a guest waits half of its time.
-    maxWorkers: 3,
+    maxWorkers: 2,
     sequence: { sequencer: LongestFirst },
     setupFiles: ['test/support/programs.ts', 'test/support/internal-errors.ts'],
     ...reporters(process.env),
