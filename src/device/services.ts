@@ -91,6 +91,7 @@ export class Services {
   }
 
   handleTimeouts(now: number): void {
+    if (this.#failed) this.#endRests(now);
     this.#handleTimeoutsFrom(NEIGHBOURS, now);
   }
 
@@ -158,18 +159,14 @@ export class Services {
     let place = first;
     try {
       if (place === NEIGHBOURS) {
-        if (neighbours !== undefined && this.#wakes(NEIGHBOURS, now)) neighbours.handleTimeouts(now);
-        place = REPORTS;
-      }
-      if (place === REPORTS) {
-        this.#wakes(REPORTS, now);
+        if (neighbours !== undefined && this.#isAwake(NEIGHBOURS)) neighbours.handleTimeouts(now);
         place = TCP;
       }
-      if (place === TCP) {
-        if (tcp !== undefined && this.#wakes(TCP, now)) tcp.handleTimeouts(now);
+      if (place <= TCP) {
+        if (tcp !== undefined && this.#isAwake(TCP)) tcp.handleTimeouts(now);
         place = MANAGER;
       }
-      if (place === MANAGER && this.#wakes(MANAGER, now)) cm.handleTimeouts(now);
+      if (place === MANAGER && this.#isAwake(MANAGER)) cm.handleTimeouts(now);
     } catch (error) {
       this.#caught('timeout', place, now, error);
       this.#handleTimeoutsFrom(place + 1, now);
@@ -184,11 +181,9 @@ export class Services {
     return !this.#failed || this.#restUntil[place] === AWAKE;
   }
 
-  /** Whether the service does not rest at `now`; a rest that is over ends. */
-  #wakes(place: number, now: number): boolean {
-    if (this.#rests(place, now)) return false;
-    this.#restUntil[place] = AWAKE;
-    return true;
+  /** Those that are over, of whatever service: a rest is a deadline, and this deals with it. */
+  #endRests(now: number): void {
+    for (let place = 0; place < PLACES; place++) if (!this.#rests(place, now)) this.#restUntil[place] = AWAKE;
   }
 
   /** When the first rest ends. */

@@ -73,6 +73,39 @@ describe('a service that throws', () => {
     expect([calls(), services.nextDeadline()]).toEqual([2, Infinity]);
   });
 
+  it.each(['neighbours', 'reports', 'tcp', 'gsi', 'notification'] as const)(
+    'leaves the others their turn, and its deadline is dealt with: %s',
+    (broken) => {
+      const turns: string[] = [];
+      const part = (name: string) => {
+        const turn = (): boolean => {
+          turns.push(name);
+          if (name === broken) throw new Error('planted');
+          return false;
+        };
+        const timers = { nextDeadline: () => Infinity, handleTimeouts: () => undefined };
+        return { ...timers, transmit: turn, poll: turn };
+      };
+      const names = ['neighbours', 'reports', 'tcp', 'gsi', 'notification'] as const;
+      const { counters, errors } = noted();
+      const services = new Services(
+        {
+          ...{ neighbours: part('neighbours'), reports: part('reports'), tcp: part('tcp'), gsi: part('gsi') },
+          ...{ notification: part('notification'), cm: part('cm') },
+        },
+        errors,
+      );
+      services.transmit(0, writer);
+      services.transmitNotifications(0, writer);
+      expect([turns, counters.internalErrors, services.nextDeadline()]).toEqual([[...names], 1, 100 * MS]);
+      services.handleTimeouts(100 * MS);
+      expect(services.nextDeadline()).toBe(Infinity);
+      services.transmit(100 * MS, writer);
+      services.transmitNotifications(100 * MS, writer);
+      expect(turns).toEqual([...names, ...names]);
+    },
+  );
+
   it('when it is to name a deadline has none until there is input', () => {
     const { services, calls } = throwing('nextDeadline');
     expect([services.nextDeadline(), services.nextDeadline(), calls()]).toEqual([Infinity, Infinity, 1]);
