@@ -106,6 +106,26 @@ describe('a service that throws', () => {
     },
   );
 
+  it('at a deadline, or when it is to name one, hides nothing of those behind it', () => {
+    let polls = 0;
+    let handled = 0;
+    const fail = (): never => {
+      throw new Error('planted');
+    };
+    const neighbours = { poll: () => (polls++ === 0 ? fail() : false), nextDeadline: fail, handleTimeouts: fail };
+    const cm = { nextDeadline: () => 7, handleTimeouts: () => (handled += 1) };
+    const others = { reports: undefined, tcp: undefined, notification: undefined, gsi: { transmit: () => false } };
+    const services = new Services({ neighbours, cm, ...others }, noted().errors);
+    expect(services.nextDeadline()).toBe(7);
+    services.revive();
+    services.handleTimeouts(0);
+    expect(handled).toBe(1);
+    services.revive();
+    services.transmitNeighbours(0, writer);
+    services.transmitNeighbours(99 * MS, writer);
+    expect(polls).toBe(1);
+  });
+
   it('when it is to name a deadline has none until there is input', () => {
     const { services, calls } = throwing('nextDeadline');
     expect([services.nextDeadline(), services.nextDeadline(), calls()]).toEqual([Infinity, Infinity, 1]);
