@@ -101,13 +101,10 @@ export class Device implements Machine, RdmaDevice {
     this.#schedule(qp);
     this.suspicious.afterTurn(this.#turnAt, qp);
     const { nextHop } = qp;
-    if (nextHop !== undefined && nextHop.checkAt <= this.#turnAt) this.#errors.apart('transmit', this.#check, nextHop);
+    if (nextHop !== undefined && nextHop.checkAt <= this.#turnAt)
+      this.#errors.apart('transmit', checkHop, this, nextHop);
   };
   #turnAt = 0;
-  // What services do in a turn or timer of a queue pair. Bound once: a closure is an allocation for each packet.
-  readonly #check = (hop: NextHop): void => this.paths.check(this.#turnAt, hop);
-  readonly #doubt = (hop: NextHop): void => this.paths.doubt(this.now(), hop.address);
-  readonly #hasTraffic = (qp: Qp): void => this.cm.notifyTraffic(qp.qpn);
   /** Called before frames are received: work that another thread posted before they came is then queued. @internal */
   beforeReceive: (() => void) | undefined;
   readonly #changed = (qp: Qp): void => this.#schedule(qp);
@@ -369,7 +366,7 @@ export class Device implements Machine, RdmaDevice {
     for (let qp = this.#scheduler.takeDue(now); qp !== undefined; qp = this.#scheduler.takeDue(now)) {
       try {
         const unanswered = qp.core.handleTimeout(now);
-        if (unanswered && qp.nextHop !== undefined) this.#errors.apart('timeout', this.#doubt, qp.nextHop);
+        if (unanswered && qp.nextHop !== undefined) this.#errors.apart('timeout', doubtHop, this, qp.nextHop);
         this.#schedule(qp);
       } catch (error) {
         this.#errors.caught('timeout', error, qp);
@@ -383,7 +380,7 @@ export class Device implements Machine, RdmaDevice {
     this.#scheduler.note(qp);
     for (let event = core.pollEvent(); event !== undefined; event = core.pollEvent()) {
       if (event === 'path-mig') this.#migrated(qp);
-      if (event === 'first-request') this.#errors.apart('settle', this.#hasTraffic, qp);
+      if (event === 'first-request') this.#errors.apart('settle', tellTraffic, this, qp);
       else qp.events.push(event);
     }
   }
@@ -394,3 +391,8 @@ export class Device implements Machine, RdmaDevice {
     if (remote !== undefined) this.paths.migrated(qp, remote);
   }
 }
+
+// What services do in a turn or timer of a queue pair.
+const checkHop = (device: Device, hop: NextHop): void => device.paths.check(device.now(), hop);
+const doubtHop = (device: Device, hop: NextHop): void => device.paths.doubt(device.now(), hop.address);
+const tellTraffic = (device: Device, qp: Qp): void => device.cm.notifyTraffic(qp.qpn);

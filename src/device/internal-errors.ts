@@ -56,9 +56,9 @@ export class InternalErrors {
   }
 
   /** Does what a service has to do in the turn or timer of a queue pair: its error is none of the queue pair. */
-  apart<T>(during: InternalErrorEvent['during'], service: (of: T) => void, of: T): void {
+  apart<D, T>(during: InternalErrorEvent['during'], service: (device: D, of: T) => void, device: D, of: T): void {
     try {
-      service(of);
+      service(device, of);
     } catch (error) {
       this.caught(during, error);
     }

@@ -243,6 +243,11 @@ export class Paths {
     });
   }
 
+  /** Whether `settle` has anything to do. */
+  get unsettled(): boolean {
+    return this.neighbours?.hasResults ?? false;
+  }
+
   /** Applies results of the neighbour table: to the headers of queue pairs, and to pending `resolve` calls. */
   settle(unreachable: (address: IpAddress) => void): void {
     const { neighbours } = this;

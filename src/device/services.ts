@@ -34,6 +34,31 @@ const PLACES = 5;
 const REST_NS = 100_000_000;
 const AWAKE = Number.NEGATIVE_INFINITY;
 
+/** Of each place. */
+class Rests {
+  /** When its rest ends; `AWAKE` for one that does not rest. */
+  readonly until = new Float64Array(PLACES).fill(AWAKE);
+  /** Errors since the last input. */
+  readonly #failures = new Uint8Array(PLACES);
+
+  begin(place: number, now: number): void {
+    this.#failures[place] = (this.#failures[place] as number) + 1;
+    this.until[place] = (this.#failures[place] as number) > 1 ? Infinity : now + REST_NS;
+  }
+
+  /** Ends those that are over, of whatever service: a rest is a deadline, and this deals with it. */
+  end(now: number): void {
+    for (let place = 0; place < PLACES; place++) if (now >= (this.until[place] as number)) this.until[place] = AWAKE;
+  }
+
+  /** When the first rest ends; Infinity when none does. */
+  nextDeadline(): number {
+    let next = Infinity;
+    for (const until of this.until) if (until !== AWAKE) next = Math.min(next, until);
+    return next;
+  }
+}
+
 /**
  * All services of a device. A rest keeps a deadline that is never dealt with from being called without pause: a fault
  * that stays costs two errors, and one more for each new input.
@@ -44,12 +69,8 @@ const AWAKE = Number.NEGATIVE_INFINITY;
 export class Services {
   readonly #parts: ServiceParts;
   readonly #errors: InternalErrors;
-  /** Of each place, until when it rests. */
-  readonly #restUntil = new Float64Array(PLACES).fill(AWAKE);
-  /** Of each place, errors since the last input. */
-  readonly #failures = new Uint8Array(PLACES);
-  /** Whether there was an error since the last input. */
-  #failed = false;
+  /** Present when there was an error since the last input. */
+  #rests: Rests | undefined;
 
   constructor(parts: ServiceParts, errors: InternalErrors) {
     this.#parts = parts;
@@ -64,7 +85,7 @@ export class Services {
   /** Neighbours alone: queue pairs may make them work in their turns. */
   transmitNeighbours(now: number, writer: FrameWriter): boolean {
     const { neighbours } = this.#parts;
-    if (neighbours === undefined || this.#rests(NEIGHBOURS, now)) return false;
+    if (neighbours === undefined || this.#isResting(NEIGHBOURS, now)) return false;
     try {
       return neighbours.poll(now, writer);
     } catch (error) {
@@ -76,7 +97,7 @@ export class Services {
   /** Notifications alone: their packets are those of the port, as those of queue pairs are. */
   transmitNotifications(now: number, writer: FrameWriter): boolean {
     const { notification } = this.#parts;
-    if (notification === undefined || this.#rests(NOTIFICATION, now)) return false;
+    if (notification === undefined || this.#isResting(NOTIFICATION, now)) return false;
     try {
       return notification.transmit(now, writer);
     } catch (error) {
@@ -91,16 +112,13 @@ export class Services {
   }
 
   handleTimeouts(now: number): void {
-    if (this.#failed) this.#endRests(now);
+    this.#rests?.end(now);
     this.#handleTimeoutsFrom(NEIGHBOURS, now);
   }
 
   /** The device has new input: a service that rests is tried again. */
   revive(): void {
-    if (!this.#failed) return;
-    this.#failed = false;
-    this.#failures.fill(0);
-    this.#restUntil.fill(AWAKE);
+    this.#rests = undefined;
   }
 
   #transmitFrom(first: number, now: number, writer: FrameWriter): boolean {
@@ -109,18 +127,18 @@ export class Services {
     let place = first;
     try {
       if (place === NEIGHBOURS) {
-        if (neighbours !== undefined && !this.#rests(NEIGHBOURS, now)) owe = neighbours.poll(now, writer);
+        if (neighbours !== undefined && !this.#isResting(NEIGHBOURS, now)) owe = neighbours.poll(now, writer);
         place = REPORTS;
       }
       if (place === REPORTS) {
-        if (reports !== undefined && !this.#rests(REPORTS, now)) owe = reports.poll(now, writer) || owe;
+        if (reports !== undefined && !this.#isResting(REPORTS, now)) owe = reports.poll(now, writer) || owe;
         place = TCP;
       }
       if (place === TCP) {
-        if (tcp !== undefined && !this.#rests(TCP, now)) owe = tcp.transmit(now, writer) || owe;
+        if (tcp !== undefined && !this.#isResting(TCP, now)) owe = tcp.transmit(now, writer) || owe;
         place = MANAGER;
       }
-      if (place === MANAGER && !this.#rests(MANAGER, now)) owe = gsi.transmit(now, writer) || owe;
+      if (place === MANAGER && !this.#isResting(MANAGER, now)) owe = gsi.transmit(now, writer) || owe;
     } catch (error) {
       this.#caught('transmit', place, now, error);
       return this.#transmitFrom(place + 1, now, writer) || owe;
@@ -150,7 +168,7 @@ export class Services {
       this.#caught('timeout', place, Infinity, error);
       return Math.min(next, this.#nextDeadlineFrom(place + 1));
     }
-    return this.#failed ? Math.min(next, this.#endOfRest()) : next;
+    return this.#rests === undefined ? next : Math.min(next, this.#rests.nextDeadline());
   }
 
   /** Reports do what is due with their next `transmit`. */
@@ -173,30 +191,17 @@ export class Services {
     }
   }
 
-  #rests(place: number, now: number): boolean {
-    return this.#failed && now < (this.#restUntil[place] as number);
+  #isResting(place: number, now: number): boolean {
+    return this.#rests !== undefined && now < (this.#rests.until[place] as number);
   }
 
   #isAwake(place: number): boolean {
-    return !this.#failed || this.#restUntil[place] === AWAKE;
-  }
-
-  /** Those that are over, of whatever service: a rest is a deadline, and this deals with it. */
-  #endRests(now: number): void {
-    for (let place = 0; place < PLACES; place++) if (!this.#rests(place, now)) this.#restUntil[place] = AWAKE;
-  }
-
-  /** When the first rest ends. */
-  #endOfRest(): number {
-    let next = Infinity;
-    for (const until of this.#restUntil) if (until !== AWAKE) next = Math.min(next, until);
-    return next;
+    return this.#rests === undefined || this.#rests.until[place] === AWAKE;
   }
 
   #caught(during: 'transmit' | 'timeout', place: number, now: number, error: unknown): void {
-    this.#failed = true;
-    this.#failures[place] = (this.#failures[place] as number) + 1;
-    this.#restUntil[place] = (this.#failures[place] as number) > 1 ? Infinity : now + REST_NS;
+    this.#rests ??= new Rests();
+    this.#rests.begin(place, now);
     this.#errors.caught(during, error);
   }
 }

@@ -18,9 +18,9 @@ const RESOURCES = 2;
 
 /** What has results; each part takes one from its queue before it delivers it. */
 export interface SettlingParts {
-  readonly paths: Pick<Paths, 'settle'>;
-  readonly cm: Pick<CmService, 'settle'>;
-  readonly resources: Pick<Resources, 'settle'>;
+  readonly paths: Pick<Paths, 'settle' | 'unsettled'>;
+  readonly cm: Pick<CmService, 'settle' | 'unsettled'>;
+  readonly resources: Pick<Resources, 'settle' | 'unsettled'>;
 }
 
 export class Settling {
@@ -35,8 +35,10 @@ export class Settling {
     this.#errors = errors;
   }
 
+  /** At the end of each turn: most have nothing to deliver. */
   settle(): void {
-    this.#settleFrom(PATHS, 0);
+    const { paths, cm, resources } = this.#parts;
+    if (paths.unsettled || cm.unsettled || resources.unsettled) this.#settleFrom(PATHS, 0);
   }
 
   /** What throws is no longer in its queue: the next round does the rest. */

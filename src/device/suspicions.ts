@@ -135,7 +135,7 @@ export class Suspicions {
   readonly #sink: SuspicionSink;
   /** Made with the first suspicion, as the next. */
   #records: Suspect[] | undefined;
-  readonly #withoutAddress = new Map<SuspicionCause, Suspect>();
+  #withoutAddress: Map<SuspicionCause, Suspect> | undefined;
 
   constructor(sink: SuspicionSink) {
     this.#sink = sink;
@@ -230,6 +230,7 @@ export class Suspicions {
   }
 
   #commonOf(cause: SuspicionCause): Suspect {
+    this.#withoutAddress ??= new Map();
     let record = this.#withoutAddress.get(cause);
     if (record === undefined) {
       record = new Suspect();

@@ -137,7 +137,11 @@ describe('a service that throws', () => {
 describe('results that throw while they are delivered', () => {
   /** The first part and the last. */
   const settling = (paths: () => void, resources: () => void, errors: InternalErrors): Settling => {
-    const parts = { paths: { settle: paths }, cm: { settle: () => undefined }, resources: { settle: resources } };
+    const parts = {
+      paths: { unsettled: true, settle: paths },
+      cm: { unsettled: false, settle: () => undefined },
+      resources: { unsettled: true, settle: resources },
+    };
     return new Settling(parts, () => undefined, errors);
   };
 

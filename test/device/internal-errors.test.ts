@@ -6,6 +6,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import { InvariantError, IpAddress } from '../../packets/index.ts';
+import { Gsi } from '../../src/device/cm/gsi.ts';
 import { DeviceCounters } from '../../src/device/counters.ts';
 import { GroupReports } from '../../src/device/host/group-reports.ts';
 import { Neighbours } from '../../src/device/host/neighbours.ts';
@@ -224,7 +225,7 @@ describe('an error of ours in a service', () => {
 
   const lasting: readonly (readonly [string, object, string])[] = [
     ['the deadlines of the connection manager', ConnectionManager.prototype, 'pollTimeout'],
-    ['what the connection manager sends', ConnectionManager.prototype, 'pollTransmit'],
+    ['what the connection manager sends', Gsi.prototype, 'transmit'],
     ['neighbours that are due', Neighbours.prototype, 'poll'],
     ['the deadlines of neighbours', Neighbours.prototype, 'nextDeadline'],
     ['the reports of groups', GroupReports.prototype, 'poll'],

@@ -243,6 +243,11 @@ export class ConnectionManager {
     return this.#core.transmits.shift();
   }
 
+  /** Whether `pollEvent` has one. */
+  get hasEvents(): boolean {
+    return this.#core.events.length > 0;
+  }
+
   /** The next event for the application. */
   pollEvent(): CmEvent | undefined {
     return this.#core.events.shift();

@@ -108,6 +108,7 @@ export class Gsi {
 
   /** Writes MADs that are due until none is or the writer is full; true in the second case. */
   transmit(now: number, writer: FrameWriter): boolean {
+    if (this.waiting === 0) return false;
     this.#retryWaiting(writer);
     while (!writer.full) {
       const mad = this.#cm.pollTransmit(now);

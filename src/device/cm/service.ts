@@ -155,6 +155,11 @@ export class CmService implements RdmaCm, ConnectionPort {
     if (this.#manager.pollTimeout() <= now) this.#manager.handleTimeout(now);
   }
 
+  /** Whether `settle` has anything to do. @internal */
+  get unsettled(): boolean {
+    return this.#manager.hasEvents;
+  }
+
   /** Passes the machine's events on. @internal */
   settle(): void {
     for (let event = this.#manager.pollEvent(); event !== undefined; event = this.#manager.pollEvent()) {

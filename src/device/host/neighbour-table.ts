@@ -240,6 +240,11 @@ export class NeighbourTable {
     this.#updateDeadline();
   }
 
+  /** Whether `pollResolved` or `pollMoved` has something. */
+  get hasResults(): boolean {
+    return this.#resolved.length > 0 || this.#moved.length > 0;
+  }
+
   /** The next finished resolution, once; undefined when there is none. */
   pollResolved(): Resolution | undefined {
     return this.#resolved.shift();

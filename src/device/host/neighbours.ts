@@ -194,6 +194,7 @@ export class Neighbours {
 
   /** Emits replies and solicitations that are due until the writer is full; true when some are left. */
   poll(_now: number, writer: FrameWriter): boolean {
+    if (this.#replies.length === 0 && !this.#table.hasSolicitation) return false;
     const slotBytes = writer.bytes.length / writer.starts.length;
     while (!writer.full && this.#replies.length > 0) {
       const reply = this.#replies.shift();
@@ -218,6 +219,11 @@ export class Neighbours {
   /** Does what is due at `now`, nanoseconds; `nextDeadline` has said when. */
   handleTimeouts(now: number): void {
     this.#table.handleTimeouts(now);
+  }
+
+  /** Whether `pollResolved` or `pollMoved` has something. */
+  get hasResults(): boolean {
+    return this.#table.hasResults;
   }
 
   /** The next finished resolution, once; undefined when there is none. */

@@ -54,8 +54,10 @@ export class SwitchNode implements IngressListener, EgressListener {
   readonly counters: SwitchCounters = { dropped: 0, noRoute: 0 };
   /** By port number, set by the network; a number without a link has none. @internal */
   readonly ports: (EgressPort | undefined)[] = [];
-  readonly #spec: SwitchNodeSpec;
   readonly #transmitter: Transmitter;
+  readonly #pauses: Pauses;
+  readonly #allPorts: readonly EgressPort[];
+  readonly #credits: CreditReturns;
   readonly #routes: Routes;
   readonly #ecn: EcnProfile | undefined;
   readonly #ecnPriorities: number;
@@ -69,8 +71,10 @@ export class SwitchNode implements IngressListener, EgressListener {
     this.node = node;
     this.name = name;
     this.buffer = buffer;
-    this.#spec = spec;
     this.#transmitter = spec.transmitter;
+    this.#pauses = spec.pauses;
+    this.#allPorts = spec.allPorts;
+    this.#credits = spec.credits;
     this.#routes = spec.routes;
     this.#ecn = settings.ecn;
     this.#ecnPriorities = settings.ecnPriorities;
@@ -88,7 +92,7 @@ export class SwitchNode implements IngressListener, EgressListener {
   arrive(from: EgressPort, slot: number): void {
     const { store, now } = this.#transmitter;
     if (store.priority(slot) === CONTROL) {
-      this.#spec.pauses.received(from.reverse, slot);
+      this.#pauses.received(from.reverse, slot);
       store.drop(slot);
       return;
     }
@@ -118,10 +122,9 @@ export class SwitchNode implements IngressListener, EgressListener {
   /** For the event: all of a frame has come in. @internal */
   stored(slot: number): void {
     const { store } = this.#transmitter;
-    const { allPorts } = this.#spec;
-    const from = allPorts[store.ingress(slot)] as EgressPort;
+    const from = this.#allPorts[store.ingress(slot)] as EgressPort;
     from.storing--;
-    this.#take(from, allPorts[store.egress(slot)] as EgressPort, slot);
+    this.#take(from, this.#allPorts[store.egress(slot)] as EgressPort, slot);
   }
 
   /** @internal */
@@ -129,20 +132,19 @@ export class SwitchNode implements IngressListener, EgressListener {
     const { store } = this.#transmitter;
     const priority = store.priority(slot);
     if (priority === CONTROL) {
-      this.#spec.pauses.left(port, slot);
+      this.#pauses.left(port, slot);
       return;
     }
     if (this.#ecn !== undefined) this.#mark(this.#ecn, port, priority, slot);
-    const { allPorts, pauses, credits } = this.#spec;
-    const from = allPorts[store.ingress(slot)] as EgressPort;
+    const from = this.#allPorts[store.ingress(slot)] as EgressPort;
     const { buffer } = this;
     if (buffer === undefined) {
-      credits.freed(from, slot);
+      this.#credits.freed(from, slot);
       return;
     }
     const ingress = from.reverse.port;
     buffer.release(ingress, port.port, priority, store.length(slot));
-    if (buffer.takeResume(ingress, priority)) pauses.resume(from.reverse, priority);
+    if (buffer.takeResume(ingress, priority)) this.#pauses.resume(from.reverse, priority);
   }
 
   /** @internal */
@@ -163,13 +165,13 @@ export class SwitchNode implements IngressListener, EgressListener {
         store.drop(slot);
         return;
       }
-      if (buffer.takePause(ingress, priority)) this.#spec.pauses.pause(from.reverse, priority);
+      if (buffer.takePause(ingress, priority)) this.#pauses.pause(from.reverse, priority);
     }
     this.#transmitter.enqueue(port, slot);
   }
 
   #discard(from: EgressPort, slot: number): void {
-    this.#spec.credits.freed(from, slot);
+    this.#credits.freed(from, slot);
     this.#transmitter.store.drop(slot);
   }
 

@@ -1,6 +1,6 @@
 /** A thread that carries out runs, one after the other. Owns nothing: the pool sends jobs and takes results. */
 import { parentPort } from 'node:worker_threads';
-import { installBulkCrc32 } from 'rocev2/node';
+import { installBulkCrc32 } from 'rocev2/crc32';
 import { invariant } from 'rocev2/packets';
 import { execute, type Job, type JobResult } from './execute.ts';
 

@@ -8,7 +8,7 @@ import type { Host } from '../../../ground/machine.ts';
 import type { StrangerLimits, VlanOptions } from '../../options.ts';
 import type { Paths } from '../../paths.ts';
 import { TcpStack } from './stack.ts';
-import type { TcpSuspicion } from './tcp-host.ts';
+import type { TcpHost, TcpSuspicion } from './tcp-host.ts';
 
 /** What TCP needs of the device. */
 export interface TcpDevice {
@@ -27,29 +27,67 @@ export interface TcpDevice {
 
 /** The TCP of a device on an Ethernet link; undefined on the IP medium, where the kernel owns the addresses. */
 export function tcpOf(device: TcpDevice, host: Host): TcpStack | undefined {
-  const { medium, mac, vlan, linkMtu, random, paths } = device;
-  if (medium !== Medium.Ethernet) return undefined;
-  return new TcpStack({
-    mac,
-    vlanTci: vlan === undefined ? undefined : vlanTci(vlan.id, vlan.priority ?? 0),
-    mtu: linkMtu,
-    random,
-    limits: device.strangers,
-    now: () => host.now(),
-    wake: () => host.wake(),
-    isOurs: (address) => paths.isOurs(address),
-    isHost: (address) => paths.hosts.isHost(address),
-    sourceFor: (destination) => paths.sourceFor(destination),
-    knownMac: (destination) => paths.neighbours?.lookup(destination),
-    nextHopMac: (now, destination, forStranger) => {
-      const { neighbours } = paths;
-      const mac = neighbours?.lookup(destination);
-      const hop = neighbours?.nextHop(destination);
-      if (mac === undefined) neighbours?.resolve(now, destination, forStranger ? 'answer' : 'own');
-      else if (hop !== undefined) neighbours?.use(now, hop);
-      return mac;
-    },
-    resolve: (destination) => device.resolve(destination),
-    suspect: (cause, address, port) => device.suspicions.byAddress(host.now(), cause, 1, address, port),
-  });
+  return device.medium === Medium.Ethernet ? new TcpStack(new DeviceHost(device, host)) : undefined;
+}
+
+class DeviceHost implements TcpHost {
+  readonly mac: MacAddress;
+  readonly vlanTci: number | undefined;
+  readonly mtu: number;
+  readonly random: Random;
+  readonly limits: StrangerLimits;
+  readonly #device: TcpDevice;
+  readonly #host: Host;
+
+  constructor(device: TcpDevice, host: Host) {
+    const { vlan } = device;
+    this.mac = device.mac;
+    this.vlanTci = vlan === undefined ? undefined : vlanTci(vlan.id, vlan.priority ?? 0);
+    this.mtu = device.linkMtu;
+    this.random = device.random;
+    this.limits = device.strangers;
+    this.#device = device;
+    this.#host = host;
+  }
+
+  now(): number {
+    return this.#host.now();
+  }
+
+  wake(): void {
+    this.#host.wake();
+  }
+
+  isOurs(address: IpAddress): boolean {
+    return this.#device.paths.isOurs(address);
+  }
+
+  isHost(address: IpAddress): boolean {
+    return this.#device.paths.hosts.isHost(address);
+  }
+
+  sourceFor(destination: IpAddress): IpAddress {
+    return this.#device.paths.sourceFor(destination);
+  }
+
+  knownMac(destination: IpAddress): MacAddress | undefined {
+    return this.#device.paths.neighbours?.lookup(destination);
+  }
+
+  nextHopMac(now: number, destination: IpAddress, forStranger: boolean): MacAddress | undefined {
+    const { neighbours } = this.#device.paths;
+    const mac = neighbours?.lookup(destination);
+    const hop = neighbours?.nextHop(destination);
+    if (mac === undefined) neighbours?.resolve(now, destination, forStranger ? 'answer' : 'own');
+    else if (hop !== undefined) neighbours?.use(now, hop);
+    return mac;
+  }
+
+  resolve(destination: IpAddress): Promise<void> {
+    return this.#device.resolve(destination);
+  }
+
+  suspect(cause: TcpSuspicion, address: IpAddress, port: number): void {
+    this.#device.suspicions.byAddress(this.#host.now(), cause, 1, address, port);
+  }
 }
