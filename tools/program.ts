@@ -4,7 +4,7 @@
  * exit code 1. Anything else is a bug of ours and keeps its stack.
  */
 import { Command, CommanderError } from 'commander';
-import { installBulkCrc32 } from 'rocev2/node';
+import { installBulkCrc32 } from 'rocev2/crc32';
 import { RoceError } from 'rocev2/packets';
 import { packageVersion } from './package-version.ts';
 

@@ -26,6 +26,7 @@ import { openDevice, type RdmaDevice, World } from 'rocev2';
 import { Device } from 'rocev2/browser';
 import { type WireRule } from 'rocev2/faults';
 import { groupMac } from 'rocev2/host';
+import { installBulkCrc32 } from 'rocev2/crc32';
 import { openLink } from 'rocev2/node';
 import { Prng, type SimulatedNetwork } from 'rocev2/sim';
 import { crc32, Op } from 'rocev2/packets';
@@ -40,6 +41,7 @@ import { ackTimeoutNs, QpState } from 'rocev2/transport';
 
 export const now: number = new World({ seed: 1 }).now;
 export const network: SimulatedNetwork = new World({ seed: new Prng(1).seed }).network;
+export const routine: string = installBulkCrc32();
 export const state: 0 = QpState.Reset;
 export const numbers: number[] = [crc32(new Uint8Array(4)), Op.SendOnly, ackTimeoutNs(14)];
 export const layout: object = LAYOUTS;

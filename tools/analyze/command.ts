@@ -7,7 +7,7 @@
 import { createWriteStream, statSync } from 'node:fs';
 import type { Writable } from 'node:stream';
 import { Command, InvalidArgumentError } from 'commander';
-import { loadNativeCrc32 } from 'rocev2/node';
+import { loadNativeCrc32 } from 'rocev2/crc32';
 import { defined, RoceError } from 'rocev2/packets';
 import type { AnalyzerOptions, Finding } from 'rocev2/pcap';
 import { Output, TextBuffer } from '../dump/output.ts';
