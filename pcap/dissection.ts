@@ -5,13 +5,14 @@
  * bytes, and allocates nothing per packet while packets share the memory that the reader was given.
  */
 import { BTH_BYTES } from '../packets/bth.ts';
-import { Frame, FrameStatus } from '../packets/frame.ts';
+import { Frame, FrameStatus, parseFrame } from '../packets/frame.ts';
 import { icrcMatches } from '../packets/icrc.ts';
 import { IP_PROTOCOL_UDP, IPV4_BYTES } from '../packets/ipv4.ts';
 import { IPV6_BYTES } from '../packets/ipv6.ts';
 import { isRxeFlush } from '../packets/rxe-flush-icrc.ts';
 import { UDP_BYTES, UDP_DEST_PORT_AT, UDP_SOURCE_PORT_AT } from '../packets/udp.ts';
 import { cookedDirection, cookedInterface, isKnownLinkType, parseLink } from './link-header.ts';
+import { findInner, Tunnel, TunnelLayer } from './tunnels/index.ts';
 import { type CapturedPacket, Direction, LinkType } from './types.ts';
 
 /** What is known of the ICRC of a packet. */
@@ -55,6 +56,15 @@ export class Dissection {
   packetOffset = 0;
   /** Where the captured bytes end in `frame.bytes`; what lies beyond in a cut packet is zero. */
   capturedEnd = 0;
+  /**
+   * The tunnels around the packet, outermost first: the first `depth` of them. `frame` is of the innermost packet, and
+   * its status too.
+   */
+  readonly tunnels: readonly TunnelLayer[] = Array.from({ length: MOST_TUNNELS }, () => new TunnelLayer());
+  /** Tunnels around the packet, 0 to 4. */
+  depth = 0;
+  /** What keeps the packet from being read: encryption; `None` where nothing does. */
+  unreadable: Tunnel = Tunnel.None;
   /** Which way it went, by the file or by its cooked header. */
   direction: Direction = Direction.Unknown;
   /** Index of the interface of the capturing host in a Linux cooked v2 header; 0 elsewhere. */
@@ -70,6 +80,17 @@ export class Dissection {
   /** @internal Bytes of `scratch` that may differ from zero. */
   scratchUsed = 0;
 }
+
+/** A packet within a packet within a packet is as deep as networks are known to go; one more is read. */
+const MOST_TUNNELS = 4;
+/** What a packet that carries another one looks like to a parser of RoCEv2, one bit for each status. */
+const CARRIERS =
+  (1 << FrameStatus.NotIp) |
+  (1 << FrameStatus.NotUdp) |
+  (1 << FrameStatus.NotRoce) |
+  (1 << FrameStatus.Truncated) |
+  (1 << FrameStatus.BadIpHeader) |
+  (1 << FrameStatus.BadIpChecksum);
 
 const NO_BYTES = new Uint8Array(0);
 const NO_VIEW = new DataView(NO_BYTES.buffer);
@@ -94,8 +115,8 @@ export function dissect(packet: CapturedPacket, into: Dissection): FrameStatus {
     if (packet.direction === Direction.Unknown) into.direction = cookedDirection(linkType, view, start, end);
     into.cookedInterface = cookedInterface(linkType, view, start, end);
   }
-  into.status = parseLink(linkType, into.memory, view, start, end, into.frame);
-  into.cut = bytes.length < originalLength;
+  into.status = parsePackets(linkType, into.memory, view, start, end, into);
+  into.cut = bytes.length < originalLength || isCutByMirror(into);
   if (into.cut) dissectCut(packet, into);
   return into.status;
 }
@@ -105,6 +126,41 @@ export function icrcState({ status, cut, frame }: Dissection): IcrcState {
   if (status !== FrameStatus.Ok || cut) return IcrcState.Unknown;
   if (icrcMatches(frame)) return IcrcState.Good;
   return isRxeFlush(frame) ? IcrcState.RxeFlush : IcrcState.Bad;
+}
+
+/**
+ * Parses the packet in [start, end) and what it carries, down to the innermost one. `whole`: packets within it may go
+ * on to `end`, whatever the outer one says.
+ */
+function parsePackets(
+  linkType: number,
+  bytes: Uint8Array,
+  view: DataView,
+  start: number,
+  end: number,
+  into: Dissection,
+  whole = false,
+): FrameStatus {
+  const { frame } = into;
+  let status = parseLink(linkType, bytes, view, start, end, frame);
+  into.depth = 0;
+  into.unreadable = Tunnel.None;
+  while ((CARRIERS & (1 << status)) !== 0 && into.depth < MOST_TUNNELS) {
+    const layer = into.tunnels[into.depth] as TunnelLayer;
+    if (!findInner(frame, layer)) {
+      into.unreadable = layer.tunnel;
+      break;
+    }
+    into.depth += 1;
+    if (whole) layer.end = end;
+    status = parseFrame(bytes, view, layer.start, layer.end, layer.medium, frame);
+  }
+  return status;
+}
+
+/** A mirror has sent on the beginning of a packet: it is longer, by its own length, than the packet that carries it. */
+function isCutByMirror({ depth, status, frame }: Dissection): boolean {
+  return depth > 0 && status === FrameStatus.Truncated && frame.ipVersion !== 0 && frame.ipEnd < 0;
 }
 
 /**
@@ -122,7 +178,11 @@ function dissectCut(packet: CapturedPacket, into: Dissection): void {
   copyToScratch(packet, into);
   const { scratch, scratchView } = into;
   const wireLength = Math.min(packet.originalLength, SCRATCH_BYTES);
-  into.status = parseLink(packet.linkType, scratch, scratchView, 0, wireLength, frame);
+  into.status = parsePackets(packet.linkType, scratch, scratchView, 0, wireLength, into);
+  if (isCutByMirror(into)) {
+    into.capturedEnd = Math.min(into.capturedEnd, frame.end);
+    into.status = parsePackets(packet.linkType, scratch, scratchView, 0, SCRATCH_BYTES, into, true);
+  }
   if (frame.bthOffset < 0) return;
   if (frame.bthOffset + BTH_BYTES > into.capturedEnd) forgetBth(packet.linkType, into);
   else if (into.status === FrameStatus.Ok && frame.payloadOffset > into.capturedEnd) {
@@ -153,7 +213,7 @@ function copyToScratch({ bytes }: CapturedPacket, into: Dissection): void {
 function forgetBth(linkType: number, into: Dissection): void {
   const { frame, scratch, scratchView, capturedEnd } = into;
   const { l4Offset } = frame;
-  into.status = parseLink(linkType, scratch, scratchView, 0, capturedEnd, frame);
+  into.status = parsePackets(linkType, scratch, scratchView, 0, capturedEnd, into);
   frame.sourcePort = scratchView.getUint16(l4Offset + UDP_SOURCE_PORT_AT);
   frame.destPort = scratchView.getUint16(l4Offset + UDP_DEST_PORT_AT);
 }

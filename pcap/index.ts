@@ -15,4 +15,5 @@ export {
   PcapngWriter,
 } from './pcapng-writer.ts';
 export { CaptureReader, readCapture } from './reader.ts';
+export { concealsRoce, isUnreadable, Tunnel, TunnelLayer, tunnelName, tunnelsText } from './tunnels/index.ts';
 export * from './types.ts';

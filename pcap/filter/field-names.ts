@@ -132,7 +132,7 @@ const FIELDS: readonly (readonly [start: string, kind: FieldKind, ends: string])
   ['roce.cm.sidr_req', 'bytes', 'privatedata'],
   ['roce.cm.sidr_rep', 'number', 'requestid status infolength vendorid qpn serviceid qkey'],
   ['roce.cm.sidr_rep', 'bytes', 'info privatedata'],
-  ['roce', 'text', 'frame.status opcode.name icrc.status marks'],
+  ['roce', 'text', 'frame.status opcode.name icrc.status marks tunnel'],
   ['roce', 'number', 'payload.len stream relative_psn'],
 ];
 

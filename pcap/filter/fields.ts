@@ -8,6 +8,7 @@ import type { FieldValue } from '../../packets/field-list.ts';
 import { frameFields } from '../../packets/frame-fields.ts';
 import { MARK_NAMES } from '../analysis/facts.ts';
 import { IcrcState, icrcState } from '../dissection.ts';
+import { tunnelsText } from '../tunnels/index.ts';
 import { type CapturedPacket, Direction } from '../types.ts';
 import type { FilterFacts, FilterSubject } from './types.ts';
 
@@ -27,6 +28,7 @@ export function fieldsWithoutIcrc(subject: FilterSubject): Record<string, FieldV
   if (linkKnown) {
     Object.assign(fields, frameFields(frame, status, true));
     if (ICRC_FIELD in fields) fields[ICRC_FIELD] = ICRC_NAMES[IcrcState.Unknown];
+    if (dissection.depth > 0) fields['roce.tunnel'] = tunnelsText(dissection.tunnels, dissection.depth);
   }
   if (facts !== undefined) addFacts(fields, facts);
   return fields;

@@ -3,6 +3,7 @@
  */
 import { FrameStatus } from '../../packets/frame.ts';
 import { IcrcState, icrcState } from '../dissection.ts';
+import type { TunnelLayer } from '../tunnels/index.ts';
 import { Direction } from '../types.ts';
 import type { FilterSubject } from './types.ts';
 import { type FilterWord, flagWord, numberWord, textWord } from './word.ts';
@@ -31,7 +32,16 @@ export const CAPTURE_WORDS: readonly FilterWord[] = [
     return packet.comments.some((comment) => comment.includes(text));
   }),
   flagWord('cut', 'of which the capture kept a part only', ({ dissection }) => dissection.cut),
+  numberWord('tunnel', 'within a tunnel, or one of this id: VNI, GRE key, session, label', {
+    what: 'an id',
+    max: 0xff_ff_ff_ff,
+    get: ({ dissection: { tunnels, depth } }) => idOf(tunnels[depth - 1]),
+    alone: ({ dissection }) => dissection.depth > 0,
+  }),
 ];
+
+/** Of the innermost tunnel. */
+const idOf = (layer: TunnelLayer | undefined): number => (layer === undefined || layer.id < 0 ? Number.NaN : layer.id);
 
 /** What is wrong with it by itself. */
 export const DAMAGE_WORDS: readonly FilterWord[] = [

@@ -122,7 +122,6 @@ describe('dissect', () => {
   });
 
   it.each([
-    ['a third tag', cooked(0, `8100 0001 8100 0002 8100 0003 0800 ${ipOf(WRITE_FIRST)}`), FrameStatus.NotIp],
     ['a cut tag', cooked(0, '8100 0001 08'), FrameStatus.Truncated],
     ['ARP', cooked(0, '0806 0001'), FrameStatus.NotIp],
     ['an IPv6 packet announced as IPv4', cooked(0, '0800 6000'), FrameStatus.BadIpHeader],

@@ -6,7 +6,7 @@
  * anywhere.
  */
 import { formatFrame, formatFrameDetails, RoceError } from 'rocev2/packets';
-import { type CapturedPacket, IcrcState, icrcState } from 'rocev2/pcap';
+import { type CapturedPacket, IcrcState, icrcState, Tunnel, tunnelName, tunnelsText } from 'rocev2/pcap';
 import {
   type FilterSubject,
   fastField,
@@ -61,7 +61,9 @@ export class LinePrinter implements PacketPrinter {
     if (!dissection.linkKnown) return `link type ${packet.linkType} is not one this tool reads`;
     const { frame, status } = dissection;
     const format = this.#verbose ? formatFrameDetails : formatFrame;
-    return format(frame, status, icrcState(dissection) !== IcrcState.Bad);
+    const text = format(frame, status, icrcState(dissection) !== IcrcState.Bad);
+    if (dissection.unreadable !== Tunnel.None) return `${tunnelName(dissection.unreadable)}, encrypted  ${text}`;
+    return dissection.depth === 0 ? text : `${tunnelsText(dissection.tunnels, dissection.depth)}  ${text}`;
   }
 }
 
@@ -157,7 +159,8 @@ function checkField(name: string): void {
 /** What is known of a packet beside its bytes. */
 function margin({ packet, dissection, facts }: FilterSubject): string {
   const { bytes, originalLength, comments } = packet;
-  const cut = bytes.length < originalLength ? ` [${bytes.length} of ${originalLength} bytes captured]` : '';
+  const mirror = dissection.cut && bytes.length >= originalLength ? ' [truncated by a mirror]' : '';
+  const cut = bytes.length < originalLength ? ` [${bytes.length} of ${originalLength} bytes captured]` : mirror;
   const own = dissection.linkKnown && icrcState(dissection) === IcrcState.RxeFlush ? ' [ICRC as rdma_rxe has it]' : '';
   const marks = facts === undefined || facts.marks === 0 ? '' : ` {${markNames(facts.marks).join(' ')}}`;
   return `${cut}${own}${marks}${commentText(comments)}`;

@@ -26,6 +26,7 @@ import { colonHex } from './compare.ts';
 import { Absent, type ExpectedValue, type FramePair, type KnownDifference, Present, Whatever } from './expectation.ts';
 import { READ_ON } from './read-on.ts';
 import { valuesOf } from './tshark-frames.ts';
+import { TUNNEL_UNREAD } from './tunnel-unread.ts';
 
 /** Acknowledges and atomics; a READ request is shown with whatever follows it. */
 const HEADERS_ONLY = OpFlag.Ack | OpFlag.AtomicAck | OpFlag.Atomic;
@@ -94,6 +95,7 @@ const PATH_ROWS: readonly KnownDifference[] = ['prim', 'alt'].map((which) => ({
 
 /** All rows. The first that fits a difference explains it. */
 export const EXPECTATIONS: readonly KnownDifference[] = [
+  TUNNEL_UNREAD,
   ...PATH_ROWS,
   {
     id: 'cm-req-gid-form',

@@ -23,6 +23,8 @@ export interface OurFrame {
   readonly cut: boolean;
   /** Whether the link type is one this project reads; without, there are no fields. */
   readonly linkKnown: boolean;
+  /** Tunnels around the packet that the fields are of. */
+  readonly depth: number;
 }
 
 /** Describes packets one after the other. */
@@ -32,11 +34,11 @@ export class FrameDescriber {
   describe(packet: CapturedPacket): OurFrame {
     const dissection = this.#dissection;
     const status = dissect(packet, dissection);
-    const { frame, cut, linkKnown } = dissection;
+    const { frame, cut, linkKnown, depth } = dissection;
     const icrc = linkKnown ? icrcState(dissection) : IcrcState.Unknown;
     const all = linkKnown ? frameFields(frame, status, icrc === IcrcState.Good) : {};
     const fields = cut ? withoutTail(all) : all;
-    return { number: packet.number, fields, frame, status, icrc, cut, linkKnown };
+    return { number: packet.number, fields, frame, status, icrc, cut, linkKnown, depth };
   }
 }
 

@@ -52,6 +52,32 @@ export async function allTsharkFrames(file: string): Promise<TsharkFrame[]> {
   return frames;
 }
 
+/** Which layers the innermost packet of a frame with tunnels has, so that tshark's can be told apart. */
+export interface InnermostLayers {
+  /** It begins with an Ethernet header of its own. */
+  readonly ethernet: boolean;
+  /** And with a VLAN tag behind that. */
+  readonly vlan: boolean;
+  readonly ipVersion: 0 | 4 | 6;
+  /** What IP carries. */
+  readonly protocol: number;
+}
+
+/** The fields of the innermost packet: of each of its layers the last one that tshark has. */
+export function innermost(frame: TsharkFrame, { ethernet, vlan, ipVersion, protocol }: InnermostLayers): TsharkFrame {
+  const layers = LAYERS_OF.get(frame);
+  const names = [
+    ...(ethernet ? ['eth'] : []),
+    ...(vlan ? ['vlan'] : []),
+    ipVersion === 0 ? 'arp' : ipVersion === 4 ? 'ip' : 'ipv6',
+    ...[UPPER_LAYERS.get(protocol) ?? [], 'infiniband', 'data'].flat(),
+  ];
+  const fields = new Map<string, string[]>();
+  for (const name of names) flatten([member(layers, name)].flat().at(-1), fields);
+  flatten(member(layers, MALFORMED), fields);
+  return asFrame(fields);
+}
+
 /** The values of a field, in the order of the packet; none when it is absent. */
 export function valuesOf(frame: TsharkFrame, field: string): readonly string[] {
   const value = frame[field];
@@ -97,6 +123,12 @@ function flattened(packet: unknown): TsharkFrame {
     for (const occurrence of name === 'vlan' ? [layer].flat() : [layer].flat().slice(0, 1)) flatten(occurrence, fields);
   }
   flatten(member(layers, MALFORMED), fields);
+  const frame = asFrame(fields);
+  LAYERS_OF.set(frame, layers);
+  return frame;
+}
+
+function asFrame(fields: ReadonlyMap<string, string[]>): TsharkFrame {
   return Object.fromEntries(
     [...fields].map(([name, values]) => [name, values.length === 1 ? (values[0] ?? '') : values]),
   );
@@ -146,6 +178,16 @@ const DEPTHS: ReadonlyMap<string, number> = new Map(
   LAYERS.flatMap((names, depth) => names.map((name) => [name, depth] as const)),
 );
 const MALFORMED = '_ws.malformed';
+/** By IP protocol. */
+const UPPER_LAYERS: ReadonlyMap<number, string> = new Map([
+  [1, 'icmp'],
+  [2, 'igmp'],
+  [6, 'tcp'],
+  [17, 'udp'],
+  [58, 'icmpv6'],
+]);
+/** What a frame was flattened from, as long as somebody has the frame. */
+const LAYERS_OF = new WeakMap<TsharkFrame, unknown>();
 
 /**
  * What a payload may look like to one of tshark's guesses: random bytes do now and then, and a guess that fails is a

@@ -5,13 +5,13 @@
  */
 
 import { createReadStream } from 'node:fs';
-import { FrameStatus } from 'rocev2/packets';
+import { type Frame, FrameStatus, Medium } from 'rocev2/packets';
 import { type CapturedPacket, CaptureReader } from 'rocev2/pcap';
 import { compareFields, type FieldDifference } from './compare.ts';
 import { expectationsFor, explain, type FramePair, type KnownDifference, needless, unmet } from './expectation.ts';
 import { EXPECTATIONS } from './expectations.ts';
 import { FrameDescriber } from './our-frame.ts';
-import { type TsharkFrame, tsharkFrames } from './tshark-frames.ts';
+import { type InnermostLayers, innermost, type TsharkFrame, tsharkFrames } from './tshark-frames.ts';
 
 /** A difference in a frame, and the row of the table that explains it. */
 export interface FrameDifference extends FieldDifference {
@@ -146,8 +146,9 @@ class Account {
     this.#table = expectationsFor(options.version, options.expectations ?? EXPECTATIONS);
   }
 
-  frame(describer: FrameDescriber, packet: CapturedPacket, theirs: TsharkFrame): void {
+  frame(describer: FrameDescriber, packet: CapturedPacket, whole: TsharkFrame): void {
     const ours = describer.describe(packet);
+    const theirs = ours.depth === 0 ? whole : innermost(whole, layersOf(ours.frame));
     this.frames++;
     // A link type that we do not read is no disagreement on fields.
     if (!ours.linkKnown) return;
@@ -184,6 +185,11 @@ class Account {
     else increment(this.#expected, difference.expectation.id);
     this.#options.onDifference?.(difference);
   }
+}
+
+function layersOf({ medium, vlanTci, ipVersion, protocol }: Frame): InnermostLayers {
+  const ethernet = medium === Medium.Ethernet;
+  return { ethernet, vlan: ethernet && vlanTci >= 0, ipVersion, protocol };
 }
 
 function increment(counts: Map<string, number>, key: string): void {

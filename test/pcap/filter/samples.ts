@@ -14,6 +14,7 @@ import type { FilterFacts, FilterSubject } from '../../../pcap/filter/index.ts';
 import { readCapture } from '../../../pcap/reader.ts';
 import { type CapturedPacket, Direction, LinkType } from '../../../pcap/types.ts';
 import { make } from '../../packets/made-frames.ts';
+import { TUNNEL_WRAPPINGS } from '../tunnels/wrappings.ts';
 
 const SAMPLE = fileURLToPath(new URL('../../vectors/rxe-sample.pcap', import.meta.url));
 
@@ -40,6 +41,7 @@ export function samples(): FilterSubject[] {
   for (const [type, rest] of OTHER_ETHERTYPES)
     add(Uint8Array.from([...PFC_GROUP, ...new Uint8Array(6), ...type, ...rest, ...new Uint8Array(50)]));
   add(withByte(withByte(madeOf(0x0a), 23, 1), 24, 0));
+  for (const { wrap } of TUNNEL_WRAPPINGS) add(wrap(madeOf(0x0a)));
   add(new Uint8Array(3));
   add(new Uint8Array(64), { linkType: 147 });
   return packets.map(subjectOf);

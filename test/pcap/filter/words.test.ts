@@ -197,6 +197,9 @@ const ORACLES: readonly (readonly [expression: string, oracle: Oracle])[] = [
   ['commented', has('frame.comment')],
   ['comment "was lost"', (fields) => String(fields['frame.comment']).includes('was lost')],
   ['cut', (_, { packet }) => packet.bytes.length < packet.originalLength],
+  ['tunnel', has('roce.tunnel')],
+  ['tunnel 9', (fields) => /\b9$/.test(`${fields['roce.tunnel'] ?? ''}`)],
+  ['tunnel < 42', (fields) => Number(/ (\d+)$/.exec(`${fields['roce.tunnel'] ?? ''}`)?.[1]) < 42],
 ];
 
 /** What the samples have none of. */

@@ -24,6 +24,7 @@ import {
   type VerifySummary,
   verifyFrames,
 } from '../../../tools/verify/index.ts';
+import { TUNNEL_WRAPPINGS } from '../../pcap/tunnels/wrappings.ts';
 import { describeWith } from '../../support/need.ts';
 import { everyFrame, type MadeFrame } from './every-frame.ts';
 import { captureOf, cutCapture, damaged, packetsOf, Scratch } from './made-capture.ts';
@@ -82,6 +83,31 @@ describeWith('tshark', 'verify', () => {
     for (const layer of ['vlan.', 'arp.', 'icmp.', 'icmpv6.', 'tcp.', 'udp.', 'ipv6.', 'infiniband.cm.rej.']) {
       expect([...compared].filter((name) => name.startsWith(layer)).length, layer).toBeGreaterThan(1);
     }
+  });
+
+  it('agrees on what is in tunnels', async () => {
+    const inner = frames.filter(({ medium, bytes }, i) => {
+      const type = (bytes[12] ?? 0) * 256 + (bytes[13] ?? 0);
+      return i % 40 === 0 && medium === Medium.Ethernet && (type === 0x08_00 || type === 0x86_dd);
+    });
+    const capture = captureOf(
+      TUNNEL_WRAPPINGS.filter(({ strange }) => strange === undefined).flatMap(({ name, wrap }) =>
+        inner.map((frame) => ({ ...frame, name: `${name}: ${frame.name}`, bytes: wrap(frame.bytes) })),
+      ),
+    );
+    const verdict = await verify(packetsOf(capture), await allTsharkFrames(scratch.file('tunnels.pcapng', capture)));
+    expect(verdict.surprises).toEqual([]);
+    expect(verdict.roceFrames).toBeGreaterThan(400);
+  });
+
+  it('knows into which tunnels tshark does not look', async () => {
+    const [frame] = frames;
+    const made = TUNNEL_WRAPPINGS.filter(({ strange }) => strange !== undefined).flatMap(({ wrap }) =>
+      frame === undefined ? [] : [{ ...frame, bytes: wrap(frame.bytes) }],
+    );
+    const capture = captureOf(made);
+    const verdict = await verify(packetsOf(capture), await allTsharkFrames(scratch.file('unread.pcapng', capture)));
+    expect([verdict.surprises, verdict.roceFrames, [...verdict.expected.keys()]]).toEqual([[], 2, ['tunnel-unread']]);
   });
 
   it('agrees on damaged frames, too', async () => {
