@@ -9,6 +9,7 @@ import { IP_PROTOCOL_ICMP, IP_PROTOCOL_ICMPV6, IP_PROTOCOL_TCP } from '../../pac
 import { opcodeInfo } from '../../packets/opcode.ts';
 import { ETHERTYPE_MAC_CONTROL, isPfc } from '../../packets/pfc.ts';
 import { type Dissection, IcrcState } from '../dissection.ts';
+import { concealsRoce, Tunnel, type TunnelLayer, tunnelName } from '../tunnels/index.ts';
 import type { CapturedPacket, CaptureTime } from '../types.ts';
 import type { CaptureReport } from './types.ts';
 
@@ -26,6 +27,8 @@ export class CaptureTotals {
   readonly #opcodes = new Float64Array(256);
   /** By status and what it was instead. */
   readonly #others = new Map<number, number>();
+  readonly #tunnels = new Map<number, number>();
+  readonly #unread = new Map<string, number>();
 
   /** Time of the first packet. */
   start(packet: CapturedPacket): CaptureTime {
@@ -46,6 +49,7 @@ export class CaptureTotals {
     }
     if (icrc === IcrcState.Bad) this.badIcrc++;
     else if (icrc !== IcrcState.Unknown) this.goodIcrc++;
+    if (dissection.depth > 0) this.#countTunnel(dissection);
     if (status !== FrameStatus.Ok) this.#countOther(dissection);
   }
 
@@ -65,16 +69,38 @@ export class CaptureTotals {
       badIcrc,
       cutPackets,
       captureDrops,
+      tunnels: this.#tunnelsByName(),
+      unread: Object.fromEntries(this.#unread),
       others: this.#othersByName(),
       opcodes,
     };
   }
 
   #countOther(dissection: Dissection): void {
+    this.#countUnread(dissection);
     const key = dissection.status * KINDS + kindOf(dissection);
     const known = this.#others.get(key);
     if (known === undefined && this.#others.size >= MOST_OTHERS) return;
     this.#others.set(key, (known ?? 0) + 1);
+  }
+
+  /** The tunnels around a packet as digits of a number, so that counting makes no string. */
+  #countTunnel({ tunnels, depth }: Dissection): void {
+    let key = 0;
+    for (let i = 0; i < depth; i++) key = key * TUNNELS + (tunnels[i] as TunnelLayer).tunnel;
+    this.#tunnels.set(key, (this.#tunnels.get(key) ?? 0) + 1);
+  }
+
+  #tunnelsByName(): Record<string, number> {
+    const counts: Record<string, number> = {};
+    for (const [key, count] of this.#tunnels) counts[tunnelPath(key)] = count;
+    return counts;
+  }
+
+  #countUnread({ status, unreadable, frame, depth }: Dissection): void {
+    const name = unreadable !== Tunnel.None ? tunnelName(unreadable) : UNKNOWN_TUNNEL;
+    if (unreadable === Tunnel.None && (depth > 0 || !mayConceal(status, frame))) return;
+    this.#unread.set(name, (this.#unread.get(name) ?? 0) + 1);
   }
 
   #othersByName(): Record<string, number> {
@@ -93,6 +119,18 @@ function kindOf({ status, linkKnown, frame }: Dissection): number {
   if (status !== FrameStatus.NotIp) return 0;
   if (!linkKnown) return UNKNOWN_LINK;
   return isPauseFrame(frame) ? PFC : frame.etherType;
+}
+
+/** Whether a packet has RoCEv2 in it where nobody looks: not in TCP, and not what an ICMP error quotes. */
+function mayConceal(status: FrameStatus, { view, start, end, protocol }: Frame): boolean {
+  if (status !== FrameStatus.NotIp && status !== FrameStatus.NotUdp && status !== FrameStatus.NotRoce) return false;
+  if (status === FrameStatus.NotUdp && PROTOCOLS.has(protocol)) return false;
+  return concealsRoce(view, start, end);
+}
+
+function tunnelPath(key: number): string {
+  const outer = key < TUNNELS ? '' : `${tunnelPath(Math.floor(key / TUNNELS))} > `;
+  return `${outer}${tunnelName((key % TUNNELS) as Tunnel)}`;
 }
 
 function isPauseFrame({ view, start, end, etherType }: Frame): boolean {
@@ -115,6 +153,9 @@ const KINDS = 0x2_00_00;
 const UNKNOWN_LINK = 0x1_00_00;
 const PFC = 0x1_00_01;
 const MOST_OTHERS = 4096;
+/** More than there are kinds of tunnels. */
+const TUNNELS = 32;
+const UNKNOWN_TUNNEL = 'an unknown tunnel with RoCEv2 in it';
 const PROTOCOLS: ReadonlyMap<number, string> = new Map([
   [IP_PROTOCOL_ICMP, 'ICMP'],
   [0, 'IPv6 hop-by-hop'],

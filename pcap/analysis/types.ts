@@ -255,6 +255,10 @@ export interface CaptureReport {
   readonly cutPackets: number;
   /** Packets that the capturing host reports as dropped. */
   readonly captureDrops: number;
+  /** Packets within tunnels that were read, by the tunnels around them: "VXLAN", "ERSPAN II > VXLAN", ... */
+  readonly tunnels: Readonly<Record<string, number>>;
+  /** Packets that may carry RoCEv2 and cannot be read, by the reason: "MACsec", "ESP", an unknown tunnel. */
+  readonly unread: Readonly<Record<string, number>>;
   /** Packets of other kinds and broken ones, by name: "ARP", "TCP", "RoCEv1", "PFC", "Truncated", ... */
   readonly others: Readonly<Record<string, number>>;
   /** RoCEv2 packets by name of their opcode. */

@@ -4,16 +4,23 @@
  * Owns their layout. What they say is the detectors'.
  */
 
-import { type Finding, SEVERITIES, type Severity, SYMPTOMS } from 'rocev2/pcap';
+import { type CaptureReport, type Finding, SEVERITIES, type Severity, SYMPTOMS } from 'rocev2/pcap';
+import { grouped } from '../table.ts';
 import { shellQuote } from '../visible-text.ts';
-import { framesText, wrap } from './words.ts';
+import { framesText, tallyText, wrap } from './words.ts';
 
-/** "2 errors, 1 warning"; "nothing found" for none. */
-export function verdictText(findings: readonly Finding[]): string {
+/** "2 errors, 1 warning"; "nothing found" for none. It says so when there is RoCEv2, or may be, that cannot be read. */
+export function verdictText(findings: readonly Finding[], { rocePackets, unread }: CaptureReport): string {
+  const hidden = Object.values(unread).reduce((sum, count) => sum + count, 0);
+  const limit = hidden === 0 ? '' : `; ${grouped(hidden)} packets cannot be read: ${tallyText(unread)}`;
+  return `${judgement(findings, rocePackets)}${limit}`;
+}
+
+function judgement(findings: readonly Finding[], rocePackets: number): string {
   const counts = SEVERITIES.map((severity) => [severity, countOf(findings, severity)] as const).filter(
     ([, count]) => count > 0,
   );
-  if (counts.length === 0) return 'nothing found that is wrong';
+  if (counts.length === 0) return rocePackets === 0 ? 'no RoCEv2 packets' : 'nothing found that is wrong';
   return counts.map(([severity, count]) => `${count} ${severity}${count === 1 ? '' : 's'}`).join(', ');
 }
 

@@ -32,7 +32,7 @@ export function reportLines(whole: Analysis, options: ReportOptions): string[] {
   const analysis = conversations.length === 0 ? whole : narrowed(whole, conversations);
   const { findings } = analysis;
   const sections = [
-    [`${visibleLine(name)}: ${verdictText(findings)}`],
+    [`${visibleLine(name)}: ${verdictText(findings, analysis.capture)}`],
     ...findings.map((finding) => findingLines(finding, name, verbose)),
   ];
   sections.push(conversations.length === 0 ? captureLines(analysis.capture, verbose) : []);
@@ -62,8 +62,8 @@ function conversationSections(analysis: Analysis, { conversations: wanted, inter
 }
 
 function captureLines(capture: CaptureReport, verbose: boolean): string[] {
-  const { packets, bytes, durationNs, rocePackets, goodIcrc, badIcrc, cutPackets, captureDrops, others, opcodes } =
-    capture;
+  const { packets, bytes, durationNs, rocePackets, goodIcrc, badIcrc, cutPackets, captureDrops } = capture;
+  const { tunnels, unread, others, opcodes } = capture;
   const unknown = rocePackets - goodIcrc - badIcrc;
   const icrcs = [
     goodIcrc === rocePackets
@@ -82,6 +82,8 @@ function captureLines(capture: CaptureReport, verbose: boolean): string[] {
     lines.push(...wrap(`${grouped(cutPackets)} packets, of which the capture kept a part only`, 'cut        '));
   if (captureDrops > 0)
     lines.push(...wrap(`${grouped(captureDrops)} packets that the capturing host dropped`, 'dropped    '));
+  if (Object.keys(tunnels).length > 0) lines.push(...wrap(tallyText(tunnels), 'tunnels    '));
+  if (Object.keys(unread).length > 0) lines.push(...wrap(tallyText(unread), 'not read   '));
   if (Object.keys(others).length > 0) lines.push(...wrap(tallyText(others), 'others     '));
   if (verbose && Object.keys(opcodes).length > 0) lines.push(...wrap(tallyText(opcodes), 'operations '));
   return lines;

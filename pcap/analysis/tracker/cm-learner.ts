@@ -5,7 +5,8 @@
  * Owns the exchanges in progress, a bounded number: the oldest is dropped. Rules: REQ and REP carry the queue pair
  * numbers, and the starting PSN in each is the first one that the *other* end sends (observed with rdma_rxe, see
  * ARCHITECTURE.md). An XRC target puts its queue pair number into the end-to-end context. Communication ids belong to
- * the addresses that chose them. A MAD with a wrong ICRC is ignored.
+ * the addresses that chose them. A MAD with a wrong ICRC is ignored, and one that the capture has cut: what is missing
+ * would read as zeros.
  */
 import { type CmMad, type CmRep, type CmReq, cmRepQpn, cmReqService, parseCmMad } from '../../../packets/cm/index.ts';
 import { type Frame, frameDestination, frameSource } from '../../../packets/frame.ts';
@@ -39,7 +40,8 @@ export class CmLearner {
 
   /** Reads a MAD, and counts it with the conversation that it is about. */
   learn(facts: MutableFacts, vantage: number, establish: OpenFromCm): void {
-    const { frame } = facts.dissection;
+    const { frame, cut } = facts.dissection;
+    if (cut) return;
     const mad = parseCmMad(frame.view, frame.payloadOffset, frame.payloadLength);
     if (typeof mad === 'number') return;
     const conversation = this.#conversationOf(facts, vantage, mad, establish);

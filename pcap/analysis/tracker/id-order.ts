@@ -10,6 +10,7 @@ export class IpIdOrder {
   #last = -1;
   #forward = 0;
   #other = 0;
+  #varies = false;
 
   /** Notes the identification of a packet that came in order; -1: it has none. */
   step(id: number): void {
@@ -18,6 +19,7 @@ export class IpIdOrder {
       return;
     }
     const step = distance(id, this.#last);
+    if (step !== 0) this.#varies = true;
     if (step <= 0) this.#other++;
     else if (step < LONGEST_STEP) this.#forward++;
     // One packet that was overtaken is no new beginning.
@@ -32,6 +34,11 @@ export class IpIdOrder {
   /** Whether the identifications come from a counter, so that they show the order. */
   get isUsable(): boolean {
     return this.#forward >= FEWEST_STEPS && this.#forward > MOST_FORWARD * this.#other;
+  }
+
+  /** Whether they are not all the same: two packets with one identification are one packet then, or nearly always. */
+  get varies(): boolean {
+    return this.#varies;
   }
 
   /** The same with what came in order last. */

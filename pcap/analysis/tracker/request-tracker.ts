@@ -7,7 +7,9 @@
  *   RNR NAK.
  * - A READ that begins in the middle of an earlier one, or at a gap in the responses, is an implied NAK
  *   (ref:analyzer#1, 9).
- * - Otherwise the cause is a timeout. After a wait shorter than `SHORTEST_TIMEOUT_NS` the cause is unknown.
+ * - Otherwise the cause is a timeout. After a wait shorter than the ACK timeout of connection management (without one:
+ *   than `SHORTEST_TIMEOUT_NS`) the cause is unknown. A requester waits from the last sending of its oldest request
+ *   without an answer, or from the last answer.
  * - UC has no retransmission: a missing packet is lost, by the network or by the capture (see the reason of the event).
  */
 import { OpFlag, RETH_AT } from '../../../packets/opcode.ts';
@@ -238,15 +240,29 @@ export class RequestTracker extends SequenceTracker {
     }
     const implied = this.#impliedNak(facts, psn, waitedNs);
     if (implied !== undefined) return implied;
-    if (waitedNs < SHORTEST_TIMEOUT_NS && !(this.#oldestWaitNs(facts) >= SURE_TIMEOUT_NS)) return undefined;
+    const durationNs = this.#unansweredNs(facts, psn);
+    const short = waitedNs < SHORTEST_TIMEOUT_NS && durationNs < SURE_TIMEOUT_NS;
+    if (durationNs < (this.#agreedTimeoutNs ?? 0) || (this.#agreedTimeoutNs === undefined && short)) return undefined;
     const reason = psn < state.acked ? 'ack-not-received' : undefined;
-    return { cause: 'timeout', refersTo: state.requests.frameOf(psn), durationNs: waitedNs, reason };
+    return { cause: 'timeout', refersTo: state.requests.frameOf(psn), durationNs, reason };
   }
 
-  /** How long the oldest unanswered request has been outstanding; NaN: unknown. */
-  #oldestWaitNs(facts: MutableFacts): number {
-    const { state } = this;
-    return facts.timeNs - Math.max(state.lastProgressNs, state.requests.timeOf(state.acked));
+  /**
+   * How long the requester has waited for an answer to `psn`, which it repeats: since it sent that last, or its
+   * neighbour where the capture does not have it, or since an answer came. An answer to `psn` itself never reached it.
+   */
+  #unansweredNs({ timeNs }: MutableFacts, psn: number): number {
+    const { requests, lastProgressNs, lastRequestNs, acked } = this.state;
+    const sentNs = [psn, psn + 1, psn - 1].map((near) => requests.timeOf(near)).find((near) => !Number.isNaN(near));
+    if (sentNs === undefined) return timeNs - Math.max(lastRequestNs, lastProgressNs);
+    return timeNs - (psn < acked ? sentNs : Math.max(sentNs, lastProgressNs));
+  }
+
+  /** The shortest wait here that can be the ACK timeout of connection management; Infinity: it never ends. */
+  get #agreedTimeoutNs(): number | undefined {
+    const { cm } = this.state.conversation;
+    if (cm === undefined) return undefined;
+    return cm.ackTimeoutExponent === 0 ? Infinity : TIMEOUT_UNIT_NS * 2 ** cm.ackTimeoutExponent * JITTER;
   }
 
   #pendingNakFor(psn: number, waitedNs: number): PendingNak | undefined {
@@ -269,19 +285,19 @@ export class RequestTracker extends SequenceTracker {
     if (this.state.lastResponseFrame <= this.memory.frameOf(psn)) return undefined;
     // No response from there on was captured: the requester saw silence, not a gap.
     if (hole === undefined && entry?.next === psn) return undefined;
-    const late = waitedNs > Math.max(LATE_NS, 10 * report.readLatency.meanNs);
+    const late = waitedNs > Math.max(LATE_NS, 10 * report.readLatency.meanNs, this.#agreedTimeoutNs ?? 0);
     // From its beginning: the first response was lost. Much later: there was no response at all.
     const fromStart = hole === undefined && psn === entry?.start;
     if (fromStart && late) return undefined;
-    const sinceNs = hole === undefined ? -1 : facts.timeNs - hole.openedNs;
+    const sinceNs = late ? waitedNs : -1;
+    const durationNs = hole === undefined ? sinceNs : facts.timeNs - hole.openedNs;
     const refersTo = hole?.openedFrame ?? responses.frameOf(psn);
-    return { cause: 'implied-nak', refersTo, durationNs: sinceNs, reason: late ? 'after-timeout' : 'immediate' };
+    return { cause: 'implied-nak', refersTo, durationNs, reason: late ? 'after-timeout' : 'immediate' };
   }
 
   protected onRunStart(facts: MutableFacts, psn: number, trigger: RetransmissionTrigger): void {
     const { state } = this;
     const { report } = state;
-    const waitedNs = facts.timeNs - Math.max(state.lastRequestNs, state.lastProgressNs);
     if (trigger.refersTo >= 0) facts.refersTo = trigger.refersTo;
     if (trigger.cause === 'nak' || trigger.cause === 'rnr') {
       const pendingNak = trigger.cause === 'nak' ? state.nak : state.rnr;
@@ -292,8 +308,8 @@ export class RequestTracker extends SequenceTracker {
     if (trigger.cause !== 'timeout' && trigger.reason !== 'after-timeout') return;
     facts.marks |= Mark.AfterTimeout;
     report.timeouts++;
-    const { refersTo } = trigger;
-    state.emit('timeout', facts, this.sender, { psn, refersTo, durationNs: waitedNs, reason: trigger.reason });
+    const { refersTo, durationNs, reason } = trigger;
+    state.emit('timeout', facts, this.sender, { psn, refersTo, durationNs, reason });
   }
 
   #reportImpliedNak(facts: MutableFacts, psn: number, trigger: RetransmissionTrigger): void {
@@ -325,6 +341,8 @@ const MOST_REPEATS = 1000;
 const TIMEOUT_UNIT_NS = 4096;
 /** An ACK timeout below this is not usable on any network. */
 const SHORTEST_TIMEOUT_NS = 200_000;
+/** A capture shows a wait shorter than it was when the first packet was held up on its way: two per cent. */
+const JITTER = 0.98;
 /** After a wait this long a retransmission is due to a timeout. */
 const SURE_TIMEOUT_NS = 4_000_000;
 /** A retransmission later than this is no reaction to a gap. */

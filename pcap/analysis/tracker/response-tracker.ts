@@ -98,7 +98,9 @@ export class ResponseTracker extends SequenceTracker {
 
   #isCopiedAck(facts: MutableFacts, psn: number, acks: PacketMemory): boolean {
     if (facts.ipId >= 0 && this.ids.isUsable) return true;
-    return this.state.repeats === 0 && facts.timeNs - acks.timeOf(psn) < COPY_NS;
+    // Copied requests may each have an ACK; its identification is another one where they vary.
+    const once = this.state.repeats === 0 || (facts.ipId >= 0 && this.ids.varies);
+    return once && facts.timeNs - acks.timeOf(psn) < COPY_NS;
   }
 
   #reportReordering(facts: MutableFacts, psn: number): void {

@@ -13,7 +13,9 @@ import { Role } from '../../../pcap/analysis/facts.ts';
 import { SEVERITIES } from '../../../pcap/analysis/types.ts';
 import { type CapturedPacket, readCapture } from '../../../pcap/index.ts';
 import { allScenes } from '../../../tools/symptoms/index.ts';
+import { toHex } from '../../packets/support.ts';
 import { fcRuns } from '../../transport/support/peer.ts';
+import { ethernet, ipv4, TUNNEL_WRAPPINGS, udp } from '../tunnels/wrappings.ts';
 import { captured } from './tracker/observed-world.ts';
 import { damaged, Script } from './tracker/script.ts';
 
@@ -45,6 +47,31 @@ describe('Analyzer', () => {
       durationNs: 1_007_000,
     });
     expect(capture.bytes).toBe(script.packets.reduce((sum, { bytes }) => sum + bytes.length, 0));
+  });
+
+  it('follows what is in tunnels, and counts what cannot be read', () => {
+    const script = new Script().sends(0, 2).ack(2);
+    const wrap = TUNNEL_WRAPPINGS.find(({ name }) => name === 'VXLAN')?.wrap ?? ((frame: Uint8Array) => frame);
+    const analyzer = new Analyzer();
+    for (const packet of script.packets) {
+      const bytes = wrap(packet.bytes.slice());
+      analyzer.packet({ ...packet, bytes, originalLength: bytes.length });
+    }
+    const [first] = script.packets;
+    for (const bytes of [
+      ethernet('88e5', '2c00 00000001 0123456789abcdef'),
+      ethernet('0800', ipv4(50, '00000001 00000001 0123456789abcdef')),
+      ethernet('0800', ipv4(17, udp(9999, `cafe ${toHex(first?.bytes ?? new Uint8Array(0))}`))),
+    ])
+      if (first !== undefined) analyzer.packet({ ...first, bytes, originalLength: bytes.length });
+    const { capture, conversations, findings } = analyzer.finish();
+    expect(capture).toMatchObject({
+      rocePackets: 4,
+      goodIcrc: 4,
+      tunnels: { VXLAN: 4 },
+      unread: { MACsec: 1, ESP: 1, 'an unknown tunnel with RoCEv2 in it': 1 },
+    });
+    expect([conversations.length, findings]).toEqual([1, []]);
   });
 
   it('follows packets that the capture has cut behind their headers, and says that their ICRC is not known', () => {
