@@ -231,6 +231,9 @@ describeWith('netns', 'packet ring', () => {
       withPair(async ({ a, b, sinkA, sinkB, netns }) => {
         const shaper = ['tbf', 'rate', '100mbit', 'burst', '20kb', 'limit', limit];
         netns.a.exec('tc', 'qdisc', 'replace', 'dev', 'veth0', 'root', ...shaper);
+        // A veth interface queues what it receives on the processor that sends, and the shaper sends on either: what
+        // went out later could arrive first. One processor receives everything; at this rate its queue stays short.
+        netns.b.exec('sh', '-c', 'echo 1 > /sys/class/net/veth0/queues/rx-0/rps_cpus');
         const batch = batchOf(...Array.from({ length: 50 }, () => frame(1, 2, 0, 1000)));
         let next = 0;
         const offer = (): void => {
@@ -252,7 +255,7 @@ describeWith('netns', 'packet ring', () => {
         // A receiver that a busy machine keeps waiting drops what its own ring has no room for, and counts it.
         await until(() => arrived(sinkB).length + b.counters.dropped >= FLOOD);
         const tags = arrived(sinkB).map(tagOf);
-        expect(tags.every((tag, i) => i === 0 || tag > (tags[i - 1] ?? 0))).toBe(true);
+        expect(tags.filter((tag, i) => i > 0 && tag <= (tags[i - 1] ?? 0))).toEqual([]);
         if (b.counters.dropped === 0) expect(tags).toHaveLength(FLOOD);
         expect(sinkA.writableCalls).toBeGreaterThan(0);
         expect(a.counters).toMatchObject({ sent: FLOOD, sendErrors: 0 });
