@@ -1,7 +1,7 @@
 /**
  * Light and dark: as the system has it, or as the user chose. Owns the choice, which the browser keeps where it may.
  */
-import { useEffect, useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
 
 /** What can be chosen. */
 export type Theme = 'auto' | 'light' | 'dark';
@@ -14,7 +14,8 @@ export function nextTheme(theme: Theme): Theme {
 /** The choice, and how to change it. */
 export function useTheme(): [Theme, (theme: Theme) => void] {
   const [theme, setTheme] = useState<Theme>(stored);
-  useEffect(() => {
+  // Before the browser paints: a button that says Dark over a page that is light is wrong for as long as it is seen.
+  useLayoutEffect(() => {
     if (theme === 'auto') delete document.documentElement.dataset['theme'];
     else document.documentElement.dataset['theme'] = theme;
     keep(theme);
