@@ -164,6 +164,14 @@ export interface EndReport {
   readonly vlan: number;
   /** Priority of the VLAN tag, -1 without one. */
   readonly vlanPriority: number;
+  /** VLAN ids of all that it sent, in the order of their appearance, at most 4; 0 stands for no tag or one without id. */
+  readonly vlans: readonly number[];
+  /** P_Keys of all that it sent, 16 bits, in the order of their appearance, at most 4. */
+  readonly pkeys: readonly number[];
+  /** MigReq bit of the last packet that it sent; -1: it sent none. */
+  readonly migReq: number;
+  /** Number of the last packet whose MigReq bit was not that of the packet before; 0: it never changed. */
+  readonly migReqFrame: number;
   /** Everything it sent: frames, and their bytes on the wire. */
   readonly packets: number;
   /** Their bytes on the wire. */

@@ -86,6 +86,8 @@ const ROWS: readonly (readonly [name: string, show: Show])[] = [
   ['queue pair', ({ qpn }) => qpText(qpn)],
   ['MAC address', ({ mac }) => mac],
   ['VLAN', ({ vlan, vlanPriority }) => (vlan < 0 ? '' : `${vlan}, priority ${vlanPriority}`)],
+  ['P_Key', ({ pkeys }) => pkeysText(pkeys)],
+  ['MigReq', ({ migReq, migReqFrame }) => (migReqFrame === 0 ? '' : `${migReq} since frame ${migReqFrame}`)],
   ['source ports', ({ sourcePorts }) => sourcePorts.join(' ')],
   ['sent', ({ packets, bytes }) => `${grouped(packets)} packets, ${bytesText(bytes)}`],
   ['path MTU in use', ({ pathMtu }) => (pathMtu === 0 ? '-' : grouped(pathMtu))],
@@ -126,6 +128,13 @@ const ROWS: readonly (readonly [name: string, show: Show])[] = [
   ['CNPs sent', ({ congestion }) => cnpText(congestion)],
 ];
 
+/** Empty where there is only the default partition. */
+function pkeysText(pkeys: readonly number[]): string {
+  return pkeys.every((pkey) => pkey === DEFAULT_PKEY)
+    ? ''
+    : pkeys.map((pkey) => `0x${pkey.toString(16).padStart(4, '0')}`).join(' ');
+}
+
 function ecnText({ notEct, ect0, ect1, ce }: EndReport['congestion']): string {
   // Without any sign of ECN the row is empty.
   return ect0 + ect1 + ce === 0 ? '' : tallyText({ 'not ECT': notEct, 'ECT(0)': ect0, 'ECT(1)': ect1, CE: ce });
@@ -165,3 +174,5 @@ const ALIGNS: readonly Align[] = HEADINGS.map((name) => (name === 'svc' || name 
 const ENDS_COLUMN = 2;
 const EMPTY: ReadonlySet<string> = new Set(['', '0', '-', '?']);
 const ACK_TIMEOUT_UNIT_NS = 4096;
+
+const DEFAULT_PKEY = 0xff_ff;

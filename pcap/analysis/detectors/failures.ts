@@ -258,7 +258,8 @@ export function groupOf({ id, sameAs }: ConversationReport): number {
   return sameAs === 0 ? id : sameAs;
 }
 
-function answersTo({ requester }: EndReport): number {
+/** Responses that an end received, NAKs included. */
+export function answersTo({ requester }: EndReport): number {
   const naks = Object.values(requester.naks).reduce((sum, count) => sum + count, 0);
   return requester.acks + requester.responses.packets + requester.rnrNaks + naks;
 }

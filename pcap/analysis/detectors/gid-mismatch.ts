@@ -1,5 +1,5 @@
 /**
- * Symptom: two ends with GIDs of different types, so that neither receives the other's packets.
+ * Symptom: two ends with GIDs that do not go together, of different types or networks, so that neither receives the other's packets.
  *
  * Owns the finding; `gid-watch.ts` owns the evidence and its limits. It is an error: nothing gets through.
  */
@@ -18,10 +18,10 @@ export const GID_MISMATCH: Symptom = {
     'The program hangs with no traffic or ends with transport retry counter exceeded; the usual advice is to try another GID index.',
   about:
     'A GID index chooses what packets look like: RoCE version 1 or 2, IPv4 or IPv6, link-local or global addresses. Each end takes an index of its ' +
-    'own, and the same index is another GID on another host. When the two are of different kinds, each end sends what the other does not ' +
-    'listen for, or drops as coming from a stranger.',
+    'own, and the same index is another GID on another host. When the two are of different kinds or networks, each end sends what the other does ' +
+    'not listen for, or drops as coming from a stranger.',
   advice: [
-    'Take GIDs of the same kind at both ends, best the RoCE v2 GID of an IPv4 or global IPv6 address; the index differs from host to host.',
+    'Take GIDs of the same kind and network at both ends, best the RoCE v2 GID of an IPv4 or global IPv6 address; the index differs from host to host.',
     'Let rdma_cm choose (`-R` in perftest, rping), which takes the GID of the address that is connected to.',
   ],
   commands: ['show_gids', 'ibv_devinfo -v | grep GID', 'cat /sys/class/infiniband/DEV/ports/1/gid_attrs/types/INDEX'],
@@ -41,17 +41,26 @@ class GidMismatchDetector implements Detector {
   }
 }
 
-function report(context: DetectorContext, { there, back }: GidMismatch): void {
-  const sent = ({ kind, sourceGid, destinationGid, frames }: UnansweredDirection): string =>
-    `sends ${kind} (GID ${sourceGid} to ${destinationGid}, ${counted(frames.count, 'packet')})`;
+function report(context: DetectorContext, { there, back, all }: GidMismatch): void {
+  const [mine, theirs] = [there, back].map(({ from }) => all.filter((each) => each.from === from));
+  const packets = (from: readonly UnansweredDirection[] = []) =>
+    from.reduce((sum, { frames: { count } }) => sum + count, 0);
+  const frames = (from: readonly UnansweredDirection[] = []) =>
+    mergedFrames(from.map((each) => each.frames.frames)).slice(0, FRAMES_OF_EACH);
+  const sent = ({ kind, sourceGid, destinationGid }: UnansweredDirection, count: number): string =>
+    `sends ${kind} (GID ${sourceGid} to ${destinationGid}, ${counted(count, 'packet')})`;
+  const why =
+    there.kind === back.kind
+      ? 'because each sends to an address that the other does not send from'
+      : 'because their GIDs are of different types';
   context.report({
     severity: 'error',
     text:
-      `Two hosts do not reach each other: ${macOf(there.from)} ${sent(there)} and ${macOf(back.from)} ${sent(back)}; ` +
-      'neither ever responds, because their GIDs are of different types.',
-    frames: mergedFrames([there.frames.frames.slice(0, FRAMES_OF_EACH), back.frames.frames.slice(0, FRAMES_OF_EACH)]),
-    frameCount: there.frames.count + back.frames.count,
-    conversations: [there.conversation?.id ?? 0, back.conversation?.id ?? 0].filter((id) => id > 0),
+      `Two hosts do not reach each other: ${macOf(there.from)} ${sent(there, packets(mine))} and ` +
+      `${macOf(back.from)} ${sent(back, packets(theirs))}; neither ever responds, ${why}.`,
+    frames: mergedFrames([frames(mine), frames(theirs)]),
+    frameCount: packets(all),
+    conversations: all.map(({ conversation }) => conversation?.id ?? 0).filter((id) => id > 0),
     evidence: {
       kinds: [there.kind, back.kind],
       sourceGids: [there.sourceGid, back.sourceGid],
@@ -61,6 +70,7 @@ function report(context: DetectorContext, { there, back }: GidMismatch): void {
   });
 }
 
+/** A MAC address as text. */
 function macOf(station: number): string {
   return station
     .toString(16)

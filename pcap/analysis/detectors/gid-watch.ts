@@ -1,10 +1,15 @@
 /**
- * Two hosts that send to each other with GIDs of different types, so that neither receives the other's packets.
+ * Two hosts that send to each other with GIDs that do not go together, so that neither receives the other's packets.
  *
- * Owns the evidence, which two detectors use: the one that reports it, and the one that would otherwise report silence.
- * It needs positive evidence: between the same two MAC addresses one direction uses one type and the other direction
- * another, and requests went unanswered. Types are RoCE version 1 (EtherType 0x8915) against version 2, IPv4 against
- * IPv6, and link-local against global addresses (ref:analyzer#1 row 10). Memory is bounded.
+ * Owns the evidence, which the detector that reports it shares with those that would otherwise report silence. It needs
+ * positive evidence: requests between the same two MAC addresses went unanswered in both directions, and
+ * - one direction uses one type and the other direction another. Types are RoCE version 1 (EtherType 0x8915) against
+ *   version 2, IPv4 against IPv6, and link-local against global addresses; or
+ * - the types are the same, but one end does not send from the address that the other sends to. A router has the
+ *   packets of many hosts: both hop limits have to be those of packets that no router has seen, and requests between
+ *   these addresses are never answered.
+ * What has a counterpart with the same two addresses is a silence of another cause. Rules: ref:analyzer#1 row 10. Memory
+ * is bounded.
  */
 import { IpAddress } from '../../../packets/address.ts';
 import { ETHERNET_BYTES, ETHERTYPE_AT, ETHERTYPE_ROCE_V1, VLAN_TAG_BYTES } from '../../../packets/ethernet.ts';
@@ -13,6 +18,7 @@ import { IPV6_BYTES } from '../../../packets/ipv6.ts';
 import type { DetectorContext } from '../detector.ts';
 import { Mark, type PacketFacts, Role } from '../facts.ts';
 import type { ConversationReport } from '../types.ts';
+import { answersTo } from './failures.ts';
 import { FrameList } from './frame-list.ts';
 
 /** What one station sent to another and never got an answer to. */
@@ -24,15 +30,18 @@ export interface UnansweredDirection {
   /** As users know GIDs: IPv4 addresses mapped into IPv6. */
   readonly sourceGid: string;
   readonly destinationGid: string;
+  readonly hopLimit: number;
   readonly frames: FrameList;
   /** Undefined for version 1, which is not followed. */
   readonly conversation: ConversationReport | undefined;
 }
 
-/** Both directions between two stations. */
+/** Both directions between two stations: what misses something of the other direction, the first with the first. */
 export interface GidMismatch {
   readonly there: UnansweredDirection;
   readonly back: UnansweredDirection;
+  /** All of both, `there` and `back` included. */
+  readonly all: readonly UnansweredDirection[];
 }
 
 export class GidWatch {
@@ -65,23 +74,38 @@ export class GidWatch {
       to: stationAt(frame, 0),
       sourceGid: gidOf(source.address),
       destinationGid: gidOf(destination.address),
+      hopLimit: frame.hopLimit,
       frames,
       conversation,
     });
   }
 
   /** All pairs of stations that missed each other. */
-  finish({ conversation: final }: Pick<DetectorContext, 'conversation'>): GidMismatch[] {
+  finish({
+    conversation: final,
+    conversations,
+  }: Pick<DetectorContext, 'conversation' | 'conversations'>): GidMismatch[] {
     const unanswered = [...this.#repeated.values()].filter(({ conversation }) => {
       const report = final(conversation?.id ?? 0);
       return report !== undefined && isOneDirectional(report);
     });
     const versionOne = [...this.#versionOne.values()].filter(({ from, to }) => !this.#versionOne.has(`${to} ${from}`));
+    const gidPairs = new Set(unanswered.map(({ sourceGid, destinationGid }) => `${sourceGid} ${destinationGid}`));
+    const directions = new Map<string, UnansweredDirection[]>();
+    for (const each of [...versionOne, ...unanswered]) {
+      if (each.kind !== 'RoCE version 1' && gidPairs.has(`${each.destinationGid} ${each.sourceGid}`)) continue;
+      const key = `${each.from} ${each.to}`;
+      const list = directions.get(key);
+      if (list === undefined) directions.set(key, [each]);
+      else list.push(each);
+    }
+    const working = new WorkingGids(conversations);
     const mismatches: GidMismatch[] = [];
-    for (const [index, there] of [...versionOne, ...unanswered].entries()) {
-      const others = unanswered.slice(Math.max(0, index + 1 - versionOne.length));
-      const back = others.find(({ kind, from, to }) => kind !== there.kind && from === there.to && to === there.from);
-      if (back !== undefined) mismatches.push({ there, back });
+    for (const [key, there] of directions) {
+      const back = directions.get(key.split(' ').reverse().join(' ')) ?? [];
+      directions.delete(key);
+      const mismatch = mismatchOf(there, back, working);
+      if (mismatch !== undefined) mismatches.push(mismatch);
     }
     return mismatches.slice(0, MOST_FINDINGS);
   }
@@ -108,6 +132,7 @@ export class GidWatch {
       to,
       sourceGid: IpAddress.read(view, at + GRH_SOURCE_AT, 6).toString(),
       destinationGid: IpAddress.read(view, at + GRH_DESTINATION_AT, 6).toString(),
+      hopLimit: 0,
       frames,
       conversation: undefined,
     });
@@ -116,7 +141,47 @@ export class GidWatch {
 
 /** Ids of conversations that a mismatch explains. */
 export function mismatchedConversations(mismatches: readonly GidMismatch[]): Set<number> {
-  return new Set(mismatches.flatMap(({ there, back }) => [there.conversation?.id ?? 0, back.conversation?.id ?? 0]));
+  return new Set(mismatches.flatMap(({ all }) => all.map(({ conversation }) => conversation?.id ?? 0)));
+}
+
+/** Pairs of addresses between which requests are answered; made on the first question. */
+class WorkingGids {
+  readonly #conversations: readonly ConversationReport[];
+  #pairs: Set<string> | undefined;
+
+  constructor(conversations: readonly ConversationReport[]) {
+    this.#conversations = conversations;
+  }
+
+  has({ sourceGid, destinationGid }: UnansweredDirection): boolean {
+    this.#pairs ??= new Set(
+      this.#conversations
+        .filter(({ ends }) => ends.some((end) => answersTo(end) > 0))
+        .map(({ ends: [first, second] }) => gidPair(gidOf(first.address), gidOf(second.address))),
+    );
+    return this.#pairs.has(gidPair(sourceGid, destinationGid));
+  }
+}
+
+function mismatchOf(
+  there: readonly UnansweredDirection[],
+  back: readonly UnansweredDirection[],
+  working: WorkingGids,
+): GidMismatch | undefined {
+  // Of thousands of connections between two hosts the first say enough.
+  const [some, others] = [there.slice(0, MOST_COMPARED), back.slice(0, MOST_COMPARED)];
+  const missed = (one: UnansweredDirection, across: readonly UnansweredDirection[]) =>
+    across.some((other) => miss(one, other, working));
+  const [mine, theirs] = [some.filter((one) => missed(one, others)), others.filter((one) => missed(one, some))];
+  const [first] = mine;
+  const second = theirs.find((other) => first !== undefined && miss(first, other, working));
+  if (first === undefined || second === undefined) return undefined;
+  return { there: first, back: second, all: [...mine, ...theirs] };
+}
+
+function miss(one: UnansweredDirection, other: UnansweredDirection, working: WorkingGids): boolean {
+  if (one.kind !== other.kind) return true;
+  return [one, other].every((each) => UNROUTED.has(each.hopLimit) && !working.has(each));
 }
 
 /** One end alone sent anything, and nothing of it was acknowledged. */
@@ -134,6 +199,10 @@ function gidOf(address: string): string {
   return address.includes(':') ? address : `::ffff:${address}`;
 }
 
+function gidPair(one: string, other: string): string {
+  return one < other ? `${one} ${other}` : `${other} ${one}`;
+}
+
 function stationAt({ view, start }: Frame, offset: number): number {
   return view.getUint16(start + offset) * 0x1_00_00_00_00 + view.getUint32(start + offset + 2);
 }
@@ -141,5 +210,8 @@ function stationAt({ view, start }: Frame, offset: number): number {
 const SOURCE_AT = 6;
 const GRH_SOURCE_AT = 8;
 const GRH_DESTINATION_AT = 24;
+/** Hop limits that hosts begin with; a router makes them less by one. */
+const UNROUTED: ReadonlySet<number> = new Set([1, 64, 128, 255]);
 const MOST_ENTRIES = 1024;
+const MOST_COMPARED = 64;
 const MOST_FINDINGS = 20;

@@ -1,16 +1,12 @@
 /**
  * Symptom: requests never get a response.
  *
- * Owns one finding for each pair of hosts. It is an error when the requester has given up after two tries or more: the
- * loss of one try is rare, and a second one is no chance where no response was ever seen. It is a warning when the
- * capture ends after four tries (three timeouts in a row) and the requester still retries.
- * There is no finding where GIDs of different types (`gid-mismatch`), a wrong ICRC (`icrc-invalid`) or an earlier
- * failure (`first-error`) explain it. There is none either where the capture has no packet to the requester while it
- * went on to new requests: such a capture has one direction only. Rules: ref:analyzer#1 row 1.
+ * Owns one finding for each pair of hosts; `silence-watch.ts` owns which silences count. It is an error when the
+ * requester has given up, and a warning when the capture ends after four tries (three timeouts in a row) and the
+ * requester still retries. Rules: ref:analyzer#1 row 1.
  */
 import type { Detector, DetectorContext, Symptom } from '../detector.ts';
 import type { PacketFacts } from '../facts.ts';
-import { PacketKind } from '../packet-kind.ts';
 import type { TransportEvent } from '../types.ts';
 import {
   ackTimeoutOf,
@@ -22,9 +18,8 @@ import {
   proofOf,
   tryEvidence,
 } from './failure-words.ts';
-import { consequences, endsOf, type Failure, FailureWatch, wasAnswered } from './failures.ts';
-import { GidWatch, mismatchedConversations } from './gid-watch.ts';
-import { ReverseWatch } from './reverse-watch.ts';
+import { endsOf, type Failure } from './failures.ts';
+import { SilenceWatch } from './silence-watch.ts';
 import { duration, times } from './words.ts';
 
 export const NO_REPLY: Symptom = {
@@ -53,45 +48,29 @@ export const NO_REPLY: Symptom = {
 };
 
 class NoReply implements Detector {
-  readonly #failures = new FailureWatch();
-  readonly #gids = new GidWatch();
-  readonly #reverse = new ReverseWatch();
+  readonly #watch = new SilenceWatch();
 
-  /** Stations show in packets that belong to no conversation, GIDs in those out of the ordinary only. */
   get interest(): number {
-    return this.#failures.interest | PacketKind.Management;
+    return this.#watch.interest;
   }
 
   packet(facts: PacketFacts): void {
-    this.#failures.packet(facts);
-    this.#gids.packet(facts);
-    this.#reverse.packet(facts);
+    this.#watch.packet(facts);
   }
 
   event(event: TransportEvent): void {
-    this.#failures.event(event);
+    this.#watch.event(event);
   }
 
   finish(context: DetectorContext): void {
-    const { conversations } = context;
-    const failures = this.#failures.finish(context);
-    const explained = consequences(failures);
-    const mismatched = mismatchedConversations(this.#gids.finish(context));
-    const silent = failures.filter((failure) => {
-      if (failure.kind !== 'silence' || explained.has(failure) || mismatched.has(failure.conversation.id)) return false;
-      if (!failure.gaveUp && failure.tries < SURE_TRIES) return false;
-      const [requesterEnd] = endsOf(failure);
-      if (requesterEnd.badIcrc > 0 || wasAnswered(failure, context)) return false;
-      return !failure.sentMore || this.#reverse.sawTraffic(requesterEnd, conversations);
-    });
-    for (const group of byHosts(silent)) this.#report(context, group);
+    for (const group of byHosts(this.#watch.silences(context))) this.#report(context, group);
   }
 
   #report(context: DetectorContext, group: readonly Failure[]): void {
     const [first] = group;
     if (first === undefined) return;
     const [requesterEnd] = endsOf(first);
-    const seen = this.#reverse.sawTraffic(requesterEnd, context.conversations);
+    const seen = this.#watch.sawTraffic(requesterEnd, context);
     const timeout = ackTimeoutOf(first);
     const span = duration(first.lastNs - first.firstNs);
     const gaveUp = group.some((failure) => failure.gaveUp);
@@ -110,6 +89,3 @@ class NoReply implements Detector {
     });
   }
 }
-
-/** Tries after which a silence is one even if the capture ends. */
-const SURE_TRIES = 4;

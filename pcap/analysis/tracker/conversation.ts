@@ -7,6 +7,7 @@
 import { formatMac, type IpAddress, MAC_BYTES } from '../../../packets/address.ts';
 import { ETHERTYPE_AT } from '../../../packets/ethernet.ts';
 import { type Frame, Medium } from '../../../packets/frame.ts';
+import { IcrcState } from '../../dissection.ts';
 import type { CmReport, ConversationReport, EndReport } from '../types.ts';
 import { CongestionFigures, congestionReport } from './congestion-figures.ts';
 import { IpIdOrder } from './id-order.ts';
@@ -20,6 +21,10 @@ export class ConversationEnd implements EndReport {
   qpn = -1;
   vlan = -1;
   vlanPriority = -1;
+  readonly vlans: number[] = [];
+  readonly pkeys: number[] = [];
+  migReq = -1;
+  migReqFrame = 0;
   packets = 0;
   bytes = 0;
   badIcrc = 0;
@@ -32,6 +37,9 @@ export class ConversationEnd implements EndReport {
   space: PsnSpace | undefined;
   /** The source port seen last. */
   port = -1;
+  /** Tag and P_Key seen last. */
+  #tci = UNSEEN;
+  #pkey = UNSEEN;
   #mac: Uint8Array | undefined;
   #address = '';
 
@@ -55,6 +63,11 @@ export class ConversationEnd implements EndReport {
     this.bytes += facts.packet.originalLength;
     if (frame.sourcePort !== this.port) this.#learnPort(frame.sourcePort);
     if (this.packets === 1) this.#learnLink(frame);
+    if (frame.vlanTci !== this.#tci) this.#learnVlan(frame.vlanTci);
+    // A damaged packet may have any.
+    if (facts.icrc === IcrcState.Bad) return;
+    if (frame.pkey !== this.#pkey) this.#learnPkey(frame.pkey);
+    if (frame.migReq !== this.migReq) this.#learnMigReq(frame.migReq, facts.packet.number);
   }
 
   /** Takes over what was booked for the same end elsewhere; its PSN space only where this one has none. */
@@ -65,6 +78,10 @@ export class ConversationEnd implements EndReport {
     this.badIcrc += other.badIcrc;
     this.pathMtu = Math.max(this.pathMtu, other.pathMtu);
     for (const port of other.sourcePorts) this.#learnPort(port);
+    for (const vlan of other.vlans) addNew(this.vlans, vlan);
+    for (const pkey of other.pkeys) addNew(this.pkeys, pkey);
+    if (this.migReq < 0) this.migReq = other.migReq;
+    this.migReqFrame = Math.max(this.migReqFrame, other.migReqFrame);
     this.congestion.absorb(other.congestion);
     this.ids = this.ids.better(other.ids);
     if (this.#mac === undefined && other.#mac !== undefined) {
@@ -80,6 +97,21 @@ export class ConversationEnd implements EndReport {
   #learnPort(port: number): void {
     this.port = port;
     if (this.sourcePorts.length < MOST_PORTS && !this.sourcePorts.includes(port)) this.sourcePorts.push(port);
+  }
+
+  #learnVlan(tci: number): void {
+    this.#tci = tci;
+    addNew(this.vlans, tci < 0 ? 0 : tci & VLAN_ID_MASK);
+  }
+
+  #learnPkey(pkey: number): void {
+    this.#pkey = pkey;
+    addNew(this.pkeys, pkey);
+  }
+
+  #learnMigReq(migReq: number, number: number): void {
+    if (this.migReq >= 0) this.migReqFrame = number;
+    this.migReq = migReq;
   }
 
   #learnLink(frame: Frame): void {
@@ -191,7 +223,7 @@ export function conversationReport(live: ConversationReport): ConversationReport
 }
 
 function endReport(live: EndReport): EndReport {
-  const { address, mac, qpn, vlan, vlanPriority, packets, bytes, badIcrc, pathMtu } = live;
+  const { address, mac, qpn, vlan, vlanPriority, migReq, migReqFrame, packets, bytes, badIcrc, pathMtu } = live;
   return {
     address,
     mac,
@@ -199,6 +231,10 @@ function endReport(live: EndReport): EndReport {
     sourcePorts: [...live.sourcePorts],
     vlan,
     vlanPriority,
+    vlans: [...live.vlans],
+    pkeys: [...live.pkeys],
+    migReq,
+    migReqFrame,
     packets,
     bytes,
     badIcrc,
@@ -208,5 +244,13 @@ function endReport(live: EndReport): EndReport {
   };
 }
 
+function addNew(values: number[], value: number): void {
+  if (values.length < MOST_VALUES && !values.includes(value)) values.push(value);
+}
+
 const MOST_PORTS = 16;
+/** VLANs, or P_Keys. */
+const MOST_VALUES = 4;
+/** No value that a packet may have. */
+const UNSEEN = -2;
 const VLAN_ID_MASK = 0x0f_ff;
