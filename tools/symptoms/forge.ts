@@ -8,13 +8,17 @@ import {
   BTH_BYTES,
   defined,
   ETHERNET_BYTES,
+  ETHERTYPE_AT,
   ETHERTYPE_IPV4,
+  ETHERTYPE_IPV6,
   ETHERTYPE_ROCE_V1,
+  ETHERTYPE_VLAN,
   FrameWriter,
   finishChecksum,
   HeaderTemplate,
   ICRC_BYTES,
   IP_PROTOCOL_ICMP,
+  IP_PROTOCOL_ICMPV6,
   IP_PROTOCOL_TCP,
   IPV4_BYTES,
   IPV4_FRAGMENT_AT,
@@ -24,6 +28,7 @@ import {
   Medium,
   onesComplementSum,
   PFC_FRAME_BYTES,
+  VLAN_TAG_BYTES,
   writeBth,
   writeBthCongestion,
   writeEthernet,
@@ -107,6 +112,18 @@ export function roceFrame(spec: RoceSpec): Uint8Array {
   return writer.bytes.slice(0, writer.lengths[0] ?? 0);
 }
 
+/** An Ethernet frame with a VLAN tag put into it. */
+export function withVlan(frame: Uint8Array, tci: number): Uint8Array {
+  const at = ETHERTYPE_AT;
+  const bytes = new Uint8Array(frame.length + VLAN_TAG_BYTES);
+  bytes.set(frame.subarray(0, at));
+  bytes.set(frame.subarray(at), at + VLAN_TAG_BYTES);
+  const view = new DataView(bytes.buffer);
+  view.setUint16(at, ETHERTYPE_VLAN);
+  view.setUint16(at + 2, tci);
+  return bytes;
+}
+
 /** The same packet with a byte of its ICRC turned over. */
 export function withBadIcrc(frame: Uint8Array): Uint8Array {
   const bytes = frame.slice();
@@ -151,13 +168,33 @@ export function pfcFrame(from: MacAddress, quanta: Readonly<Record<number, numbe
 
 /** ICMP "fragmentation needed" of a router about an IPv4 frame that was too long for its next link. */
 export function icmpFragmentationNeeded(from: Station, about: Uint8Array, mtu: number, to: Station): Uint8Array {
-  const quoted = about.subarray(ETHERNET_BYTES, ETHERNET_BYTES + IPV4_BYTES + 8);
+  return icmpError({ from, to, about, type: 3, code: 4, value: mtu, quotedBytes: IPV4_BYTES + 8 });
+}
+
+/** An ICMP or ICMPv6 error; which of the two is told by the address of its sender. */
+export interface IcmpSpec {
+  readonly from: Station;
+  readonly to: Station;
+  /** The frame that it is about. */
+  readonly about: Uint8Array;
+  readonly type: number;
+  readonly code: number;
+  /** The last four bytes of its header. [0] */
+  readonly value?: number;
+  /** Bytes of the IP packet that it quotes. [all of it, 548 at most] */
+  readonly quotedBytes?: number;
+}
+
+/** What a router or host says of a packet. */
+export function icmpError({ from, to, about, type, code, value = 0, quotedBytes = 548 }: IcmpSpec): Uint8Array {
+  const quoted = about.subarray(ETHERNET_BYTES, ETHERNET_BYTES + quotedBytes);
   const icmp = new Uint8Array(8 + quoted.length);
   const view = new DataView(icmp.buffer);
-  view.setUint8(0, 3);
-  view.setUint8(1, 4);
-  view.setUint16(6, mtu);
+  view.setUint8(0, type);
+  view.setUint8(1, code);
+  view.setUint32(4, value);
   icmp.set(quoted, 8);
+  if (from.address.version === 6) return ipv6Frame(from, to, IP_PROTOCOL_ICMPV6, icmp);
   view.setUint16(2, finishChecksum(onesComplementSum(view, 0, icmp.length, 0)));
   return ipv4Frame(from, to, IP_PROTOCOL_ICMP, icmp);
 }
@@ -219,6 +256,25 @@ function ipv4Frame(from: Station, to: Station, protocol: number, body: Uint8Arra
     finishChecksum(onesComplementSum(view, ETHERNET_BYTES, ETHERNET_BYTES + IPV4_BYTES, 0)),
   );
   bytes.set(body, ETHERNET_BYTES + IPV4_BYTES);
+  return bytes;
+}
+
+/** The checksum of what it carries is not made. */
+function ipv6Frame(from: Station, to: Station, nextHeader: number, body: Uint8Array): Uint8Array {
+  const bytes = new Uint8Array(ETHERNET_BYTES + IPV6_BYTES + body.length);
+  const view = new DataView(bytes.buffer);
+  writeEthernet(view, 0, to.mac, from.mac, ETHERTYPE_IPV6);
+  writeIpv6(view, ETHERNET_BYTES, {
+    version: 6,
+    trafficClass: 0,
+    flowLabel: 0,
+    payloadLength: body.length,
+    nextHeader,
+    hopLimit: 64,
+    source: from.address,
+    destination: to.address,
+  });
+  bytes.set(body, ETHERNET_BYTES + IPV6_BYTES);
   return bytes;
 }
 

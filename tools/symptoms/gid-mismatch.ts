@@ -1,6 +1,7 @@
 /** Scenes of `gid-mismatch`: two ends that use GIDs of different types, and hosts that use several types correctly. */
 import { IpAddress, Op } from 'rocev2/packets';
 import { WcStatus } from 'rocev2/transport';
+import { crossedSends, type Traits } from './crossed.ts';
 import { roceV1Frame, station } from './forge.ts';
 import { play, type Scene } from './scene.ts';
 import { type ConnectOptions, demandStatus, type Stage } from './stage.ts';
@@ -32,6 +33,31 @@ export const GID_MISMATCH_SCENES: readonly Scene[] = [
   },
   {
     symptom: SYMPTOM,
+    name: 'gid-mismatch-networks',
+    triggers: true,
+    about: 'A took the GID of its first address and B that of its second, each in a network of its own.',
+    make: () => play({ vantages: ['A'] }, (stage) => crossedSends(stage, {}, between('10.0.1.2', '10.0.1.1'))),
+  },
+  {
+    symptom: SYMPTOM,
+    name: 'gid-mismatch-one-address',
+    triggers: true,
+    about: 'A sends to the first address of B, and B sends from its second.',
+    make: () => play({ vantages: ['A'] }, (stage) => crossedSends(stage, {}, between('10.0.1.2', '10.0.0.1'))),
+  },
+  {
+    symptom: SYMPTOM,
+    name: 'gid-mismatch-behind-router',
+    triggers: false,
+    alsoFinds: ['no-reply'],
+    about: 'A sends to one host behind a router, another host behind it sends to A, and neither gets a response.',
+    make: () =>
+      play({ vantages: ['A'] }, (stage) =>
+        crossedSends(stage, {}, { ...between('10.0.1.2', '10.0.0.1'), hopLimit: 63 }),
+      ),
+  },
+  {
+    symptom: SYMPTOM,
     name: 'gid-mismatch-both-kinds-work',
     triggers: false,
     about: 'Two connections between the same hosts, one over IPv4 and one over IPv6, both sound.',
@@ -52,6 +78,11 @@ export const GID_MISMATCH_SCENES: readonly Scene[] = [
     make: () => play({ vantages: ['A'] }, versionOneOnly),
   },
 ];
+
+/** From B to A, with other addresses. */
+function between(from: string, to: string): Traits {
+  return { from: station(2, 4, from), to: station(1, 4, to) };
+}
 
 const PATIENT: ConnectOptions = { retryCnt: 3, timeout: 10 };
 

@@ -1,11 +1,12 @@
 /** All scenes there are. Owns the list of lists. */
 import { SCENES_A } from './list-a.ts';
 import { SCENES_B } from './list-b.ts';
+import { SCENES_C } from './list-c.ts';
 import type { Scene } from './scene.ts';
 
 export type { Scene } from './scene.ts';
 
 /** Every scene of every symptom, in the order of ref:analyzer#1. */
 export function allScenes(): readonly Scene[] {
-  return [...SCENES_A, ...SCENES_B];
+  return [...SCENES_A, ...SCENES_B, ...SCENES_C];
 }

@@ -1,7 +1,7 @@
 /** Scenes of `mtu-mismatch`: ends and paths that do not agree on the MTU, and long messages that pass. */
 import { Op } from 'rocev2/packets';
 import { WcStatus } from 'rocev2/transport';
-import { icmpFragmentationNeeded, ipv4Fragments, roceFrame, station } from './forge.ts';
+import { icmpError, icmpFragmentationNeeded, ipv4Fragments, roceFrame, station } from './forge.ts';
 import { reth } from './headers.ts';
 import { play, type Scene } from './scene.ts';
 import { demandStatus, type Stage } from './stage.ts';
@@ -29,6 +29,58 @@ export const MTU_MISMATCH_SCENES: readonly Scene[] = [
     triggers: true,
     about: 'A switch drops frames beyond 1500 bytes silently: six short messages pass, the first long one never does.',
     make: () => play({ vantages: ['A'] }, (stage) => narrowPath(stage, false)),
+  },
+  {
+    symptom: 'mtu-mismatch',
+    name: 'mtu-mismatch-router-ipv6',
+    triggers: true,
+    about: 'ICMPv6 "packet too big" about a packet over IPv6.',
+    make: () => play({ vantages: ['A'] }, tooBigOverIpv6),
+  },
+  {
+    symptom: 'mtu-mismatch',
+    name: 'mtu-mismatch-short-ends-pass',
+    triggers: true,
+    about: 'Of a long WRITE only the short last packet passes: B asks for the first one by a sequence NAK, in vain.',
+    make: () => play({ vantages: ['A'] }, (stage) => fullPacketsVanish(stage, 'write')),
+  },
+  {
+    symptom: 'mtu-mismatch',
+    name: 'mtu-mismatch-short-ends-at-receiver',
+    triggers: true,
+    about: 'The same, seen at B: last packets of messages that never begin.',
+    make: () => play({ vantages: ['B'] }, (stage) => fullPacketsVanish(stage, 'write')),
+  },
+  {
+    symptom: 'mtu-mismatch',
+    name: 'mtu-mismatch-read-responses',
+    triggers: true,
+    about:
+      'The responses to a READ, seen where they should arrive: the last one comes again and again, the others never.',
+    make: () => play({ vantages: ['A'] }, (stage) => fullPacketsVanish(stage, 'read')),
+  },
+  {
+    symptom: 'mtu-mismatch',
+    name: 'mtu-mismatch-read-responses-at-sender',
+    triggers: true,
+    about: 'The same, seen where they are sent.',
+    make: () => play({ vantages: ['B'] }, (stage) => fullPacketsVanish(stage, 'read')),
+  },
+  {
+    symptom: 'mtu-mismatch',
+    name: 'mtu-mismatch-first-lost',
+    triggers: false,
+    alsoFinds: ['sequence-error'],
+    about: 'The first packet of a long WRITE is lost once: the receiver asks for it, and it arrives.',
+    make: () => play({ vantages: ['A'] }, (stage) => firstLost(stage, 1)),
+  },
+  {
+    symptom: 'mtu-mismatch',
+    name: 'mtu-mismatch-first-lost-at-receiver',
+    triggers: false,
+    alsoFinds: ['sequence-error'],
+    about: 'It is lost twice, seen at the receiver.',
+    make: () => play({ vantages: ['B'] }, (stage) => firstLost(stage, 2)),
   },
   {
     symptom: 'mtu-mismatch',
@@ -83,6 +135,43 @@ async function narrowPath(stage: Stage, says: boolean): Promise<void> {
   await stage.goOn(20e6);
 }
 
+/** Every packet of more than 1000 bytes is lost; the path MTU is 1024, and the last packet of the message is short. */
+async function fullPacketsVanish(stage: Stage, operation: 'write' | 'read'): Promise<void> {
+  const { a, b } = await stage.connect(stage.host('A'), stage.host('B'), { timeout: 8, retryCnt: 3 });
+  stage.rule({ match: ({ ipEnd, ipOffset }) => ipEnd - ipOffset > 1_000, action: 'drop' });
+  for (let i = 0; i < 2; i++) demandStatus(await a.write(b, 500), WcStatus.Success);
+  demandStatus(await a[operation](b, 5_000), WcStatus.RetryExcErr);
+  await stage.goOn(20e6);
+}
+
+async function firstLost(stage: Stage, howOften: number): Promise<void> {
+  const { a, b } = await stage.connect(stage.host('A'), stage.host('B'), { mtu: 4096 });
+  for (let nth = 1; nth <= howOften; nth++) {
+    stage.rule({ port: 'A', match: ({ opcode }) => opcode === Op.WriteFirst, nth, action: 'drop' });
+  }
+  demandStatus(await a.write(b, 9_000), WcStatus.Success);
+}
+
+async function tooBigOverIpv6(stage: Stage): Promise<void> {
+  const about = longPacket(100, 6);
+  for (let attempt = 0; attempt < 3; attempt++) {
+    stage.forge(about);
+    await stage.sleep(20_000);
+    stage.forge(
+      icmpError({
+        from: station(254, 6),
+        to: station(1, 6),
+        about,
+        type: 2,
+        code: 0,
+        value: 1_280,
+        quotedBytes: 1_232,
+      }),
+    );
+    await stage.sleep(4_194_304);
+  }
+}
+
 async function fragments(stage: Stage): Promise<void> {
   for (let round = 0; round < 3; round++) await stage.forgeAll(ipv4Fragments(longPacket(100), 1_500));
 }
@@ -112,10 +201,10 @@ async function otherTraffic(stage: Stage): Promise<void> {
 }
 
 /** A WRITE First of A with 4096 bytes. */
-function longPacket(psn: number): Uint8Array {
+function longPacket(psn: number, ipVersion: 4 | 6 = 4): Uint8Array {
   return roceFrame({
-    from: station(1),
-    to: station(2),
+    from: station(1, ipVersion),
+    to: station(2, ipVersion),
     opcode: Op.WriteFirst,
     destQpn: 0x11,
     psn,

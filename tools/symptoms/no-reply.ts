@@ -1,7 +1,9 @@
 /** Scenes of `no-reply`: requests that are never answered, and captures that only lack the responses. */
 import { type Frame, Op, ROCE_UDP_PORT } from 'rocev2/packets';
 import { QpState, QpType, WcStatus, WrOpcode } from 'rocev2/transport';
-import { roceFrame, station, tcpFrame } from './forge.ts';
+import { crossedSends } from './crossed.ts';
+import { type IcmpSpec, icmpError, roceFrame, type Station, station, tcpFrame } from './forge.ts';
+import { deth } from './headers.ts';
 import { play, type Scene } from './scene.ts';
 import { demandStatus, type Stage, type StageFrame } from './stage.ts';
 
@@ -36,6 +38,49 @@ export const NO_REPLY_SCENES: readonly Scene[] = [
     triggers: true,
     about: 'Three queue pairs to a host that does not answer, two tries each.',
     make: () => play({ vantages: ['A'] }, threePairs),
+  },
+  {
+    symptom: 'no-reply',
+    name: 'no-reply-port-unreachable',
+    triggers: true,
+    about: 'B has no RDMA device at this address: its kernel answers each try with ICMP "port unreachable".',
+    make: () => play({ vantages: ['A'] }, (stage) => refused(stage, 4, { type: 3, code: 3 }, 2)),
+  },
+  {
+    symptom: 'no-reply',
+    name: 'no-reply-address-unreachable',
+    triggers: true,
+    about: 'Over IPv6, and a router that says with ICMPv6 that it cannot reach the address of B.',
+    make: () => play({ vantages: ['A'] }, (stage) => refused(stage, 6, { type: 1, code: 3 }, 254)),
+  },
+  {
+    symptom: 'no-reply',
+    name: 'no-reply-mig-req',
+    triggers: true,
+    about: 'An adapter and software whose MigReq bits differ, and neither answers the other.',
+    make: () => play({ vantages: ['A'] }, (stage) => crossedSends(stage, { migReq: 1 }, { migReq: 0 })),
+  },
+  {
+    symptom: 'no-reply',
+    name: 'no-reply-refused-datagram',
+    triggers: true,
+    about: 'A single datagram, and "administratively prohibited" from a firewall.',
+    make: () => play({ vantages: ['A'] }, refusedDatagram),
+  },
+  {
+    symptom: 'no-reply',
+    name: 'no-reply-kernel-complains',
+    triggers: false,
+    about:
+      'A stack in user space answers every request, and the kernel beside it, which knows nothing of it, says "port unreachable".',
+    make: () => play({ vantages: ['A'] }, kernelComplains),
+  },
+  {
+    symptom: 'no-reply',
+    name: 'no-reply-other-port-unreachable',
+    triggers: false,
+    about: 'ICMP "port unreachable" about another UDP service.',
+    make: () => play({ vantages: ['A'] }, otherPortUnreachable),
   },
   {
     symptom: 'no-reply',
@@ -80,6 +125,52 @@ export const NO_REPLY_SCENES: readonly Scene[] = [
     make: () => play({ vantages: ['A'] }, afterDisconnect),
   },
 ];
+
+type Refusal = Pick<IcmpSpec, 'type' | 'code'>;
+
+/** Four tries, each followed by an ICMP error of station `reporter`. */
+async function refused(stage: Stage, ipVersion: 4 | 6, refusal: Refusal, reporter: number): Promise<void> {
+  const [from, to] = [station(1, ipVersion), station(2, ipVersion)];
+  for (let attempt = 0; attempt < 4; attempt++) {
+    const about = sendTo(to, from, attempt);
+    stage.forge(about);
+    await stage.sleep(20_000);
+    stage.forge(icmpError({ ...refusal, from: station(reporter, ipVersion), to: from, about }));
+    await stage.sleep(4_194_304);
+  }
+  await stage.goOn(20e6);
+}
+
+async function refusedDatagram(stage: Stage): Promise<void> {
+  const [a, b] = [station(1), station(2)];
+  const headers = deth(0x11_11_11_11, 0x33);
+  const about = roceFrame({ from: a, to: b, opcode: Op.UdSendOnly, destQpn: 0x44, psn: 1, headers });
+  await stage.forgeAll([about, icmpError({ from: station(254), to: a, about, type: 3, code: 13, quotedBytes: 28 })]);
+}
+
+async function kernelComplains(stage: Stage): Promise<void> {
+  const { a, b } = await stage.connect(stage.host('A'), stage.host('B'));
+  b.receive(5);
+  for (let i = 0; i < 5; i++) {
+    demandStatus(await a.send(100), WcStatus.Success);
+    const about = sendTo(station(2), station(1), i);
+    stage.forge(icmpError({ from: station(2), to: station(1), about, type: 3, code: 3 }));
+  }
+}
+
+async function otherPortUnreachable(stage: Stage): Promise<void> {
+  const { a, b } = await stage.connect(stage.host('A'), stage.host('B'));
+  b.receive();
+  const about = sendTo(station(3), station(1), 0);
+  new DataView(about.buffer).setUint16(DEST_PORT_AT, 53);
+  stage.forge(icmpError({ from: station(3), to: station(1), about, type: 3, code: 3 }));
+  demandStatus(await a.send(100), WcStatus.Success);
+}
+
+function sendTo(to: Station, from: Station, attempt: number): Uint8Array {
+  const ends = { from, to, destQpn: 0x22, psn: 100, ackReq: 1 } as const;
+  return roceFrame({ ...ends, opcode: Op.SendOnly, ipId: 60 + attempt, payload: new Uint8Array(64) });
+}
 
 async function afterDisconnect(stage: Stage): Promise<void> {
   const { a, b, connection } = await stage.connect(stage.host('A'), stage.host('B'), { cm: true });
@@ -173,8 +264,10 @@ function toRocePort({ destPort }: Frame): boolean {
 }
 
 function isRoce({ bytes }: StageFrame): boolean {
-  return bytes.length > 42 && new DataView(bytes.buffer, bytes.byteOffset).getUint16(36) === ROCE_UDP_PORT;
+  return bytes.length > 42 && new DataView(bytes.buffer, bytes.byteOffset).getUint16(DEST_PORT_AT) === ROCE_UDP_PORT;
 }
 
+/** In an untagged IPv4 frame. */
+const DEST_PORT_AT = 36;
 const TCP_SYN = 0x02;
 const TCP_ACK = 0x10;

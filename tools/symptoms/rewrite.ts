@@ -26,8 +26,14 @@ export interface RewrittenPacket {
   readonly interfaceIndex: number;
 }
 
-/** The capture with `change` done to every RoCEv2 packet; false: the packet is left out. Times and interfaces stay. */
-export function rewriteCapture(file: Uint8Array, change: (packet: RewrittenPacket) => boolean | undefined): Uint8Array {
+/**
+ * The capture with `change` done to every RoCEv2 packet. What `change` returns takes the place of the packet; false: it
+ * is left out. Times and interfaces stay.
+ */
+export function rewriteCapture(
+  file: Uint8Array,
+  change: (packet: RewrittenPacket) => boolean | Uint8Array | undefined,
+): Uint8Array {
   const writer = new PcapngWriter({ application: 'roce symptoms' });
   const frame = new Frame();
   let interfaces = 0;
@@ -37,8 +43,11 @@ export function rewriteCapture(file: Uint8Array, change: (packet: RewrittenPacke
     const bytes = original.slice();
     const view = new DataView(bytes.buffer);
     const roce = parseFrame(bytes, view, 0, bytes.length, Medium.Ethernet, frame) === FrameStatus.Ok;
-    if (roce && change({ bytes, view, frame, interfaceIndex }) === false) continue;
-    writer.packet(interfaceIndex, bytes, 0, bytes.length, seconds, nanoseconds, { originalLength });
+    const changed = roce ? change({ bytes, view, frame, interfaceIndex }) : true;
+    if (changed === false) continue;
+    const kept = changed instanceof Uint8Array ? changed : bytes;
+    const wireLength = originalLength + kept.length - bytes.length;
+    writer.packet(interfaceIndex, kept, 0, kept.length, seconds, nanoseconds, { originalLength: wireLength });
   }
   return writer.take();
 }

@@ -2,8 +2,9 @@
  * Failures as text: requester, responder, number of tries and intervals. Owns the wording that the detectors of
  * failures share; decides nothing.
  */
+import { type ConversationReport, MOST_FRAMES } from '../types.ts';
 import { endsOf, type Failure, groupOf } from './failures.ts';
-import { mergedFrames } from './frame-list.ts';
+import { type FrameList, mergedFrames } from './frame-list.ts';
 import { counted, duration, qpName } from './words.ts';
 
 /** The local ACK timeout behind the waits of a requester. */
@@ -49,6 +50,28 @@ export function ackTimeoutOf({ conversation: { cm }, waits }: Failure): AckTimeo
 export function describeTimeout(timeout: AckTimeout): string {
   const source = timeout.told ? 'from connection management' : 'as the waits suggest';
   return `the ACK timeout is ${duration(timeout.ns)} (4.096 us * 2^${timeout.exponent}, ${source})`;
+}
+
+/**
+ * A MigReq bit that changed on the way or, where no traffic has flowed, that is not the same at both ends; empty where
+ * there is neither. Some devices drop what differs from their own (ref:wire#4).
+ */
+export function migReqWords(failure: Failure, conversations: readonly ConversationReport[], flowed: boolean): string {
+  const [{ address, migReq, migReqFrame }, peer] = endsOf(failure);
+  if (migReqFrame > 0) return ` The MigReq bit of ${address} changed to ${migReq} in frame ${migReqFrame}${MIG_REQ}`;
+  if (flowed) return '';
+  const theirs = peer.migReq >= 0 ? peer.migReq : migReqOf(peer.address, address, conversations);
+  if (theirs < 0 || theirs === migReq) return '';
+  return ` The MigReq bit is ${migReq} in packets of ${address} and ${theirs} in those of ${peer.address}${MIG_REQ}`;
+}
+
+/** Of what one host sent to another in any conversation; -1 where it sent nothing. */
+function migReqOf(from: string, to: string, conversations: readonly ConversationReport[]): number {
+  for (const { ends } of conversations) {
+    const sender = ends.findIndex(({ address, migReq }) => address === from && migReq >= 0);
+    if (sender >= 0 && ends[1 - sender]?.address === to) return ends[sender]?.migReq ?? -1;
+  }
+  return -1;
 }
 
 /** Figures that every finding about tries has. */
@@ -104,6 +127,23 @@ export function proofOf(group: readonly Failure[]): {
   };
 }
 
+/** `proofOf`, and the packets of other evidence. */
+export function proofWith(
+  group: readonly Failure[],
+  others: readonly { readonly frames: FrameList }[],
+): ReturnType<typeof proofOf> {
+  const proof = proofOf(group);
+  if (others.length === 0) return proof;
+  const seen = others.flatMap(({ frames }) => frames.frames.slice(0, OTHER_FRAMES));
+  return {
+    ...proof,
+    frames: mergedFrames([proof.frames.slice(0, MOST_FRAMES - OTHER_FRAMES), seen]),
+    frameCount: proof.frameCount + others.reduce((sum, { frames }) => sum + frames.count, 0),
+  };
+}
+
+const OTHER_FRAMES = 5;
+const MIG_REQ = ', and some devices drop what differs from their own.';
 /** 4.096 us: the unit of ACK timeouts (ref:wire#7). */
 const TIMEOUT_UNIT_NS = 4096;
 const MOST_EXPONENT = 31;

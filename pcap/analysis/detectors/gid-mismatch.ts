@@ -25,6 +25,7 @@ export const GID_MISMATCH: Symptom = {
     'Let rdma_cm choose (`-R` in perftest, rping), which takes the GID of the address that is connected to.',
   ],
   commands: ['show_gids', 'ibv_devinfo -v | grep GID', 'cat /sys/class/infiniband/DEV/ports/1/gid_attrs/types/INDEX'],
+  explains: ['no-reply'],
   make: () => new GidMismatchDetector(),
 };
 
@@ -51,7 +52,7 @@ function report(context: DetectorContext, { there, back, all }: GidMismatch): vo
     `sends ${kind} (GID ${sourceGid} to ${destinationGid}, ${counted(count, 'packet')})`;
   const why =
     there.kind === back.kind
-      ? 'because each sends to an address that the other does not send from'
+      ? 'because the address that one sends to is not the one that the other sends from'
       : 'because their GIDs are of different types';
   context.report({
     severity: 'error',

@@ -2,6 +2,7 @@
 import type { Symptom } from '../detector.ts';
 import { SYMPTOMS_A } from './list-a.ts';
 import { SYMPTOMS_B } from './list-b.ts';
+import { SYMPTOMS_C } from './list-c.ts';
 
 /** Every symptom that is looked for. */
-export const SYMPTOMS: readonly Symptom[] = [...SYMPTOMS_A, ...SYMPTOMS_B];
+export const SYMPTOMS: readonly Symptom[] = [...SYMPTOMS_A, ...SYMPTOMS_B, ...SYMPTOMS_C];

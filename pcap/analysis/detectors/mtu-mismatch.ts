@@ -7,9 +7,8 @@
  * - the ends differ: FIRST and MIDDLE packets of the two directions have payloads of two sizes, each constant, at least
  *   two packets of each. They carry exactly the path MTU (ref:wire#8), and a receiver with another one refuses them: an
  *   error when anything was refused, lost, or retransmitted without an answer, otherwise a warning;
- * - a black hole: packets of more than 1,500 bytes of IP were sent three times or more and none was ever answered,
- *   while at least four smaller ones of the same end were: an error. An end that died at that moment looks the same,
- *   and the text mentions it.
+ * - a black hole (`black-hole.ts`): full packets never arrive, while shorter ones do: an error. An end that died at that
+ *   moment may look the same, and the text mentions it then.
  * Rules: ref:analyzer#1 row 11, ref:wire#8, ref:rxe#7.
  */
 
@@ -20,9 +19,12 @@ import type { Detector, DetectorContext, Symptom } from '../detector.ts';
 import { Mark, type PacketFacts, Role } from '../facts.ts';
 import { PacketKind, REQUEST_KINDS } from '../packet-kind.ts';
 import type { ConversationReport, EndReport } from '../types.ts';
+import { type BlackHole, LongPackets } from './black-hole.ts';
+import { groupOf } from './failures.ts';
 import { FrameList, mergedFrames } from './frame-list.ts';
-import { fragmentLength, fragmentPair, isRoceFragment, type PacketTooBig, tooBigNotice } from './mtu-notices.ts';
-import { counted, grouped, qpName, times } from './words.ts';
+import { type IcmpError, icmpError } from './icmp-error.ts';
+import { fragmentLength, fragmentPair, isRoceFragment } from './roce-fragments.ts';
+import { counted, grouped, times } from './words.ts';
 
 export const MTU_MISMATCH: Symptom = {
   id: 'mtu-mismatch',
@@ -38,7 +40,7 @@ export const MTU_MISMATCH: Symptom = {
     'Use the smaller path MTU on both ends: -m of perftest and of the pingpong programs, path_mtu of the queue pair.',
   ],
   commands: ['ip link show DEV', 'ibv_devinfo -v | grep mtu', 'ping -M do -s 4172 PEER', 'rdma resource show qp'],
-  explains: ['retry-exceeded', 'no-reply', 'remote-invalid-request'],
+  explains: ['retry-exceeded', 'no-reply', 'remote-invalid-request', 'sequence-error', 'implied-nak'],
   make: () => new MtuMismatch(),
 };
 
@@ -47,72 +49,38 @@ class PayloadSizes {
   payload = 0;
   same = true;
   readonly frames = new FrameList();
-  /** IP length of the largest packet that was answered. */
-  answered = 0;
-  answeredPackets = 0;
-  /** Packets beyond the limit, all unanswered: the first PSN of them, how often it was sent, and its length. */
-  hopelessPsn = Number.NaN;
-  hopelessSent = 0;
-  hopelessLength = 0;
-  readonly hopeless = new FrameList();
-  /** IP lengths of what waits for an answer: the highest PSN of a short packet, and its length. */
-  waitingPsn = Number.NEGATIVE_INFINITY;
-  waitingLength = 0;
+  readonly requests = new LongPackets();
+  readonly responses = new LongPackets();
 
   full(payload: number, frame: number): void {
     if (this.payload !== 0 && this.payload !== payload) this.same = false;
     this.payload = payload;
     this.frames.add(frame);
   }
-
-  sent(psn: number, length: number, frame: number): void {
-    if (length <= COMMON_MTU) {
-      if (psn > this.waitingPsn) this.waitingPsn = psn;
-      this.waitingLength = Math.max(this.waitingLength, length);
-      return;
-    }
-    if (Number.isNaN(this.hopelessPsn)) this.hopelessPsn = psn;
-    if (psn !== this.hopelessPsn) return;
-    this.hopelessSent++;
-    this.hopelessLength = length;
-    this.hopeless.add(frame);
-  }
-
-  /** Anything from the other end about a PSN, good or bad. */
-  answer(psn: number): void {
-    if (psn >= this.hopelessPsn) {
-      this.hopelessPsn = Number.POSITIVE_INFINITY;
-      this.hopelessSent = 0;
-      return;
-    }
-    this.answeredPackets++;
-    this.answered = Math.max(this.answered, this.waitingLength);
-  }
 }
 
 class MtuMismatch implements Detector {
   readonly interest = PacketKind.Other | REQUEST_KINDS | PacketKind.Answer | PacketKind.Ack;
-  readonly #notices = new Map<string, { readonly notice: PacketTooBig; readonly frames: FrameList }>();
+  readonly #notices = new Map<string, { readonly notice: IcmpError; readonly frames: FrameList }>();
   readonly #fragments = new Map<string, { readonly frames: FrameList; longest: number }>();
   /** By 2 * conversation + end. */
   readonly #sizes: (PayloadSizes | undefined)[] = [];
 
   packet(facts: PacketFacts): void {
-    const { dissection, conversation, packet, role, sender, requester, icrc, relativePsn, marks } = facts;
+    const { dissection, conversation, packet, role, sender, requester, icrc, marks } = facts;
     const { frame, status } = dissection;
     if (status !== FrameStatus.Ok) {
       if (status === FrameStatus.NotUdp || status === FrameStatus.Fragment) this.#notice(facts);
       return;
     }
     if (conversation === undefined || icrc === IcrcState.Bad) return;
-    if (role === Role.Request) {
-      const sizes = this.#of(conversation.id, sender);
-      if ((frame.flags & FULL) !== 0) sizes.full(frame.payloadLength, packet.number);
-      if ((marks & Mark.Copy) === 0) sizes.sent(relativePsn, frame.ipEnd - frame.ipOffset, packet.number);
-    } else if (role === Role.Response) {
-      if ((frame.flags & FULL) !== 0) this.#of(conversation.id, sender).full(frame.payloadLength, packet.number);
-      this.#of(conversation.id, requester).answer(relativePsn);
-    }
+    if (role !== Role.Request && role !== Role.Response) return;
+    const sizes = this.#of(conversation.id, sender);
+    if ((frame.flags & FULL) !== 0) sizes.full(frame.payloadLength, packet.number);
+    if (role === Role.Response) this.#of(conversation.id, requester).requests.answer(facts);
+    if ((marks & Mark.Copy) !== 0) return;
+    if (role === Role.Request) sizes.requests.sent(facts);
+    else if ((frame.flags & OpFlag.ReadResponse) !== 0) sizes.responses.responded(facts);
   }
 
   finish(context: DetectorContext): void {
@@ -122,9 +90,11 @@ class MtuMismatch implements Detector {
     this.#reportEnds(context, told);
   }
 
-  #notice({ dissection: { frame, status }, packet }: PacketFacts): void {
-    const notice = tooBigNotice(frame, status);
+  #notice({ dissection, packet }: PacketFacts): void {
+    const { frame, status } = dissection;
+    const notice = icmpError(dissection);
     if (notice !== undefined) {
+      if (notice.kind !== 'too-big') return;
       const key = `${notice.source} ${notice.destination}`;
       const known = this.#notices.get(key) ?? { notice, frames: new FrameList() };
       known.frames.add(packet.number);
@@ -153,7 +123,7 @@ class MtuMismatch implements Detector {
       told.add(pair);
       context.report({
         severity: 'error',
-        text: `${reporter} reported ${times(frames.count)} that RoCE packets of ${source} to ${destination} do not fit${mtu > 0 ? `: ${grouped(length)} bytes of IP, and ${grouped(mtu)} is the limit there` : ''}.`,
+        text: `By ICMP ${reporter} reported ${times(frames.count)} that RoCE packets of ${source} to ${destination} do not fit${mtu > 0 ? `: ${grouped(length)} bytes of IP, and ${grouped(mtu)} is the limit there` : ''}.`,
         frames: frames.frames,
         frameCount: frames.count,
         conversations: conversationsOf(context, pair),
@@ -187,6 +157,7 @@ class MtuMismatch implements Detector {
   }
 
   #reportEnds(context: DetectorContext, told: Set<string>): void {
+    const holes = new Map<string, { readonly hole: BlackHole; readonly conversations: number[] }>();
     for (const conversation of context.conversations) {
       const { id, ends, sameAs } = conversation;
       const sizes = [this.#sizes[2 * id], this.#sizes[2 * id + 1]] as const;
@@ -200,11 +171,31 @@ class MtuMismatch implements Detector {
         told.has(`${ends[1].address} ${ends[0].address}`)
       )
         continue;
-      if (sameAs === 0 && reportDifference(context, conversation, sizes)) told.add(pair);
-      else
-        for (const end of [0, 1] as const) if (reportBlackHole(context, conversation, end, sizes[end])) told.add(pair);
+      if (sameAs === 0 && reportDifference(context, conversation, sizes)) {
+        told.add(pair);
+        continue;
+      }
+      const hole = holeOf(ends, sizes);
+      const known = holes.get(pair);
+      if (hole === undefined) continue;
+      if (known !== undefined) known.conversations.push(groupOf(conversation));
+      else holes.set(pair, { hole, conversations: [groupOf(conversation)] });
     }
+    for (const [pair, each] of holes) if (!told.has(pair)) reportBlackHole(context, each.hole, each.conversations);
   }
+}
+
+/** The first there is: requests of either end, READ responses of either end. */
+function holeOf(
+  [one, other]: ConversationReport['ends'],
+  [ofOne, ofOther]: readonly [PayloadSizes | undefined, PayloadSizes | undefined],
+): BlackHole | undefined {
+  return (
+    ofOne?.requests.requestHole(one, other) ??
+    ofOther?.requests.requestHole(other, one) ??
+    ofOne?.responses.responseHole(one, other) ??
+    ofOther?.responses.responseHole(other, one)
+  );
 }
 
 function reportDifference(
@@ -232,31 +223,17 @@ function reportDifference(
   return true;
 }
 
-function reportBlackHole(
-  context: DetectorContext,
-  { id, ends, sameAs }: ConversationReport,
-  end: 0 | 1,
-  sizes: PayloadSizes | undefined,
-): boolean {
-  if (sizes === undefined || sizes.hopelessSent < ENOUGH_REPEATS || sizes.answeredPackets < ENOUGH_ANSWERS)
-    return false;
-  const { hopelessSent, hopelessLength, answered, answeredPackets, hopeless } = sizes;
-  const [sender, receiver] = [ends[end], ends[end === 0 ? 1 : 0]];
+/** @param groups conversations, each whatever the vantage points that show it */
+function reportBlackHole(context: DetectorContext, hole: BlackHole, groups: readonly number[]): void {
+  const { text, frames, evidence } = hole;
   context.report({
     severity: 'error',
-    text: `The first packet of ${grouped(hopelessLength)} bytes that ${sender.address} (${qpName(sender.qpn)}) sent to ${receiver.address} was sent ${times(hopelessSent)} without any answer, while ${counted(answeredPackets, 'answer')} came to packets of up to ${grouped(answered)} bytes: either the path lets no such packet pass, or ${receiver.address} died just then.`,
-    frames: hopeless.frames,
-    frameCount: hopeless.count,
-    conversations: sameAs === 0 ? [id] : [sameAs, id],
-    evidence: {
-      sign: 'black-hole',
-      packetBytes: hopelessLength,
-      sent: hopelessSent,
-      answeredBytes: answered,
-      answers: answeredPackets,
-    },
+    text,
+    frames: frames.frames,
+    frameCount: frames.count,
+    conversations: context.conversations.filter((each) => groups.includes(groupOf(each))).map(({ id }) => id),
+    evidence,
   });
-  return true;
 }
 
 function isFailing({ requester }: EndReport): boolean {
@@ -273,9 +250,5 @@ function conversationsOf({ conversations }: DetectorContext, pair: string): numb
 }
 
 const FULL = OpFlag.First | OpFlag.Middle;
-/** IP packets of this many bytes pass nearly everywhere. */
-const COMMON_MTU = 1500;
 const ENOUGH_FULL = 2;
-const ENOUGH_REPEATS = 3;
-const ENOUGH_ANSWERS = 4;
 const MOST_PAIRS = 64;

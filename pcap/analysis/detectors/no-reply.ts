@@ -3,7 +3,8 @@
  *
  * Owns one finding for each pair of hosts; `silence-watch.ts` owns which silences count. It is an error when the
  * requester has given up, and a warning when the capture ends after four tries (three timeouts in a row) and the
- * requester still retries. Rules: ref:analyzer#1 row 1.
+ * requester still retries. ICMP errors about the requests are part of the finding; such errors alone are a warning,
+ * where nothing comes from the host that the packets were for. Rules: ref:analyzer#1 row 1.
  */
 import type { Detector, DetectorContext, Symptom } from '../detector.ts';
 import type { PacketFacts } from '../facts.ts';
@@ -14,11 +15,13 @@ import {
   byHosts,
   describeTimeout,
   distances,
+  migReqWords,
   pathOf,
-  proofOf,
+  proofWith,
   tryEvidence,
 } from './failure-words.ts';
 import { endsOf, type Failure } from './failures.ts';
+import { type IcmpReport, IcmpWatch, icmpAdvice, icmpEvidence, icmpWords } from './icmp-watch.ts';
 import { SilenceWatch } from './silence-watch.ts';
 import { duration, times } from './words.ts';
 
@@ -49,6 +52,7 @@ export const NO_REPLY: Symptom = {
 
 class NoReply implements Detector {
   readonly #watch = new SilenceWatch();
+  readonly #icmp = new IcmpWatch();
 
   get interest(): number {
     return this.#watch.interest;
@@ -56,6 +60,7 @@ class NoReply implements Detector {
 
   packet(facts: PacketFacts): void {
     this.#watch.packet(facts);
+    this.#icmp.packet(facts);
   }
 
   event(event: TransportEvent): void {
@@ -63,10 +68,24 @@ class NoReply implements Detector {
   }
 
   finish(context: DetectorContext): void {
-    for (const group of byHosts(this.#watch.silences(context))) this.#report(context, group);
+    const told = new Set<IcmpReport>();
+    for (const group of byHosts(this.#watch.silences(context))) {
+      const reports = this.#saidAbout(group);
+      for (const report of reports) told.add(report);
+      this.#report(context, group, reports);
+    }
+    const rest = this.#icmp.all().filter((report) => !told.has(report));
+    for (const report of rest.slice(0, MOST_REFUSALS)) reportRefusal(context, report);
   }
 
-  #report(context: DetectorContext, group: readonly Failure[]): void {
+  /** By ICMP, about packets of either host to the other. */
+  #saidAbout([first]: readonly Failure[]): IcmpReport[] {
+    if (first === undefined) return [];
+    const [{ address: one }, { address: other }] = endsOf(first);
+    return [...this.#icmp.about(one, other), ...this.#icmp.about(other, one)];
+  }
+
+  #report(context: DetectorContext, group: readonly Failure[], reports: readonly IcmpReport[]): void {
     const [first] = group;
     if (first === undefined) return;
     const [requesterEnd] = endsOf(first);
@@ -83,9 +102,42 @@ class NoReply implements Detector {
         (seen
           ? ''
           : ` Nothing else that went to ${requesterEnd.address} is in the capture: make sure that it shows both directions.`) +
-        andOthers(group),
-      ...proofOf(group),
-      evidence: { ...tryEvidence(first), connections: group.length, bothDirectionsSeen: seen ? 'yes' : 'no' },
+        andOthers(group) +
+        icmpWords(reports) +
+        migReqWords(first, context.conversations, false),
+      ...proofWith(group, reports),
+      evidence: {
+        ...tryEvidence(first),
+        connections: group.length,
+        bothDirectionsSeen: seen ? 'yes' : 'no',
+        ...icmpEvidence(reports),
+      },
+      ...(reports.length === 0 ? {} : { advice: [...icmpAdvice(reports), ...NO_REPLY.advice] }),
     });
   }
 }
+
+/**
+ * A message about packets that nobody was seen to wait for: datagrams, or a request at the end of the capture. Where
+ * anything comes from that host, the message is wrong: a host whose kernel knows nothing of a stack in user space sends
+ * such messages too.
+ */
+function reportRefusal({ conversations, report }: DetectorContext, refusal: IcmpReport): void {
+  const { error, frames } = refusal;
+  const { source, destination } = error;
+  const between = conversations.filter(({ ends: [a, b] }) =>
+    a.address === source ? b.address === destination : a.address === destination && b.address === source,
+  );
+  if (between.some(({ ends }) => ends.some(({ address, packets }) => address === destination && packets > 0))) return;
+  report({
+    severity: 'warning',
+    text: `RoCE packets of ${source} to ${destination} do not arrive.${icmpWords([refusal])}`,
+    frames: frames.frames,
+    frameCount: frames.count,
+    conversations: between.map(({ id }) => id),
+    evidence: { source, destination, ...icmpEvidence([refusal]) },
+    advice: [...icmpAdvice([refusal]), ...NO_REPLY.advice],
+  });
+}
+
+const MOST_REFUSALS = 20;

@@ -15,12 +15,14 @@ import {
   byHosts,
   describeTimeout,
   distances,
+  migReqWords,
   pathOf,
-  proofOf,
+  proofWith,
   tryEvidence,
 } from './failure-words.ts';
 import { consequences, endsOf, type Failure, FailureWatch, groupOf, wasAnswered } from './failures.ts';
 import { FrameList } from './frame-list.ts';
+import { IcmpWatch, icmpAdvice, icmpEvidence, icmpWords } from './icmp-watch.ts';
 import { counted, duration, percent, times } from './words.ts';
 
 export const RETRY_EXCEEDED: Symptom = {
@@ -55,6 +57,7 @@ interface RetryWaits {
 
 class RetryExceeded implements Detector {
   readonly #failures = new FailureWatch();
+  readonly #icmp = new IcmpWatch();
   readonly #waits = new Map<number, RetryWaits>();
 
   get interest(): number {
@@ -63,6 +66,7 @@ class RetryExceeded implements Detector {
 
   packet(facts: PacketFacts): void {
     this.#failures.packet(facts);
+    this.#icmp.packet(facts);
   }
 
   event(event: TransportEvent): void {
@@ -88,7 +92,7 @@ class RetryExceeded implements Detector {
       if (failure.kind !== 'silence' || explained.has(failure)) return false;
       return (failure.gaveUp || failure.tries >= SURE_TRIES) && wasAnswered(failure, context);
     });
-    for (const group of byHosts(silent)) report(context, group);
+    for (const group of byHosts(silent)) report(context, group, this.#icmp);
   }
 
   /** What ended well, in spaces where nothing is stuck now. */
@@ -115,10 +119,11 @@ class RetryExceeded implements Detector {
   }
 }
 
-function report(context: DetectorContext, group: readonly Failure[]): void {
+function report(context: DetectorContext, group: readonly Failure[], icmp: IcmpWatch): void {
   const [first] = group;
   if (first === undefined) return;
-  const [requesterEnd] = endsOf(first);
+  const [requesterEnd, responderEnd] = endsOf(first);
+  const reports = icmp.about(requesterEnd.address, responderEnd.address);
   const { lostPackets, packets, retransmittedPackets, timeouts } = requesterEnd.requester;
   const timeout = ackTimeoutOf(first);
   const span = duration(first.lastNs - first.firstNs);
@@ -132,15 +137,19 @@ function report(context: DetectorContext, group: readonly Failure[]): void {
       `${first.gaveUp ? 'and then the requester gave up' : 'and the capture ends while it is still tried'}` +
       `${timeout === undefined ? '' : `; ${describeTimeout(timeout)}`}. ` +
       `${counted(lostPackets, 'request packet')} of ${packets} were never captured here (${percent(loss)}), ` +
-      `${retransmittedPackets} were sent again.${andOthers(group)}`,
-    ...proofOf(group),
+      `${retransmittedPackets} were sent again.${andOthers(group)}` +
+      icmpWords(reports) +
+      migReqWords(first, context.conversations, true),
+    ...proofWith(group, reports),
     evidence: {
       ...tryEvidence(first),
       connections: group.length,
       lossPercent: Number((loss * 100).toPrecision(3)),
       retransmittedPackets,
       timeouts,
+      ...icmpEvidence(reports),
     },
+    ...(reports.length === 0 ? {} : { advice: [...icmpAdvice(reports), ...RETRY_EXCEEDED.advice] }),
   });
 }
 

@@ -160,7 +160,7 @@ export const RULES = {
     'mig-req',
     'ref:wire#4',
     'note',
-    'Both ends send the same MigReq bit; some devices drop what differs from their own.',
+    'Both ends send the same MigReq bit, and keep it; some devices drop what differs from their own.',
   ),
   udpChecksum: rule(
     'udp-checksum',

@@ -78,6 +78,10 @@ export class RuleChecker implements Detector {
       this.#violations.add(RULES.sourcePort, facts, `its source port is ${sourcePort} and was ${mine.sourcePort}`);
       mine.sourcePort = sourcePort;
     }
+    if (mine.migReq !== migReq) {
+      this.#violations.add(RULES.migReq, facts, `its MigReq bit is ${migReq} and was ${mine.migReq}`);
+      mine.migReq = migReq;
+    }
   }
 }
 
@@ -88,7 +92,7 @@ interface SpaceRules {
 
 interface EndTraits {
   readonly pkey: number;
-  readonly migReq: number;
+  migReq: number;
   sourcePort: number;
 }
 

@@ -100,6 +100,36 @@ const EXPECTED: Readonly<Record<string, Expected>> = {
     says: 'was sent 4 times without any answer, while 6 answers came to packets of up to 1,060 bytes',
     frames: (played) => played.roceWhere(({ opcode }) => opcode === Op.WriteFirst),
   },
+  'mtu-mismatch-router-ipv6': {
+    severity: 'error',
+    evidence: { sign: 'icmp', reporter: 'fd00::254', limitBytes: 1280, packetBytes: 4176, messages: 3 },
+    says: 'fd00::254 reported 3 times that RoCE packets of fd00::1 to fd00::2 do not fit',
+    frames: (played) => played.framesWhere(({ protocol }) => protocol === 58),
+  },
+  'mtu-mismatch-short-ends-pass': {
+    severity: 'error',
+    evidence: { sign: 'black-hole', packetBytes: 1084, sent: 4, nak: 'yes' },
+    says: 'was sent 4 times and only a sequence NAK that asks for it came back',
+    frames: (played) => played.roceWhere(({ opcode }) => opcode === Op.WriteFirst),
+  },
+  'mtu-mismatch-short-ends-at-receiver': {
+    severity: 'error',
+    evidence: { sign: 'black-hole-behind', packetBytes: 948, seen: 4 },
+    says: 'Of long messages from 10.0.0.1 to 10.0.0.2 only the last packets get here',
+    frames: (played) => played.roceWhere(({ opcode }) => opcode === Op.WriteLast),
+  },
+  'mtu-mismatch-read-responses': {
+    severity: 'error',
+    evidence: { sign: 'black-hole-behind', packetBytes: 952, seen: 4 },
+    says: 'Of long messages from 10.0.0.2 to 10.0.0.1 only the last packets get here',
+    frames: (played) => played.roceWhere(({ opcode }) => opcode === Op.ReadResponseLast),
+  },
+  'mtu-mismatch-read-responses-at-sender': {
+    severity: 'error',
+    evidence: { sign: 'black-hole', packetBytes: 1072, sent: 4 },
+    says: 'was sent 4 times and requested again each time',
+    frames: (played) => played.roceWhere(({ opcode }) => opcode === Op.ReadResponseFirst),
+  },
   'mtu-mismatch-fragments': {
     severity: 'error',
     evidence: { sign: 'fragments', source: '10.0.0.1', packets: 3, fragmentBytes: 1500 },
