@@ -164,7 +164,7 @@ export interface EndReport {
   readonly vlan: number;
   /** Priority of the VLAN tag, -1 without one. */
   readonly vlanPriority: number;
-  /** VLAN ids of all that it sent, in the order of their appearance, at most 4; 0 stands for no tag or one without id. */
+  /** VLAN ids of all that it sent, in the order of their appearance, at most 4; 0: no tag, or one without id. */
   readonly vlans: readonly number[];
   /** P_Keys of all that it sent, 16 bits, in the order of their appearance, at most 4. */
   readonly pkeys: readonly number[];

@@ -1,5 +1,6 @@
 /**
- * Symptom: two ends with GIDs that do not go together, of different types or networks, so that neither receives the other's packets.
+ * Symptom: two ends with GIDs that do not go together, of different types or networks, so that neither receives the
+ * other's packets.
  *
  * Owns the finding; `gid-watch.ts` owns the evidence and its limits. It is an error: nothing gets through.
  */

@@ -8,8 +8,8 @@
  * - the types are the same, but one end does not send from the address that the other sends to. A router has the
  *   packets of many hosts: both hop limits have to be those of packets that no router has seen, and requests between
  *   these addresses are never answered.
- * What has a counterpart with the same two addresses is a silence of another cause. Rules: ref:analyzer#1 row 10. Memory
- * is bounded.
+ * What has a counterpart with the same two addresses is a silence of another cause. Memory is bounded. Rules:
+ * ref:analyzer#1 row 10.
  */
 import { IpAddress } from '../../../packets/address.ts';
 import { ETHERNET_BYTES, ETHERTYPE_AT, ETHERTYPE_ROCE_V1, VLAN_TAG_BYTES } from '../../../packets/ethernet.ts';

@@ -7,8 +7,8 @@
  * - the ends differ: FIRST and MIDDLE packets of the two directions have payloads of two sizes, each constant, at least
  *   two packets of each. They carry exactly the path MTU (ref:wire#8), and a receiver with another one refuses them: an
  *   error when anything was refused, lost, or retransmitted without an answer, otherwise a warning;
- * - a black hole (`black-hole.ts`): full packets never arrive, while shorter ones do: an error. An end that died at that
- *   moment may look the same, and the text mentions it then.
+ * - a black hole (`black-hole.ts`): full packets never arrive, while shorter ones do: an error. An end that died at
+ *   that moment may look the same, and the text mentions it then.
  * Rules: ref:analyzer#1 row 11, ref:wire#8, ref:rxe#7.
  */
 

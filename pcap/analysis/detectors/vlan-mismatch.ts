@@ -4,9 +4,9 @@
  * Owns one finding for each pair of hosts, an error: nothing gets through. It needs requests of both hosts that were
  * never answered (`silence-watch.ts`, `missed-pairs.ts`), seen at one place: an interface that shows all packets of one
  * host with other VLAN ids than all packets of the other. Between two interfaces nothing is compared, for switches add
- * and remove tags. There is no finding where anything else between the two stations is answered with the same tags: other
- * connections, TCP, connection management (`tag-witness.ts`). The capture shows only half of the tags then, as on a
- * trunk. A tag without id is none. Rules: ref:analyzer#1 row 21.
+ * and remove tags. There is no finding where anything else between the two stations is answered with the same tags, as
+ * other connections, TCP or connection management may be (`tag-witness.ts`): the capture shows only half of the tags
+ * then, as on a trunk. A tag without id is none. Rules: ref:analyzer#1 row 21.
  */
 import type { Detector, DetectorContext, Symptom } from '../detector.ts';
 import type { PacketFacts } from '../facts.ts';

@@ -17,6 +17,8 @@ const SOUND = [
   'implied-nak-sound-reads',
   'invalid-request-exact-receive',
   'gid-mismatch-both-kinds-work',
+  'mtu-mismatch-same',
+  'vlan-mismatch-trunk-works',
 ];
 
 interface Named {
@@ -42,7 +44,7 @@ function alarmsOf(packets: readonly CapturedPacket[]): string[] {
 
 describe('sound captures', () => {
   it('are those that are meant', () => {
-    expect(captures.map(({ packets }) => packets.length >= 20)).toEqual([true, true, true, true, true, true]);
+    expect(captures.map(({ packets }) => packets.length >= 20)).toEqual(captures.map(() => true));
   });
 
   it('give no alarm as they are', () => {
