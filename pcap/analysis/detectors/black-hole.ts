@@ -51,6 +51,7 @@ export class LongPackets {
 
   /** A packet of the stream, which is no copy of another one. */
   sent({ dissection: { frame }, relativePsn, packet }: PacketFacts): void {
+    if (this.#longPsn === OVER) return;
     const length = frame.ipEnd - frame.ipOffset;
     if ((frame.flags & FULL) === 0 && length <= COMMON_MTU) {
       this.#waiting = Math.max(this.#waiting, length);
@@ -74,6 +75,7 @@ export class LongPackets {
 
   /** A response to a request of the stream. */
   answer({ dissection: { frame }, relativePsn }: PacketFacts): void {
+    if (this.#longPsn === OVER) return;
     const at = AETH_AT[frame.opcode] ?? -1;
     const isSequenceNak = at >= 0 && frame.view.getUint8(frame.bthOffset + at) === Syndrome.NakSequence;
     if (isSequenceNak) {
@@ -82,9 +84,9 @@ export class LongPackets {
     }
     // A sequence NAK has the PSN that is missing: all before it has arrived.
     const arrived = isSequenceNak ? relativePsn - 1 : relativePsn;
-    if (arrived >= this.#lastPsn) this.#lastPsn = Number.POSITIVE_INFINITY;
+    if (arrived >= this.#lastPsn) this.#lastPsn = OVER;
     if (arrived >= this.#longPsn) {
-      this.#longPsn = Number.POSITIVE_INFINITY;
+      this.#longPsn = OVER;
     } else if (!isSequenceNak) {
       this.#answers++;
       this.#answered = Math.max(this.#answered, this.#waiting);
@@ -94,7 +96,7 @@ export class LongPackets {
   /** A READ response: where another message begins, or the same one further on, the one before has arrived. */
   responded(facts: PacketFacts): void {
     const isFirst = (facts.dissection.frame.flags & OpFlag.First) !== 0;
-    if (isFirst && this.#seen > 0 && facts.relativePsn !== this.#longPsn) this.#longPsn = Number.POSITIVE_INFINITY;
+    if (isFirst && this.#seen > 0 && facts.relativePsn !== this.#longPsn) this.#longPsn = OVER;
     this.sent(facts);
   }
 
@@ -125,11 +127,11 @@ export class LongPackets {
   }
 
   get #isUnanswered(): boolean {
-    return this.#longPsn < Number.POSITIVE_INFINITY && this.#sent >= ENOUGH_REPEATS;
+    return this.#longPsn < OVER && this.#sent >= ENOUGH_REPEATS;
   }
 
   get #isTail(): boolean {
-    return this.#seen === 0 && this.#lastPsn < Number.POSITIVE_INFINITY && this.#lastSeen >= ENOUGH_REPEATS;
+    return this.#seen === 0 && this.#lastPsn < OVER && this.#lastSeen >= ENOUGH_REPEATS;
   }
 
   #before(names: string, why: string, or = ''): BlackHole {
@@ -162,6 +164,8 @@ export class LongPackets {
   }
 }
 
+/** Above every PSN. Once a long packet was answered, nothing can be a hole any more. */
+const OVER = Number.POSITIVE_INFINITY;
 const FULL = OpFlag.First | OpFlag.Middle;
 /** IP packets of this many bytes pass nearly everywhere. */
 const COMMON_MTU = 1500;
