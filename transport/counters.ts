@@ -25,6 +25,14 @@ export class PortCounters {
   retransmittedPkts = 0;
   /** ACK timers that ran out. */
   localAckTimeoutErr = 0;
+  /** Of `rcvdSeqErr` those that no NAK said: responses of READs or atomics were missing. NVIDIA's implied_nak_seq_err. */
+  impliedNakSeqErr = 0;
+  /** Work requests that failed with RemInvReqErr: the peer sent NAK 0x61. NVIDIA's req_remote_invalid_request. */
+  reqRemoteInvalidRequest = 0;
+  /** Work requests that failed with RemAccessErr: the peer sent NAK 0x62. NVIDIA's req_remote_access_errors. */
+  reqRemoteAccessErrors = 0;
+  /** Work requests that failed with RemOpErr: the peer sent NAK 0x63. */
+  reqRemoteOperationErrors = 0;
 
   // Congestion, with the names of NVIDIA's hw_counters in camel case (ref:dcqcn#2).
   /** Congestion notification packets sent. */

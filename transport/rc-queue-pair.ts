@@ -230,7 +230,10 @@ export class RcQueuePair extends QueuePair {
       this.handleCnp(now, frame, true);
     const outcome = this.#completer.handle(now, frame, this.sendQueue, this.#requester.sentPsn, this.config);
     if (outcome === ResponseOutcome.Ignore) this.counters.ignoredResponse += 1;
-    else if (outcome === ResponseOutcome.Retry) this.counters.rcvdSeqErr += 1;
+    else if (outcome === ResponseOutcome.Retry) {
+      this.counters.rcvdSeqErr += 1;
+      if (!isNak(frame)) this.counters.impliedNakSeqErr += 1;
+    }
     if (this.#completer.ackedTo > this.#completer.una) this.port?.learn(frame);
     this.#apply(now, outcome, 'nak');
   }
@@ -260,10 +263,18 @@ export class RcQueuePair extends QueuePair {
       requester.seek(this.sendQueue, completer.una, this.config.mtu);
       trace?.retried(qpn, completer.una & PSN_MASK, 'migration', completer.retriesLeft);
     } else if (outcome === ResponseOutcome.Fatal) {
-      if (completer.status === WcStatus.RetryExcErr) this.counters.retryExceededErr += 1;
-      if (completer.status === WcStatus.RnrRetryExcErr) this.counters.retryRnrExceededErr += 1;
+      this.#countFailure(completer.status);
       this.enterError(completer.status);
     }
+  }
+
+  #countFailure(status: WcStatus): void {
+    const { counters } = this;
+    if (status === WcStatus.RetryExcErr) counters.retryExceededErr += 1;
+    else if (status === WcStatus.RnrRetryExcErr) counters.retryRnrExceededErr += 1;
+    else if (status === WcStatus.RemInvReqErr) counters.reqRemoteInvalidRequest += 1;
+    else if (status === WcStatus.RemAccessErr) counters.reqRemoteAccessErrors += 1;
+    else if (status === WcStatus.RemOpErr) counters.reqRemoteOperationErrors += 1;
   }
 
   #mayMigrate(): boolean {
@@ -370,6 +381,11 @@ const JUDGEMENTS: Readonly<Partial<Record<RequestOutcome, RequestJudgement>>> = 
   [RequestOutcome.NotReady]: 'not-ready',
   [RequestOutcome.Refused]: 'refused',
 };
+
+function isNak({ opcode, view, bthOffset }: Frame): boolean {
+  const at = AETH_AT[opcode] ?? -1;
+  return at >= 0 && (aethSyndrome(view, bthOffset + at) & SYNDROME_KIND_MASK) === SyndromeKind.Nak;
+}
 
 /** Whether the request had the expected PSN: only then does it show anything of the peer. */
 function isExpected(outcome: RequestOutcome): boolean {

@@ -1,5 +1,5 @@
 /**
- * `roce analyze`: what is wrong in a capture, which packets prove it, and what to do.
+ * `roce analyze`: what is wrong in a capture, which packets prove it, and what to do; or what counters say without one.
  *
  * Owns the command line and the exit code: 0 nothing above a note, 1 at least one error, 3 warnings only, 2 when the
  * input cannot be read to its end or the command line is wrong.
@@ -10,6 +10,7 @@ import { Command, InvalidArgumentError } from 'commander';
 import { loadNativeCrc32 } from 'rocev2/crc32';
 import { defined, RoceError } from 'rocev2/packets';
 import type { AnalyzerOptions, Finding } from 'rocev2/pcap';
+import { analyzeCounters, NoCountersError } from '../counters/index.ts';
 import { Output, TextBuffer } from '../dump/output.ts';
 import { refuseOverwriting } from '../dump/overwriting.ts';
 import { visible, visibleLine } from '../visible-text.ts';
@@ -35,12 +36,13 @@ export interface AnalyzeFlags {
   readonly write?: string;
   readonly interfacesTogether?: boolean;
   readonly icrc: boolean;
+  readonly counters?: readonly string[];
 }
 
 export function analyzeCommand(): Command {
   const command = new Command('analyze')
     .description('what is wrong in a capture of RoCEv2, which packets prove it, and what to do')
-    .argument('<file>', 'capture file (pcap or pcapng), - for standard input')
+    .argument('[file]', 'capture file (pcap or pcapng), - for standard input')
     .option('--json', 'the whole analysis as one JSON object')
     .option('--conversation <id>', 'only this conversation, in full; may be repeated', collectId)
     .option('--events', 'list every loss, retransmission, NAK, timeout ...')
@@ -48,18 +50,48 @@ export function analyzeCommand(): Command {
     .option('-w, --write <file>', 'write the capture again as pcapng, with the findings as comments on packets')
     .option('--interfaces-together', 'all interfaces are one place, such as the members of a LAG')
     .option('--no-icrc', 'do not verify ICRCs')
+    .option('--counters <snapshots...>', 'no capture: counters before and after, or folders with those of many hosts')
     .exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : EXIT_BAD_INPUT))
-    .action((file: string, flags: AnalyzeFlags) => run(command, file, flags));
+    .action((file: string | undefined, flags: AnalyzeFlags) => run(command, file, flags));
   return command;
 }
 
-async function run(command: Command, file: string, flags: AnalyzeFlags): Promise<void> {
-  const { write } = flags;
+async function run(command: Command, file: string | undefined, flags: AnalyzeFlags): Promise<void> {
+  const { write, counters, conversation, events } = flags;
+  if (counters !== undefined) {
+    if (file !== undefined) command.error('error: either a capture or --counters: one analysis is of one kind');
+    if (write !== undefined || conversation !== undefined || events === true)
+      command.error('error: counters have no packets: --write, --conversation and --events need a capture');
+    process.exitCode = await compareCounters(counters, flags, process);
+    return;
+  }
+  if (file === undefined) command.error("error: missing required argument 'file'");
   if (write !== undefined && file === '-')
     command.error('error: --write reads the capture a second time, and standard input is gone by then: give a file');
   if (write === '-' && flags.json === true)
     command.error('error: only one of the report and the capture can go to standard output');
   process.exitCode = await analyzeFile(file, flags, process);
+}
+
+/** Compares counters and reports; resolves to the exit code. */
+export async function compareCounters(
+  paths: readonly string[],
+  flags: Pick<AnalyzeFlags, 'json' | 'verbose'>,
+  streams: Streams,
+): Promise<number> {
+  try {
+    const { analysis, text } = analyzeCounters(paths, flags);
+    await print(visible(text), streams.stdout);
+    return exitCodeOf(analysis.findings);
+  } catch (error) {
+    if (!(error instanceof NoCountersError) && !isSystemError(error)) throw error;
+    streams.stderr.write(visible(`roce analyze: ${error.message}\n`));
+    return EXIT_BAD_INPUT;
+  }
+}
+
+function isSystemError(error: unknown): error is NodeJS.ErrnoException {
+  return error instanceof Error && 'syscall' in error;
 }
 
 /** Analyzes, reports and writes as the flags say; resolves to the exit code. */
@@ -138,7 +170,7 @@ function noConversation(id: number, known: readonly number[]): string {
   return `there is no conversation ${id}; there ${known.length === 0 ? 'is' : 'are'} ${there}`;
 }
 
-function exitCodeOf(findings: readonly Finding[]): number {
+function exitCodeOf(findings: readonly Pick<Finding, 'severity'>[]): number {
   if (findings.some(({ severity }) => severity === 'error')) return EXIT_ERRORS;
   return findings.some(({ severity }) => severity === 'warning') ? EXIT_WARNINGS : 0;
 }
