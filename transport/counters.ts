@@ -25,7 +25,7 @@ export class PortCounters {
   retransmittedPkts = 0;
   /** ACK timers that ran out. */
   localAckTimeoutErr = 0;
-  /** Of `rcvdSeqErr` those that no NAK said: responses of READs or atomics were missing. NVIDIA's implied_nak_seq_err. */
+  /** Of `rcvdSeqErr` those that no NAK said: responses were missing. NVIDIA's implied_nak_seq_err. */
   impliedNakSeqErr = 0;
   /** Work requests that failed with RemInvReqErr: the peer sent NAK 0x61. NVIDIA's req_remote_invalid_request. */
   reqRemoteInvalidRequest = 0;

@@ -1,5 +1,6 @@
 /**
- * Snapshots to findings. Owns which snapshots are compared with which, and the order of what is found. No I/O, no clock.
+ * Snapshots to findings. Owns which snapshots are compared with which, and the order of what is found. No I/O, no
+ * clock.
  */
 import { SEVERITIES, SYMPTOMS } from 'rocev2/pcap';
 import { difference, type PortDelta } from './difference.ts';

@@ -1,8 +1,8 @@
 /**
  * What was counted between two snapshots of a host, in kinds.
  *
- * Owns wraps, resets, and how names of one kind go together. A counter that fell has wrapped if it was in the upper half
- * of 32 bits; otherwise it was reset, and what it has now is the least that was counted.
+ * Owns wraps, resets, and how names of one kind go together. A counter that fell has wrapped if it was in the upper
+ * half of 32 bits; otherwise it was reset, and what it has now is the least that was counted.
  */
 import { ALL_KINDS, type Kind } from './kinds.ts';
 import { counterOf } from './names.ts';

@@ -4,7 +4,7 @@
  * Owns the list. The names that drivers give are in `names-rdma.ts` and `names-port.ts`.
  */
 
-/** Who counts it: the end that asks, the end that answers, the congestion control of either, the port, the connection manager. */
+/** Who counts it: the end that asks or answers, congestion control, the port, the connection manager. */
 export type Role = 'requester' | 'responder' | 'congestion' | 'port' | 'connections';
 
 /** One kind of event or amount. */

@@ -9,7 +9,7 @@ export interface KnownCounter {
   readonly priority: number | undefined;
 }
 
-/** All rows, those of RDMA devices first: of two drivers with the same name the first is taken, which counts the same. */
+/** All rows. Of two drivers with the same name the first is taken, which counts the same. */
 export const ALL_NAMES: readonly CounterName[] = [...RDMA_NAMES, ...PORT_NAMES];
 
 /** What the tables know of a name, in whatever case it is written; undefined for nothing. */

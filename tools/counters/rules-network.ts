@@ -1,6 +1,6 @@
 /**
- * Rules about what ports, congestion control and the connection manager count. Owns their thresholds, which are those of
- * the analyzer where a capture shows the same.
+ * Rules about what ports, congestion control and the connection manager count. Owns their thresholds, which are those
+ * of the analyzer where a capture shows the same.
  */
 import { grouped } from '../table.ts';
 import { countOf, type Figure, type PortDelta, placeOf } from './difference.ts';

@@ -1,8 +1,8 @@
 /**
  * Rules about what queue pairs count: retries, NAKs, duplicates. Each names a symptom of the analyzer.
  *
- * Owns the thresholds. An end of a connection (retries used up, refusal) is an error at the first one; everything else is
- * compared with the packets of the same time, as a long run has a few of everything.
+ * Owns the thresholds. An end of a connection (retries used up, refusal) is an error at the first one; everything else
+ * is compared with the packets of the same time, as a long run has a few of everything.
  */
 import { grouped } from '../table.ts';
 import { countOf, type PortDelta, placeOf } from './difference.ts';

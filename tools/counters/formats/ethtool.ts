@@ -1,6 +1,6 @@
 /** `ethtool -S`: lines of `name: value`, also without their heading, as `grep` leaves them. */
 import { counterOf } from '../names.ts';
-import type { TextState } from './text.ts';
+import type { TextState } from './state.ts';
 
 /** Whether the line is one of them. Without a command before, the interface has no name: it is called "netdev". */
 export function readEthtool(line: string, state: TextState): boolean {

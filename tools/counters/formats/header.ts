@@ -2,7 +2,7 @@
  * Lines that say what the next ones are: the headings of `snapshot.sh`, and commands as people paste them with their
  * output. Owns both.
  */
-import type { TextState } from './text.ts';
+import type { TextState } from './state.ts';
 
 /** Whether the line was such a one. */
 export function readHeader(line: string, state: TextState): boolean {

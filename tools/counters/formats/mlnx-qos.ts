@@ -1,5 +1,5 @@
 /** `mlnx_qos -i`: which priorities have PFC, and what chooses the priority. The rest of it is not needed here. */
-import type { TextState } from './text.ts';
+import type { TextState } from './state.ts';
 
 /** Whether the line belongs to it. */
 export function readQos(line: string, state: TextState): boolean {

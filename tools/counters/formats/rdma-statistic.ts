@@ -1,7 +1,7 @@
-/** `rdma statistic`, as text and as JSON (`-j`). Owns both forms. Counters of single queue pairs (`cntn`) are left out. */
+/** `rdma statistic`, as text and as JSON (`-j`). Owns both forms. Counters of queue pairs (`cntn`) are left out. */
 import { plainName } from '../names.ts';
 import type { SnapshotBuilder } from '../snapshot.ts';
-import type { TextState } from './text.ts';
+import type { TextState } from './state.ts';
 
 /** Whether the line is `link DEV/PORT name value name value ...`, or goes on with such pairs. */
 export function readRdmaText(line: string, state: TextState): boolean {

@@ -1,8 +1,8 @@
 /**
  * Text of any of the formats, one after the other in any order: each line says what it is.
  *
- * Owns the order in which formats are tried. A line that nothing knows is counted, never an error: what people paste has
- * prompts and remarks between.
+ * Owns the order in which formats are tried. A line that nothing knows is counted, never an error: what people paste
+ * has prompts and remarks between.
  */
 import type { SnapshotBuilder } from '../snapshot.ts';
 import { csvReader } from './csv.ts';
@@ -10,20 +10,8 @@ import { readEthtool } from './ethtool.ts';
 import { readHeader } from './header.ts';
 import { readQos } from './mlnx-qos.ts';
 import { readRdmaJson, readRdmaText } from './rdma-statistic.ts';
+import type { TextState } from './state.ts';
 import { readSysfsLine } from './sysfs.ts';
-
-/** What the lines before have said about the next ones. */
-export interface TextState {
-  readonly into: SnapshotBuilder;
-  /** The interface that the lines are about; empty where none was named. */
-  netdev: string;
-  /** The port of a `rdma statistic` whose pairs go on in the next lines. */
-  rdmaPort: string;
-  /** Priorities in the order of the columns of `mlnx_qos`. */
-  columns: readonly number[];
-  /** Reads the rows of a CSV table that has begun. */
-  csv: ((line: string) => boolean) | undefined;
-}
 
 /** Reads a file of text. */
 export function readText(text: string, into: SnapshotBuilder): void {
