@@ -143,7 +143,7 @@ function refusedHere(delta: PortDelta, all: readonly PortDelta[]): FindingDraft 
   };
 }
 
-function sequenceError(delta: PortDelta): FindingDraft | undefined {
+function sequenceError(delta: PortDelta, all: readonly PortDelta[]): FindingDraft | undefined {
   const missing = countOf(delta, 'out-of-sequence');
   const implied = countOf(delta, 'implied-nak');
   const naks = Math.max(
@@ -151,8 +151,6 @@ function sequenceError(delta: PortDelta): FindingDraft | undefined {
     Math.max(0, countOf(delta, 'sequence-or-implied-nak') - implied),
   );
   if (missing + naks === 0) return undefined;
-  // What was dropped for its ICRC is missing afterwards: the damage is the cause.
-  const damaged = countOf(delta, 'icrc-error');
   const received = ratio(missing, countOf(delta, 'rx-packets'));
   const sent = ratio(naks, countOf(delta, 'tx-packets'));
   const share = Math.max(received ?? 0, sent ?? 0);
@@ -164,7 +162,7 @@ function sequenceError(delta: PortDelta): FindingDraft | undefined {
   ];
   return {
     id: 'sequence-error',
-    severity: costly && !isCausedByDamage(delta, missing, damaged) ? 'warning' : 'note',
+    severity: costly && !isCausedByDamage(all) ? 'warning' : 'note',
     text:
       `${said.join(', and ')}${unknown ? '' : ` (${percent(share)} of its packets)`}. ` +
       'Each time everything from the missing packet on is sent again.',
@@ -182,8 +180,10 @@ function sequenceError(delta: PortDelta): FindingDraft | undefined {
   };
 }
 
-function isCausedByDamage(delta: PortDelta, missing: number, damaged: number): boolean {
-  return damaged > 0 && damaged >= missing && countOf(delta, 'sequence-nak') === 0;
+/** What was dropped for its ICRC is missing afterwards. */
+function isCausedByDamage(all: readonly PortDelta[]): boolean {
+  const damaged = all.reduce((sum, delta) => sum + countOf(delta, 'icrc-error'), 0);
+  return damaged > 0 && damaged >= all.reduce((sum, delta) => sum + countOf(delta, 'out-of-sequence'), 0);
 }
 
 function impliedNak(delta: PortDelta): FindingDraft | undefined {

@@ -15,18 +15,18 @@ import type { Host } from '../../../tools/symptoms/end.ts';
 import type { Scene } from '../../../tools/symptoms/scene.ts';
 import { Stage } from '../../../tools/symptoms/stage.ts';
 
-/** Plays the scene; what `more` returns is added to the later snapshot of each host. */
+/** Plays the scene; what `more` returns is added to the snapshots of each host. */
 export async function countersOf(scene: Scene, more: (host: string) => string = () => ''): Promise<Snapshot[]> {
   const texts: string[] = [];
   const spy = vi.spyOn(Stage.prototype, 'host');
   const capture = await scene.make();
   const hosts = spy.mock.results.flatMap(({ type, value }) => (type === 'return' ? [value as Host] : []));
   spy.mockRestore();
-  const port = portOf(capture);
+  const port = portOf(capture, hosts.length > 0);
   const end = EPOCH_MS + port.lastedMs;
   for (const { name, device } of hosts) {
-    const after = snapshotOfDevice(name, device, end);
-    texts.push(zeroed(after), after + port.linesOf(name) + more(name));
+    const after = snapshotOfDevice(name, device, end) + port.linesOf(name) + more(name);
+    texts.push(zeroed(after), after);
   }
   // A receiver of which there is only the capture.
   if (hosts.length === 0) {
@@ -38,7 +38,7 @@ export async function countersOf(scene: Scene, more: (host: string) => string = 
 
 /** The same snapshot at the beginning, when nothing had been counted. */
 function zeroed(text: string): string {
-  return text.replace(/:\d+$/gm, ':0').replace(/^# date .*$/m, `# date ${new Date(EPOCH_MS).toISOString()}`);
+  return text.replace(/:( ?)\d+$/gm, ':$10').replace(/^# date .*$/m, `# date ${new Date(EPOCH_MS).toISOString()}`);
 }
 
 interface PortCounts {
@@ -48,7 +48,7 @@ interface PortCounts {
 }
 
 /** The first vantage is host A; frames with another source than its MAC arrive there. */
-function portOf(capture: Uint8Array): PortCounts {
+function portOf(capture: Uint8Array, hasDevices: boolean): PortCounts {
   const into = new Dissection();
   const pauses = new Map<number, { frames: number; us: number; untilUs: number }>();
   const sent = new Map<string, number[]>();
@@ -102,7 +102,7 @@ function portOf(capture: Uint8Array): PortCounts {
               `roce_0/ports/1/hw_counters/rdma_rx_packets:${right}`,
             ]
           : [];
-      return `${[...(sent.size > 0 && wrong > right ? made : []), '# section ethtool -S eth0', ...lines].join('\n')}\n`;
+      return `${[...(hasDevices ? [] : made), '# section ethtool -S eth0', ...lines].join('\n')}\n`;
     },
   };
 }
