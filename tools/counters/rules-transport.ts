@@ -11,6 +11,7 @@ import { type FindingDraft, figuresOf, type PortRule } from './finding.ts';
 export const TRANSPORT_RULES: readonly PortRule[] = [
   noReply,
   retryExceeded,
+  slowAnswers,
   rnrExceeded,
   accessError,
   invalidRequest,
@@ -52,6 +53,23 @@ function retryExceeded(delta: PortDelta): FindingDraft | undefined {
     ports: [placeOf(delta)],
     evidence: figuresOf(delta, 'retry-exceeded', 'ack-timeout', 'rx-packets', 'tx-packets'),
     limit: `Whether one peer was silent from the first packet on is not in the counters, nor ${WHICH}`,
+  };
+}
+
+/** Timeouts after which an answer came. */
+function slowAnswers(delta: PortDelta): FindingDraft | undefined {
+  const timeouts = Math.max(countOf(delta, 'ack-timeout'), countOf(delta, 'adaptive-timeout'));
+  if (timeouts === 0 || countOf(delta, 'retry-exceeded') > 0 || isDeaf(delta)) return undefined;
+  const share = ratio(timeouts, countOf(delta, 'tx-packets'));
+  const costly =
+    share === undefined ? timeouts >= MANY_WITHOUT_SHARE : timeouts >= MANY_TIMEOUTS && share >= COSTLY_LOSS_SHARE;
+  return {
+    id: 'retry-exceeded',
+    severity: costly ? 'warning' : 'note',
+    text: `The ACK timer of ${placeOf(delta)} ran out ${times(timeouts)}${share === undefined ? '' : `, for ${packets(countOf(delta, 'tx-packets'))} sent`}; the retries were not used up. Each time the connection stood still for an ACK timeout.`,
+    ports: [placeOf(delta)],
+    evidence: figuresOf(delta, 'ack-timeout', 'adaptive-timeout', 'retransmission', 'tx-packets'),
+    limit: `Whether requests or answers were lost, or late, is not in the counters: duplicate requests at the peers say that it was the answers. Nor is ${WHICH}`,
   };
 }
 
@@ -274,5 +292,6 @@ const COSTLY_RNR_SHARE = 0.01;
 /** The analyzer's share for losses in a capture. */
 const COSTLY_LOSS_SHARE = 1e-4;
 const MANY_WITHOUT_SHARE = 100;
+const MANY_TIMEOUTS = 10;
 const MANY_DUPLICATES = 10;
 const COSTLY_DUPLICATE_SHARE = 0.01;
