@@ -43,13 +43,15 @@ function noReply(delta: PortDelta): FindingDraft | undefined {
 
 function retryExceeded(delta: PortDelta): FindingDraft | undefined {
   const exceeded = countOf(delta, 'retry-exceeded');
+  const timeouts = countOf(delta, 'ack-timeout');
   if (exceeded === 0 || isDeaf(delta)) return undefined;
   return {
     id: 'retry-exceeded',
     severity: 'error',
     text:
-      `${requests(exceeded)} of ${placeOf(delta)} used up the retries: nothing answered any more. ` +
-      `The ACK timer ran out ${times(countOf(delta, 'ack-timeout'))}, ${packets(countOf(delta, 'rx-packets'))} came in meanwhile.`,
+      `${requests(exceeded)} of ${placeOf(delta)} used up the retries: nothing answered any more.` +
+      `${timeouts > 0 ? ` The ACK timer ran out ${times(timeouts)}.` : ''}` +
+      `${delta.figures.has('rx-packets') ? ` ${packets(countOf(delta, 'rx-packets'))} came in meanwhile.` : ''}`,
     ports: [placeOf(delta)],
     evidence: figuresOf(delta, 'retry-exceeded', 'ack-timeout', 'rx-packets', 'tx-packets'),
     limit: `Whether one peer was silent from the first packet on is not in the counters, nor ${WHICH}`,
@@ -253,8 +255,9 @@ function duplicateRequests(delta: PortDelta, all: readonly PortDelta[]): Finding
   };
 }
 
+/** A port that does not count packets, or sent none, is not known to be. */
 function isDeaf(delta: PortDelta): boolean {
-  return delta.figures.has('rx-packets') && countOf(delta, 'rx-packets') === 0;
+  return delta.figures.has('rx-packets') && countOf(delta, 'rx-packets') === 0 && countOf(delta, 'tx-packets') > 0;
 }
 
 /** Undefined where nothing is there to compare with. */

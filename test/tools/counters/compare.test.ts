@@ -160,6 +160,19 @@ describe('files and folders', () => {
     expect(findings.map(({ id, ports }) => [id, ports])).toEqual([['remote-access-error', ['n2 mlx5_0/1']]]);
   });
 
+  it('two folders with the same hosts are before and after', () => {
+    for (const [folder, value] of [
+      ['old', 1],
+      ['new', 3],
+    ] as const)
+      for (const host of ['n1', 'n2']) put(`${folder}/${host}/mlx5_0/ports/1/hw_counters/out_of_buffer`, `${value}\n`);
+    const { ports } = diagnose([join(root, 'old'), join(root, 'new')].flatMap(readSnapshots));
+    expect(ports.map(({ host, figures }) => [host, figures.get('no-receive')?.value])).toEqual([
+      ['n1', 2],
+      ['n2', 2],
+    ]);
+  });
+
   it('BEFORE and AFTER have the exit codes of a capture', async () => {
     const before = put(
       'a.txt',
