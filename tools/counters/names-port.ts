@@ -9,6 +9,8 @@ const BNXT_ETHTOOL = 'https://github.com/ROCm/rocm-systems/pull/3414, https://gi
 const ICE = `${KERNEL}drivers/net/ethernet/intel/ice/ice_ethtool.c`;
 const HNS3 = `${KERNEL}drivers/net/ethernet/hisilicon/hns3/hns3pf/hclge_main.h`;
 const IONIC = 'https://github.com/ROCm/rocm-systems/pull/5016';
+const AMD =
+  'https://github.com/sundar-pds/rocm-device-metrics-exporter/blob/8172de0e3bec85ccfcba8ba9f5a49ffc9cabd827/docs/configuration/network-metricslist.md';
 const SAI = 'https://github.com/opencomputeproject/SAI/blob/master/inc/saiport.h';
 const SYSFS = `${KERNEL}Documentation/ABI/stable/sysfs-class-infiniband`;
 
@@ -63,6 +65,12 @@ export const PORT_NAMES: readonly CounterName[] = [
   ...namesOf('ionic ethtool', IONIC, {
     'frames_rx_pripause{p}': 'pause-rx',
     'frames_tx_pripause{p}': 'pause-tx',
+  }),
+  ...namesOf('ionic ethtool', AMD, {
+    frames_rx_pripause: 'pause-rx',
+    frames_tx_pripause: 'pause-tx',
+    'frames_rx_pri_{p}': 'priority-rx',
+    'frames_tx_pri_{p}': 'priority-tx',
   }),
   ...namesOf('sysfs counters', SYSFS, {
     port_xmit_discards: 'tx-discard',

@@ -16,7 +16,10 @@ const IRDMA = `${KERNEL}drivers/infiniband/hw/irdma/verbs.c`;
 const RXE = `${KERNEL}drivers/infiniband/sw/rxe/rxe_hw_counters.c`;
 const EFA = `${KERNEL}drivers/infiniband/hw/efa/efa_verbs.c`;
 const HNS = `${KERNEL}drivers/infiniband/hw/hns/hns_roce_main.c`;
-const IONIC = 'https://github.com/ROCm/rocm-systems/pull/5016';
+const IONIC = 'https://github.com/ROCm/rocm-systems/pull/5016, https://github.com/ROCm/rocm-systems/pull/4961';
+/** AMD's list, where these names are in capitals and begin with RDMA_. */
+const AMD =
+  'https://github.com/sundar-pds/rocm-device-metrics-exporter/blob/8172de0e3bec85ccfcba8ba9f5a49ffc9cabd827/docs/configuration/network-metricslist.md';
 const CM = `${KERNEL}drivers/infiniband/core/cm.c`;
 
 /** The 32 bits are those of `mlx5_ib_query_q_counters`. */
@@ -156,12 +159,14 @@ const OTHER_NAMES = [
   ...namesOf('ionic', IONIC, {
     tx_rdma_ack_timeout: 'ack-timeout',
     tx_rdma_retx_pkts: 'retransmission',
+    rx_rdma_mtu_discard_pkts: 'oversize',
+  }),
+  ...namesOf('ionic', AMD, {
     tx_rdma_cnp_pkts: 'cnp-sent',
     rx_rdma_cnp_pkts: 'cnp-received',
     rx_rdma_ecn_pkts: 'ecn-marked',
     rx_rdma_ucast_pkts: 'rx-packets',
     tx_rdma_ucast_pkts: 'tx-packets',
-    rx_rdma_mtu_discard_pkts: 'oversize',
     req_rx_pkt_seq_err: 'sequence-nak',
     req_rx_impl_nak_seq_err: 'implied-nak',
     req_rx_rnr_retry_err: 'rnr-nak-received',
