@@ -8,16 +8,35 @@ import { type CounterAnalysis, diagnose } from '../../../tools/counters/diagnose
 import { allScenes, type Scene } from '../../../tools/symptoms/index.ts';
 import { countersOf } from './scene-counters.ts';
 
+const BY_HAND = 'packets made by hand: no device has counted them';
+const BY_A_ROUTER = 'the drop is counted by a router, of which there is no snapshot';
+
 /** Scenes with a symptom that the counters of the hosts do not show, and why. */
 const NOT_IN_COUNTERS: Readonly<Record<string, string>> = {
-  'invalid-request-sequence': 'packets made by hand: no device has counted them',
-  'invalid-request-length': 'packets made by hand: no device has counted them',
+  'invalid-request-sequence': BY_HAND,
+  'invalid-request-length': BY_HAND,
   'implied-nak-after-timeout': 'nothing came after the gap, so it is an ACK timeout like any other',
+  'no-reply-port-unreachable': BY_HAND,
+  'no-reply-address-unreachable': BY_HAND,
+  'no-reply-mig-req': BY_HAND,
+  'no-reply-refused-datagram': BY_HAND,
   'gid-mismatch-v1-v2': 'RoCE v1 is no RoCE to the receiver: the requester reports no-reply',
+  'gid-mismatch-networks': BY_HAND,
+  'gid-mismatch-one-address': BY_HAND,
+  'vlan-mismatch-untagged': BY_HAND,
+  'vlan-mismatch-ids': BY_HAND,
+  'vlan-mismatch-other-network': BY_HAND,
+  'pkey-mismatch-limited': BY_HAND,
+  'pkey-mismatch-partitions': BY_HAND,
   'mtu-mismatch-ends': 'the receiver refuses the packets: the counter has no reason',
-  'mtu-mismatch-router': 'the drop is counted by a router, of which there is no snapshot',
-  'mtu-mismatch-black-hole': 'the drop is counted by a router, of which there is no snapshot',
-  'mtu-mismatch-fragments': 'packets made by hand: no device has counted them',
+  'mtu-mismatch-router': BY_A_ROUTER,
+  'mtu-mismatch-router-ipv6': BY_A_ROUTER,
+  'mtu-mismatch-black-hole': BY_A_ROUTER,
+  'mtu-mismatch-short-ends-pass': BY_A_ROUTER,
+  'mtu-mismatch-short-ends-at-receiver': BY_A_ROUTER,
+  'mtu-mismatch-read-responses': BY_A_ROUTER,
+  'mtu-mismatch-read-responses-at-sender': BY_A_ROUTER,
+  'mtu-mismatch-fragments': BY_HAND,
   'ecn-cnp-in-data-class': 'CNPs are counted without their class',
   'ecn-not-ect': 'packets that cannot be marked are counted nowhere',
   'dscp-rewritten': 'the packets leave in the right class; a switch changes them',
