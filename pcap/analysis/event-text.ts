@@ -36,6 +36,7 @@ const REASON_TEXTS: Readonly<Record<TransportEventReason, string>> = {
   acknowledged: 'acknowledged by the receiver, so the capture lost it',
   'not-missed': 'the receiver did not miss it',
   'after-retransmission': 'after its own retransmission',
+  'behind-capture': 'in order here, late at the receiver',
   immediate: 'immediately',
   'after-timeout': 'after a timeout',
   'ack-not-received': 'acknowledged before, but the ACK did not arrive',

@@ -7,6 +7,7 @@
 /** Things out of the ordinary that happen to one PSN space. */
 export const TRANSPORT_EVENT_KINDS = [
   'loss',
+  'missing',
   'unseen',
   'reordering',
   'copy',
@@ -23,9 +24,10 @@ export const TRANSPORT_EVENT_KINDS = [
 /**
  * One of them:
  * - `loss`: packets that were lost by the network. Their retransmission was captured, or nothing was.
+ * - `missing`: requests that were captured here and that the receiver lacked, lost or overtaken: it cannot be told.
  * - `unseen`: packets that the capture lacks though the peer has acknowledged them: the capture lost them, not the
  *   network.
- * - `reordering`: an original that was captured after packets sent later.
+ * - `reordering`: an original that was captured after packets sent later, or that the receiver got after them.
  * - `copy`: a frame that was captured twice unchanged: the network or the mirror doubled it.
  * - `retransmission`: a run of retransmitted requests or READ responses; see `cause`.
  * - `timeout`: the requester got no response for a while and retransmitted.
@@ -45,18 +47,20 @@ export const TRANSPORT_EVENT_REASONS = [
   'acknowledged',
   'not-missed',
   'after-retransmission',
+  'behind-capture',
   'immediate',
   'after-timeout',
   'ack-not-received',
 ] as const;
 /**
  * One of them, by kind of event:
- * - `loss`: `seen-then-nak`, the request was captured here, and a sequence NAK then asked for it.
+ * - `loss`, `missing`: `seen-then-nak`, the request was captured here, and a sequence NAK then asked for it.
  *   `seen-then-implied-nak`, the same of a READ response that the requester requested again. `retransmission-not-seen`,
  *   the packets were requested again and not captured then either. `service-without-acks`, the network or the capture
  *   lost them.
  * - `unseen`: `acknowledged`, the peer received it. `not-missed`, nothing shows that the peer lacked it.
- * - `reordering`: `after-retransmission`, the original came after its own retransmission.
+ * - `reordering`: `after-retransmission`, the original came after its own retransmission. `behind-capture`, the
+ *   request was captured here in order, and the receiver's answers show that it came late there.
  * - `implied-nak`, and its retransmission: `immediate` or `after-timeout`.
  * - `timeout`, and its retransmission: `ack-not-received`, the request was acknowledged, but the ACK did not reach the
  *   requester.

@@ -79,6 +79,8 @@ export interface RequesterReport {
   readonly unseenPackets: number;
   /** Came after packets sent later. */
   readonly reorderedPackets: number;
+  /** Requests that were captured here and not received in order: whether lost or overtaken cannot be told. */
+  readonly undecidedPackets: number;
   /** READ responses and atomic answers to this end. */
   readonly responses: {
     /** Each sighting counts. */

@@ -102,6 +102,7 @@ const ROWS: readonly (readonly [name: string, show: Show])[] = [
   ['  sent again', requester(({ retransmittedPackets }) => retransmittedPackets)],
   ['  lost', requester(({ lostPackets }) => lostPackets)],
   ['  overtaken', requester(({ reorderedPackets }) => reorderedPackets)],
+  ['  lost or overtaken', requester(({ undecidedPackets }) => undecidedPackets)],
   ['  not in the capture', requester(({ unseenPackets }) => unseenPackets)],
   ['responses received', requester(({ responses }) => responses.packets)],
   ['  sent again', requester(({ responses }) => responses.retransmittedPackets)],

@@ -9,7 +9,6 @@
  * count only where there is no implied NAK for them (`implied-nak`). Rules: ref:analyzer#1 row 8.
  */
 import { Syndrome } from '../../../packets/aeth.ts';
-import { PSN_MASK } from '../../../packets/psn.ts';
 import type { Detector, DetectorContext, Symptom } from '../detector.ts';
 import type { ConversationReport, EndReport, TransportEvent } from '../types.ts';
 import { groupOf } from './failures.ts';
@@ -42,25 +41,25 @@ export const SEQUENCE_ERROR: Symptom = {
 class DeliveryProblems {
   readonly losses = new FrameList();
   readonly late = new FrameList();
+  readonly undecided = new FrameList();
   readonly naks = new FrameList();
   lostResponses = 0;
   longestLateNs = 0;
-  /** Of the losses, those that were captured here first. */
+  /** Of the losses and of the late packets, those that were captured here in order. */
   behind = 0;
-  /** Of these, those that followed a late packet: the receiver dropped them while it waited. */
-  discarded = 0;
-  /** PSN of the last RNR NAK, and the PSN behind the last packet that came late; -1: none. */
+  lateBehind = 0;
+  /** PSN of the last RNR NAK; -1: none. */
   rnrPsn = -1;
-  behindLatePsn = -1;
 
   addAll(other: DeliveryProblems): void {
     this.losses.addAll(other.losses);
     this.late.addAll(other.late);
+    this.undecided.addAll(other.undecided);
     this.naks.addAll(other.naks);
     this.lostResponses += other.lostResponses;
     this.longestLateNs = Math.max(this.longestLateNs, other.longestLateNs);
     this.behind += other.behind;
-    this.discarded += other.discarded;
+    this.lateBehind += other.lateBehind;
   }
 }
 
@@ -69,7 +68,7 @@ class SequenceError implements Detector {
 
   event(event: TransportEvent): void {
     const { kind, requester, sender, frame, psn } = event;
-    if (kind !== 'loss' && kind !== 'reordering' && kind !== 'nak' && kind !== 'rnr-nak') return;
+    if (!KINDS.has(kind)) return;
     const problems = this.#problemsOf(event);
     if (problems === undefined) return;
     if (kind === 'rnr-nak') problems.rnrPsn = psn;
@@ -77,10 +76,13 @@ class SequenceError implements Detector {
       if (event.syndrome === Syndrome.NakSequence && psn !== problems.rnrPsn) problems.naks.add(frame);
     } else if (sender !== requester) {
       if (kind === 'loss') problems.lostResponses += event.count;
-    } else if (kind === 'loss') noteLoss(problems, event);
+    } else if (kind === 'loss') {
+      problems.losses.add(frame);
+      if (event.reason === 'seen-then-nak') problems.behind += event.count;
+    } else if (kind === 'missing') problems.undecided.add(frame);
     else {
       problems.late.add(frame);
-      problems.behindLatePsn = (psn + event.count) & PSN_MASK;
+      if (event.reason === 'behind-capture') problems.lateBehind += event.count;
       problems.longestLateNs = Math.max(problems.longestLateNs, event.durationNs);
     }
   }
@@ -109,18 +111,7 @@ class SequenceError implements Detector {
   }
 }
 
-/**
- * A receiver that waits for a packet drops those behind it and requests them again even when the packet comes late.
- * Nothing was lost then.
- */
-function noteLoss(problems: DeliveryProblems, { psn, frame, count, reason }: TransportEvent): void {
-  if (reason !== 'seen-then-nak') problems.losses.add(frame);
-  else if (psn === problems.behindLatePsn) problems.discarded += count;
-  else {
-    problems.losses.add(frame);
-    problems.behind += count;
-  }
-}
+const KINDS: ReadonlySet<TransportEvent['kind']> = new Set(['loss', 'reordering', 'missing', 'nak', 'rnr-nak']);
 
 /** What one vantage point shows of a PSN space. */
 interface View {
@@ -142,7 +133,7 @@ function keepBest(views: Map<string, View>, view: View): void {
 /** Packets whose fate the vantage point has seen itself. */
 function packetsSeen({ conversation, requester, problems }: View): number {
   const { lostPackets, reorderedPackets } = conversation.ends[requester].requester;
-  return lostPackets + reorderedPackets - problems.behind - problems.discarded;
+  return lostPackets + reorderedPackets - problems.behind - problems.lateBehind;
 }
 
 function directionOf(
@@ -166,7 +157,8 @@ class HostDirection {
   readonly #conversations: number[] = [];
   readonly #problems = new DeliveryProblems();
   #packets = 0;
-  #sawLost = 0;
+  #lost = 0;
+  #undecided = 0;
   #reordered = 0;
   #repeated = 0;
   #damaged = 0;
@@ -180,40 +172,43 @@ class HostDirection {
     this.#conversations.push(id);
     this.#problems.addAll(problems);
     const end = ends[requester];
-    const { packets, lostPackets, reorderedPackets, retransmittedPackets, impliedNaks, responses } = end.requester;
+    const { packets, lostPackets, reorderedPackets, undecidedPackets, retransmittedPackets } = end.requester;
+    const { impliedNaks, responses } = end.requester;
     const lostResponses = impliedNaks > 0 ? 0 : problems.lostResponses;
     this.#packets += packets + (lostResponses > 0 ? responses.packets : 0);
-    this.#sawLost += lostPackets + lostResponses;
+    this.#lost += lostPackets + lostResponses;
+    this.#undecided += undecidedPackets;
     this.#reordered += reorderedPackets;
     this.#repeated += retransmittedPackets;
     this.#damaged += end.badIcrc;
   }
 
-  get #lost(): number {
-    return Math.max(0, this.#sawLost - this.#problems.discarded);
-  }
-
   report(context: DetectorContext): void {
+    const { losses, late, undecided } = this.#problems;
     const naks = this.#problems.naks.count;
-    if (this.#lost === 0 && this.#reordered === 0 && naks <= this.#damaged) return;
+    const missing = this.#lost + this.#undecided;
+    if (missing === 0 && this.#reordered === 0 && naks <= this.#damaged) return;
     const share = this.#packets === 0 ? 0 : this.#lost / this.#packets;
     const costly =
-      share >= COSTLY_SHARE || (this.#reordered > 0 && naks > 0) || (this.#lost === 0 && naks > this.#damaged);
+      Math.max(share, missing / Math.max(1, this.#packets)) >= COSTLY_SHARE ||
+      (this.#reordered > 0 && naks > 0) ||
+      (missing === 0 && naks > this.#damaged);
     context.report({
       severity: costly ? 'warning' : 'note',
       text:
         `${this.#packets === 0 ? 'Of requests that the capture does not have,' : `Of ${counted(this.#packets, 'packet')}`} ` +
         `from ${this.#from.address} to ${this.#to.address}, ${this.#story(share)}; ` +
         `the receiver sent ${counted(naks, 'sequence NAK')}, and ${counted(this.#repeated, 'packet was', 'packets were')} sent again.`,
-      frames: mergedFrames([this.#problems.losses.frames, this.#problems.late.frames, this.#problems.naks.frames]),
-      frameCount: this.#problems.losses.count + this.#problems.late.count + naks,
+      frames: mergedFrames([losses.frames, late.frames, undecided.frames, this.#problems.naks.frames]),
+      frameCount: losses.count + late.count + undecided.count + naks,
       conversations: this.#conversations,
       evidence: {
         lostPackets: this.#lost,
         lossPercent: Number((share * 100).toPrecision(3)),
         reorderedPackets: this.#reordered,
         ...(this.#reordered > 0 ? { longestDelayNs: this.#problems.longestLateNs } : {}),
-        behindCapture: this.#problems.behind,
+        ...(this.#undecided > 0 ? { undecidedPackets: this.#undecided } : {}),
+        behindCapture: this.#problems.behind + this.#problems.lateBehind,
         sequenceNaks: naks,
         retransmittedPackets: this.#repeated,
       },
@@ -224,16 +219,20 @@ class HostDirection {
   #story(share: number): string {
     const parts: string[] = [];
     if (this.#lost > 0) {
-      const how =
-        this.#problems.behind >= this.#lost
-          ? 'lost, or overtaken, after this capture point'
-          : 'lost and never turned up';
+      const how = this.#problems.behind >= this.#lost ? 'lost after this capture point' : 'lost and never turned up';
       parts.push(`${this.#lost} (${percent(share)}) ${wereOf(this.#lost)} ${how}`);
     }
     if (this.#reordered > 0) {
       const by = this.#problems.longestLateNs > 0 ? ` by up to ${duration(this.#problems.longestLateNs)}` : '';
-      parts.push(`${this.#reordered} came late${by}, overtaken by others, and ${wereOf(this.#reordered)} not lost`);
+      const at = this.#problems.lateBehind >= this.#reordered ? ' at the receiver' : '';
+      parts.push(
+        `${this.#reordered} came late${at}${by}, overtaken by others, and ${wereOf(this.#reordered)} not lost`,
+      );
     }
+    if (this.#undecided > 0)
+      parts.push(
+        `${this.#undecided} did not arrive in order after this capture point, lost or overtaken, which cannot be told from here`,
+      );
     if (parts.length === 0) parts.push('some did not arrive in order, lost or overtaken after this capture point');
     return listed(parts);
   }

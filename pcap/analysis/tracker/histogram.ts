@@ -16,6 +16,11 @@ export class Histogram {
   #few: number[] | undefined = [];
   #buckets = NO_BUCKETS;
 
+  /** Infinity when there are none. */
+  get shortestNs(): number {
+    return this.#min;
+  }
+
   /** Counts a duration in nanoseconds; what is negative (a capture whose clock went back) counts as 0. */
   add(durationNs: number): void {
     const value = Math.max(durationNs, 0);

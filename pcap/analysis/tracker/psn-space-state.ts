@@ -11,6 +11,7 @@ import { DamagedPsns } from './damaged-psns.ts';
 import { Holes } from './holes.ts';
 import type { IpIdOrder } from './id-order.ts';
 import type { MessageEnds } from './message-ends.ts';
+import type { MissedRequests } from './missed-requests.ts';
 import type { MutableFacts } from './mutable-facts.ts';
 import { type MemoryBudget, PacketMemory } from './packet-memory.ts';
 import { ReadQueue } from './read-queue.ts';
@@ -66,6 +67,12 @@ export interface EventDetails {
   readonly syndrome?: number;
 }
 
+/** The same of an event that belongs to another packet than the one at hand. */
+export interface PlacedDetails extends EventDetails {
+  readonly frame: number;
+  readonly timeNs: number;
+}
+
 export class PsnSpaceState {
   conversation: PsnSpaceOwner;
   requester: 0 | 1;
@@ -94,6 +101,13 @@ export class PsnSpaceState {
   rnr: PendingNak | undefined;
   /** Retransmitted requests, each of which the responder may acknowledge once more. */
   repeats = 0;
+  /** Requests that the responder lacked though they were captured; most spaces have none. */
+  missed: MissedRequests | undefined;
+  /** A request came late, so that the responder has dropped what came within this time. */
+  lateFromNs = Number.POSITIVE_INFINITY;
+  lateToNs = Number.POSITIVE_INFINITY;
+  /** ACKs up to a request that asked for none, which no duplicate explains. */
+  unaskedAcks = 0;
   readonly requestHoles = new Holes();
   readonly responseHoles = new Holes();
   readonly requests: PacketMemory;
@@ -124,6 +138,15 @@ export class PsnSpaceState {
     if (announced) this.acked = 0;
   }
 
+  get shortestAckNs(): number {
+    return this.report.shortestAckNs;
+  }
+
+  /** ACKs that look like answers to duplicates of which nothing is known. */
+  get strayAcks(): number {
+    return this.report.ghostAcks + this.unaskedAcks;
+  }
+
   get responses(): PacketMemory {
     this.#responses ??= new PacketMemory(this.surroundings.budget);
     return this.#responses;
@@ -139,11 +162,15 @@ export class PsnSpaceState {
   }
 
   emit(kind: TransportEventKind, facts: MutableFacts, sender: 0 | 1, details: EventDetails): void {
-    const { psn, cause, reason, syndrome } = details;
+    this.emitAt(kind, sender, { timeNs: facts.timeNs, frame: facts.packet.number, ...details });
+  }
+
+  emitAt(kind: TransportEventKind, sender: 0 | 1, details: PlacedDetails): void {
+    const { timeNs, frame, psn, cause, reason, syndrome } = details;
     this.surroundings.sink.emit({
       kind,
-      timeNs: details.timeNs ?? facts.timeNs,
-      frame: details.frame ?? facts.packet.number,
+      timeNs,
+      frame,
       refersTo: details.refersTo ?? -1,
       conversation: this.conversation.id,
       requester: this.requester,

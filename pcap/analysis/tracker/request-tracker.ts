@@ -20,7 +20,7 @@ import type { Holes } from './holes.ts';
 import type { MutableFacts } from './mutable-facts.ts';
 import { PacketFlag, type PacketMemory } from './packet-memory.ts';
 import type { PendingNak } from './psn-space-state.ts';
-import { type RetransmissionTrigger, SequenceTracker } from './sequence-tracker.ts';
+import { askedAck, type RetransmissionTrigger, SequenceTracker } from './sequence-tracker.ts';
 
 export class RequestTracker extends SequenceTracker {
   protected get sender(): 0 | 1 {
@@ -70,7 +70,7 @@ export class RequestTracker extends SequenceTracker {
     state.begun = true;
     this.ids.step(facts.ipId);
     this.#noteNakReaction(facts, psn);
-    state.requests.put(psn, facts, facts.dissection.frame.ackReq === 1 ? PacketFlag.AckReq : 0, state.acked);
+    state.requests.put(psn, facts, askedAck(facts), state.acked);
     this.#advance(facts, psn, count, limit);
     this.#countGoodput(facts);
   }
@@ -129,7 +129,7 @@ export class RequestTracker extends SequenceTracker {
       if (acknowledged) this.holes.fill(hole, psn, psn + count);
       else if (!this.fillHole(facts, psn, count, hole)) state.repeats++;
       // Captured after its ACK: the capture has two queues, and the network did nothing wrong.
-      if (acknowledged) state.requests.put(psn, facts, 0, state.acked);
+      if (acknowledged) state.requests.put(psn, facts, askedAck(facts), state.acked);
       this.#countLateRequest(facts, psn, count, limit);
       if (psn + count > state.next) this.#extend(psn, count);
       return;
@@ -138,16 +138,25 @@ export class RequestTracker extends SequenceTracker {
       this.#handleBeforeFirst(facts, psn, count, limit);
       return;
     }
-    if (this.isCopy(facts, psn)) {
+    if (this.isLateOriginal(facts, psn, count)) this.handleLateOriginal(facts, psn);
+    else if (this.isCopy(facts, psn)) {
       this.reportCopy(facts, psn);
       state.reads.copied(psn, psn + count, facts.packet.number);
     } else if (state.reliable) {
       this.handleRepeated(facts, psn, count);
+      if (state.missed !== undefined && (facts.marks & Mark.Retransmission) !== 0) this.#noteResent(facts, psn);
       if ((facts.dissection.frame.flags & HAS_RESPONSE) !== 0) this.#markRequestedAgain(facts, psn, count);
     }
     if (state.repeats < MOST_REPEATS) state.repeats++;
     // A READ whose length in packets was not known the first time.
     if (psn + count > state.next) this.#extend(psn, count);
+  }
+
+  #noteResent({ timeNs }: MutableFacts, psn: number): void {
+    const { missed, acked } = this.state;
+    const cause = this.run?.trigger.cause;
+    if (psn < acked) missed?.resentInVain(timeNs);
+    else missed?.resent(psn, timeNs, cause !== 'nak' && cause !== 'rnr');
   }
 
   #extend(psn: number, count: number): void {
@@ -310,6 +319,14 @@ export class RequestTracker extends SequenceTracker {
     report.timeouts++;
     const { refersTo, durationNs, reason } = trigger;
     state.emit('timeout', facts, this.sender, { psn, refersTo, durationNs, reason });
+  }
+
+  /** The responder waited for it, and a retransmission may still answer its NAK. */
+  protected override onLate(openedNs: number, timeNs: number): void {
+    const { state } = this;
+    state.lateFromNs = openedNs;
+    state.lateToNs = timeNs;
+    if (state.nak !== undefined) state.nak.answered = false;
   }
 
   #reportImpliedNak(facts: MutableFacts, psn: number, trigger: RetransmissionTrigger): void {

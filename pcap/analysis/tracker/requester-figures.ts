@@ -26,6 +26,7 @@ export class RequesterFigures implements RequesterReport {
   lostPackets = 0;
   unseenPackets = 0;
   reorderedPackets = 0;
+  undecidedPackets = 0;
   readonly responses = new PacketCounts();
   copies = 0;
   rnrNaks = 0;
@@ -70,6 +71,11 @@ export class RequesterFigures implements RequesterReport {
 
   get ackLatency(): LatencyReport {
     return latencyOf(this.#ack);
+  }
+
+  /** The shortest time in which an ACK came; Infinity where none has. */
+  get shortestAckNs(): number {
+    return this.#ack?.shortestNs ?? Number.POSITIVE_INFINITY;
   }
 
   get readLatency(): LatencyReport {
@@ -130,6 +136,7 @@ export function requesterReport(live: RequesterReport): RequesterReport {
     lostPackets: live.lostPackets,
     unseenPackets: live.unseenPackets,
     reorderedPackets: live.reorderedPackets,
+    undecidedPackets: live.undecidedPackets,
     responses: { packets, retransmittedPackets, lostPackets, unseenPackets, reorderedPackets },
     copies: live.copies,
     naks: live.naks,

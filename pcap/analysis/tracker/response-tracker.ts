@@ -6,9 +6,9 @@
  *   (ref:wire#8).
  * - READ responses come in order and take every PSN of the request's range. PSNs that an ACK or a later response has
  *   skipped are a gap.
- * - A sequence NAK names the first request that the responder lacks. If it was captured here, it was lost after this
- *   capture point: that one packet for certain, unless it was damaged or late, or an RNR NAK had refused it. If it was
- *   not captured, it is a hole, and its retransmission makes it a loss.
+ * - A sequence NAK names the first request that the responder lacks. If it was captured here, it did not arrive in
+ *   order behind this capture point, unless it was damaged or late, or an RNR NAK had refused it; `missed-requests.ts`
+ *   has the verdict. If it was not captured, it is a hole, and its retransmission makes it a loss.
  * - An ACK of what is acknowledged already is a ghost ACK, unless a retransmitted request explains it, its
  *   identification shows that it was overtaken, or it carries other credits.
  */
@@ -25,6 +25,7 @@ import { nakName } from '../event-text.ts';
 import { Mark } from '../facts.ts';
 import type { DamagedPsns } from './damaged-psns.ts';
 import type { Hole, Holes } from './holes.ts';
+import { type MissedRequest, MissedRequests, type Verdict } from './missed-requests.ts';
 import type { MutableFacts } from './mutable-facts.ts';
 import { PacketFlag, PacketMemory } from './packet-memory.ts';
 import type { ReadEntry } from './read-queue.ts';
@@ -34,9 +35,9 @@ export class ResponseTracker extends SequenceTracker {
   #acks: PacketMemory | undefined;
   /** Of responses whose request was not captured: the next PSN. */
   #unrequestedNext = -1;
-  /** The PSN that was last counted as lost because of a NAK, and when. */
-  #seenLossPsn = -1;
-  #seenLossNs = -1;
+  /** The PSN that a sequence NAK asked for last, and when. */
+  #askedPsn = -1;
+  #askedNs = -1;
 
   protected get sender(): 0 | 1 {
     return this.state.requester === 0 ? 1 : 0;
@@ -116,12 +117,24 @@ export class ResponseTracker extends SequenceTracker {
     report.acks++;
     report.creditCode = creditCode;
     if (psn >= state.acked) {
+      if (requests.has(psn) && (requests.flagsOf(psn) & PacketFlag.AckReq) === 0) this.#noteUnaskedAck(facts, psn);
       // The ACK may be for the first sending of a retransmitted request: no latency can be derived from it.
       const sentNs = (requests.flagsOf(psn) & PacketFlag.Repeated) === 0 ? requests.timeOf(psn) : Number.NaN;
       if (sentNs <= facts.timeNs) report.addAckLatency(facts.timeNs - sentNs);
       this.#acknowledgeUpTo(facts, psn + 1);
       this.#skipReads(facts, psn + 1);
-    } else if (!overtaken) this.#handleDuplicateAck(facts, psn, sameCredits);
+    } else if (!overtaken) {
+      const explained = sameCredits && state.missed?.duplicateAck(psn, facts.timeNs) === true;
+      this.#handleDuplicateAck(facts, psn, sameCredits && !explained);
+    }
+  }
+
+  /** An ACK up to a request that did not ask for one: it answers a duplicate, unless this responder does so anyway. */
+  #noteUnaskedAck({ timeNs }: MutableFacts, psn: number): void {
+    const { state } = this;
+    const usual = state.unaskedAcks > state.report.acks * UNUSUAL_SHARE;
+    const explained = !usual && state.missed?.duplicateAck(psn, timeNs) === true;
+    if (!explained && state.repeats === 0) state.unaskedAcks++;
   }
 
   /** An ACK of what is acknowledged already. */
@@ -160,7 +173,9 @@ export class ResponseTracker extends SequenceTracker {
     const { state } = this;
     facts.marks |= Mark.Nak;
     state.report.countNak(nakName(syndrome));
+    const isSequenceNak = syndrome === Syndrome.NakSequence;
     if (psn >= state.acked) {
+      if (isSequenceNak && state.requestHoles.at(psn) === undefined) this.#noteMissed(facts, psn);
       this.#acknowledgeUpTo(facts, psn);
       this.#skipReads(facts, psn);
     }
@@ -168,9 +183,8 @@ export class ResponseTracker extends SequenceTracker {
     const durationNs = hole?.from === psn ? facts.timeNs - hole.openedNs : -1;
     facts.refersTo = hole?.openedFrame ?? state.requests.frameOf(psn);
     state.emit('nak', facts, this.sender, { psn, refersTo: facts.refersTo, durationNs, syndrome });
-    if (syndrome !== Syndrome.NakSequence) return;
+    if (!isSequenceNak) return;
     if (hole !== undefined) hole.requestedAgain = true;
-    else this.#countSeenLoss(facts, psn);
     if (durationNs >= 0 && state.nak?.psn !== psn) state.report.addNakGeneration(durationNs);
     // A repeated NAK belongs to the same loss.
     if (state.nak?.psn === psn && !state.nak.answered) return;
@@ -178,28 +192,47 @@ export class ResponseTracker extends SequenceTracker {
   }
 
   /** The responder lacks a request that was captured here. */
-  #countSeenLoss(facts: MutableFacts, psn: number): void {
+  #noteMissed(facts: MutableFacts, psn: number): void {
     const { state } = this;
     const { requests, rnr } = state;
     if (!requests.has(psn) || (requests.flagsOf(psn) & PacketFlag.Late) !== 0) return;
     const sentNs = requests.timeOf(psn);
     if (rnr?.psn === psn && sentNs <= rnr.timeNs) return;
-    if (this.#seenLossPsn === psn && sentNs <= this.#seenLossNs) return;
-    this.#seenLossPsn = psn;
-    this.#seenLossNs = facts.timeNs;
+    if (this.#askedPsn === psn && sentNs <= this.#askedNs) return;
+    this.#askedPsn = psn;
+    this.#askedNs = facts.timeNs;
     if (state.damagedRequests.take(psn)) return;
-    state.report.lostPackets++;
-    state.emit('loss', facts, state.requester, {
-      psn,
-      refersTo: requests.frameOf(psn),
-      reason: 'seen-then-nak',
-    });
+    // It came while the responder waited for one that was late already here.
+    if (sentNs >= state.lateFromNs && sentNs <= state.lateToNs) return;
+    state.missed ??= new MissedRequests((request, verdict) => this.#bookMissed(request, verdict), state);
+    state.missed.asked(psn, sentNs, requests.frameOf(psn), facts.packet.number, facts.timeNs);
+  }
+
+  #bookMissed({ psn, frame: refersTo, nakFrame: frame, askedNs: timeNs }: MissedRequest, verdict: Verdict): void {
+    const { state } = this;
+    const { report, requester } = state;
+    if (verdict === 'overtaken') {
+      report.reorderedPackets++;
+      state.emitAt('reordering', requester, { psn, frame, timeNs, refersTo, reason: 'behind-capture' });
+    } else if (verdict === 'lost') {
+      report.lostPackets++;
+      state.emitAt('loss', requester, { psn, frame, timeNs, refersTo, reason: 'seen-then-nak' });
+    } else {
+      report.undecidedPackets++;
+      state.emitAt('missing', requester, { psn, frame, timeNs, refersTo, reason: 'seen-then-nak' });
+    }
+  }
+
+  override finish(facts: MutableFacts): void {
+    super.finish(facts);
+    this.state.missed?.finish();
   }
 
   /** Everything before `to` has arrived. */
   #acknowledgeUpTo(facts: MutableFacts, to: number): void {
     const { state } = this;
     if (to > state.next) this.#skipRequests(facts, to);
+    state.missed?.arrived(to, facts.timeNs);
     if (to > state.acked) {
       state.acked = to;
       state.lastProgressNs = facts.timeNs;
@@ -296,8 +329,11 @@ export class ResponseTracker extends SequenceTracker {
     if (hole !== undefined) {
       this.fillHole(facts, psn, 1, hole);
       this.state.report.goodputBytes += facts.dissection.frame.payloadLength;
-    } else if (this.isCopy(facts, psn)) this.reportCopy(facts, psn);
-    else this.handleRepeated(facts, psn, 1);
+    } else {
+      if (this.state.reads.find(psn)?.start === psn) this.state.missed?.answeredAgain(psn, facts.timeNs);
+      if (this.isCopy(facts, psn)) this.reportCopy(facts, psn);
+      else this.handleRepeated(facts, psn, 1);
+    }
   }
 
   /** Its request was not captured: only its order among such responses can be checked. */
@@ -343,6 +379,8 @@ export class ResponseTracker extends SequenceTracker {
 
 /** ACKs are frequent, and few of them need to be remembered. */
 const ACK_ENTRIES = 12;
+/** Of the ACKs, those up to a request that asked for none, where only duplicates cause them. */
+const UNUSUAL_SHARE = 0.05;
 const COPY_NS = 500_000;
 /** Responses of one READ: 2^31 bytes in packets of 256. */
 const FARTHEST = 0x80_00_00;

@@ -9,7 +9,8 @@
  * - A packet that fills a hole is late if its identification is lower than that of the packet that showed the hole, and
  *   a retransmission if it is higher.
  * - Without identifications it is a retransmission if there is a cause for one (`triggerOf`), and late otherwise. If
- *   the packets that follow are retransmitted too, the sender went back, and the late packet counts as lost.
+ *   the packets that follow are retransmitted too, the sender went back, and the late packet counts as lost. If there
+ *   is a cause and the packets that follow are new ones, the sender did not go back, and the packet was late.
  * A loss is reported when its retransmission has come. A late original after its own retransmission takes the loss
  * back, unless it was reported already.
  */
@@ -42,6 +43,11 @@ interface PendingReport {
   readonly durationNs: number;
 }
 
+interface PendingLoss extends PendingReport {
+  /** When the hole was seen. */
+  readonly openedNs: number;
+}
+
 interface RetransmissionRun extends PendingReport {
   readonly trigger: RetransmissionTrigger;
   /** The next PSN of the run. */
@@ -59,7 +65,7 @@ interface SequenceCounts {
 export abstract class SequenceTracker {
   readonly state: PsnSpaceState;
   protected run: RetransmissionRun | undefined;
-  #loss: PendingReport | undefined;
+  #loss: PendingLoss | undefined;
   #late: PendingReport | undefined;
 
   constructor(state: PsnSpaceState) {
@@ -91,6 +97,9 @@ export abstract class SequenceTracker {
 
   /** A run of retransmissions begins: reports what belongs to its trigger. */
   protected abstract onRunStart(facts: MutableFacts, psn: number, trigger: RetransmissionTrigger): void;
+
+  /** A packet filled the hole that was seen at `openedNs`, and it was no retransmission. */
+  protected onLate(_openedNs: number, _timeNs: number): void {}
 
   /** Whether the packet at hand is a second copy of a frame, made by the network or by the mirror. */
   protected isCopy(facts: MutableFacts, psn: number): boolean {
@@ -133,6 +142,7 @@ export abstract class SequenceTracker {
     const order = this.ids.compare(facts.ipId, hole.behindId);
     const repeated = order === 0 ? this.continuesRun(facts, psn) || this.#hasTrigger(facts, psn, hole) : order > 0;
     if (!repeated) {
+      this.onLate(hole.openedNs, facts.timeNs);
       this.#handleLate(facts, psn, count, hole);
       return true;
     }
@@ -147,7 +157,7 @@ export abstract class SequenceTracker {
   protected handleRepeated(facts: MutableFacts, psn: number, count: number): void {
     const order = this.ids.compare(facts.ipId, this.memory.idOf(psn));
     if (order < 0) {
-      this.#handleLateOriginal(facts, psn);
+      this.handleLateOriginal(facts, psn);
       return;
     }
     this.#resolveLate(facts, psn);
@@ -165,12 +175,14 @@ export abstract class SequenceTracker {
       run.cursor = psn + count;
       run.lastNs = facts.timeNs;
     } else this.#startRun(facts, psn, count);
-    this.memory.put(psn, facts, this.memory.flagsOf(psn) | PacketFlag.Repeated, this.state.acked);
+    const flags = this.memory.flagsOf(psn) | PacketFlag.Repeated | askedAck(facts);
+    this.memory.put(psn, facts, flags, this.state.acked);
   }
 
   /** A new packet came in order: pending events are certain now. */
   protected reportPending(facts: MutableFacts): void {
     if (this.#late !== undefined) this.#resolveLate(facts, -Infinity);
+    if (this.#isLateAfterAll) this.#takeLossBack(facts);
     if (this.run !== undefined) this.closeRun(facts);
     if (this.#loss !== undefined) this.#reportLoss(facts);
   }
@@ -232,6 +244,27 @@ export abstract class SequenceTracker {
     return facts.timeNs - run.lastNs < (psn === run.cursor ? RUN_PAUSE_NS : RUN_JUMP_NS);
   }
 
+  /** A single packet filled a hole after a NAK, and what was sent behind it was not sent again: no one went back. */
+  get #isLateAfterAll(): boolean {
+    const { run } = this;
+    const loss = this.#loss;
+    if (run === undefined || loss === undefined || run.trigger.cause !== 'nak') return false;
+    return run.psn === loss.psn && run.count === loss.count && run.cursor < this.state.next && !this.ids.isUsable;
+  }
+
+  #takeLossBack(facts: MutableFacts): void {
+    const loss = this.#loss;
+    this.run = undefined;
+    this.#loss = undefined;
+    if (loss === undefined) return;
+    const { count, timeNs, openedNs } = loss;
+    this.counts.lostPackets -= count;
+    this.counts.retransmittedPackets -= count;
+    this.counts.reorderedPackets += count;
+    this.onLate(openedNs, timeNs);
+    this.state.emit('reordering', facts, this.sender, { ...loss, durationNs: timeNs - openedNs });
+  }
+
   #hasTrigger(facts: MutableFacts, psn: number, hole: Hole): boolean {
     return this.isRequestedAgain(hole) || this.triggerOf(facts, psn) !== undefined;
   }
@@ -246,7 +279,7 @@ export abstract class SequenceTracker {
   #handleLate(facts: MutableFacts, psn: number, count: number, hole: Hole): void {
     facts.marks |= Mark.Late;
     facts.refersTo = hole.openedFrame;
-    this.memory.put(psn, facts, PacketFlag.Late, this.state.acked);
+    this.memory.put(psn, facts, PacketFlag.Late | askedAck(facts), this.state.acked);
     if (this.#late !== undefined) this.#reportLate(facts);
     this.#late = pendingReport(facts, psn, count, hole.openedFrame, facts.timeNs - hole.openedNs);
     // The identifications decided it, and later packets cannot change it.
@@ -264,7 +297,7 @@ export abstract class SequenceTracker {
     this.#late = undefined;
     this.counts.lostPackets++;
     this.counts.retransmittedPackets++;
-    this.#loss = late;
+    this.#loss = { ...late, durationNs: -1, openedNs: late.timeNs - late.durationNs };
     const trigger = this.triggerOf(facts, late.psn) ?? this.fallbackTrigger(late.psn);
     this.run = { ...late, trigger, cursor: psn, lastNs: facts.timeNs };
     this.onRunStart(facts, late.psn, trigger);
@@ -278,10 +311,22 @@ export abstract class SequenceTracker {
     this.state.emit('reordering', facts, this.sender, late);
   }
 
-  #handleLateOriginal(facts: MutableFacts, psn: number): void {
+  /**
+   * Without identifications: a packet that counts as lost comes once more, by itself and without a cause, after its
+   * retransmission. Right behind that it is a copy of it.
+   */
+  protected isLateOriginal(facts: MutableFacts, psn: number, count: number): boolean {
+    const { memory, run } = this;
+    if ((memory.flagsOf(psn) & (PacketFlag.BookedLost | PacketFlag.Late)) !== PacketFlag.BookedLost) return false;
+    if (this.ids.isUsable || run?.cursor === psn + count || this.continuesRun(facts, psn)) return false;
+    return this.triggerOf(facts, psn) === undefined;
+  }
+
+  protected handleLateOriginal(facts: MutableFacts, psn: number): void {
     facts.marks |= Mark.Late;
     facts.refersTo = this.memory.frameOf(psn);
     this.memory.noteEarlierSending(psn, facts);
+    this.memory.addFlag(psn, PacketFlag.Late);
     const loss = this.#loss;
     const booked = (this.memory.flagsOf(psn) & PacketFlag.BookedLost) !== 0;
     if (booked) this.counts.lostPackets--;
@@ -291,7 +336,7 @@ export abstract class SequenceTracker {
     this.state.emit('reordering', facts, this.sender, { psn, refersTo, reason: 'after-retransmission' });
   }
 
-  #retractLoss(facts: MutableFacts, loss: PendingReport, psn: number): void {
+  #retractLoss(facts: MutableFacts, loss: PendingLoss, psn: number): void {
     const behind = Math.min(loss.to - psn - 1, loss.count - 1);
     const { to } = loss;
     loss.count -= behind + 1;
@@ -309,7 +354,7 @@ export abstract class SequenceTracker {
       loss.to = psn + count;
     } else {
       if (loss !== undefined) this.#reportLoss(facts);
-      this.#loss = pendingReport(facts, psn, count, hole.openedFrame, -1);
+      this.#loss = { ...pendingReport(facts, psn, count, hole.openedFrame, -1), openedNs: hole.openedNs };
     }
     this.memory.put(psn, facts, this.memory.flagsOf(psn) | PacketFlag.BookedLost, this.state.acked);
   }
@@ -319,6 +364,11 @@ export abstract class SequenceTracker {
     this.#loss = undefined;
     if (loss !== undefined) this.state.emit('loss', facts, this.sender, loss);
   }
+}
+
+/** The flag of a packet with the AckReq bit. */
+export function askedAck({ dissection: { frame } }: MutableFacts): number {
+  return frame.ackReq === 1 ? PacketFlag.AckReq : 0;
 }
 
 /** One packet that takes `psnCount` PSNs. */

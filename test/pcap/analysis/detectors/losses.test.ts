@@ -28,10 +28,10 @@ describe('sequence-error', () => {
     expect(frameCount).toBe(6);
   });
 
-  it('does not claim to tell loss from reordering where it only sees the NAKs', async () => {
+  it('tells losses behind it by the answers to what is sent again', async () => {
     const { evidence, text } = await finding('sequence-error-loss-at-sender', 'sequence-error');
     expect(evidence).toMatchObject({ lostPackets: 3, behindCapture: 3, sequenceNaks: 3 });
-    expect(text).toContain('lost, or overtaken, after this capture point');
+    expect(text).toContain('3 (2.1 %) were lost after this capture point');
   });
 
   it('tells a story once that two vantage points show, with the figures of the one that saw the gaps', async () => {
