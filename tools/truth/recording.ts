@@ -51,6 +51,8 @@ interface Sending {
   readonly psn: number;
   readonly dropped: boolean;
   arrived: boolean;
+  /** It is among the gaps. */
+  noted: boolean;
 }
 
 export class Recording {
@@ -105,7 +107,7 @@ export class Recording {
   }
 
   #sent(psn: number, count: number, dropped: boolean, serial: number): void {
-    const sending = { psn, dropped, arrived: false };
+    const sending = { psn, dropped, arrived: false, noted: false };
     this.#sendings.set(serial, sending);
     for (let at = psn; at < psn + count; at++) {
       if (!this.#first.has(at)) this.#first.set(at, sending);
@@ -132,7 +134,12 @@ export class Recording {
     const sending = this.#last.get(psn);
     if (sending === undefined || this.#missed.has(psn)) return;
     const there: Missing = sending.arrived ? 'discarded' : 'overtaken';
-    this.#missed.set(psn, sending.dropped ? 'lost' : there);
+    const missing = sending.dropped ? 'lost' : there;
+    this.#missed.set(psn, missing);
+    // Its first sending has come, and was dropped; what is missing is its retransmission.
+    if (missing === 'discarded' || sending.noted || this.#first.get(psn)?.arrived !== true) return;
+    sending.noted = true;
+    this.#gaps.push({ psn: this.#absolute(psn), missing });
   }
 
   #nak(psn: number): void {

@@ -17,15 +17,21 @@
 /** What became of a request. */
 export type Verdict = 'lost' | 'overtaken' | 'unknown';
 
-/** A request that a sequence NAK asked for. */
-export interface MissedRequest {
+/** A request that a sequence NAK asks for. */
+export interface AskedRequest {
   readonly psn: number;
   /** Frame and time of the last sending before the NAK. */
   readonly frame: number;
   readonly sentNs: number;
+  /** Its last sending was not captured: it was lost or overtaken before this capture point. */
+  readonly unseen: boolean;
   /** Frame and time of the NAK. */
   readonly nakFrame: number;
   readonly askedNs: number;
+}
+
+/** The same, and what is known of it since. */
+export interface MissedRequest extends AskedRequest {
   /** When it was sent again; -1: not yet. */
   resentNs: number;
   /** That was after a timeout, which leaves open what the receiver had. */
@@ -82,7 +88,7 @@ export class MissedRequests {
   }
 
   /** A sequence NAK asks for a request that was captured. */
-  asked(psn: number, sentNs: number, frame: number, nakFrame: number, timeNs: number): void {
+  asked({ psn, frame, sentNs, unseen, nakFrame, askedNs: timeNs }: AskedRequest): void {
     this.#asked++;
     // So soon after a sending the NAK is about the one before.
     const soon = timeNs - sentNs < this.#soonestNs;
@@ -90,7 +96,7 @@ export class MissedRequests {
     const stoodBehind = soon ? sentNs >= this.#waitedToNs : sentNs >= this.#waitedFromNs && sentNs < this.#waitedToNs;
     const resentNs = soon ? sentNs : -1;
     const fresh = { arrivedNs: -1, resentUnsure: false, answeredTwice: false, doubtful: false };
-    this.#open.push({ psn, frame, sentNs, nakFrame, askedNs: timeNs, resentNs, stoodBehind, ...fresh });
+    this.#open.push({ psn, frame, sentNs, unseen, nakFrame, askedNs: timeNs, resentNs, stoodBehind, ...fresh });
     if (this.#open.length > MOST_OPEN) this.#settle(this.#open[0] as MissedRequest);
   }
 
@@ -161,6 +167,12 @@ export class MissedRequests {
     );
   }
 
+  /** A sending of it was captured late: it has its verdict. */
+  cameLate(psn: number): void {
+    const each = this.#open.find((one) => one.psn === psn);
+    if (each !== undefined) this.#remove(each);
+  }
+
   /** The capture ends. */
   finish(): void {
     while (this.#open.length > 0) this.#settle(this.#open[0] as MissedRequest);
@@ -217,9 +229,8 @@ export class MissedRequests {
   #settle(each: MissedRequest): void {
     this.#remove(each);
     if (each.stoodBehind) return;
-    const isUnknown = each.doubtful || each.resentNs < 0 || each.arrivedNs < 0;
-    if (each.answeredTwice) this.#sink(each, this.#isUnsound || each.doubtful ? 'unknown' : 'overtaken');
-    else this.#sink(each, isUnknown ? 'unknown' : 'lost');
+    const isUnknown = each.doubtful || each.resentNs < 0 || each.arrivedNs < 0 || this.#isUnsound;
+    this.#sink(each, isUnknown ? 'unknown' : each.answeredTwice ? 'overtaken' : 'lost');
   }
 
   #remove(each: MissedRequest): void {

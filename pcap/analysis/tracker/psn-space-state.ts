@@ -106,6 +106,9 @@ export class PsnSpaceState {
   /** A request came late, so that the responder has dropped what came within this time. */
   lateFromNs = Number.POSITIVE_INFINITY;
   lateToNs = Number.POSITIVE_INFINITY;
+  /** The last run of retransmitted requests: when it began, and with which PSN. */
+  runNs = Number.POSITIVE_INFINITY;
+  runPsn = -1;
   /** ACKs up to a request that asked for none, which no duplicate explains. */
   unaskedAcks = 0;
   readonly requestHoles = new Holes();

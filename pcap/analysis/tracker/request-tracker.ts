@@ -307,6 +307,8 @@ export class RequestTracker extends SequenceTracker {
   protected onRunStart(facts: MutableFacts, psn: number, trigger: RetransmissionTrigger): void {
     const { state } = this;
     const { report } = state;
+    state.runNs = facts.timeNs;
+    state.runPsn = psn;
     if (trigger.refersTo >= 0) facts.refersTo = trigger.refersTo;
     if (trigger.cause === 'nak' || trigger.cause === 'rnr') {
       const pendingNak = trigger.cause === 'nak' ? state.nak : state.rnr;
@@ -327,6 +329,10 @@ export class RequestTracker extends SequenceTracker {
     state.lateFromNs = openedNs;
     state.lateToNs = timeNs;
     if (state.nak !== undefined) state.nak.answered = false;
+  }
+
+  protected override onLateOriginal(psn: number): void {
+    this.state.missed?.cameLate(psn);
   }
 
   #reportImpliedNak(facts: MutableFacts, psn: number, trigger: RetransmissionTrigger): void {

@@ -205,21 +205,34 @@ export class ResponseTracker extends SequenceTracker {
     // It came while the responder waited for one that was late already here.
     if (sentNs >= state.lateFromNs && sentNs <= state.lateToNs) return;
     state.missed ??= new MissedRequests((request, verdict) => this.#bookMissed(request, verdict), state);
-    state.missed.asked(psn, sentNs, requests.frameOf(psn), facts.packet.number, facts.timeNs);
+    state.missed.asked({
+      psn,
+      frame: requests.frameOf(psn),
+      sentNs,
+      // The requester has gone back and sent what is behind it again, but not this one.
+      unseen: psn >= state.runPsn && sentNs < state.runNs && requests.timeOf(psn + 1) >= state.runNs,
+      nakFrame: facts.packet.number,
+      askedNs: facts.timeNs,
+    });
   }
 
-  #bookMissed({ psn, frame: refersTo, nakFrame: frame, askedNs: timeNs }: MissedRequest, verdict: Verdict): void {
+  #bookMissed(
+    { psn, frame: refersTo, unseen, nakFrame: frame, askedNs: timeNs }: MissedRequest,
+    verdict: Verdict,
+  ): void {
     const { state } = this;
     const { report, requester } = state;
+    const details = { psn, frame, timeNs, refersTo };
+    const reason = unseen ? 'retransmission-not-seen' : 'seen-then-nak';
     if (verdict === 'overtaken') {
       report.reorderedPackets++;
-      state.emitAt('reordering', requester, { psn, frame, timeNs, refersTo, reason: 'behind-capture' });
+      state.emitAt('reordering', requester, { ...details, reason: unseen ? undefined : 'behind-capture' });
     } else if (verdict === 'lost') {
       report.lostPackets++;
-      state.emitAt('loss', requester, { psn, frame, timeNs, refersTo, reason: 'seen-then-nak' });
+      state.emitAt('loss', requester, { ...details, reason });
     } else {
       report.undecidedPackets++;
-      state.emitAt('missing', requester, { psn, frame, timeNs, refersTo, reason: 'seen-then-nak' });
+      state.emitAt('missing', requester, { ...details, reason });
     }
   }
 

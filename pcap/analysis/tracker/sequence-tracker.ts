@@ -101,6 +101,9 @@ export abstract class SequenceTracker {
   /** A packet filled the hole that was seen at `openedNs`, and it was no retransmission. */
   protected onLate(_openedNs: number, _timeNs: number): void {}
 
+  /** An earlier sending of a packet came after a later one. */
+  protected onLateOriginal(_psn: number): void {}
+
   /** Whether the packet at hand is a second copy of a frame, made by the network or by the mirror. */
   protected isCopy(facts: MutableFacts, psn: number): boolean {
     const counts = facts.ipId >= 0 && this.ids.isUsable;
@@ -327,6 +330,7 @@ export abstract class SequenceTracker {
     facts.refersTo = this.memory.frameOf(psn);
     this.memory.noteEarlierSending(psn, facts);
     this.memory.addFlag(psn, PacketFlag.Late);
+    this.onLateOriginal(psn);
     const loss = this.#loss;
     const booked = (this.memory.flagsOf(psn) & PacketFlag.BookedLost) !== 0;
     if (booked) this.counts.lostPackets--;

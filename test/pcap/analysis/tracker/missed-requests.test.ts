@@ -1,0 +1,123 @@
+/**
+ * Goal: a request that was captured and that a sequence NAK asks for gets one verdict, and for good reasons only.
+ * Method: what a capture would show is told step by step, with times in microseconds; a round trip takes 10.
+ */
+import { describe, expect, it } from 'vitest';
+import { MissedRequests } from '../../../../pcap/analysis/tracker/missed-requests.ts';
+
+class Told {
+  readonly verdicts: string[] = [];
+  readonly evidence = { shortestAckNs: 10_000, strayAcks: 0 };
+  readonly #missed = new MissedRequests(({ psn }, verdict) => this.verdicts.push(`${psn} ${verdict}`), this.evidence);
+
+  /** A NAK comes for a request that was sent at `sent`. */
+  nak(at: number, psn: number, sent: number): this {
+    const request = { psn, frame: psn, sentNs: sent * 1000, unseen: false, nakFrame: 99, askedNs: at * 1000 };
+    this.#missed.asked(request);
+    return this;
+  }
+
+  resent(at: number, psn: number, { timeout = false } = {}): this {
+    this.#missed.resent(psn, at * 1000, timeout);
+    return this;
+  }
+
+  /** Everything up to `psn` is acknowledged. */
+  ack(at: number, psn: number): this {
+    this.#missed.arrived(psn + 1, at * 1000);
+    return this;
+  }
+
+  duplicate(at: number, psn: number): this {
+    this.#missed.duplicateAck(psn, at * 1000);
+    return this;
+  }
+
+  late(psn: number): this {
+    this.#missed.cameLate(psn);
+    return this;
+  }
+
+  end(): string[] {
+    this.#missed.finish();
+    return this.verdicts;
+  }
+}
+
+describe('a request that a sequence NAK asks for', () => {
+  it('was lost when its retransmission is acknowledged and nothing else happens', () => {
+    const told = new Told().nak(12, 5, 0).resent(13, 5).ack(24, 8);
+    expect(told.verdicts).toEqual([]);
+    // The original may still come; after 100 ms it does not.
+    expect(told.ack(100_030, 900).verdicts).toEqual(['5 lost']);
+  });
+
+  it('was overtaken when it is acknowledged before it was sent again', () => {
+    expect(new Told().nak(12, 5, 0).ack(13, 8).verdicts).toEqual(['5 overtaken']);
+  });
+
+  it('was overtaken when it is acknowledged sooner than its retransmission can be', () => {
+    expect(new Told().nak(12, 5, 0).resent(13, 5).ack(20, 8).verdicts).toEqual(['5 overtaken']);
+  });
+
+  it('was overtaken when its retransmission is answered as a duplicate', () => {
+    expect(new Told().nak(12, 5, 0).resent(13, 5).duplicate(24, 5).ack(25, 8).end()).toEqual(['5 overtaken']);
+  });
+
+  it('was overtaken when a duplicate of it comes later than the retransmission', () => {
+    expect(new Told().nak(12, 5, 0).resent(13, 5).ack(24, 8).duplicate(500, 40).end()).toEqual(['5 overtaken']);
+  });
+
+  it('only stood behind one that came late when the NAK for it follows that one', () => {
+    // 5 came late, so that 6 was dropped; its first sending was from before the retransmission of 5.
+    expect(new Told().nak(12, 5, 0).nak(14, 6, 1).resent(15, 5).resent(16, 6).ack(26, 9).end()).toEqual([
+      '5 overtaken',
+    ]);
+  });
+
+  it('came late as well when it stood behind another, and is there before it was sent again', () => {
+    expect(new Told().nak(12, 5, 0).nak(14, 6, 1).ack(15, 6).end()).toEqual(['5 overtaken', '6 overtaken']);
+  });
+
+  it('was lost although another one before it was overtaken, when it was sent after that came', () => {
+    const told = new Told().nak(12, 5, 0).ack(13, 5).nak(40, 9, 28).resent(41, 9).ack(52, 12);
+    expect(told.end()).toEqual(['5 overtaken', '9 lost']);
+  });
+
+  it('is left to the late original where that is captured', () => {
+    expect(new Told().nak(12, 5, 0).resent(13, 5).late(5).ack(24, 8).end()).toEqual([]);
+  });
+
+  it('means its first sending where the NAK comes right after its retransmission', () => {
+    expect(new Told().nak(12, 5, 0).resent(13, 5).nak(14, 6, 13).ack(25, 9).end()).toEqual(['5 overtaken']);
+  });
+});
+
+describe('it cannot be told', () => {
+  it('when the request was never sent again, or never acknowledged', () => {
+    expect(new Told().nak(12, 5, 0).end()).toEqual(['5 unknown']);
+    expect(new Told().nak(12, 5, 0).resent(13, 5).end()).toEqual(['5 unknown']);
+  });
+
+  it('which of two that were sent again shortly before had come twice', () => {
+    const told = new Told().nak(12, 5, 0).resent(13, 5).ack(24, 7).nak(36, 8, 20).resent(37, 8).ack(48, 9);
+    expect(told.duplicate(50, 9).end()).toEqual(['5 unknown', '8 unknown']);
+  });
+
+  it('when a timeout had it sent again, and a duplicate is answered', () => {
+    const told = new Told().nak(12, 5, 0).resent(4_000, 5, { timeout: true }).ack(4_011, 8).duplicate(4_012, 8);
+    expect(told.end()).toEqual(['5 unknown']);
+  });
+
+  it('on a network that doubles packets', () => {
+    const told = new Told().nak(12, 5, 0).resent(13, 5).duplicate(24, 5).ack(25, 8);
+    told.evidence.strayAcks = 4;
+    expect(told.end()).toEqual(['5 unknown']);
+  });
+});
+
+it('keeps 64 requests at most: the oldest gets its verdict', () => {
+  const told = new Told();
+  for (let psn = 0; psn < 65; psn++) told.nak(100 * psn + 12, psn, 100 * psn).resent(100 * psn + 13, psn);
+  expect(told.verdicts).toEqual(['0 lost']);
+});
