@@ -20,6 +20,8 @@ export default defineConfig({
         test: { name: 'machine', include: ['test/**/*.test.ts'], exclude: [LONG, PACKAGE, ...computing] },
       },
     ],
+    // What a page or another process has yet to show: waited for as long as a busy machine may need.
+    expect: { poll: { timeout: 30_000 } },
     testTimeout: 120_000,
     // On a new machine the lab downloads its guests' packages first.
     hookTimeout: 900_000,

@@ -23,6 +23,8 @@ export default defineConfig({
         },
       },
     ],
+    // What a page or another process has yet to show: waited for as long as a busy machine may need.
+    expect: { poll: { timeout: 30_000 } },
     testTimeout: 3_600_000,
     hookTimeout: 3_600_000,
     maxWorkers: 2,

@@ -54,7 +54,7 @@ describeWith('chromium', 'the explorer in Chromium', () => {
     await keepPicture(page, 'overview');
     await first.locator('.frames button').first().click();
     await page.getByRole('heading', { name: /^Packet \d+/ }).waitFor();
-    expect(hashOf(page).get('view')).toBe('packets');
+    await expect.poll(() => hashOf(page).get('view')).toBe('packets');
     await page.goBack();
     await first.waitFor();
   });
@@ -73,10 +73,10 @@ describeWith('chromium', 'the explorer in Chromium', () => {
     await box.getByText(/NAK PSN sequence error/).waitFor();
     expect(await box.locator('.bits b').textContent()).toBe('01100000');
     // The other way round: from the byte to the field.
-    expect(await page.locator('.byte.lit').allTextContents()).toEqual(['60']);
+    await expect.poll(() => page.locator('.byte.lit').allTextContents()).toEqual(['60']);
     await page.locator('.byte[data-byte="42"]').hover();
     await box.getByText('infiniband.bth.opcode').waitFor();
-    expect(await page.locator('.byte.lit').allTextContents()).toEqual(['11']);
+    await expect.poll(() => page.locator('.byte.lit').allTextContents()).toEqual(['11']);
     await keepPicture(page, 'packet');
   });
 
@@ -84,17 +84,17 @@ describeWith('chromium', 'the explorer in Chromium', () => {
     const page = await open({ hash: 'view=packets' });
     const box = () => page.getByTestId('list').boundingBox();
     await page.getByRole('row').first().waitFor();
+    await expect.poll(async () => (await box())?.height).toBeGreaterThan(550);
     const before = await box();
-    expect(before?.height).toBeGreaterThan(550);
     await page.mouse.click(640, (before?.y ?? 0) + (before?.height ?? 0) - 30);
     await page.getByTestId('packet').waitFor();
     const inSight =
       'document.querySelector(".row.selected")?.getBoundingClientRect().bottom <= document.querySelector(".list").getBoundingClientRect().bottom';
     await expect.poll(() => page.evaluate(inSight)).toBe(true);
-    expect((await box())?.height).toBeLessThan(400);
+    await expect.poll(async () => (await box())?.height).toBeLessThan(400);
     const cut = '[...document.querySelectorAll(".field-meaning")].filter((e) => e.scrollWidth > e.clientWidth).length';
     await expect.poll(() => page.locator('.field-meaning').count()).toBeGreaterThan(10);
-    expect(await page.evaluate(cut)).toBe(0);
+    await expect.poll(() => page.evaluate(cut)).toBe(0);
   });
 
   it('says where a filter is wrong, and proposes words', async () => {
@@ -111,7 +111,7 @@ describeWith('chromium', 'the explorer in Chromium', () => {
       .waitFor();
     await box.press('ArrowDown');
     await box.press('Enter');
-    expect(await box.inputValue()).toMatch(/^retransmission/);
+    await expect.poll(() => box.inputValue()).toMatch(/^retransmission/);
     await box.press('Enter');
     await page.getByText(/^\d+ of 174/).waitFor();
     await expect.poll(() => page.getByTestId('fault').count()).toBe(0);
@@ -123,7 +123,7 @@ describeWith('chromium', 'the explorer in Chromium', () => {
     await page.getByRole('grid', { name: 'Packets' }).waitFor();
     for (const key of ['j', 'j', 'ArrowDown', 'k']) await page.keyboard.press(key);
     await page.getByRole('heading', { name: /^Packet 2/ }).waitFor();
-    expect(await page.getByRole('grid').getAttribute('aria-activedescendant')).toBe('row-2');
+    await expect.poll(() => page.getByRole('grid').getAttribute('aria-activedescendant')).toBe('row-2');
     await page.keyboard.press('End');
     await page.getByRole('heading', { name: /^Packet 174/ }).waitFor();
     await page.locator('#row-174').waitFor();
@@ -138,7 +138,7 @@ describeWith('chromium', 'the explorer in Chromium', () => {
     // What has the focus can be seen.
     await page.keyboard.press('Tab');
     await page.keyboard.press('Tab');
-    expect(await page.evaluate('getComputedStyle(document.activeElement).outlineStyle')).toBe('solid');
+    await expect.poll(() => page.evaluate('getComputedStyle(document.activeElement).outlineStyle')).toBe('solid');
   });
 
   it('draws a ladder with what was lost, the NAK and what was sent again', async () => {
@@ -146,11 +146,12 @@ describeWith('chromium', 'the explorer in Chromium', () => {
     const nak = page.locator('.rung', { hasText: 'NAK PSN sequence error' }).first();
     await nak.waitFor();
     const lost = page.locator('.rung', { hasText: 'lost psn 9' });
-    expect(await lost.locator('.cross').count()).toBe(1);
+    await expect.poll(() => lost.locator('.cross').count()).toBe(1);
     await page.locator('.rung', { hasText: 'R WRITE Middle psn 9' }).locator('.arrow.again').first().waitFor();
     await keepPicture(page, 'ladder');
     await nak.click();
     await page.locator('.rung.selected').waitFor();
+    await expect.poll(() => hashOf(page).get('packet')).not.toBeNull();
     const number = Number(hashOf(page).get('packet'));
     await page.keyboard.press('ArrowDown');
     await page.locator(`.rung.selected[data-number="${number + 1}"]`).waitFor();
@@ -199,9 +200,9 @@ describeWith('chromium', 'the explorer in Chromium', () => {
       await keepPicture(page, `narrow-${view}`);
       const over =
         'Math.max(0, ...[...document.querySelectorAll("html, .view")].map((e) => e.scrollWidth - e.clientWidth))';
-      expect(await page.evaluate(over)).toBe(0);
+      await expect.poll(() => page.evaluate(over)).toBe(0);
       if (view === 'packets')
-        expect(await tops(page, '.packet > header, .hex, .field-box, .fields')).toEqual(['in order']);
+        await expect.poll(() => tops(page, '.packet > header, .hex, .field-box, .fields')).toEqual(['in order']);
     },
   );
 
@@ -209,7 +210,7 @@ describeWith('chromium', 'the explorer in Chromium', () => {
     const page = await open({ hash: 'view=packets&packet=50&filter=retransmission' });
     await page.getByRole('heading', { name: /^Packet 50/ }).waitFor();
     await page.locator('#row-50.selected').waitFor();
-    expect(await page.getByRole('combobox', { name: 'Filter' }).inputValue()).toBe('retransmission');
+    await expect.poll(() => page.getByRole('combobox', { name: 'Filter' }).inputValue()).toBe('retransmission');
     await page.keyboard.press('j');
     await page.getByRole('heading', { name: /^Packet 51/ }).waitFor();
     await page.reload();

@@ -16,13 +16,13 @@ describeWith('chromium', 'the playground in Chromium, at length', () => {
     await page.getByLabel('How many').fill('2');
     await page.getByTestId('post').click();
     await runToEnd(page);
-    expect((await rungs(page)).filter((text) => text.includes('WRITE Middle'))).toHaveLength(42);
+    await expect.poll(async () => (await rungs(page)).filter((text) => text.includes('WRITE Middle'))).toHaveLength(42);
     await page.getByLabel('retry_cnt').fill('9');
     await page.getByLabel('retry_cnt').press('Tab');
     await page.getByTestId('play-problem').getByText('qp.retryCnt is a whole number from 0 to 7').waitFor();
     await page.getByLabel('Congestion control').selectOption('paper');
     await page.getByTestId('qp-A-0').getByTestId('rate').getByText('10.00 Gb/s').waitFor();
-    expect(await page.getByTestId('play-problem').count()).toBe(0);
+    await expect.poll(() => page.getByTestId('play-problem').count()).toBe(0);
     await page.getByLabel('aiRateBps', { exact: true }).fill('1e9');
     await page.getByLabel('aiRateBps', { exact: true }).press('Tab');
     await page.getByRole('spinbutton', { name: 'Hosts' }).fill('4');
@@ -35,7 +35,9 @@ describeWith('chromium', 'the playground in Chromium, at length', () => {
   it('shows the states of both machines when a connection breaks', async () => {
     const page = await open({ hash: hashOf({ operations: [{ kind: 'write', mistake: 'rkey' }] }, 50) });
     for (const name of ['A', 'B'])
-      expect(await page.getByTestId(`qp-${name}-0`).locator('.states').getAttribute('data-state')).toBe('ERR');
+      await expect
+        .poll(() => page.getByTestId(`qp-${name}-0`).locator('.states').getAttribute('data-state'))
+        .toBe('ERR');
     await page.getByTestId('completions').getByText('remote access error').waitFor();
   });
 
@@ -44,11 +46,9 @@ describeWith('chromium', 'the playground in Chromium, at length', () => {
     await page.keyboard.press('s');
     await page.keyboard.press('s');
     await page.getByTestId('play-ladder').locator('.flying').waitFor();
-    const [wide, seen] = await page.evaluate<number[]>('[document.documentElement.scrollWidth, innerWidth]');
-    expect(wide ?? 0).toBeLessThanOrEqual(seen ?? 0);
-    expect(
-      await page.evaluate<number>("{ const v = document.querySelector('.view'); v.scrollWidth - v.clientWidth }"),
-    ).toBe(0);
+    await expect.poll(() => page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBeLessThanOrEqual(0);
+    const hidden = "{ const v = document.querySelector('.view'); v.scrollWidth - v.clientWidth }";
+    await expect.poll(() => page.evaluate<number>(hidden)).toBe(0);
     await keepPicture(page, 'playground-narrow');
   });
 
@@ -62,6 +62,6 @@ describeWith('chromium', 'the playground in Chromium, at length', () => {
     await page.getByTestId('play-problem').getByText(words).waitFor();
     await page.keyboard.press('s');
     await page.getByTestId('play-problem').waitFor({ state: 'detached' });
-    expect(await where(page)).toContain('Step 1');
+    await expect.poll(() => where(page)).toContain('Step 1');
   });
 });

@@ -26,18 +26,18 @@ describeWith('chromium', 'the playground in Chromium', () => {
     for (let step = 0; step < 6; step++) await page.keyboard.press('s');
     await page.getByTestId('log').getByText('expects an earlier PSN').waitFor();
     await page.getByTestId('rungs').getByText('NAK PSN sequence error, psn 102, flying').waitFor({ state: 'attached' });
-    expect(await page.getByTestId('qp-B-0').getByTestId('expected-psn').textContent()).toBe('102');
+    await expect.poll(() => page.getByTestId('qp-B-0').getByTestId('expected-psn').textContent()).toBe('102');
     await keepPicture(page, 'playground-nak');
+    await expect.poll(async () => (await rungs(page))[2]).toContain('dropped, lost');
     const [before, place] = [await rungs(page), await where(page)];
-    expect(before[2]).toContain('dropped, lost');
     await page.reload();
     await page.getByTestId('playground').waitFor();
-    expect(await rungs(page)).toEqual(before);
-    expect(await where(page)).toBe(place);
+    await expect.poll(() => rungs(page)).toEqual(before);
+    await expect.poll(() => where(page)).toBe(place);
     await page.keyboard.press('b');
-    expect(await rungs(page)).toEqual(before.slice(0, -1));
+    await expect.poll(() => rungs(page)).toEqual(before.slice(0, -1));
     await runToEnd(page);
-    expect((await rungs(page)).filter((text) => text.includes('again'))).toHaveLength(2);
+    await expect.poll(async () => (await rungs(page)).filter((text) => text.includes('again'))).toHaveLength(2);
     await page.getByTestId('completions').getByText('success').waitFor();
   });
 
@@ -74,12 +74,12 @@ describeWith('chromium', 'the playground in Chromium', () => {
     for (let stop = 2; stop <= 5; stop++) {
       await page.keyboard.press('n');
       await page.getByTestId('stop').getByText(`Stop ${stop} of 6`).waitFor();
-      expect(await page.getByTestId('stop').getAttribute('data-kept')).toBe('true');
+      await expect.poll(() => page.getByTestId('stop').getAttribute('data-kept')).toBe('true');
     }
     await keepPicture(page, 'playground-lesson');
     await page.reload();
     await page.getByTestId('stop').getByText('Stop 5 of 6').waitFor();
-    expect(await page.getByTestId('stop').getAttribute('data-kept')).toBe('true');
+    await expect.poll(() => page.getByTestId('stop').getAttribute('data-kept')).toBe('true');
     await page.getByTestId('next-stop').click();
     await click(page, /^Show the answer/);
     await page.getByTestId('answer').waitFor();
