@@ -72,6 +72,14 @@ export const READ_STALL_SCENES: readonly Scene[] = [
         reads(stage, { cm: true, depth: 16, count: 96, together: 16 }),
       ),
   },
+  {
+    symptom: 'read-stall',
+    name: 'read-overtaken-by-its-repetition',
+    triggers: false,
+    about:
+      'One READ at a time, as agreed; some are held up for longer than the ACK timeout, and come after their own repetition.',
+    make: () => play({ vantages: ['B'], rateBps: 1e9 }, overtaken),
+  },
 ];
 
 /** 100 us each way: 20 km. */
@@ -99,6 +107,21 @@ async function reads(stage: Stage, { cm, depth, count, bytes = 512, together = c
     for (const read of batch) demandStatus(await read, WcStatus.Success);
   }
 }
+
+async function overtaken(stage: Stage): Promise<void> {
+  for (const nth of [4, 9, 14])
+    stage.rule({
+      port: 'A',
+      match: ({ opcode }) => opcode === Op.ReadRequest,
+      nth,
+      action: 'delay',
+      delayNs: ACK_TIMEOUT_NS + 1_300_000,
+    });
+  await reads(stage, { cm: true, depth: 1, count: 24, bytes: 100_000 });
+}
+
+/** 4.096 us * 2^14. */
+const ACK_TIMEOUT_NS = 67_108_864;
 
 /** The REP announces two responder resources. */
 function overrun(file: Uint8Array): Uint8Array {

@@ -37,6 +37,14 @@ export const RNR_EXCEEDED_SCENES: readonly Scene[] = [
   },
   {
     symptom: 'rnr-exceeded',
+    name: 'rnr-exceeded-timer-zero',
+    triggers: true,
+    about:
+      'RNR timer code 0: a receive is posted 1 ms late, and the SEND waits for 655 ms, nearly all the time there is.',
+    make: () => play({ vantages: ['A'] }, timerZero),
+  },
+  {
+    symptom: 'rnr-exceeded',
     name: 'rnr-exceeded-ends-well',
     triggers: false,
     about: 'Twice not ready, then a receive is posted and all goes on.',
@@ -70,6 +78,14 @@ async function forEver(stage: Stage): Promise<void> {
   demandStatus(await a.send(100), WcStatus.Success);
   void a.send(100);
   await stage.sleep(20 * 655.36e6 + 1e6);
+}
+
+async function timerZero(stage: Stage): Promise<void> {
+  const { a, b } = await stage.connect(stage.host('A'), stage.host('B'), { rnrRetry: 7, minRnrTimer: 0 });
+  const late = a.send(100);
+  await stage.sleep(1_000_000);
+  b.receive();
+  demandStatus(await late, WcStatus.Success);
 }
 
 async function endsWell(stage: Stage): Promise<void> {

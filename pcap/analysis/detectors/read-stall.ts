@@ -46,6 +46,8 @@ export const READ_STALL: Symptom = {
 class OutstandingReads {
   /** PSN behind the last one of each that is under way, oldest first. */
   readonly #ends: number[] = [];
+  /** PSN behind the last response. */
+  #answeredTo = Number.NEGATIVE_INFINITY;
   most = 0;
   /** What the responder can answer at a time; Infinity where the capture does not say. */
   readonly limit: number;
@@ -75,6 +77,8 @@ class OutstandingReads {
     this.#passes(timeNs);
     if (this.#answeredNs >= 0 && timeNs - this.#answeredNs <= this.#stallNs * HURRY) this.hurried++;
     this.#answeredNs = -1;
+    // A repetition overtook it: both are one.
+    if (endPsn <= this.#answeredTo || this.#ends.includes(endPsn)) return;
     if (this.#ends.length < MOST_OUTSTANDING) this.#ends.push(endPsn);
     const depth = this.#ends.length;
     if (depth > this.limit) this.#unconfirmed.push(frame);
@@ -97,6 +101,7 @@ class OutstandingReads {
       this.frames.add(frame);
       this.#stallStartNs = -1;
     }
+    this.#answeredTo = Math.max(this.#answeredTo, psn + 1);
     const before = this.#ends.length;
     while (this.#ends.length > 0 && (this.#ends[0] ?? 0) <= psn + 1) this.#ends.shift();
     if (this.#ends.length < before && before === this.most) this.#answeredNs = timeNs;

@@ -3,8 +3,8 @@
  *
  * Owns three findings for each pair of hosts. The requester gives up: an error. It is still refused when the capture
  * ends, for the fourth time in a row or more: a warning. RNR NAKs after which the connection went on: a note, or a
- * warning where there were ten or more and their waits take a tenth of the time of the conversation. Occasional RNR
- * NAKs are normal.
+ * warning where there were ten or more and their waits take a tenth of the time of the conversation, or where they take
+ * half of it and a tenth of a second. Occasional RNR NAKs are normal.
  * Rules: ref:analyzer#1 row 4, ref:wire#7 (timer codes).
  */
 
@@ -122,7 +122,8 @@ function reportWaits(
 ): void {
   const lasted = conversation.endNs - conversation.startNs;
   const share = lasted > 0 ? Math.min(1, askedNs / lasted) : 0;
-  const costly = frames.count >= MANY_NAKS && share >= COSTLY_SHARE;
+  const long = !pending && askedNs >= LONG_WAIT_NS && share >= LONG_SHARE;
+  const costly = long || (frames.count >= MANY_NAKS && share >= COSTLY_SHARE);
   const [first, second] = conversation.ends;
   context.report({
     severity: costly ? 'warning' : 'note',
@@ -141,4 +142,6 @@ function reportWaits(
 const SURE_TRIES = 4;
 const MANY_NAKS = 10;
 const COSTLY_SHARE = 0.1;
+const LONG_WAIT_NS = 100_000_000;
+const LONG_SHARE = 0.5;
 const MOST_SPACES = 4096;

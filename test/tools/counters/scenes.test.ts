@@ -37,6 +37,7 @@ const NOT_IN_COUNTERS: Readonly<Record<string, string>> = {
   'mtu-mismatch-read-responses': BY_A_ROUTER,
   'mtu-mismatch-read-responses-at-sender': BY_A_ROUTER,
   'mtu-mismatch-fragments': BY_HAND,
+  'rnr-exceeded-timer-zero': 'RNR NAKs are counted, the time that they ask for is not',
   'ecn-cnp-in-data-class': 'CNPs are counted without their class',
   'ecn-not-ect': 'packets that cannot be marked are counted nowhere',
   'dscp-rewritten': 'the packets leave in the right class; a switch changes them',
