@@ -3,7 +3,7 @@
  *
  * Owns the state that views share, the address, and the keys that hold everywhere.
  */
-import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { News } from '../engine/protocol.ts';
 import { Client } from './client.ts';
 import { Help } from './help.tsx';
@@ -220,7 +220,7 @@ function usePlace(): [PageLocation, (change: Partial<PageLocation>) => void] {
     current.current = next;
     setPlace(next);
   }, []);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const follow = (): void => {
       current.current = readPlace(location.hash);
       setPlace(current.current);
@@ -235,11 +235,11 @@ function usePlace(): [PageLocation, (change: Partial<PageLocation>) => void] {
   return [place, go];
 }
 
-/** Keys that hold everywhere but where one types. */
+/** Keys that hold everywhere but where one types. What one sees takes its keys: hence before the browser paints. */
 function useKeys(take: (key: string) => boolean): void {
   const taker = useRef(take);
   taker.current = take;
-  useEffect(() => {
+  useLayoutEffect(() => {
     const listen = (event: KeyboardEvent): void => {
       if (event.ctrlKey || event.metaKey || event.altKey || (isTyping(event.target) && event.key !== 'Escape')) return;
       if (taker.current(event.key)) event.preventDefault();
@@ -253,7 +253,7 @@ function useDrop(take: (file: File) => void): boolean {
   const taker = useRef(take);
   taker.current = take;
   const [over, setOver] = useState(false);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const drag = (event: DragEvent): void => {
       event.preventDefault();
       setOver(event.type === 'dragover');

@@ -3,7 +3,7 @@
  *
  * Owns the text while it is typed; the filter itself changes with Enter, or by leaving the box.
  */
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Completion, FilterResult } from '../engine/protocol.ts';
 import type { Client } from './client.ts';
 import { plural } from './words.ts';
@@ -23,7 +23,7 @@ export function FilterBox({ client, text, result, packets, onFilter }: Props) {
   const [chosen, setChosen] = useState(-1);
   const input = useRef<HTMLInputElement>(null);
   const asked = useRef(0);
-  useEffect(() => setTyped(text), [text]);
+  useLayoutEffect(() => setTyped(text), [text]);
   const ask = (value: string): void => {
     setTyped(value);
     setChosen(-1);

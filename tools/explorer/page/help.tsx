@@ -1,10 +1,10 @@
 /** The keys of the page, as a dialog. Owns its text. */
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 
 /** The dialog. */
 export function Help({ onClose }: { readonly onClose: () => void }) {
   const button = useRef<HTMLButtonElement>(null);
-  useEffect(() => button.current?.focus(), []);
+  useLayoutEffect(() => button.current?.focus(), []);
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: Escape and the button close it too
     <div class="overlay" role="presentation" onClick={onClose}>

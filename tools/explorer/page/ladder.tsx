@@ -128,36 +128,44 @@ interface LadderPlace extends Pick<BoxProps, 'client' | 'conversation' | 'place'
 
 /** Keeps the chosen packet in sight; gives what moves the choice by so many packets. */
 function useLadderPlace({ client, conversation, place, go, total, reveal }: LadderPlace) {
-  const line = useRef(-1);
   const show = useRef(reveal);
   show.current = reveal;
+  const selected = useRef(place.packet);
+  selected.current = place.packet;
+  const moves = useRef(Promise.resolve());
   useEffect(() => {
     if (place.packet === 0 || total === 0) return undefined;
     let stale = false;
     client.look('ladderLine', { conversation, number: place.packet }, (answer) => {
-      if (stale) return;
-      line.current = answer;
-      show.current(answer);
+      if (!stale) show.current(answer);
     });
     return () => {
       stale = true;
     };
   }, [client, conversation, place.packet, total]);
-  const move = useCallback(
+  const step = useCallback(
     async (by: number): Promise<void> => {
+      const number = selected.current;
+      const line = number === 0 ? -1 : await client.ask('ladderLine', { conversation, number });
       // Lines that are no packets are stepped over.
-      for (let at = line.current + by; at >= 0 && at < total; at += Math.sign(by)) {
+      for (let at = line + by; at >= 0 && at < total; at += Math.sign(by)) {
         const { rows } = await client.ask('ladder', { conversation, from: at, count: 1 });
         const row = rows[0];
         if (row?.kind !== 'packet') continue;
-        line.current = at;
+        selected.current = row.packet.number;
         go({ packet: row.packet.number, conversation });
         return;
       }
     },
     [client, conversation, go, total],
   );
-  return move;
+  // One after the other: each begins where the one before has led, however fast keys follow.
+  return useCallback(
+    (by: number): void => {
+      moves.current = moves.current.then(() => step(by)).catch(() => undefined);
+    },
+    [step],
+  );
 }
 
 function LadderHead({ width, left, right }: { readonly width: number; readonly left: string; readonly right: string }) {
@@ -247,14 +255,14 @@ function Legend() {
   );
 }
 
-function useLadderKeys(move: (by: number) => Promise<void>, open: () => void): void {
+function useLadderKeys(move: (by: number) => void, open: () => void): void {
   const latest = useRef({ move, open });
   latest.current = { move, open };
   useLayoutEffect(() => {
     const listen = (event: KeyboardEvent): void => {
       if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
-      if (event.key === 'j' || event.key === 'ArrowDown') void latest.current.move(1);
-      else if (event.key === 'k' || event.key === 'ArrowUp') void latest.current.move(-1);
+      if (event.key === 'j' || event.key === 'ArrowDown') latest.current.move(1);
+      else if (event.key === 'k' || event.key === 'ArrowUp') latest.current.move(-1);
       else if (event.key === 'Enter' && !(event.target instanceof HTMLButtonElement)) latest.current.open();
       else return;
       event.preventDefault();

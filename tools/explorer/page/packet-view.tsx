@@ -4,7 +4,7 @@
  * Owns which field is looked at. Long packets are shown up to a bound until the rest is asked for.
  */
 
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useLayoutEffect, useMemo, useState } from 'preact/hooks';
 import type { MappedField, PacketDetail } from '../engine/protocol.ts';
 import { memo } from './memo.ts';
 import { markNames, seconds, bytes as sizeOf } from './words.ts';
@@ -24,10 +24,11 @@ export function PacketView({ detail, findings, onPacket }: Props) {
   const fields = useMemo(() => detail.headers.flatMap((header) => header.fields), [detail]);
   const [hovered, setHovered] = useState<FieldIndex>(-1);
   const [pinned, setPinned] = useState<FieldIndex>(-1);
-  useEffect(() => {
+  const { number } = detail.row;
+  useLayoutEffect(() => {
     setHovered(-1);
     setPinned(-1);
-  }, [detail]);
+  }, [number]);
   const lit = fields[hovered >= 0 ? hovered : pinned];
   const pin = (index: FieldIndex): void => setPinned(index === pinned ? -1 : index);
   return (

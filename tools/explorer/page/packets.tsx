@@ -3,7 +3,7 @@
  *
  * Owns the selection and its keys.
  */
-import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { FilterResult, PacketDetail } from '../engine/protocol.ts';
 import type { Client } from './client.ts';
 import { FilterBox } from './filter-box.tsx';
@@ -13,31 +13,13 @@ import { isTyping, type ViewProps } from './view.ts';
 
 /** The view. */
 export function Packets({ client, news, place, go }: ViewProps) {
-  const { result, filtered } = useFilter(client, place.filter);
-  const [reveal, setReveal] = useState<{ readonly row: number }>();
+  const { result, answered, filtered } = useFilter(client, place.filter);
   const [detail, setDetail] = useState<PacketDetail | null>(null);
-  const row = useRef(-1);
-  // Key steps so far, and those whose packet is still requested: while there are any, they decide the position.
-  const steps = useRef({ made: 0, pending: 0 });
   const total = place.filter === '' || result === undefined ? news.shown : Math.max(result.shown, news.shown);
-  // Where the selected packet stands, whenever it, the filter or the file changes; a packet that is not read yet is
-  // waited for.
+  // A packet that is not read yet is waited for.
   const known = news.packets >= place.packet;
   // The first packet that is looked into makes the list smaller, and the line chosen may be out of sight.
   const hasDetail = detail !== null;
-  useEffect(() => {
-    if (place.packet === 0 || !known) return undefined;
-    let stale = steps.current.pending > 0;
-    const { made } = steps.current;
-    client.look('position', { number: place.packet }, (answer) => {
-      if (stale || steps.current.made !== made) return;
-      row.current = answer;
-      setReveal({ row: answer });
-    });
-    return () => {
-      stale = true;
-    };
-  }, [client, place.packet, result, known, hasDetail]);
   useEffect(() => {
     if (place.packet === 0 || !known) {
       setDetail(null);
@@ -51,19 +33,8 @@ export function Packets({ client, news, place, go }: ViewProps) {
       stale = true;
     };
   }, [client, place.packet, known, news.done]);
-  const move = useCallback(
-    async (to: number): Promise<void> => {
-      const wanted = Math.max(0, Math.min(total - 1, to));
-      row.current = wanted;
-      steps.current.made++;
-      steps.current.pending++;
-      const { rows } = await client.ask('rows', { from: wanted, count: 1 }).finally(() => steps.current.pending--);
-      const first = rows[0];
-      if (first !== undefined && row.current === wanted) go({ packet: first.number });
-    },
-    [client, total, go],
-  );
-  useListKeys(row, total, move, () => {
+  const { reveal, mover, chooseAt } = useRow(client, { place, go, total, known, order: result, hasDetail });
+  useListKeys(mover, () => {
     if (detail !== null && detail.refersTo > 0) go({ packet: detail.refersTo });
   });
   const findings = (detail?.findings ?? []).map((index) => news.analysis?.findings[index]?.text ?? '');
@@ -72,7 +43,7 @@ export function Packets({ client, news, place, go }: ViewProps) {
       <FilterBox
         client={client}
         text={place.filter}
-        result={result}
+        result={answered === place.filter ? result : undefined}
         packets={news.packets}
         onFilter={(filter) => go({ filter })}
       />
@@ -83,7 +54,7 @@ export function Packets({ client, news, place, go }: ViewProps) {
         selected={place.packet}
         reveal={reveal}
         onSelect={(number, at) => {
-          row.current = at;
+          chooseAt(at);
           go({ packet: number });
         }}
       />
@@ -96,19 +67,79 @@ export function Packets({ client, news, place, go }: ViewProps) {
   );
 }
 
-/** The worker's answers to a filter, and how many there have been: rows may be others after each. */
-function useFilter(
-  client: Client,
-  text: string,
-): { readonly result: FilterResult | undefined; readonly filtered: number } {
-  const [state, setState] = useState<{ readonly result: FilterResult | undefined; readonly filtered: number }>({
-    result: undefined,
-    filtered: 0,
-  });
+/** Another `order`, another row for the same packet. */
+interface RowProps extends Pick<ViewProps, 'place' | 'go'> {
+  readonly total: number;
+  readonly known: boolean;
+  readonly order: unknown;
+  readonly hasDetail: boolean;
+}
+
+/** The row of the selected packet: brought into sight whenever it, the filter or the file changes, and where keys go. */
+function useRow(client: Client, { place, go, total, known, order, hasDetail }: RowProps) {
+  const [reveal, setReveal] = useState<{ readonly row: number }>();
+  const row = useRef(-1);
+  // Key steps whose packet is still requested: while there are any, they decide the position. And key steps that wait
+  // for the worker to say where the selected packet stands; undefined: that is known.
+  const steps = useRef<{ pending: number; waiting: number[] | undefined }>({ pending: 0, waiting: undefined });
+  const move = useCallback(
+    async (step: number): Promise<void> => {
+      if (steps.current.waiting !== undefined) {
+        steps.current.waiting.push(step);
+        return;
+      }
+      const wanted = Math.max(0, Math.min(total - 1, row.current + step));
+      row.current = wanted;
+      steps.current.pending++;
+      const { rows } = await client.ask('rows', { from: wanted, count: 1 }).finally(() => steps.current.pending--);
+      const first = rows[0];
+      if (first !== undefined && row.current === wanted) go({ packet: first.number });
+    },
+    [client, total, go],
+  );
+  const mover = useRef(move);
+  mover.current = move;
+  useLayoutEffect(() => {
+    if (place.packet === 0 || !known) {
+      steps.current.waiting = undefined;
+      return undefined;
+    }
+    if (steps.current.pending > 0) return undefined;
+    let stale = false;
+    steps.current.waiting ??= [];
+    client.look('position', { number: place.packet }, (answer) => {
+      if (stale) return;
+      row.current = answer;
+      setReveal({ row: answer });
+      const waiting = steps.current.waiting ?? [];
+      steps.current.waiting = undefined;
+      for (const step of waiting) void mover.current(step);
+    });
+    return () => {
+      stale = true;
+    };
+  }, [client, place.packet, order, known, hasDetail]);
+  const chooseAt = useCallback((at: number) => {
+    row.current = at;
+  }, []);
+  return { reveal, mover, chooseAt };
+}
+
+interface Filtered {
+  readonly result: FilterResult | undefined;
+  /** The text that the result is of, which may not be the newest. */
+  readonly answered: string;
+  /** How many answers there have been: rows may be others after each. */
+  readonly filtered: number;
+}
+
+/** The worker's answers to a filter. */
+function useFilter(client: Client, text: string): Filtered {
+  const [state, setState] = useState<Filtered>({ result: undefined, answered: '', filtered: 0 });
   useEffect(() => {
     let stale = false;
     client.look('filter', { text }, (result) => {
-      if (!stale) setState(({ filtered }) => ({ result, filtered: filtered + 1 }));
+      if (!stale) setState(({ filtered }) => ({ result, answered: text, filtered: filtered + 1 }));
     });
     return () => {
       stale = true;
@@ -117,15 +148,11 @@ function useFilter(
   return state;
 }
 
-function useListKeys(
-  row: { readonly current: number },
-  total: number,
-  move: (to: number) => Promise<void>,
-  follow: () => void,
-): void {
-  const latest = useRef({ total, move, follow });
-  latest.current = { total, move, follow };
-  useEffect(() => {
+function useListKeys(mover: { readonly current: (step: number) => Promise<void> }, follow: () => void): void {
+  const follower = useRef(follow);
+  follower.current = follow;
+  // Before the browser paints: a key that is pressed as soon as the list is seen counts.
+  useLayoutEffect(() => {
     const listen = (event: KeyboardEvent): void => {
       if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
       const steps: Readonly<Record<string, number>> = {
@@ -139,15 +166,15 @@ function useListKeys(
         End: Number.POSITIVE_INFINITY,
       };
       const step = steps[event.key];
-      if (step !== undefined) void latest.current.move(row.current + step);
-      else if (event.key === 'g') latest.current.follow();
+      if (step !== undefined) void mover.current(step);
+      else if (event.key === 'g') follower.current();
       else if (event.key === '/') document.getElementById('filter')?.focus();
       else return;
       event.preventDefault();
     };
     addEventListener('keydown', listen);
     return () => removeEventListener('keydown', listen);
-  }, [row]);
+  }, [mover]);
 }
 
 const PAGE = 20;

@@ -1,5 +1,5 @@
 /** The piece of time that a chart shows: buttons and keys to move it. Owns the arithmetic. */
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { isTyping } from './view.ts';
 
 /** From and to, in nanoseconds; equal ones mean all of it. */
@@ -27,7 +27,8 @@ interface Props {
 export function TimeButtons({ shown, onRange }: Props) {
   const latest = useRef({ shown, onRange });
   latest.current = { shown, onRange };
-  useEffect(() => {
+  // Before the browser paints, as all keys: what one sees takes its keys.
+  useLayoutEffect(() => {
     const listen = (event: KeyboardEvent): void => {
       if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
       const change = CHANGES[event.key];

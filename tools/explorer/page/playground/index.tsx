@@ -1,7 +1,7 @@
 /**
  * The playground: the real stack in the page, packet by packet. Owns the arrangement of its parts and its keys.
  */
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { ACTIONS, type PacketAction } from '../../playground/index.ts';
 import { isTyping } from '../view.ts';
 import { ACTION_HINTS, Controls, type PlaygroundProps } from './controls.tsx';
@@ -63,7 +63,8 @@ export function Playground({ onAnalyze }: PlaygroundProps) {
 function usePlayKeys(play: Play): void {
   const latest = useRef(play);
   latest.current = play;
-  useEffect(() => {
+  // Before the browser paints: a key that is pressed at once counts.
+  useLayoutEffect(() => {
     const listen = (event: KeyboardEvent): void => {
       if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
       // A button that has the focus keeps its own space bar.

@@ -3,7 +3,7 @@
  * Owns the hash fields `play`, `lesson` and `stop`, and the running of many steps without stopping the page. What goes
  * wrong is one sentence.
  */
-import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { LESSONS } from '../../lessons/index.ts';
 import {
   DEFAULT_SCENARIO,
@@ -192,7 +192,7 @@ function playOf(hash: string): string {
 function useAddress(take: (hash: string) => void): void {
   const taker = useRef(take);
   taker.current = take;
-  useEffect(() => {
+  useLayoutEffect(() => {
     const follow = (): void => {
       if (playOf(location.hash) !== '') taker.current(location.hash);
     };
