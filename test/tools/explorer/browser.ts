@@ -21,6 +21,8 @@ export interface PageOptions {
   readonly width?: number;
   readonly height?: number;
   readonly dark?: boolean;
+  /** Frames are painted late, and the worker's answers come late: as on a machine that is busy with something else. */
+  readonly late?: boolean;
 }
 
 /** Pages of the explorer with one file. */
@@ -49,6 +51,7 @@ export class ExplorerBrowser {
     width = 1280,
     height = 800,
     dark = false,
+    late = false,
   }: PageOptions = {}): Promise<Page> {
     const page = await this.#browser.newPage({
       viewport: { width, height },
@@ -56,6 +59,7 @@ export class ExplorerBrowser {
       reducedMotion: 'reduce',
     });
     page.setDefaultTimeout(WAIT_MS);
+    if (late) await page.addInitScript(LATE);
     page.on('pageerror', (error) => this.complaints.push(error.message));
     page.on('console', (message) => {
       if (['error', 'warning'].includes(message.type())) this.complaints.push(message.text());
@@ -96,3 +100,14 @@ export async function keepPicture(page: Page, name: string): Promise<void> {
 
 const PICTURES = fileURLToPath(new URL('../../../explorer-out', import.meta.url));
 const WAIT_MS = 20_000;
+const LATE = `{
+  const [timer, Prompt] = [setTimeout, Worker];
+  window.requestAnimationFrame = (paint) => timer(() => paint(performance.now()), 600);
+  window.cancelAnimationFrame = (handle) => clearTimeout(handle);
+  window.setTimeout = (action, delay, ...rest) => timer(action, Math.max(delay ?? 0, 600), ...rest);
+  window.Worker = class extends Prompt {
+    set onmessage(take) {
+      super.onmessage = (event) => timer(() => take(event), 300);
+    }
+  };
+}`;
