@@ -75,7 +75,7 @@ interface RowProps extends Pick<ViewProps, 'place' | 'go'> {
   readonly hasDetail: boolean;
 }
 
-/** The row of the selected packet: brought into sight whenever it, the filter or the file changes, and where keys go. */
+/** The row of the selected packet: brought into sight when it, the filter or the file changes, and where keys go. */
 function useRow(client: Client, { place, go, total, known, order, hasDetail }: RowProps) {
   const [reveal, setReveal] = useState<{ readonly row: number }>();
   const row = useRef(-1);
