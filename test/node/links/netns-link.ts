@@ -58,6 +58,14 @@ export function netnsPair<L extends Link>(
   };
 }
 
+/**
+ * A veth interface queues what it receives on the processor that sends, and a shaper sends on either: what went out
+ * later could arrive first. For slow wires only, for the queue of the one processor is short.
+ */
+export function receiveOnOneProcessor({ device, exec }: Netns): void {
+  exec('sh', '-c', `echo 1 > /sys/class/net/${device}/queues/rx-0/rps_cpus`);
+}
+
 /** Counts what comes in and remembers how the link ended. */
 export class Watcher extends Collector implements LinkSink {
   error: RoceError | undefined;

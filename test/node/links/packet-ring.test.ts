@@ -19,6 +19,7 @@ import { describeWith } from '../../support/need.ts';
 import { within } from '../../support/netns.ts';
 import { type LinkPair, linkCompliance } from './compliance.ts';
 import {
+  receiveOnOneProcessor,
   settledPair,
   startElsewhere,
   turn,
@@ -231,9 +232,7 @@ describeWith('netns', 'packet ring', () => {
       withPair(async ({ a, b, sinkA, sinkB, netns }) => {
         const shaper = ['tbf', 'rate', '100mbit', 'burst', '20kb', 'limit', limit];
         netns.a.exec('tc', 'qdisc', 'replace', 'dev', 'veth0', 'root', ...shaper);
-        // A veth interface queues what it receives on the processor that sends, and the shaper sends on either: what
-        // went out later could arrive first. One processor receives everything; at this rate its queue stays short.
-        netns.b.exec('sh', '-c', 'echo 1 > /sys/class/net/veth0/queues/rx-0/rps_cpus');
+        receiveOnOneProcessor(netns.b);
         const batch = batchOf(...Array.from({ length: 50 }, () => frame(1, 2, 0, 1000)));
         let next = 0;
         const offer = (): void => {

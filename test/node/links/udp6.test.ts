@@ -12,6 +12,7 @@ import { makeNetnsPair } from '../../../tools/netns.ts';
 import { Collector } from '../../sim/support.ts';
 import { describeWith } from '../../support/need.ts';
 import { within } from '../../support/netns.ts';
+import { receiveOnOneProcessor } from './netns-link.ts';
 import { peerThatDies, suiteInNamespaces, withoutChecksum } from './udp-namespaces.ts';
 import { appendPacket, parse, refusals, selfLink, snmp6, traffic, turn, until } from './udp-support.ts';
 
@@ -59,8 +60,10 @@ describeWith('netns', 'udp6 in namespaces', () => {
   const sendMixture = async (batches: number, rate?: string): Promise<Collector> => {
     const pair = makeNetnsPair();
     try {
-      if (rate !== undefined)
+      if (rate !== undefined) {
         pair.a.exec('tc', ...`qdisc replace dev ${pair.a.device} root tbf rate ${rate} burst 10k limit 4m`.split(' '));
+        receiveOnOneProcessor(pair.b);
+      }
       const [from, to] = [new Collector(), new Collector()];
       const link = await within(pair.a, async () => started(new Udp6Link({ address: 'fd99::1' }), from));
       const witness = await within(pair.b, async () => started(new UdpOffloadLink({ address: 'fd99::2' }), to));
