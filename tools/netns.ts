@@ -38,7 +38,7 @@ export function netnsAvailable(): { readonly ok: boolean; readonly reason: strin
   return { ok: true, reason: '' };
 }
 
-/** Two namespaces with a wire between them: 10.99.0.1 and .2, fd99::1 and ::2, addresses usable at once. */
+/** Two namespaces with a wire between them: 10.99.0.1 and .2, fd99::1 and ::2; addresses and wire are usable at once. */
 export function makeNetnsPair({ mtu = 1500 }: { readonly mtu?: number } = {}): NetnsPair {
   const base = freshName();
   const names = [`${base}-a`, `${base}-b`] as const;
@@ -52,6 +52,7 @@ export function makeNetnsPair({ mtu = 1500 }: { readonly mtu?: number } = {}): N
     const ends = names.map((name, index) => addEnd(name, index + 1, mtu));
     const [first, second] = ends;
     if (first === undefined || second === undefined) throw new RoceError('ERR_ROCE_STATE', 'a pair has two ends');
+    for (const { name } of ends) awaitWire(name);
     return { a: first, b: second, remove };
   } catch (error) {
     remove();
@@ -86,6 +87,15 @@ function addEnd(name: string, number: number, mtu: number): Netns {
   return { name, device: DEVICE, mac, ipv4, ipv6, exec, prefix };
 }
 
+/**
+ * Waits until the kernel has noticed the carrier, which it does on a thread of its own, up to a second later: whatever
+ * is sent before that is lost.
+ */
+function awaitWire(name: string): void {
+  for (let tries = 0; !ip('-n', name, 'link', 'show', 'dev', DEVICE).includes('state UP'); tries++)
+    if (tries === MOST_TRIES) throw new RoceError('ERR_ROCE_STATE', `${DEVICE} in ${name} has no carrier`);
+}
+
 /** Runs iproute2's ip. @throws Error with its message when it fails */
 export function ip(...words: readonly string[]): string {
   return run('ip', words);
@@ -100,3 +110,5 @@ function freshName(): string {
 }
 
 const DEVICE = 'veth0';
+/** Each takes milliseconds. */
+const MOST_TRIES = 10_000;
