@@ -20,7 +20,7 @@ const run = (script: string) =>
   spawnSync(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script], {
     encoding: 'utf8',
     cwd: ROOT,
-    timeout: 20_000,
+    timeout: 100_000,
   });
 
 /** What a worker runs: watches a descriptor that is readable once. */
