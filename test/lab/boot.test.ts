@@ -77,7 +77,7 @@ describeWith('lab', 'a guest with Linux 6.12', () => {
   });
 
   it('shows what a background command has written so far, and ends it with all it started', async () => {
-    const job = guest.spawn('echo started > /tmp/mark; echo hello; sleep 1000 & sleep 1000');
+    const job = guest.spawn('echo hello; echo started > /tmp/mark; sleep 1000 & sleep 1000');
     await guest.run('until [ -s /tmp/mark ]; do sleep 0.05; done');
     expect((await job.output()).stdout).toBe('hello\n');
     await expect(job.wait(1)).rejects.toMatchObject({ code: 'ERR_ROCE_TIMEOUT' });
