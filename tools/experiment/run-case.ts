@@ -6,11 +6,12 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { defined, RoceError } from 'rocev2/packets';
+import { FAULT_DIRECTIONS } from '../bump/rules-file.ts';
 import type { RunResult } from '../lab/guest.ts';
 import type { RunningCommand } from './host.ts';
 import { runName } from './names.ts';
 import { writeRates } from './rate-files.ts';
-import { type RateRecord, RateWatch } from './rates.ts';
+import { type RateRecord, RateWatch, type WatchedWire } from './rates.ts';
 import type { RunningHosts } from './stage.ts';
 import type { CaseSpec, CommandStep, Experiment, Ready } from './types.ts';
 import { openWires, type WireRecord } from './wires.ts';
@@ -63,8 +64,7 @@ export async function runCase(
     problem = error.message;
   } finally {
     await commands.killAll();
-    // What is on its way arrives: a last ACK, the answer to a disconnect.
-    await delay(SETTLE_MS);
+    await settled(wires.wires);
     rates = watch.stop();
     records = await wires.stop();
   }
@@ -77,6 +77,25 @@ export async function runCase(
     rates,
     ...defined({ problem }),
   };
+}
+
+/**
+ * What is on its way arrives: a last ACK, the answer to a disconnect. Resolves when the wires have been silent for a
+ * while, seen many times: one look after as long proves nothing where this process itself has stood still meanwhile.
+ */
+async function settled(wires: readonly WatchedWire[]): Promise<void> {
+  const seen = (): number =>
+    wires.reduce((sum, { bump }) => {
+      const { counters } = bump.bump;
+      return FAULT_DIRECTIONS.reduce((all, direction) => all + counters[direction].frames, sum);
+    }, 0);
+  let before = seen();
+  for (let looks = 0, silent = 0; silent < SILENT_LOOKS && looks < MOST_LOOKS; looks++) {
+    await delay(LOOK_MS);
+    const now = seen();
+    silent = now === before ? silent + 1 : 0;
+    before = now;
+  }
 }
 
 /** A command that has been started. */
@@ -244,7 +263,10 @@ function logText(
 }
 
 const TIMEOUT_SECONDS = 60;
-const SETTLE_MS = 100;
+const LOOK_MS = 5;
+const SILENT_LOOKS = 20;
+/** A guest may have something to say all the time. */
+const MOST_LOOKS = 200;
 const POLL_MS = 50;
 /** For a disconnect to be answered. */
 const END_MS = 5000;
