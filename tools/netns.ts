@@ -38,7 +38,7 @@ export function netnsAvailable(): { readonly ok: boolean; readonly reason: strin
   return { ok: true, reason: '' };
 }
 
-/** Two namespaces with a wire between them: 10.99.0.1 and .2, fd99::1 and ::2; addresses and wire are usable at once. */
+/** Two namespaces with a wire between them: 10.99.0.1 and .2, fd99::1 and ::2; addresses and wire are usable. */
 export function makeNetnsPair({ mtu = 1500 }: { readonly mtu?: number } = {}): NetnsPair {
   const base = freshName();
   const names = [`${base}-a`, `${base}-b`] as const;
