@@ -81,7 +81,7 @@ export class ReceiveMessages implements FrameBatch {
     const first = message * MESSAGE_BYTES;
     if (size === length) {
       if (length <= this.#size) this.#add(message, first + HEADROOM_BYTES, length, trafficClass);
-      else if (length - this.#size <= HEADROOM_BYTES && this.#slots > 1) {
+      else if (length - this.#size <= Math.min(HEADROOM_BYTES, this.#size) && this.#slots > 1) {
         this.#closeGap(first, length - this.#size);
         this.#add(message, first + HEADROOM_BYTES, length, trafficClass);
       } else this.#gather(message, size, length, trafficClass);
@@ -109,7 +109,7 @@ export class ReceiveMessages implements FrameBatch {
     this.count++;
   }
 
-  /** Brings the first bytes of the second vector, fewer than the gap is long, behind the first. */
+  /** Brings what the second vector holds, no more than the gap is long, behind the first. */
   #closeGap(first: number, spilled: number): void {
     const to = first + HEADROOM_BYTES + this.#size;
     const from = first + this.#stride + HEADROOM_BYTES;

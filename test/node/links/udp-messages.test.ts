@@ -293,6 +293,22 @@ describe('ReceiveMessages', () => {
     );
   });
 
+  it('finds a datagram that lies in many vectors of a smaller run whole', () => {
+    const { memory, messages } = make();
+    const bytes = (length: number): Uint8Array => Uint8Array.from({ length }, (_, i) => (i * 7) & 0xff);
+    const call = (arrivals: readonly Arrival[]): void => {
+      messages.prepare();
+      deliver(memory, messages, arrivals);
+      messages.take(arrivals.length);
+      expect(seenIn(messages)).toEqual(framesOf(arrivals));
+    };
+    for (const size of [16, 20, 32, 60, 64, 65, 100]) {
+      call([{ from: 0, trafficClass: 0, size, bytes: bytes(3 * size) }]);
+      for (let length = 1; length <= 4 * size; length++)
+        call([{ from: 0, trafficClass: 0, size: 0, bytes: bytes(length) }]);
+    }
+  });
+
   it('tells its own port on the wire as 4791', () => {
     const memory = new Memory();
     const messages = new ReceiveMessages(new UdpPeers(LOCAL), 0xc0_01, 4112, memory.addressOf);
