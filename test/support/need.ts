@@ -139,6 +139,7 @@ const LOOK: Readonly<Record<Thing, () => string | undefined>> = {
     spawnSync('sharkd', ['--version']).error === undefined
       ? undefined
       : 'sharkd, Wireshark without a window, is not installed',
+  python3: () => (findTool('python3') === undefined ? 'python3 is not installed' : undefined),
   scapy: () => (findTool('python3') === undefined ? 'python3 is not installed' : reasonOf(scapyAvailable())),
   chromium: () => (chromiumPath() === undefined ? `none of ${PROGRAMS.chromium.join(', ')} is in PATH` : undefined),
   compiler: () =>

@@ -20,6 +20,7 @@ export const PROGRAMS = {
   tshark: ['tshark', 'capinfos', 'editcap', 'mergecap'],
   'tshark-lua': ['tshark'],
   sharkd: ['sharkd'],
+  python3: ['python3'],
   scapy: ['python3'],
   chromium: ['chromium', 'chromium-browser', 'google-chrome'],
   compiler: ['cc', 'gcc'],

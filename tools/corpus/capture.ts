@@ -1,8 +1,8 @@
 /**
  * What a capture of the corpus is before it is a file.
  *
- * Owns the shape of an entry and the writing of vectors: packets one after the other, each with a comment that says what
- * it is. Nothing depends on what was built before, so the same program writes the same bytes.
+ * Owns the shape of an entry and the writing of vectors: packets one after the other, each with a comment that says
+ * what it is. Nothing depends on what was built before, so the same program writes the same bytes.
  */
 import { IpAddress as Ip, Medium, type PathSpec } from 'rocev2/packets';
 import { buildFrame, type Draft, type Packet } from 'rocev2/packets/kit';

@@ -1,8 +1,9 @@
 /**
  * What a reader of a capture should find in each packet, as plain data.
  *
- * Owns the vocabulary of the corpus (corpus/capture.schema.json describes it) and the way to it from a dissected packet.
- * Offsets count from the first captured byte. Numbers of more than 32 bits and strings of bytes are hexadecimal text.
+ * Owns the vocabulary of the corpus (corpus/capture.schema.json describes it) and the way to it from a dissected
+ * packet. Offsets count from the first captured byte. Numbers of more than 32 bits and strings of bytes are hexadecimal
+ * text.
  */
 import {
   computeIcrc,

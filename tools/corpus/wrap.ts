@@ -1,8 +1,8 @@
 /**
  * Packets within other packets, and other headers in front of them, as bytes.
  *
- * Owns the layouts of tunnels, from their RFCs (the list is in `pcap/tunnels/find-inner.ts`), written once more: what is
- * read is not made by the reader.
+ * Owns the layouts of tunnels, from their RFCs (the list is in `pcap/tunnels/find-inner.ts`), written once more: what
+ * is read is not made by the reader.
  */
 import { finishChecksum, IPV4_BYTES, IPV4_CHECKSUM_AT, onesComplementSum } from 'rocev2/packets';
 

@@ -35,7 +35,7 @@ const CHOSEN: readonly string[] = [
     'refused-no-listener',
   ],
   ...['refused-by-application', 'connect-timeout-dead-host', 'connect-slow-answer', 'icrc-invalid-castagnoli'],
-  ...['icrc-invalid-nat', 'icrc-invalid-cut', 'rnr-exceeded-for-ever', 'mtu-mismatch-read-responses', 'pfc-occasional'],
+  ...['icrc-invalid-nat', 'rnr-exceeded-for-ever', 'mtu-mismatch-read-responses', 'pfc-occasional'],
 ];
 
 /** Sound traffic; in the last one the wire loses a packet. */
