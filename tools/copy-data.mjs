@@ -9,7 +9,7 @@ const at = (path) => fileURLToPath(new URL(path, import.meta.url));
 cpSync(at('experiments'), at('dist/experiments'), { recursive: true });
 cpSync(at('sim/scenarios'), at('dist/sim/scenarios'), { recursive: true });
 cpSync(at('sim/report/page'), at('dist/sim/report/page'), { recursive: true });
-cpSync(at('wireshark'), at('dist/wireshark'), { recursive: true });
+cpSync(at('wireshark/rocev2.lua'), at('dist/wireshark/rocev2.lua'));
 cpSync(at('counters/snapshot.sh'), at('dist/counters/snapshot.sh'));
 cpSync(at('conformance/agent'), at('dist/conformance/agent'), {
   recursive: true,
