@@ -20,7 +20,7 @@ describe('the patch for Wireshark', () => {
   it('has hunks of the lengths that they say, one behind the other', () => {
     let shift = 0;
     for (const hunk of HUNKS) {
-      const [head = '', ...lines] = hunk.trimEnd().split('\n');
+      const [head = '', ...lines] = hunk.replace(/\n$/, '').split('\n');
       const [oldAt = 0, oldLines = 0, newAt = 0, newLines = 0] = (head.match(/\d+/g) ?? []).map(Number);
       const count = (signs: string): number => lines.filter((line) => signs.includes(line[0] ?? '')).length;
       expect([head, count(' -'), count(' +'), newAt - oldAt]).toEqual([head, oldLines, newLines, shift]);
