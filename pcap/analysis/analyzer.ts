@@ -95,12 +95,14 @@ export class Analyzer {
   /**
    * Analyzes the next packet. Its bytes are not used after the call. The result is the same object each time: read it
    * before the next call.
+   *
+   * @param known whether its ICRC is right, where the caller has verified it (`icrcState`); default: verified here
    */
-  packet(packet: CapturedPacket): PacketFacts {
+  packet(packet: CapturedPacket, known?: IcrcState): PacketFacts {
     const facts = this.#facts;
     const { dissection } = facts;
     const status = dissect(packet, dissection);
-    const icrc = this.#verifyIcrc ? icrcState(dissection) : IcrcState.Unknown;
+    const icrc = known ?? (this.#verifyIcrc ? icrcState(dissection) : IcrcState.Unknown);
     const timeNs = nanosecondsSince(this.#totals.start(packet), packet);
     facts.begin(packet, timeNs, icrc);
     this.#totals.count(packet, dissection, icrc, timeNs);

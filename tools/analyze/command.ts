@@ -5,6 +5,7 @@
  * input cannot be read to its end or the command line is wrong.
  */
 import { createWriteStream, statSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import type { Writable } from 'node:stream';
 import { Command, InvalidArgumentError } from 'commander';
 import { loadNativeCrc32 } from 'rocev2/crc32';
@@ -13,9 +14,11 @@ import type { AnalyzerOptions, Finding } from 'rocev2/pcap';
 import { analyzeCounters, NoCountersError } from '../counters/index.ts';
 import { Output, TextBuffer } from '../dump/output.ts';
 import { refuseOverwriting } from '../dump/overwriting.ts';
+import { ProgressLine, type ProgressTerminal } from '../progress-line.ts';
 import { visible, visibleLine } from '../visible-text.ts';
-import { analyzeChunks, isDamage, narrowed } from './analyze.ts';
+import { type Analyzed, analyzeChunks, analyzeThreaded, narrowed } from './analyze.ts';
 import { annotate } from './annotate.ts';
+import { isDamage } from './damage.ts';
 import { filePieces } from './file-pieces.ts';
 import { STANDARD_INPUT } from './findings-text.ts';
 import { reportLines } from './report.ts';
@@ -24,7 +27,7 @@ import { reportLines } from './report.ts';
 export interface Streams {
   readonly stdin: AsyncIterable<Uint8Array>;
   readonly stdout: Writable;
-  readonly stderr: Writable;
+  readonly stderr: Writable & ProgressTerminal;
 }
 
 /** The options of the command line. */
@@ -36,6 +39,7 @@ export interface AnalyzeFlags {
   readonly write?: string;
   readonly interfacesTogether?: boolean;
   readonly icrc: boolean;
+  readonly jobs?: number;
   readonly counters?: readonly string[];
 }
 
@@ -50,6 +54,7 @@ export function analyzeCommand(): Command {
     .option('-w, --write <file>', 'write the capture again as pcapng, with the findings as comments on packets')
     .option('--interfaces-together', 'all interfaces are one place, such as the members of a LAG')
     .option('--no-icrc', 'do not verify ICRCs')
+    .option('--jobs <n>', 'threads: 1, or 2 for a large file (default: by its size)', parseJobs)
     .option('--counters <snapshots...>', 'no capture: counters before and after, or folders with those of many hosts')
     .exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : EXIT_BAD_INPUT))
     .action((file: string | undefined, flags: AnalyzeFlags) => run(command, file, flags));
@@ -107,8 +112,7 @@ export async function analyzeFile(file: string, flags: AnalyzeFlags, streams: St
 async function analyze(file: string, flags: AnalyzeFlags, streams: Streams): Promise<number> {
   const { conversation: conversations = [], events = false, verbose = false, json = false, write } = flags;
   if (write !== undefined) refuseOverwriting(file, write);
-  if (flags.icrc && isLarge(file)) await loadNativeCrc32();
-  const { analysis, interfaces, damage } = await analyzeChunks(open(file, streams), analyzerOptions(flags));
+  const { analysis, interfaces, damage } = await analyzed(file, flags, streams);
   // A file that is not there, or of which not even the beginning is a capture, has no analysis.
   if (damage !== undefined && analysis.capture.packets === 0) return complain(streams, file, damage);
   const known = analysis.conversations.map(({ id }) => id);
@@ -139,17 +143,41 @@ async function analyze(file: string, flags: AnalyzeFlags, streams: Streams): Pro
   return damage === undefined ? exitCodeOf(analysis.findings) : complain(streams, file, damage);
 }
 
+/** Large files are read by a thread of their own, where there is a processor for it. */
+async function analyzed(file: string, flags: AnalyzeFlags, streams: Streams): Promise<Analyzed> {
+  const bytes = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+  const large = bytes >= LARGE_BYTES;
+  if (flags.icrc && large) await loadNativeCrc32();
+  const { jobs = large ? availableParallelism() : 1 } = flags;
+  const progress = new ProgressLine(streams.stderr, { quiet: !large, nowMs: () => performance.now() });
+  const tell = (done: number): void => progress.update(done / bytes, `${gigabytes(done)} of ${gigabytes(bytes)} GB`);
+  try {
+    if (jobs > 1 && file !== '-') return await analyzeThreaded(file, analyzerOptions(flags), tell);
+    return await analyzeChunks(counted(open(file, streams), tell), analyzerOptions(flags));
+  } finally {
+    progress.clear();
+  }
+}
+
+async function* counted(chunks: AsyncIterable<Uint8Array>, tell: (bytes: number) => void): AsyncGenerator<Uint8Array> {
+  let bytes = 0;
+  for await (const chunk of chunks) {
+    yield chunk;
+    bytes += chunk.length;
+    tell(bytes);
+  }
+}
+
+function gigabytes(bytes: number): string {
+  return (bytes / 1e9).toFixed(1);
+}
+
 function analyzerOptions({ interfacesTogether, icrc }: AnalyzeFlags): AnalyzerOptions {
   return { verifyIcrc: icrc, ...defined({ interfacesTogether }) };
 }
 
 function open(file: string, { stdin }: Streams): AsyncIterable<Uint8Array> {
   return file === '-' ? stdin : filePieces(file);
-}
-
-/** Whether its ICRCs cost more than a library for them takes to load. */
-function isLarge(file: string): boolean {
-  return (statSync(file, { throwIfNoEntry: false })?.size ?? 0) >= LARGE_BYTES;
 }
 
 async function print(text: string, stdout: Writable): Promise<void> {
@@ -180,7 +208,13 @@ function collectId(text: string, previous: readonly number[] = []): number[] {
   return [...previous, Number(text)];
 }
 
+function parseJobs(text: string): number {
+  if (!/^[1-9]\d{0,3}$/.test(text)) throw new InvalidArgumentError('a number of threads from 1 on is expected.');
+  return Number(text);
+}
+
 const EXIT_ERRORS = 1;
 const EXIT_BAD_INPUT = 2;
 const EXIT_WARNINGS = 3;
+/** From here on a library for ICRCs, and a thread that reads, cost less than they save. */
 const LARGE_BYTES = 64 * 1024 * 1024;

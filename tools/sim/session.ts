@@ -6,9 +6,9 @@ import { availableParallelism } from 'node:os';
 import { defined, RoceError } from 'rocev2/packets';
 import { terminal } from '../output.ts';
 import { packageVersion } from '../package-version.ts';
+import { ProgressLine } from '../progress-line.ts';
 import { commandLine, type SimFlags } from './flags.ts';
 import { LineFiles } from './output/line-files.ts';
-import { ProgressLine } from './output/progress.ts';
 import { failureText } from './output/text.ts';
 import { lineFiles, needsDetails, prepareFolder, writeResults } from './outputs.ts';
 import type { Report } from './report/html.ts';
@@ -57,7 +57,7 @@ export async function runSession(prepared: PreparedRuns, flags: SimFlags): Promi
   prepareFolder(flags);
   const sink = new LineFiles(lineFiles(flags));
   const quiet = flags.quiet === true;
-  const progress = new ProgressLine(process.stderr, jobs.length, { quiet, nowMs: () => performance.now() });
+  const progress = new ProgressLine(process.stderr, { quiet, nowMs: () => performance.now() });
   const results: JobResult[] = [];
   const interruption = new AbortController();
   const { signal } = interruption;
@@ -75,7 +75,7 @@ export async function runSession(prepared: PreparedRuns, flags: SimFlags): Promi
         sink.line(recordLine(result.record));
         if (flags.jsonl === '-') terminal.line(recordLine(result.record));
       },
-      progress: (share, ended) => progress.update(share, ended),
+      progress: (share, ended) => progress.update(share, jobs.length === 1 ? '' : `${ended} of ${jobs.length} runs`),
     });
   } finally {
     progress.clear();

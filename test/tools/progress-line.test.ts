@@ -3,13 +3,13 @@
  * lists and numbers.
  */
 import { describe, expect, it } from 'vitest';
-import { ProgressLine } from '../../../tools/sim/output/progress.ts';
+import { ProgressLine } from '../../tools/progress-line.ts';
 
-function line({ isTTY = true, quiet = false, columns = 80, runs = 4 } = {}) {
+function line({ isTTY = true, quiet = false, columns = 80 } = {}) {
   const written: string[] = [];
   let nowMs = 0;
   const terminal = { isTTY, columns, write: (text: string) => written.push(text) };
-  const progress = new ProgressLine(terminal, runs, { quiet, nowMs: () => nowMs });
+  const progress = new ProgressLine(terminal, { quiet, nowMs: () => nowMs });
   return {
     progress,
     written,
@@ -20,11 +20,11 @@ function line({ isTTY = true, quiet = false, columns = 80, runs = 4 } = {}) {
 }
 
 describe('the progress line', () => {
-  it('shows part, runs and time, and what is left once that can be told', () => {
+  it('shows part, words and time, and what is left once that can be told', () => {
     const { progress, written, wait } = line();
-    progress.update(0, 0);
+    progress.update(0, '0 of 4 runs');
     wait(10_000);
-    progress.update(0.5, 2);
+    progress.update(0.5, '2 of 4 runs');
     expect(written).toEqual([
       '\r[........................] 0 %, 0 of 4 runs, 0 s\u001b[K',
       '\r[############............] 50 %, 2 of 4 runs, 10 s, about 10 s left\u001b[K',
@@ -33,22 +33,22 @@ describe('the progress line', () => {
 
   it('is taken away in the end', () => {
     const { progress, written } = line();
-    progress.update(0.5, 2);
+    progress.update(0.5, '2 of 4 runs');
     progress.clear();
     progress.clear();
     expect(written.slice(1)).toEqual(['\r\u001b[K']);
   });
 
   it('is written once while nothing changes, and never over the end of the line', () => {
-    const { progress, written } = line({ columns: 20, runs: 1 });
-    progress.update(0.5, 0);
-    progress.update(0.5, 0);
+    const { progress, written } = line({ columns: 20 });
+    progress.update(0.5);
+    progress.update(0.5);
     expect(written).toEqual(['\r[############......\u001b[K']);
   });
 
   it.each([{ isTTY: false }, { quiet: true }])('is not there with %o', (options) => {
     const { progress, written } = line(options);
-    progress.update(0.5, 1);
+    progress.update(0.5);
     progress.clear();
     expect(written).toEqual([]);
   });

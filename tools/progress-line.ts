@@ -1,6 +1,6 @@
 /**
- * How far the runs are, on one line of a terminal that is written over. Owns that line; writes nothing where it is no
- * terminal. Of our own: of the packages that draw bars the kept ones have no types or need a later Node, and this is
+ * How far a long command is, on one line of a terminal that is written over. Owns that line; writes nothing where it is
+ * no terminal. Of our own: of the packages that draw bars the kept ones have no types or need a later Node, and this is
  * all of it.
  */
 
@@ -13,27 +13,25 @@ export interface ProgressTerminal {
 
 export class ProgressLine {
   readonly #terminal: ProgressTerminal;
-  readonly #runs: number;
   readonly #startMs: number;
   readonly #nowMs: () => number;
   readonly #on: boolean;
   #drawn = '';
 
-  constructor(terminal: ProgressTerminal, runs: number, { quiet, nowMs }: { quiet: boolean; nowMs: () => number }) {
+  constructor(terminal: ProgressTerminal, { quiet, nowMs }: { quiet: boolean; nowMs: () => number }) {
     this.#terminal = terminal;
-    this.#runs = runs;
     this.#nowMs = nowMs;
     this.#startMs = nowMs();
     this.#on = terminal.isTTY === true && !quiet;
   }
 
-  /** Part of everything, and how many runs have ended. */
-  update(share: number, ended: number): void {
+  /** Part of everything, 0 to 1, and how far that is in the words of the command. */
+  update(share: number, words = ''): void {
     if (!this.#on) return;
     const done = Math.round(share * BAR_WIDTH);
     const bar = '#'.repeat(done) + '.'.repeat(BAR_WIDTH - done);
-    const runs = this.#runs === 1 ? '' : ` ${ended} of ${this.#runs} runs,`;
-    const text = `[${bar}] ${Math.floor(share * 100)} %,${runs} ${this.#rest(share)}`.slice(
+    const detail = words === '' ? '' : ` ${words},`;
+    const text = `[${bar}] ${Math.floor(share * 100)} %,${detail} ${this.#rest(share)}`.slice(
       0,
       (this.#terminal.columns || 80) - 1,
     );

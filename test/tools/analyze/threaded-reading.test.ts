@@ -1,0 +1,166 @@
+/**
+ * Goal: two threads find in a capture what one finds, whatever the capture is. Method: both read the same files, sound,
+ * damaged and odd ones, and the analyses are compared; batches of shared memory give back what was put in.
+ */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import fc from 'fast-check';
+import { afterAll, describe, expect, it } from 'vitest';
+import { type CapturedPacket, Direction, IcrcState, LinkType, PcapngWriter } from '../../../pcap/index.ts';
+import { analyzeChunks, analyzeThreaded } from '../../../tools/analyze/analyze.ts';
+import { filePieces } from '../../../tools/analyze/file-pieces.ts';
+import { PacketBatch, type Rest } from '../../../tools/analyze/packet-batch.ts';
+import { readThreaded } from '../../../tools/analyze/threaded-reading.ts';
+import { transfersCapture } from '../../../tools/bench/transfers-capture.ts';
+import { allScenes } from '../../../tools/symptoms/index.ts';
+
+const scratch = mkdtempSync(join(tmpdir(), 'roce-threads-'));
+afterAll(() => rmSync(scratch, { recursive: true }));
+
+function fileOf(...parts: readonly Uint8Array[]): string {
+  const path = join(scratch, 'capture');
+  writeFileSync(path, Buffer.concat(parts));
+  return path;
+}
+
+async function expectSame(path: string, verifyIcrc = true): Promise<Awaited<ReturnType<typeof analyzeThreaded>>> {
+  const one = await analyzeChunks(filePieces(path), { verifyIcrc });
+  const two = await analyzeThreaded(path, { verifyIcrc }, () => undefined);
+  expect(two).toEqual(one);
+  return two;
+}
+
+const TRANSFERS = await transfersCapture(40);
+const RXE = readFileSync(fileURLToPath(new URL('../../vectors/rxe-6.12.pcap', import.meta.url)));
+const VECTORS: readonly Uint8Array[] = await Promise.all(allScenes().map(async (scene) => await scene.make()));
+
+describe('a capture read by a thread of its own', () => {
+  it('has the same analysis as one read here: packets that lie across pieces, wrong ICRCs', async () => {
+    const bytes = TRANSFERS.slice();
+    // Somewhere in payloads; what it hits besides is found by both.
+    for (let at = 50_000; at < bytes.length; at += 300_000) bytes[at] = (bytes[at] ?? 0) ^ 1;
+    const { analysis, damage } = await expectSame(fileOf(bytes));
+    expect(damage).toBeUndefined();
+    expect(bytes.length).toBeGreaterThan(3_000_000);
+    expect(analysis.capture.badIcrc).toBeGreaterThan(0);
+    expect(analysis.capture.goodIcrc).toBeGreaterThan(1000);
+  });
+
+  it('has it for every scene of the symptoms, sections behind each other with comments and statistics', async () => {
+    const { analysis } = await expectSame(fileOf(...VECTORS));
+    expect(analysis.findings.length).toBeGreaterThan(20);
+  });
+
+  it('has it in classic pcap, and without a look at the ICRCs', async () => {
+    const { analysis } = await expectSame(fileOf(RXE));
+    expect(analysis.capture.goodIcrc).toBeGreaterThan(0);
+    const { analysis: unverified } = await expectSame(fileOf(RXE), false);
+    expect(unverified.capture.goodIcrc).toBe(0);
+  });
+
+  it('has it where records are longer than pieces, and where they have what few have', async () => {
+    const writer = new PcapngWriter();
+    const id = writer.addInterface({ name: 'wire', linkType: LinkType.Ethernet });
+    for (const length of [60, 1_000_000, 3_000_000, 200_000, 200_000, 200_000, 64, 2_000_000, 70]) {
+      const bytes = Uint8Array.from({ length }, (_, i) => i & 0xff);
+      writer.packet(id, bytes, 0, length, 1, length, { comments: [`${length} bytes`], dropCount: 3 });
+    }
+    const { analysis } = await expectSame(fileOf(writer.take()));
+    expect(analysis.capture.packets).toBe(9);
+    expect(analysis.capture.captureDrops).toBe(27);
+  });
+
+  it('has it up to any place where the file is cut or damaged, and the defect', async () => {
+    for (const cut of [0, 100, 1_048_576, 1_048_577, 2_000_001]) await expectSame(fileOf(TRANSFERS.subarray(0, cut)));
+    const { damage } = await expectSame(fileOf(TRANSFERS.subarray(0, 1_500_000), RXE));
+    expect(damage).toMatchObject({ name: 'RoceError', code: 'ERR_ROCE_CAPTURE' });
+    await expectSame(fileOf(new TextEncoder().encode('no capture at all')));
+  });
+
+  it('says what the system says', async () => {
+    await expect(analyzeThreaded(join(scratch, 'none'), {}, () => undefined)).rejects.toMatchObject({ code: 'ENOENT' });
+    const { damage } = await analyzeThreaded(scratch, {}, () => undefined);
+    expect(damage).toMatchObject({ code: 'EISDIR', syscall: 'read' });
+  });
+
+  it('says how far it is, to the last byte', async () => {
+    const seen: number[] = [];
+    await readThreaded(
+      fileOf(TRANSFERS),
+      true,
+      () => undefined,
+      (bytes) => seen.push(bytes),
+    );
+    expect(seen.length).toBe(Math.ceil(TRANSFERS.length / 1_048_576));
+    expect(seen.at(-1)).toBe(TRANSFERS.length);
+  });
+
+  it('ends with the error of who looks at the packets', async () => {
+    const fault = new Error('ours');
+    const taking = readThreaded(
+      fileOf(TRANSFERS),
+      true,
+      () => {
+        throw fault;
+      },
+      () => undefined,
+    );
+    await expect(taking).rejects.toBe(fault);
+  });
+});
+
+describe('PacketBatch', () => {
+  it('gives back every packet that it was given, wherever its bytes are', () => {
+    const batch = new PacketBatch();
+    const there = new PacketBatch(batch.memory);
+    const packets = fc.array(
+      fc.record({
+        at: fc.nat(900_000),
+        length: fc.oneof(fc.nat(4096), fc.constantFrom(0, 1, 60_000, 140_000)),
+        inPiece: fc.boolean(),
+        seconds: fc.maxSafeInteger(),
+        nanoseconds: fc.nat(999_999_999),
+        number: fc.nat(Number.MAX_SAFE_INTEGER),
+        originalLength: fc.nat(0xffff_ffff),
+        linkType: fc.nat(0xffff_ffff),
+        interfaceIndex: fc.nat(65_535),
+        direction: fc.constantFrom(...Object.values(Direction)),
+        comments: fc.oneof({ weight: 5, arbitrary: fc.constant([]) }, fc.array(fc.string(), { minLength: 1 })),
+        dropCount: fc.option(fc.nat(), { nil: undefined }),
+        packetId: fc.option(fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }), { nil: undefined }),
+        icrc: fc.constantFrom(...Object.values(IcrcState)),
+      }),
+      { maxLength: 40 },
+    );
+    fc.assert(
+      fc.property(packets, (all) => {
+        const rests = new Map<number, Rest>();
+        batch.clear();
+        batch.piece.forEach((_, i) => {
+          if (i % 4099 === 0) batch.piece[i] = i & 0xff;
+        });
+        const given = all.map(({ at, length, inPiece, icrc, dropCount, packetId, ...rest }, i) => {
+          const elsewhere = Uint8Array.from({ length }, (_, j) => (j + i) & 0xff);
+          const packet: CapturedPacket = {
+            ...rest,
+            bytes: inPiece ? batch.piece.subarray(at, at + length) : elsewhere,
+            ...(dropCount === undefined ? {} : { dropCount }),
+            ...(packetId === undefined ? {} : { packetId }),
+          };
+          batch.set(i, packet, icrc, rests);
+          return { packet, icrc };
+        });
+        for (const [i, { packet, icrc }] of given.entries()) {
+          const { bytes, ...rest } = there.packet(i, rests);
+          const { bytes: wanted, ...others } = packet;
+          expect(rest).toEqual(others);
+          expect(Buffer.compare(bytes, wanted)).toBe(0);
+          expect(there.icrc(i)).toBe(icrc);
+        }
+      }),
+      { numRuns: 50 },
+    );
+  });
+});
