@@ -13,6 +13,7 @@ export const CAPTURE_LIMIT_KINDS = [
   'cut',
   'clock-step',
   'clock-offset',
+  'not-compared',
   'unread',
   'conversations-omitted',
 ] as const;
@@ -27,6 +28,7 @@ export const CAPTURE_LIMIT_KINDS = [
  * - `cut`: only the beginnings of packets were kept.
  * - `clock-step`: the clock of an interface jumped, backwards or forwards.
  * - `clock-offset`: the clocks of two interfaces differ.
+ * - `not-compared`: interfaces that share too few frames with another one to tell what happened in between.
  * - `unread`: packets that may carry RoCEv2 and cannot be read.
  * - `conversations-omitted`: more conversations than are followed.
  */
