@@ -1,8 +1,7 @@
 /**
  * A frame as one interface saw it, cut down to what is needed to find it again at another: keys, headers, ICRC.
  *
- * Owns that record, of a fixed size whatever the length of the frame, so that many frames can be waited for. The
- * trailer of a short Ethernet frame is no part of it: who sends the frame does not capture it.
+ * Owns that record, of a fixed size whatever the length of the frame, so that many frames can be waited for.
  */
 import { FrameStatus } from '../../../packets/frame.ts';
 import { ECN_MASK } from '../../../packets/traffic-class.ts';
@@ -50,39 +49,41 @@ export type PathFacts = Pick<PacketFacts, 'packet' | 'timeNs' | 'dissection' | '
 /** The record of a packet. The reader may use its memory again. */
 export function capturedFrame({ packet, timeNs, dissection, icrc }: PathFacts): CapturedFrame {
   const { frame, capturedEnd } = dissection;
-  const { bytes, start, ipOffset, ipVersion } = frame;
-  const end = endOf(bytes, start, Math.min(frame.ipEnd > ipOffset ? frame.ipEnd : frame.end, capturedEnd), ipVersion);
-  const whole = end - start <= HEAD_BYTES + TAIL_BYTES;
-  const kept = whole ? bytes.slice(start, end) : new Uint8Array(HEAD_BYTES + TAIL_BYTES);
-  if (!whole) {
-    kept.set(bytes.subarray(start, start + HEAD_BYTES));
-    kept.set(bytes.subarray(end - TAIL_BYTES, end), HEAD_BYTES);
-  }
-  const addresses = ipVersion === 4 ? ipOffset + 12 : ipVersion === 6 ? ipOffset + 8 : start;
+  const { ipVersion } = frame;
+  const whole = filledUp(frame.bytes, frame.start, Math.min(frame.end, capturedEnd));
+  const length = whole.length;
+  const ipOffset = ipVersion === 0 ? -1 : frame.ipOffset - frame.start;
+  const addresses = ipVersion === 4 ? ipOffset + 12 : ipVersion === 6 ? ipOffset + 8 : 0;
   const addressBytes = ipVersion === 4 ? 4 : ipVersion === 6 ? 16 : 6;
-  // A station's own address comes second in an Ethernet header, and first in an IP header.
-  const first = hashOf(bytes, addresses, Math.min(addresses + addressBytes, end));
-  const second = hashOf(bytes, addresses + addressBytes, Math.min(addresses + 2 * addressBytes, end));
+  const between = Math.min(addresses + addressBytes, length);
+  // The source comes first in an IP header, and second in an Ethernet header.
+  const first = hashOf(whole, Math.min(addresses, length), between);
+  const second = hashOf(whole, between, Math.min(between + addressBytes, length));
   return {
     number: packet.number,
     timeNs,
     offsetNs: 0,
     interfaceIndex: packet.interfaceIndex,
     direction: dissection.direction,
-    key: frameKey(bytes, start, end, ipOffset, ipVersion),
-    length: end - start,
-    bytes: kept,
-    bodyHash: whole ? 0 : hashOf(bytes, start + HEAD_BYTES, end - TAIL_BYTES),
-    ipOffset: ipVersion === 0 ? -1 : ipOffset - start,
+    key: frameKey(whole, ipOffset, ipVersion),
+    length,
+    bytes: endsOf(whole),
+    bodyHash: hashOf(whole, Math.min(HEAD_BYTES, length), Math.max(HEAD_BYTES, length - TAIL_BYTES)),
+    ipOffset,
     ipVersion,
     ecn: ipVersion === 0 ? -1 : frame.trafficClass & ECN_MASK,
     icrc,
     hopLimit: ipVersion === 0 ? 0 : frame.hopLimit,
     source: ipVersion === 0 ? second : first,
     destination: ipVersion === 0 ? first : second,
-    stations: hashOf(bytes, start, Math.min(start + 12, end)),
+    stations: hashOf(whole, 0, Math.min(12, length)),
     damaged: dissection.status === FrameStatus.BadIpChecksum || icrc === IcrcState.Bad,
   };
+}
+
+/** The same frame, as far as two interfaces can know. */
+export function isSameFrame(one: CapturedFrame, other: CapturedFrame): boolean {
+  return one.key === other.key && one.source === other.source && one.destination === other.destination;
 }
 
 /**
@@ -95,12 +96,22 @@ export function difference(one: CapturedFrame, other: CapturedFrame, limit: numb
   return Math.min(limit, body + differingBytes(one.bytes, other.bytes, limit - body));
 }
 
-/** Where the frame ends. Zeros at the end of what is not IP may be the trailer of a short Ethernet frame. */
-function endOf(bytes: Uint8Array, start: number, end: number, ipVersion: number): number {
-  if (ipVersion !== 0) return Math.max(start, end);
-  let last = end;
-  while (last > start && bytes[last - 1] === 0) last -= 1;
-  return last;
+/** A short frame gets its trailer of zeros on the way: who sends it has not captured that. */
+function filledUp(bytes: Uint8Array, start: number, end: number): Uint8Array {
+  const captured = bytes.subarray(start, Math.max(start, end));
+  if (captured.length >= SHORTEST_ETHERNET) return captured;
+  const filled = new Uint8Array(SHORTEST_ETHERNET);
+  filled.set(captured);
+  return filled;
+}
+
+/** A copy of its first and last bytes. */
+function endsOf(whole: Uint8Array): Uint8Array {
+  if (whole.length <= HEAD_BYTES + TAIL_BYTES) return whole.slice();
+  const ends = new Uint8Array(HEAD_BYTES + TAIL_BYTES);
+  ends.set(whole.subarray(0, HEAD_BYTES));
+  ends.set(whole.subarray(whole.length - TAIL_BYTES), HEAD_BYTES);
+  return ends;
 }
 
 /** All headers up to the RETH, with IPv6 and two VLAN tags. */
@@ -109,3 +120,5 @@ const HEAD_BYTES = 124;
 const TAIL_BYTES = 4;
 /** Less than a PSN and an ICRC: a frame with a damaged payload is more like itself than like the one after it. */
 const DIFFERENT_BODY = 3;
+/** Without its FCS. */
+const SHORTEST_ETHERNET = 60;

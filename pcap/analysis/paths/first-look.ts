@@ -7,7 +7,7 @@
  * interface to the second. Owns the choice of pairs, each interface in one at most.
  */
 import { Direction } from '../../types.ts';
-import type { CapturedFrame } from './captured-frame.ts';
+import { type CapturedFrame, isSameFrame } from './captured-frame.ts';
 import { type ClockEstimate, ClockEstimator, offsetAt } from './clock-estimate.ts';
 import { outlierFence, type Sample, type Way, wayByOneDirection, waysByBoth } from './travel.ts';
 import { type TravelSense, travelByDirection, travelByFlow } from './travel-sense.ts';
@@ -78,7 +78,7 @@ function samplesOf(
     const here = sightings.filter(({ interfaceIndex }) => interfaceIndex === first);
     const there = sightings.filter(({ interfaceIndex }) => interfaceIndex === second);
     const [one, other] = [here[0], there[0]];
-    if (one === undefined || other === undefined || one.length !== other.length) continue;
+    if (one === undefined || other === undefined || !isSameFrame(one, other)) continue;
     if (byDirection && one.direction === other.direction) continue;
     const sample = { first: one, second: other, differenceNs: other.timeNs - one.timeNs };
     (here.length === 1 && there.length === 1 ? samples : repeated).push(sample);

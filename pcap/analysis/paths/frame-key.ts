@@ -3,21 +3,20 @@
  */
 
 /**
- * A 32-bit hash of the bytes in [from, end) that do not change on the way: everything from the IP header on except
- * traffic class, flow label, TTL and the checksums of IP and UDP. Of other frames, everything after the MAC addresses.
+ * A 32-bit hash of the bytes of a frame that do not change on the way: everything from the IP header on except traffic
+ * class, flow label, TTL and the checksums of IP and UDP. Of other frames, everything after the MAC addresses.
  *
- * @param from where the frame begins
  * @param ipOffset where the IP header is, -1 for none
  */
-export function frameKey(bytes: Uint8Array, from: number, end: number, ipOffset: number, ipVersion: 0 | 4 | 6): number {
-  if (ipVersion === 0) return hashOf(bytes, Math.min(from + MAC_BYTES, end), end);
+export function frameKey(bytes: Uint8Array, ipOffset: number, ipVersion: 0 | 4 | 6): number {
+  if (ipVersion === 0) return hashOf(bytes, Math.min(MAC_BYTES, bytes.length), bytes.length);
   const masked = ipVersion === 4 ? MASKED_V4 : MASKED_V6;
-  const headersEnd = Math.min(ipOffset + MOST_MASKED, end);
+  const headersEnd = Math.min(ipOffset + MOST_MASKED, bytes.length);
   let hash = FNV_BASIS;
   for (let at = ipOffset; at < headersEnd; at++) {
     hash = Math.imul(hash ^ (masked[at - ipOffset] === 1 ? 0 : (bytes[at] as number)), FNV_PRIME);
   }
-  return hashOf(bytes, headersEnd, end, hash);
+  return hashOf(bytes, headersEnd, bytes.length, hash);
 }
 
 /** A 32-bit hash (FNV-1a) of the bytes in [from, end), after those that `hash` is of. */

@@ -7,7 +7,7 @@
  * bounded number, and the estimate of the clocks, which is renewed as frames are found.
  */
 import type { PathReport } from '../types.ts';
-import type { CapturedFrame } from './captured-frame.ts';
+import { type CapturedFrame, isSameFrame } from './captured-frame.ts';
 import { type ClockEstimate, offsetAt } from './clock-estimate.ts';
 import type { FoundPair } from './first-look.ts';
 import { type CaptureSpan, PathMatcher } from './path-matcher.ts';
@@ -116,7 +116,7 @@ export class InterfacePair {
   /** The first frames between two addresses tell their way, and are not judged. */
   #wonder(frame: CapturedFrame): void {
     const other = this.#unknown.get(frame.key);
-    if (other === undefined || other.interfaceIndex === frame.interfaceIndex || other.length !== frame.length) {
+    if (other === undefined || other.interfaceIndex === frame.interfaceIndex || !isSameFrame(other, frame)) {
       this.#unknown.set(frame.key, frame);
       if (this.#unknown.size <= MOST_UNKNOWN) return;
       const [oldest] = this.#unknown.keys();
@@ -125,7 +125,7 @@ export class InterfacePair {
     }
     const earlier = other.timeNs - frame.timeNs || other.number - frame.number;
     const came = earlier <= 0 ? other : frame;
-    const way = (came.interfaceIndex === this.#pair.first) === true ? 1 : -1;
+    const way = came.interfaceIndex === this.#pair.first ? 1 : -1;
     for (const each of [other, frame]) this.#pair.sense.learn(each, way);
     this.#unknown.delete(frame.key);
   }
