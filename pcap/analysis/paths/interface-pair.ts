@@ -52,6 +52,7 @@ export class InterfacePair {
         toSpan: whole ?? end,
         maxEvents,
         floorNs: floorsNs[way === 1 ? 0 : 1],
+        slackNs,
       });
       return new WayQueue(matcher, start, end, slackNs, (came, left) => this.#found(way, came, left));
     };

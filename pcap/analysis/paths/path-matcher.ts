@@ -31,6 +31,8 @@ export interface PathMatcherOptions {
   readonly maxEvents: number;
   /** The shortest transit time, as far as it is known. */
   readonly floorNs: number;
+  /** By how much a frame may seem to leave before it came. */
+  readonly slackNs: number;
 }
 
 /** A frame that came, and what became of it. */
@@ -139,7 +141,7 @@ export class PathMatcher {
   }
 
   #matchChanged({ first, exit, copies }: UnmatchedFrame): void {
-    const alike = this.#mostSimilar(first);
+    const alike = this.#mostSimilar(first, exit);
     if (alike === undefined) {
       if (isWithin(first, this.#options.fromSpan))
         for (const number of [first.number, ...copies]) this.#inserted(number);
@@ -250,20 +252,33 @@ export class PathMatcher {
     return best;
   }
 
-  /** The frame that is missing and most like this one. */
-  #mostSimilar(egress: CapturedFrame): FramePassage | undefined {
+  /**
+   * The frame that is missing and most like this one. Of several that are as much alike (without an IP identification,
+   * only the PSN differs between neighbours, and that may be what was rewritten) the one in whose place this one left.
+   */
+  #mostSimilar(egress: CapturedFrame, exit: number): FramePassage | undefined {
+    const place = this.#placeOf(exit);
     let best: FramePassage | undefined;
-    let least = MOST_CHANGED_BYTES + 1;
+    let least = MOST_CHANGED_BYTES;
     let looked = 0;
     for (const passage of [...this.#waiting].reverse()) {
+      if (passage.ingress === undefined || passage.ingress.timeNs > egress.timeNs + this.#options.slackNs) continue;
       if (++looked > MOST_CANDIDATES) break;
-      if (passage.ingress === undefined) continue;
-      const differing = difference(passage.ingress, egress, least);
-      if (differing >= least) continue;
+      const differing = difference(passage.ingress, egress, least + 1);
+      if (differing > least) continue;
+      const nearer = Math.abs(passage.index - place) < Math.abs((best?.index ?? Infinity) - place);
+      if (differing === least && !nearer) continue;
       best = passage;
       least = differing;
     }
     return best;
+  }
+
+  /** Position, among those that came, of what should have left at this position. */
+  #placeOf(exit: number): number {
+    let before: { readonly passage: FramePassage; readonly exit: number } | undefined;
+    for (const each of this.#recent) if (each.exit < exit && each.exit > (before?.exit ?? 0)) before = each;
+    return (before?.passage.index ?? -1) + 1;
   }
 
   #inserted(number: number): void {
