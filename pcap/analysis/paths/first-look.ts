@@ -31,24 +31,24 @@ export interface FoundPair {
 /** What is known of the frames so far; those of interfaces without a partner are in no pair. */
 export function firstLook(frames: readonly CapturedFrame[]): FoundPair[] {
   const seen = new Map<number, CapturedFrame[]>();
-  const counts = new Map<number, number>();
+  const interfaces = new Set<number>();
   const directed = new Set<number>();
   const undirected = new Set<number>();
   for (const frame of frames) {
-    counts.set(frame.interfaceIndex, (counts.get(frame.interfaceIndex) ?? 0) + 1);
+    interfaces.add(frame.interfaceIndex);
     (frame.direction === Direction.Unknown ? undirected : directed).add(frame.interfaceIndex);
     const same = seen.get(frame.key);
     if (same === undefined) seen.set(frame.key, [frame]);
     else if (same.length < MOST_SIGHTINGS) same.push(frame);
   }
   const candidates: { pair: readonly [number, number]; samples: Sample[]; byDirection: boolean }[] = [];
-  for (const pair of pairsOf([...counts.keys()].sort((a, b) => a - b))) {
+  for (const pair of pairsOf([...interfaces].sort((a, b) => a - b))) {
     const byDirection = pair.every((index) => directed.has(index) && !undirected.has(index));
     const samples = samplesOf(seen, pair, byDirection);
-    const smaller = Math.min(...pair.map((index) => counts.get(index) ?? 0));
+    if (samples.length === 0) continue;
     // Without directions, a frame that is sent again through another member of a LAG looks the same.
-    const enough = byDirection ? 1 : Math.max(2, LEAST_SHARE * smaller);
-    if (samples.length >= enough) candidates.push({ pair, samples, byDirection });
+    if (!byDirection && sharedKeys(seen, pair) < LEAST_SHARE) continue;
+    candidates.push({ pair, samples, byDirection });
   }
   candidates.sort((one, other) => other.samples.length - one.samples.length);
   const taken = new Set<number>();
@@ -63,6 +63,22 @@ export function firstLook(frames: readonly CapturedFrame[]): FoundPair[] {
 
 function* pairsOf(interfaces: readonly number[]): Generator<readonly [number, number]> {
   for (const first of interfaces) for (const second of interfaces) if (first < second) yield [first, second];
+}
+
+/** The share of the frames of one interface that the other saw as well; of that which saw fewer. */
+function sharedKeys(
+  seen: ReadonlyMap<number, readonly CapturedFrame[]>,
+  [first, second]: readonly [number, number],
+): number {
+  const keys = [0, 0, 0] as [number, number, number];
+  for (const sightings of seen.values()) {
+    const here = sightings.some(({ interfaceIndex }) => interfaceIndex === first);
+    const there = sightings.some(({ interfaceIndex }) => interfaceIndex === second);
+    if (here) keys[0] += 1;
+    if (there) keys[1] += 1;
+    if (here && there) keys[2] += 1;
+  }
+  return keys[2] / Math.min(keys[0], keys[1]);
 }
 
 /** Frames that each of the two saw once; where there is none, those that came several times as they came first. */
@@ -172,5 +188,5 @@ function comingOf(forward: readonly Sample[], backward: readonly Sample[]): Dire
 }
 
 const MOST_SIGHTINGS = 8;
-/** Of the frames of the interface that has fewer. */
-const LEAST_SHARE = 0.1;
+/** More than loss and retransmission make the same at two members of a LAG. */
+const LEAST_SHARE = 0.25;
