@@ -127,7 +127,9 @@ function pairFrom(
     }
   }
   const known = forward.length > 0 ? estimateFrom(estimator, forward, backward) : undefined;
-  for (const group of alone) {
+  // Frames of one direction only say nothing about those of another: they are taken to go the same way.
+  const together = (): readonly Sample[] => alone.flat().sort((a, b) => a.second.timeNs - b.second.timeNs);
+  for (const group of known === undefined && alone.length > 1 ? [together()] : alone) {
     const { way, sure } = wayByOneDirection(group, known, frames);
     guessed ||= !sure;
     settle(group, way);

@@ -32,6 +32,8 @@ export class InterfacePair {
   readonly #back: WayQueue;
   /** Frames between addresses of which no way is known, by key: another sighting tells it. */
   readonly #unknown = new Map<number, CapturedFrame>();
+  /** Both were captured from the start to the end, by one clock: they are sides of a bump. */
+  readonly #whole: boolean;
   #clock: ClockEstimate;
   #samples = 0;
 
@@ -40,16 +42,15 @@ export class InterfacePair {
     this.#clock = pair.clock;
     const [first, second] = this.#spans;
     const { first: from, second: to, floorsNs } = pair;
-    // Both ends of a bump are captured from its start to its end, and by one clock.
-    const whole = pair.sense.recorded && isSame(this.#clock) ? ALWAYS : undefined;
+    this.#whole = pair.sense.recorded && isSame(this.#clock);
     const slackNs = isSame(this.#clock) ? 0 : Math.min(MOST_SLACK_NS, LEAST_SLACK_NS + this.#clock.uncertaintyNs);
     const make = (way: Way): WayQueue => {
       const [start, end] = way === 1 ? [first, second] : [second, first];
       const matcher = new PathMatcher({
         from: way === 1 ? from : to,
         to: way === 1 ? to : from,
-        fromSpan: whole ?? start,
-        toSpan: whole ?? end,
+        fromSpan: this.#whole ? ALWAYS : start,
+        toSpan: this.#whole ? ALWAYS : end,
         maxEvents,
         floorNs: floorsNs[way === 1 ? 0 : 1],
         slackNs,
@@ -91,8 +92,8 @@ export class InterfacePair {
       queue.finish();
       const { matcher } = queue;
       const findings = matcher.report();
-      // Where directions are recorded, a path that lets nothing pass is a path.
-      if (findings.frames === 0 || (matcher.found === 0 && !this.#pair.sense.recorded)) return [];
+      // A bump may let nothing pass. Of two captures, one may lack the other direction.
+      if (findings.frames === 0 || (matcher.found === 0 && !this.#whole)) return [];
       const { offsetNs, uncertaintyNs, slope } = this.#clock;
       const sign = at === 0 ? 1 : -1;
       const clock = {

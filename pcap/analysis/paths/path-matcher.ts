@@ -143,7 +143,7 @@ export class PathMatcher {
   #matchChanged({ first, exit, copies }: UnmatchedFrame): void {
     const alike = this.#mostSimilar(first, exit);
     if (alike === undefined) {
-      if (isWithin(first, this.#options.fromSpan))
+      if (isWithin(first.timeNs - this.#transit.floorNs, this.#options.fromSpan))
         for (const number of [first.number, ...copies]) this.#inserted(number);
       return;
     }
@@ -301,7 +301,8 @@ export class PathMatcher {
   }
 
   #dropped(passage: FramePassage): void {
-    if (passage.ingress !== undefined && !isWithin(passage.ingress, this.#options.toSpan)) this.#notJudged += 1;
+    const leavesNs = (passage.ingress?.timeNs ?? 0) + this.#transit.floorNs;
+    if (!isWithin(leavesNs, this.#options.toSpan)) this.#notJudged += 1;
     else this.#add(passage, 'dropped');
   }
 
@@ -334,7 +335,7 @@ export class PathMatcher {
   }
 }
 
-function isWithin({ timeNs }: CapturedFrame, { firstNs, lastNs }: CaptureSpan): boolean {
+function isWithin(timeNs: number, { firstNs, lastNs }: CaptureSpan): boolean {
   return timeNs >= firstNs && timeNs <= lastNs;
 }
 

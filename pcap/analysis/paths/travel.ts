@@ -71,22 +71,36 @@ function votesByOrder(group: readonly Sample[]): number {
 
 /** Frames of these addresses that one interface alone saw, while both saw others: positive when that is the first. */
 function lossesOf(group: readonly Sample[], frames: readonly CapturedFrame[]): number {
-  const [start, end] = [group[0], group.at(-1)];
-  if (start === undefined || end === undefined) return 0;
-  const { interfaceIndex: here } = start.first;
-  const { interfaceIndex: there } = start.second;
-  const known = new Set(group.map(({ first }) => first.key));
+  const [here, there] = [group[0]?.first.interfaceIndex ?? -1, group[0]?.second.interfaceIndex ?? -1];
+  const spans = [spanOf(group, ({ first }) => first), spanOf(group, ({ second }) => second)] as const;
   const flows = new Set(group.map(({ first }) => first.source ^ Math.imul(first.destination, 31)));
-  const lost = [0, 0];
+  const keys = [new Set<number>(), new Set<number>()] as const;
   for (const { interfaceIndex, timeNs, key, source, destination } of frames) {
-    if (known.has(key) || !flows.has(source ^ Math.imul(destination, 31))) continue;
-    const [from, to] = interfaceIndex === here ? [start.first, end.first] : [start.second, end.second];
-    if ((interfaceIndex !== here && interfaceIndex !== there) || timeNs < from.timeNs || timeNs > to.timeNs) continue;
-    const at = interfaceIndex === here ? 0 : 1;
-    lost[at] = (lost[at] as number) + 1;
+    if (!flows.has(source ^ Math.imul(destination, 31))) continue;
+    if (interfaceIndex !== here && interfaceIndex !== there) continue;
+    const side = interfaceIndex === here ? 0 : 1;
+    if (timeNs >= spans[side].from && timeNs <= spans[side].to) keys[side].add(key);
   }
-  const [few, many] = [Math.min(...lost), Math.max(...lost)];
-  return many > 3 * few + 3 ? (lost[0] as number) - (lost[1] as number) : 0;
+  const onlyHere = keys[0].size - both(keys[0], keys[1]);
+  const onlyThere = keys[1].size - both(keys[0], keys[1]);
+  // What was changed on the way is at both, as two different frames.
+  return Math.abs(onlyHere - onlyThere) > Math.sqrt(Math.min(onlyHere, onlyThere)) ? onlyHere - onlyThere : 0;
+}
+
+function spanOf(group: readonly Sample[], of: (sample: Sample) => CapturedFrame): { from: number; to: number } {
+  let [from, to] = [Infinity, -Infinity];
+  for (const sample of group) {
+    const { timeNs } = of(sample);
+    from = Math.min(from, timeNs);
+    to = Math.max(to, timeNs);
+  }
+  return { from, to };
+}
+
+function both(one: ReadonlySet<number>, other: ReadonlySet<number>): number {
+  let count = 0;
+  for (const key of one) if (other.has(key)) count += 1;
+  return count;
 }
 
 /** Positive when the large differences are spread out and the small ones are not. */

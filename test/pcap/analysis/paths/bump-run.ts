@@ -146,12 +146,13 @@ function told(number: number, out: readonly number[], effects: readonly string[]
   return `frame ${String(number).padStart(6)} > ${out.join(' ')}: ${[...effects].sort().join(' ')}`;
 }
 
-/** What the bump says that it did, a line each. */
-export function accountOf(wire: BumpWire, seed: number): string[] {
+/** What the bump says that it did, a line each; of one direction only where it is given. */
+export function accountOf(wire: BumpWire, seed: number, only?: 'a-to-b' | 'b-to-a'): string[] {
   const { faults } = faultsOf(new Prng(seed));
   const copyDelayNs = (direction: string): number =>
     faults[direction === 'a-to-b' ? 'aToB' : 'bToA']?.duplicateDelayNs ?? 0;
-  return wire.events.map((event) => fromAccount(event, copyDelayNs(event.direction))).toSorted();
+  const events = wire.events.filter(({ direction }) => only === undefined || direction === only);
+  return events.map((event) => fromAccount(event, copyDelayNs(event.direction))).toSorted();
 }
 
 /** Tests of so many batches of 25 runs, seeds from 1 on. */
