@@ -53,6 +53,7 @@ export class InterfacePair {
         toSpan: this.#whole ? ALWAYS : end,
         maxEvents,
         floorNs: floorsNs[way === 1 ? 0 : 1],
+        whole: this.#whole,
         slackNs,
       });
       return new WayQueue(matcher, start, end, slackNs, (came, left) => this.#found(way, came, left));

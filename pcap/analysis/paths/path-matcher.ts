@@ -31,6 +31,8 @@ export interface PathMatcherOptions {
   readonly maxEvents: number;
   /** The shortest transit time, as far as it is known. */
   readonly floorNs: number;
+  /** Both interfaces were captured from start to end by one program, which misses nothing: the sides of a bump. */
+  readonly whole: boolean;
   /** By how much a frame may seem to leave before it came. */
   readonly slackNs: number;
 }
@@ -88,7 +90,7 @@ export class PathMatcher {
 
   constructor(options: PathMatcherOptions) {
     this.#options = options;
-    this.#transit = new UsualTransit(options.floorNs);
+    this.#transit = new UsualTransit(options.floorNs, options.whole);
   }
 
   /** Frames that were found again. */
@@ -179,7 +181,7 @@ export class PathMatcher {
       to,
       frames: this.#frames,
       notJudged: this.#notJudged,
-      transit: { shortestNs: Math.round(this.#transit.floorNs), medianNs: this.#transit.medianNs, heldBeyondNs },
+      transit: { shortestNs: this.#transit.floorNs, medianNs: this.#transit.medianNs, heldBeyondNs },
       effects,
       events,
       eventsOmitted: this.#omitted,
@@ -264,6 +266,7 @@ export class PathMatcher {
     for (const passage of [...this.#waiting].reverse()) {
       if (passage.ingress === undefined || passage.ingress.timeNs > egress.timeNs + this.#options.slackNs) continue;
       if (++looked > MOST_CANDIDATES) break;
+      if (!this.#options.whole && !mayBecome(passage.ingress, egress, this.#transit.heldBeyondNs())) continue;
       const differing = difference(passage.ingress, egress, least + 1);
       if (differing > least) continue;
       const nearer = Math.abs(passage.index - place) < Math.abs((best?.index ?? Infinity) - place);
@@ -341,6 +344,15 @@ function isWithin(timeNs: number, { firstNs, lastNs }: CaptureSpan): boolean {
 
 function numberOf({ ingress, out }: FramePassage): number {
   return ingress?.number ?? out[0] ?? 0;
+}
+
+/**
+ * Captures of two ends miss frames, and the neighbours of a missing one are much like it. What was rewritten on the way
+ * and is right is there at its time; what was damaged may be there at any time.
+ */
+function mayBecome(ingress: CapturedFrame, egress: CapturedFrame, longestNs: number): boolean {
+  if (egress.damaged && !ingress.damaged) return true;
+  return egress.timeNs - ingress.timeNs <= longestNs;
 }
 
 /** A switch that marks an IPv4 packet updates its checksum; a flipped bit does not. */

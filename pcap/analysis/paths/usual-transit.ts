@@ -2,8 +2,9 @@
  * How long frames usually take on a path, and from when on one was held.
  *
  * A path has a shortest delay, its floor, and a jitter that goes on without a break from the floor to the longest delay
- * that is usual. What was held stands apart: from the delay of nine frames in ten upwards, the first gap of an octave
- * (nothing takes between x and 2x more than the floor) ends what is usual. Owns the counts, half an octave each.
+ * that is usual. What was held stands apart: from the delay of nine frames in ten upwards, the first gap ends what is usual:
+ * an octave (nothing takes between x and 2x more than the floor) where one program has captured both sides, two octaves
+ * where two hosts have, each of which is now and then late in its own way. Owns the counts, half an octave each.
  */
 import { Histogram } from '../tracker/histogram.ts';
 
@@ -14,10 +15,13 @@ export class UsualTransit {
   readonly #times = new Histogram();
   /** Times beyond the floor, by half octaves; the first one holds all that is too short to be jitter. */
   readonly #beyond = new Uint32Array(HALF_OCTAVES);
+  readonly #gap: number;
   #candidateNs = 0;
 
-  constructor(floorNs: number) {
-    this.floorNs = floorNs;
+  /** @param together whether one program has captured both sides */
+  constructor(floorNs: number, together: boolean) {
+    this.floorNs = Math.round(floorNs);
+    this.#gap = together ? GAP : WIDE_GAP;
   }
 
   /** Half of the frames take no longer; the floor while nothing is known. */
@@ -44,7 +48,7 @@ export class UsualTransit {
     let usual = 0;
     for (let at = 0; at < HALF_OCTAVES; at++) {
       const here = this.#beyond[at] as number;
-      if (seen >= bulk && at > usual + GAP) break;
+      if (seen >= bulk && at > usual + this.#gap) break;
       seen += here;
       if (here > 0) usual = at;
     }
@@ -63,6 +67,7 @@ const SHORTEST_NS = 1_000;
 const HALF_OCTAVES = 80;
 /** Half octaves without a frame that end what is usual. */
 const GAP = 2;
+const WIDE_GAP = 4;
 /** This share of the frames is not held. */
 const BULK = 0.9;
 /** Frames after which the threshold for candidates is looked at again. */
