@@ -87,8 +87,8 @@ export function isSameFrame(one: CapturedFrame, other: CapturedFrame): boolean {
 }
 
 /**
- * How much two frames differ: their differing bytes, the whole middle part counting as a few; at most `limit`. Frames of
- * different lengths differ in `limit`.
+ * How much two frames differ: their differing bytes, the whole middle part counting as a few; at most `limit`. Frames
+ * of different lengths differ in `limit`.
  */
 export function difference(one: CapturedFrame, other: CapturedFrame, limit: number): number {
   if (one.length !== other.length) return limit;

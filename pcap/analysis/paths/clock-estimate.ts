@@ -4,8 +4,8 @@
  * A frame that goes from the first interface to the second cannot arrive before it left: the clock of the second is
  * ahead by at most the difference of the two times. A frame that goes back says by how much at least. The smallest
  * delays of both directions leave an interval, whose middle is the estimate: half of their asymmetry is taken for the
- * offset, and half of their sum is the uncertainty. With drift the interval is a strip between two lines (ppm: the slope
- * for which it is widest). Clocks that may be the same are taken to be the same.
+ * offset, and half of their sum is the uncertainty. With drift the interval is a strip between two lines, of the slope
+ * for which it is widest. Clocks that may be the same are taken to be the same.
  *
  * Owns the smallest delays, a bounded number: one for each direction and stretch of time.
  */
@@ -175,8 +175,8 @@ class Strip {
 }
 
 /**
- * Frames of one direction only bound the offset. It is corrected as far as causes come before effects; the drift is what
- * makes the delays most even.
+ * Frames of one direction only bound the offset. It is corrected so far that causes come before effects; the drift is
+ * what makes the delays most even.
  */
 function oneWay(forward: readonly Point[], backward: readonly Point[]): ClockEstimate {
   const sign = forward.length > 0 ? 1 : -1;

@@ -7,8 +7,8 @@
  * everything that routers and switches leave unchanged (not MAC addresses, TTL, traffic class, checksums).
  * `path-matcher.ts` matches frames that were changed. Comments in the capture are not used.
  *
- * Owns the frames at the beginning of the capture, until `first-look.ts` can tell which interfaces belong together. Never
- * looks at PSNs.
+ * Owns the frames at the beginning of the capture, until `first-look.ts` can tell which interfaces belong together.
+ * Never looks at PSNs.
  */
 import type { CaptureLimit } from '../capture-limit.ts';
 import type { PathReport } from '../types.ts';

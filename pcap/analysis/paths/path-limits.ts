@@ -13,14 +13,16 @@ export function clockLimit({ first, second, guessed }: FoundPair, clock: ClockEs
   if (both && isSame(clock)) return [];
   const driftPpm = Math.round(slope * 1e9) / 1e3 || 0;
   const drift = driftPpm === 0 ? '' : `, and ${driftPpm < 0 ? 'loses' : 'gains'} ${Math.abs(driftPpm)} us a second`;
+  const offset = timeText(Math.abs(offsetNs));
   const side = offsetNs < 0 ? 'behind' : 'ahead of';
+  const done = isSame(clock) ? 'their times are taken as they are' : `a correction of ${offset} is the least needed`;
+  const guess = guessed ? ' Which interface the frames passed first is a guess.' : '';
   const text = both
-    ? `The clock of interface ${second} is ${timeText(Math.abs(offsetNs))} ${side} that of interface ${first}${drift}: ` +
+    ? `The clock of interface ${second} is ${offset} ${side} that of interface ${first}${drift}: ` +
       `half of the asymmetry of the shortest delays, known within ${timeText(uncertaintyNs)}. ` +
       'The times of the two are corrected where they are compared, and nowhere else.'
     : `How far the clocks of interfaces ${first} and ${second} are apart cannot be told, since frames went in one ` +
-      `direction only: ${isSame(clock) ? 'their times are taken as they are' : `a correction of ${timeText(Math.abs(offsetNs))} is the least that is needed${drift}`}, ` +
-      `and the delays between them are not known.${guessed ? ' Which interface the frames passed first is a guess.' : ''}`;
+      `direction only: ${done}${drift}, and the delays between them are not known.${guess}`;
   return [
     {
       kind: 'clock-offset',

@@ -33,8 +33,8 @@ export function waysByBoth(one: readonly Sample[], other: readonly Sample[]): Wa
 
 /**
  * The way of frames of which none went back. By the clocks, where they are known from others; by TTLs, where there is a
- * router in between; by losses, since what is lost is seen before and not after; by the longer delays, since a delay has
- * a least and no most. Otherwise the clocks have to be taken for the same one, and `sure` is false.
+ * router in between; by losses, since what is lost is seen before and not after; by the longer delays, since a delay
+ * has a least and no most. Otherwise the clocks have to be taken for the same one, and `sure` is false.
  */
 export function wayByOneDirection(
   group: readonly Sample[],
