@@ -3,8 +3,9 @@
  *
  * A path has a shortest delay, its floor, and a jitter that goes on without a break from the floor to the longest delay
  * that is usual. What was held stands apart: from the delay of nine frames in ten upwards, the first gap ends what is
- * usual: an octave (nothing takes between x and 2x more than the floor) where one program has captured both sides, two
- * octaves where two hosts have, each of which is now and then late in its own way. Owns the counts, half an octave each.
+ * usual. A gap is an octave (nothing takes between x and 2x more than the floor) where one program has captured both
+ * sides, and two octaves where two hosts have, each of which is now and then late in its own way. Owns the counts, half
+ * an octave each.
  */
 import { Histogram } from '../tracker/histogram.ts';
 
