@@ -134,6 +134,7 @@ export class Analyzer {
     this.#events.drain(this.#tell);
     this.#events.replace((event) => tracker.ofWhole(event));
     const capture = this.#totals.report();
+    const paths = this.#paths.finish();
     const conversations = tracker.conversations.map(conversationReport);
     const byId = new Map(conversations.map((conversation) => [conversation.id, conversation]));
     const conversation = (id: number) => byId.get(tracker.byId(id)?.id ?? 0);
@@ -147,12 +148,14 @@ export class Analyzer {
     }
     return {
       capture,
+      vantages: [],
+      limits: this.#paths.limits(),
       findings: findings.sorted(),
       conversations,
       conversationsOmitted: tracker.omitted,
       events: this.#events.kept,
       eventsOmitted: this.#events.omitted,
-      paths: this.#paths.finish(),
+      paths,
     };
   }
 }

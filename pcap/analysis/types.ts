@@ -6,8 +6,10 @@
  * integer nanoseconds since the first packet of the capture. PSNs in reports are those of the wire unless a name says
  * `relative`.
  */
+import type { CaptureLimit, Vantage } from './capture-limit.ts';
 import type { TransportEvent } from './transport-event.ts';
 
+export * from './capture-limit.ts';
 export * from './transport-event.ts';
 
 /** How bad a finding is. */
@@ -277,7 +279,7 @@ export interface CaptureReport {
 
 /** What the path between two interfaces of a capture can do to a frame. */
 export const PATH_EFFECTS = ['dropped', 'duplicated', 'held', 'marked', 'corrupted', 'rewritten', 'inserted'] as const;
-/** One of them. `held`: it left later than it came. `inserted`: it left and never came. */
+/** One of them. `held`: it took longer than is usual, or was overtaken. `inserted`: it left and never came. */
 export type PathEffect = (typeof PATH_EFFECTS)[number];
 
 /** A frame that did not pass from one interface to the other as it came. */
@@ -294,6 +296,29 @@ export interface PathEvent {
   readonly overtakenBy: number;
 }
 
+/** How far the clocks of the two interfaces of a path are apart; half of the asymmetry of the shortest delays. */
+export interface PathClock {
+  /**
+   * By how much the clock of `to` is ahead of that of `from`, in the middle of the capture; negative: behind. 0 where
+   * the clocks may be the same one. The times of the path are corrected by it.
+   */
+  readonly offsetNs: number;
+  /** The true offset differs by no more; -1: unknown, since frames went in one direction only. */
+  readonly uncertaintyNs: number;
+  /** Microseconds that the clock of `to` gains in each second; 0 where none was needed. */
+  readonly driftPpm: number;
+}
+
+/** Transit times of a path. */
+export interface PathTransit {
+  /** The shortest. */
+  readonly shortestNs: number;
+  /** Half of them take no longer. */
+  readonly medianNs: number;
+  /** A frame that takes longer counts as held; learnt from the delays of the path. */
+  readonly heldBeyondNs: number;
+}
+
 /**
  * The path from one interface to another, in one direction, where the capture has both: a bump in the wire, or merged
  * captures of both ends.
@@ -305,6 +330,12 @@ export interface PathReport {
   readonly to: number;
   /** Frames that came. */
   readonly frames: number;
+  /** Of these, came when nothing was captured at the other interface, before its first frame or after its last one. */
+  readonly notJudged: number;
+  /** How the times of the two interfaces were made comparable. */
+  readonly clock: PathClock;
+  /** How long frames take that are not held: from coming to leaving, clocks corrected. */
+  readonly transit: PathTransit;
   /** Frames, by what became of them; one frame may count more than once. */
   readonly effects: Readonly<Record<PathEffect, number>>;
   /** In the order of coming, at most as many as the options allow. */
@@ -317,6 +348,10 @@ export interface PathReport {
 export interface Analysis {
   /** What the capture is made of. */
   readonly capture: CaptureReport;
+  /** Where it was taken: one for each interface that has RoCEv2 packets, by index. */
+  readonly vantages: readonly Vantage[];
+  /** What it cannot know, most important first; findings that need it are lowered or left out. */
+  readonly limits: readonly CaptureLimit[];
   /** Most severe first, then by first packet. */
   readonly findings: readonly Finding[];
   /** In the order of their appearance. */
@@ -327,6 +362,6 @@ export interface Analysis {
   readonly events: readonly TransportEvent[];
   /** Events that are missing above. */
   readonly eventsOmitted: number;
-  /** What happened between interfaces; empty for a capture of one interface, or one without the direction of frames. */
+  /** What happened between interfaces; empty where no two of them saw the same frames. */
   readonly paths: readonly PathReport[];
 }

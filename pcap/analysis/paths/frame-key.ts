@@ -3,20 +3,27 @@
  */
 
 /**
- * A 32-bit hash of the bytes that do not change on the way: everything from the IP header on except traffic class, flow
- * label, TTL and the checksums of IP and UDP. Of other frames, everything after the MAC addresses.
+ * A 32-bit hash of the bytes of a frame that do not change on the way: everything from the IP header on except traffic
+ * class, flow label, TTL and the checksums of IP and UDP. Of other frames, everything after the MAC addresses.
  *
  * @param ipOffset where the IP header is, -1 for none
  */
 export function frameKey(bytes: Uint8Array, ipOffset: number, ipVersion: 0 | 4 | 6): number {
+  if (ipVersion === 0) return hashOf(bytes, Math.min(MAC_BYTES, bytes.length), bytes.length);
+  const masked = ipVersion === 4 ? MASKED_V4 : MASKED_V6;
+  const headersEnd = Math.min(ipOffset + MOST_MASKED, bytes.length);
   let hash = FNV_BASIS;
-  const start = ipVersion === 0 ? Math.min(MAC_BYTES, bytes.length) : ipOffset;
-  const masked = ipVersion === 4 ? MASKED_V4 : ipVersion === 6 ? MASKED_V6 : NOTHING;
-  for (let at = start; at < bytes.length; at++) {
-    const byte = masked.has(at - start) ? 0 : (bytes[at] as number);
-    hash = Math.imul(hash ^ byte, FNV_PRIME);
+  for (let at = ipOffset; at < headersEnd; at++) {
+    hash = Math.imul(hash ^ (masked[at - ipOffset] === 1 ? 0 : (bytes[at] as number)), FNV_PRIME);
   }
-  return hash >>> 0;
+  return hashOf(bytes, headersEnd, bytes.length, hash);
+}
+
+/** A 32-bit hash (FNV-1a) of the bytes in [from, end), after those that `hash` is of. */
+export function hashOf(bytes: Uint8Array, from: number, end: number, hash = FNV_BASIS): number {
+  let value = hash;
+  for (let at = from; at < end; at++) value = Math.imul(value ^ (bytes[at] as number), FNV_PRIME);
+  return value >>> 0;
 }
 
 /** How many bytes differ; stops counting at `limit`. Different lengths differ in `limit` bytes. */
@@ -30,7 +37,13 @@ export function differingBytes(one: Uint8Array, other: Uint8Array, limit: number
 const MAC_BYTES = 12;
 const FNV_BASIS = 0x811c_9dc5;
 const FNV_PRIME = 0x0100_0193;
+const MOST_MASKED = 48;
 /** Counted from the IP header: traffic class, TTL and checksum, and the checksum of UDP. */
-const MASKED_V4: ReadonlySet<number> = new Set([1, 8, 10, 11, 26, 27]);
-const MASKED_V6: ReadonlySet<number> = new Set([0, 1, 2, 3, 7, 46, 47]);
-const NOTHING: ReadonlySet<number> = new Set();
+const MASKED_V4 = maskOf(1, 8, 10, 11, 26, 27);
+const MASKED_V6 = maskOf(0, 1, 2, 3, 7, 46, 47);
+
+function maskOf(...places: readonly number[]): Uint8Array {
+  const mask = new Uint8Array(MOST_MASKED);
+  for (const place of places) mask[place] = 1;
+  return mask;
+}

@@ -7,24 +7,34 @@
  */
 import { Ecn } from '../../../packets/traffic-class.ts';
 import { IcrcState } from '../../dissection.ts';
-import type { Direction } from '../../types.ts';
-import { Histogram } from '../tracker/histogram.ts';
 import { PATH_EFFECTS, type PathEffect, type PathEvent, type PathReport } from '../types.ts';
+import { type CapturedFrame, difference } from './captured-frame.ts';
 import { differingBytes } from './frame-key.ts';
+import { UsualTransit } from './usual-transit.ts';
 
-/** A frame as it was seen at one interface. */
-export interface CapturedFrame {
-  readonly number: number;
-  readonly timeNs: number;
-  readonly interfaceIndex: number;
-  readonly direction: Direction;
-  readonly key: number;
-  readonly bytes: Uint8Array;
-  readonly ipOffset: number;
-  readonly ipVersion: 0 | 4 | 6;
-  /** -1 without an IP header. */
-  readonly ecn: number;
-  readonly icrc: IcrcState;
+/** What a matcher reports; what is known of the clocks is added by others. */
+export type PathFindings = Omit<PathReport, 'clock'>;
+
+/** From when to when an interface was captured, by the time that the frames have; it may still go on. */
+export interface CaptureSpan {
+  readonly firstNs: number;
+  readonly lastNs: number;
+}
+
+/** Which path. */
+export interface PathMatcherOptions {
+  readonly from: number;
+  readonly to: number;
+  /** A frame beyond the span of the other interface cannot be there, and is not judged. */
+  readonly fromSpan: CaptureSpan;
+  readonly toSpan: CaptureSpan;
+  readonly maxEvents: number;
+  /** The shortest transit time, as far as it is known. */
+  readonly floorNs: number;
+  /** Both interfaces were captured from start to end by one program, which misses nothing: the sides of a bump. */
+  readonly whole: boolean;
+  /** By how much a frame may seem to leave before it came. */
+  readonly slackNs: number;
 }
 
 /** A frame that came, and what became of it. */
@@ -49,9 +59,7 @@ interface UnmatchedFrame {
 
 /** Pairs what came with what left. */
 export class PathMatcher {
-  readonly #from: number;
-  readonly #to: number;
-  readonly #maxEvents: number;
+  readonly #options: PathMatcherOptions;
   /** Came and not left yet, oldest first. */
   readonly #waiting = new Set<FramePassage>();
   /** By key: the waiting and those that left lately, of which copies may follow. */
@@ -68,8 +76,10 @@ export class PathMatcher {
   #exits = 0;
   readonly #remarkable: FramePassage[] = [];
   readonly #noted = new Set<FramePassage>();
-  readonly #transit = new Histogram();
+  readonly #transit: UsualTransit;
   #frames = 0;
+  #found = 0;
+  #notJudged = 0;
   #omitted = 0;
   /** Left as they came, to the byte. */
   #exact = 0;
@@ -78,10 +88,14 @@ export class PathMatcher {
    */
   readonly #routed: FramePassage[] = [];
 
-  constructor(from: number, to: number, maxEvents: number) {
-    this.#from = from;
-    this.#to = to;
-    this.#maxEvents = maxEvents;
+  constructor(options: PathMatcherOptions) {
+    this.#options = options;
+    this.#transit = new UsualTransit(options.floorNs, options.whole);
+  }
+
+  /** Frames that were found again. */
+  get found(): number {
+    return this.#found;
   }
 
   addIngress(ingress: CapturedFrame): void {
@@ -98,15 +112,20 @@ export class PathMatcher {
     if (this.#waiting.size > MOST_WAITING) this.#dropOldest();
   }
 
-  addEgress(egress: CapturedFrame): void {
+  /** Returns the frame that it is, where that is beyond doubt: one that came once, and has not left before. */
+  addEgress(egress: CapturedFrame): CapturedFrame | undefined {
     this.#exits += 1;
-    const passage = this.#bestMatch(this.#known.get(egress.key) ?? [], egress.timeNs);
+    const known = this.#known.get(egress.key) ?? [];
+    const passage = this.#bestMatch(known, egress.timeNs);
     if (passage === undefined) this.#addUnmatched(egress);
-    else if (this.#waiting.has(passage)) this.#passed(passage, egress, this.#exits);
-    else {
+    else if (this.#waiting.has(passage)) {
+      this.#passed(passage, egress, this.#exits);
+      return known.length === 1 ? passage.ingress : undefined;
+    } else {
       passage.out.push(egress.number);
       this.#add(passage, 'duplicated');
     }
+    return undefined;
   }
 
   /**
@@ -124,9 +143,10 @@ export class PathMatcher {
   }
 
   #matchChanged({ first, exit, copies }: UnmatchedFrame): void {
-    const alike = this.#mostSimilar(first);
+    const alike = this.#mostSimilar(first, exit);
     if (alike === undefined) {
-      for (const number of [first.number, ...copies]) this.#inserted(number);
+      if (isWithin(first.timeNs - this.#transit.floorNs, this.#options.fromSpan))
+        for (const number of [first.number, ...copies]) this.#inserted(number);
       return;
     }
     this.#passed(alike, first, exit);
@@ -135,14 +155,13 @@ export class PathMatcher {
     this.#remember(first.key, alike);
   }
 
-  report(): PathReport {
+  report(): PathFindings {
     for (const unmatched of this.#unmatched.splice(0)) this.#matchChanged(unmatched);
-    for (const passage of this.#waiting) this.#add(passage, 'dropped');
+    for (const passage of this.#waiting) this.#dropped(passage);
     if (this.#exact > this.#routed.length) for (const passage of this.#routed) this.#add(passage, 'rewritten');
-    // What most frames take is the way itself; only what takes much longer was held.
-    const usual = Math.max(SHORTEST_HOLD_NS, 3 * this.#transit.percentile(0.5));
+    const heldBeyondNs = this.#transit.heldBeyondNs();
     for (const passage of this.#remarkable) {
-      if (passage.heldNs > usual || passage.overtakenBy > 0) passage.effects.add('held');
+      if (passage.heldNs > heldBeyondNs || passage.overtakenBy > 0) passage.effects.add('held');
     }
     const remarkable = this.#remarkable.filter(({ effects }) => effects.size > 0);
     remarkable.sort((one, other) => numberOf(one) - numberOf(other));
@@ -156,7 +175,17 @@ export class PathMatcher {
       heldNs,
       overtakenBy,
     }));
-    return { from: this.#from, to: this.#to, frames: this.#frames, effects, events, eventsOmitted: this.#omitted };
+    const { from, to } = this.#options;
+    return {
+      from,
+      to,
+      frames: this.#frames,
+      notJudged: this.#notJudged,
+      transit: { shortestNs: this.#transit.floorNs, medianNs: this.#transit.medianNs, heldBeyondNs },
+      effects,
+      events,
+      eventsOmitted: this.#omitted,
+    };
   }
 
   /** @param exit position among those that left */
@@ -165,11 +194,13 @@ export class PathMatcher {
     if (ingress === undefined) return;
     this.#waiting.delete(passage);
     passage.out.push(egress.number);
-    passage.heldNs = egress.timeNs - ingress.timeNs;
-    this.#transit.add(passage.heldNs);
+    this.#found += 1;
+    // Clocks that are corrected leave a rest.
+    passage.heldNs = Math.max(0, Math.round(egress.timeNs - ingress.timeNs));
     this.#countAhead(passage, exit);
     this.#compare(passage, ingress, egress);
-    if (passage.heldNs > 0 || passage.overtakenBy > 0) this.#note(passage);
+    if (passage.overtakenBy === 0) this.#transit.add(passage.heldNs);
+    if (passage.overtakenBy > 0 || this.#transit.mayBeHeld(passage.heldNs)) this.#note(passage);
   }
 
   /** Those that came later and have left before have overtaken it. */
@@ -191,7 +222,7 @@ export class PathMatcher {
   }
 
   #compare(passage: FramePassage, ingress: CapturedFrame, egress: CapturedFrame): void {
-    if (differingBytes(ingress.bytes, egress.bytes, 1) === 0) {
+    if (difference(ingress, egress, 1) === 0) {
       this.#exact += 1;
       return;
     }
@@ -208,7 +239,7 @@ export class PathMatcher {
    * usual time is known. Among equals the oldest, and one that has not left rather than a copy of one that has.
    */
   #bestMatch(known: readonly FramePassage[], timeNs: number): FramePassage | undefined {
-    const usual = this.#transit.percentile(0.5);
+    const usual = this.#transit.medianNs;
     let best: FramePassage | undefined;
     let least = Infinity;
     for (const waiting of [true, false]) {
@@ -223,20 +254,34 @@ export class PathMatcher {
     return best;
   }
 
-  /** The frame that is missing and most like this one. */
-  #mostSimilar({ bytes }: CapturedFrame): FramePassage | undefined {
+  /**
+   * The frame that is missing and most like this one. Of several that are as much alike (without an IP identification,
+   * only the PSN differs between neighbours, and that may be what was rewritten) the one in whose place this one left.
+   */
+  #mostSimilar(egress: CapturedFrame, exit: number): FramePassage | undefined {
+    const place = this.#placeOf(exit);
     let best: FramePassage | undefined;
-    let least = Math.max(MOST_CHANGED_BYTES, bytes.length >>> 4) + 1;
+    let least = MOST_CHANGED_BYTES;
     let looked = 0;
     for (const passage of [...this.#waiting].reverse()) {
+      if (passage.ingress === undefined || passage.ingress.timeNs > egress.timeNs + this.#options.slackNs) continue;
       if (++looked > MOST_CANDIDATES) break;
-      if (passage.ingress?.bytes.length !== bytes.length) continue;
-      const differing = differingBytes(passage.ingress.bytes, bytes, least);
-      if (differing >= least) continue;
+      if (!this.#options.whole && !mayBecome(passage.ingress, egress, this.#transit.heldBeyondNs())) continue;
+      const differing = difference(passage.ingress, egress, least + 1);
+      if (differing > least) continue;
+      const nearer = Math.abs(passage.index - place) < Math.abs((best?.index ?? Infinity) - place);
+      if (differing === least && !nearer) continue;
       best = passage;
       least = differing;
     }
     return best;
+  }
+
+  /** Position, among those that came, of what should have left at this position. */
+  #placeOf(exit: number): number {
+    let before: { readonly passage: FramePassage; readonly exit: number } | undefined;
+    for (const each of this.#recent) if (each.exit < exit && each.exit > (before?.exit ?? 0)) before = each;
+    return (before?.passage.index ?? -1) + 1;
   }
 
   #inserted(number: number): void {
@@ -255,7 +300,13 @@ export class PathMatcher {
     const oldest = this.#waiting.values().next().value;
     if (oldest === undefined) return;
     this.#waiting.delete(oldest);
-    this.#add(oldest, 'dropped');
+    this.#dropped(oldest);
+  }
+
+  #dropped(passage: FramePassage): void {
+    const leavesNs = (passage.ingress?.timeNs ?? 0) + this.#transit.floorNs;
+    if (!isWithin(leavesNs, this.#options.toSpan)) this.#notJudged += 1;
+    else this.#add(passage, 'dropped');
   }
 
   #add(passage: FramePassage, effect: PathEffect): void {
@@ -265,7 +316,7 @@ export class PathMatcher {
 
   #note(passage: FramePassage): void {
     if (this.#noted.has(passage)) return;
-    if (this.#remarkable.length >= this.#maxEvents) {
+    if (this.#remarkable.length >= this.#options.maxEvents) {
       this.#omitted += 1;
       return;
     }
@@ -287,8 +338,21 @@ export class PathMatcher {
   }
 }
 
+function isWithin(timeNs: number, { firstNs, lastNs }: CaptureSpan): boolean {
+  return timeNs >= firstNs && timeNs <= lastNs;
+}
+
 function numberOf({ ingress, out }: FramePassage): number {
   return ingress?.number ?? out[0] ?? 0;
+}
+
+/**
+ * Captures of two ends miss frames, and the neighbours of a missing one are much like it. What was rewritten on the way
+ * and is right is there at its time; what was damaged may be there at any time.
+ */
+function mayBecome(ingress: CapturedFrame, egress: CapturedFrame, longestNs: number): boolean {
+  if (egress.damaged && !ingress.damaged) return true;
+  return egress.timeNs - ingress.timeNs <= longestNs;
 }
 
 /** A switch that marks an IPv4 packet updates its checksum; a flipped bit does not. */
@@ -310,7 +374,7 @@ function differsBeyondEcn(ingress: CapturedFrame, egress: CapturedFrame, marked:
   const mask = ipVersion === 6 ? 0x30 : 0x03;
   copy[at] = ((copy[at] ?? 0) & ~mask) | ((ingress.bytes[at] ?? 0) & mask);
   if (ipVersion === 4) copy.set(ingress.bytes.subarray(ipOffset + 10, ipOffset + 12), ipOffset + 10);
-  return differingBytes(ingress.bytes, copy, 1) > 0;
+  return ingress.bodyHash !== egress.bodyHash || differingBytes(ingress.bytes, copy, 1) > 0;
 }
 
 const MOST_WAITING = 16_384;
@@ -321,5 +385,3 @@ const MOST_CANDIDATES = 512;
 const PATIENCE = 256;
 /** A rewritten field and the checksums that follow it are fewer. */
 const MOST_CHANGED_BYTES = 24;
-/** Less is no delay but the way of a batch through a program. */
-const SHORTEST_HOLD_NS = 1_000;

@@ -108,9 +108,12 @@ describe('a report', () => {
 
   it('tells what happened between interfaces', () => {
     const effects = { dropped: 3, duplicated: 0, held: 1, marked: 0, corrupted: 0, rewritten: 0, inserted: 0 };
+    const clock = { offsetNs: 0, uncertaintyNs: 2000, driftPpm: 0 };
+    const transit = { shortestNs: 2000, medianNs: 2000, heldBeyondNs: 4000 };
+    const path = { notJudged: 0, clock, transit, events: [], eventsOmitted: 0 };
     const paths = [
-      { from: 0, to: 1, frames: 1200, effects, events: [], eventsOmitted: 0 },
-      { from: 1, to: 0, frames: 5, effects: { ...effects, dropped: 0, held: 0 }, events: [], eventsOmitted: 0 },
+      { ...path, from: 0, to: 1, frames: 1200, effects },
+      { ...path, from: 1, to: 0, frames: 5, effects: { ...effects, dropped: 0, held: 0 } },
     ];
     const text = report({ paths }, { interfaces: ['left', ''] });
     expect(text).toMatch(/^ {2}left to 1 +1,200 {2}3 dropped, 1 held$/m);

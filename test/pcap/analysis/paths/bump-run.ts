@@ -5,10 +5,10 @@
  */
 import { describe, expect, it } from 'vitest';
 import { PathComparer } from '../../../../pcap/analysis/paths/path-compare.ts';
-import type { PathEvent } from '../../../../pcap/analysis/types.ts';
+import type { CaptureLimit, PathEvent, PathReport } from '../../../../pcap/analysis/types.ts';
 import { Dissection, dissect, icrcState } from '../../../../pcap/dissection.ts';
 import { readCapture } from '../../../../pcap/reader.ts';
-import { nanosecondsSince } from '../../../../pcap/types.ts';
+import { type CapturedPacket, nanosecondsSince } from '../../../../pcap/types.ts';
 import type { WireFaults, WireRule } from '../../../../src/faults/rule.ts';
 import { attachDevice, World, WrOpcode } from '../../../../src/index.ts';
 import { Prng } from '../../../../src/sim/index.ts';
@@ -18,7 +18,17 @@ import { BumpWire } from '../../../support/bump-wire.ts';
 
 const WAY_NS = 2_000;
 
-function faultsOf(random: Prng): { faults: WireFaults; rules: WireRule[] } {
+/** A run, and what is on its wire. */
+export interface RunOptions {
+  readonly seed: number;
+  /** Default 4. */
+  readonly ipVersion?: 4 | 6;
+  /** Default: all kinds of faults by chance and by rule. */
+  readonly faults?: WireFaults;
+  readonly rules?: readonly WireRule[];
+}
+
+export function faultsOf(random: Prng): { faults: WireFaults; rules: WireRule[] } {
   const often = (): number => (random.below(3) === 0 ? random.below(60) / 1000 : 0);
   const spec = () => ({
     delayNs: WAY_NS,
@@ -49,17 +59,20 @@ function faultsOf(random: Prng): { faults: WireFaults; rules: WireRule[] } {
   return { faults: { aToB: spec(), bToA: spec() }, rules };
 }
 
-async function run(seed: number): Promise<BumpWire> {
-  const wire = new BumpWire({ seed, ...faultsOf(new Prng(seed)) });
+export async function run({ seed, ipVersion = 4, ...given }: RunOptions): Promise<BumpWire> {
+  const wire = new BumpWire({ seed, ...(given.faults === undefined ? faultsOf(new Prng(seed)) : given) });
   const world = new World({ seed, network: wire });
   const path = { trafficClass: (26 << 2) | 2 };
-  const [a, b] = [1, 2].map((n) => attachDevice(world, `device ${n}`, { addresses: [`10.0.0.${n}/24`], path }));
+  const prefix = ipVersion === 4 ? '10.0.0.' : 'fd00::';
+  const [a, b] = [1, 2].map((n) =>
+    attachDevice(world, `device ${n}`, { addresses: [`${prefix}${n}/${ipVersion === 4 ? 24 : 64}`], path }),
+  );
   if (a === undefined || b === undefined) throw new TypeError('two devices were attached');
   const [left, right] = [makeSide(a), makeSide(b)];
   const listener = b.cm.listen(PORT);
   void listener.next().then(({ value }) => value?.accept({ qp: right.qp }));
   const connecting = a.cm.connect({
-    address: '10.0.0.2',
+    address: `${prefix}2`,
     port: PORT,
     qp: left.qp,
     ackTimeout: 8,
@@ -86,24 +99,27 @@ async function run(seed: number): Promise<BumpWire> {
   return wire;
 }
 
-/** What the analyzer finds. */
-function found(capture: Uint8Array): PathEvent[] {
+/** What the analyzer finds in packets. */
+export function compared(packets: Iterable<CapturedPacket>): {
+  readonly paths: readonly PathReport[];
+  readonly limits: readonly CaptureLimit[];
+} {
   const comparer = new PathComparer();
   const dissection = new Dissection();
-  for (const packet of readCapture(capture)) {
+  for (const packet of packets) {
     const bare = { ...packet, comments: [] };
     dissect(bare, dissection);
     const timeNs = nanosecondsSince({ seconds: 0, nanoseconds: 0 }, packet);
     comparer.packet({ packet: bare, timeNs, dissection, icrc: icrcState(dissection) });
   }
-  return comparer.finish().flatMap(({ events }) => events);
+  return { paths: comparer.finish(), limits: comparer.limits() };
 }
 
 /**
  * The account names intentions, the capture shows effects: what was dropped was nothing else; the copy of a frame that
  * is held back goes ahead of it; a flipped bit that no ICRC covers is a rewritten field.
  */
-function fromAccount({ in: number = 0, out = [], action }: EventAccount, copyDelayNs: number): string {
+export function fromAccount({ in: number = 0, out = [], action }: EventAccount, copyDelayNs: number): string {
   const has = (word: string): boolean => action.includes(word);
   if (has('dropped')) return told(number, out, ['dropped']);
   const copyAhead = has('duplicated (') || (has('duplicated') && copyDelayNs === 0);
@@ -120,7 +136,7 @@ function fromAccount({ in: number = 0, out = [], action }: EventAccount, copyDel
   );
 }
 
-function fromAnalysis({ in: number, out, effects }: PathEvent): string {
+export function fromAnalysis({ in: number, out, effects }: PathEvent): string {
   const words = effects.map((effect) => (effect === 'corrupted' || effect === 'rewritten' ? 'changed' : effect));
   return told(number, out, [...new Set(words)]);
 }
@@ -130,16 +146,13 @@ function told(number: number, out: readonly number[], effects: readonly string[]
   return `frame ${String(number).padStart(6)} > ${out.join(' ')}: ${[...effects].sort().join(' ')}`;
 }
 
-/** What was done to frames, a line each, by the account of the bump and by the analysis of its capture. */
-async function accountAndFindings(seed: number): Promise<{ readonly account: string[]; readonly findings: string[] }> {
-  const wire = await run(seed);
+/** What the bump says that it did, a line each; of one direction only where it is given. */
+export function accountOf(wire: BumpWire, seed: number, only?: 'a-to-b' | 'b-to-a'): string[] {
   const { faults } = faultsOf(new Prng(seed));
-  return {
-    account: wire.events
-      .map((event) => fromAccount(event, faults[event.direction === 'a-to-b' ? 'aToB' : 'bToA']?.duplicateDelayNs ?? 0))
-      .toSorted(),
-    findings: found(wire.capture()).map(fromAnalysis).toSorted(),
-  };
+  const copyDelayNs = (direction: string): number =>
+    faults[direction === 'a-to-b' ? 'aToB' : 'bToA']?.duplicateDelayNs ?? 0;
+  const events = wire.events.filter(({ direction }) => only === undefined || direction === only);
+  return events.map((event) => fromAccount(event, copyDelayNs(event.direction))).toSorted();
 }
 
 /** Tests of so many batches of 25 runs, seeds from 1 on. */
@@ -150,7 +163,10 @@ export function describeRuns(batches: number): void {
       async (batch) => {
         let events = 0;
         for (let seed = 25 * batch + 1; seed <= 25 * (batch + 1); seed++) {
-          const { account, findings } = await accountAndFindings(seed);
+          const wire = await run({ seed });
+          const account = accountOf(wire, seed);
+          const { paths } = compared(readCapture(wire.capture()));
+          const findings = paths.flatMap((path) => path.events.map(fromAnalysis)).toSorted();
           expect({ seed, findings }).toEqual({ seed, findings: account });
           events += account.length;
         }
