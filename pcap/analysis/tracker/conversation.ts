@@ -6,6 +6,7 @@
  */
 import { formatMac, type IpAddress, MAC_BYTES } from '../../../packets/address.ts';
 import { ETHERTYPE_AT } from '../../../packets/ethernet.ts';
+import { MAX_FLOW_LABEL } from '../../../packets/flow-label.ts';
 import { type Frame, Medium } from '../../../packets/frame.ts';
 import { IcrcState } from '../../dissection.ts';
 import type { CmReport, ConversationReport, EndReport } from '../types.ts';
@@ -29,6 +30,7 @@ export class ConversationEnd implements EndReport {
   bytes = 0;
   badIcrc = 0;
   pathMtu = 0;
+  flowLabel = -1;
   readonly sourcePorts: number[] = [];
   requester = new RequesterFigures();
   readonly congestion = new CongestionFigures();
@@ -73,6 +75,7 @@ export class ConversationEnd implements EndReport {
   /** Takes over what was booked for the same end elsewhere; its PSN space only where this one has none. */
   absorb(other: ConversationEnd): void {
     if (this.qpn < 0) this.qpn = other.qpn;
+    if (this.flowLabel < 0) this.flowLabel = other.flowLabel;
     this.packets += other.packets;
     this.bytes += other.bytes;
     this.badIcrc += other.badIcrc;
@@ -115,7 +118,8 @@ export class ConversationEnd implements EndReport {
   }
 
   #learnLink(frame: Frame): void {
-    const { bytes, start, medium, vlanTci } = frame;
+    const { bytes, start, medium, vlanTci, view, ipVersion, ipOffset } = frame;
+    if (ipVersion === 6) this.flowLabel = view.getUint32(ipOffset) & MAX_FLOW_LABEL;
     if (medium !== Medium.Ethernet) return;
     this.#mac = bytes.slice(start + ETHERTYPE_AT - MAC_BYTES, start + ETHERTYPE_AT);
     if (vlanTci < 0) return;
@@ -229,6 +233,7 @@ function endReport(live: EndReport): EndReport {
     mac,
     qpn,
     sourcePorts: [...live.sourcePorts],
+    flowLabel: live.flowLabel,
     vlan,
     vlanPriority,
     vlans: [...live.vlans],
