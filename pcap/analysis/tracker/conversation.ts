@@ -9,6 +9,7 @@ import { ETHERTYPE_AT } from '../../../packets/ethernet.ts';
 import { MAX_FLOW_LABEL } from '../../../packets/flow-label.ts';
 import { type Frame, Medium } from '../../../packets/frame.ts';
 import { IcrcState } from '../../dissection.ts';
+import { Role } from '../facts.ts';
 import type { CmReport, ConversationReport, EndReport } from '../types.ts';
 import { CongestionFigures, congestionReport } from './congestion-figures.ts';
 import { IpIdOrder } from './id-order.ts';
@@ -69,7 +70,8 @@ export class ConversationEnd implements EndReport {
     // A damaged packet may have any.
     if (facts.icrc === IcrcState.Bad) return;
     if (frame.pkey !== this.#pkey) this.#learnPkey(frame.pkey);
-    if (frame.migReq !== this.migReq) this.#learnMigReq(frame.migReq, facts.packet.number);
+    // A CNP always has 0 (ref:wire#9).
+    if (frame.migReq !== this.migReq && facts.role !== Role.Cnp) this.#learnMigReq(frame.migReq, facts.packet.number);
   }
 
   /** Takes over what was booked for the same end elsewhere; its PSN space only where this one has none. */
