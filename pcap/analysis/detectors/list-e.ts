@@ -1,6 +1,8 @@
-/** Symptoms 23 and further of ref:analyzer#1: path migration, pauses, notifications. Owns the list, nothing else. */
+/** Symptoms of path migration, of pauses and of notifications. Owns the list, nothing else. */
 import type { Symptom } from '../detector.ts';
+import { CNP_STORM } from './cnp-storm.ts';
 import { MIGREQ_FLIP } from './migreq-flip.ts';
+import { PFC_WATCHDOG } from './pfc-watchdog.ts';
 
-/** In the order of the table. */
-export const SYMPTOMS_E: readonly Symptom[] = [MIGREQ_FLIP];
+/** All of them. */
+export const SYMPTOMS_E: readonly Symptom[] = [MIGREQ_FLIP, PFC_WATCHDOG, CNP_STORM];

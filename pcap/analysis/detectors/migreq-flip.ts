@@ -35,7 +35,7 @@ export const MIGREQ_FLIP: Symptom = {
     'Load the same alternate path at both ends (ibv_modify_qp with IBV_QP_ALT_PATH and path_mig_state), or at none.',
     'Compare firmware and drivers of both ends: a peer that sends 0 without migration, as rdma_rxe does, wants a peer that takes 0.',
   ],
-  commands: ['rdma resource show qp -dd', 'ibv_devinfo -v', 'roce dump CAPTURE --filter "roce.migreq == 0"'],
+  commands: ['rdma resource show qp -dd', 'ibv_devinfo -v', "roce dump CAPTURE 'not migreq'"],
   explains: ['no-reply', 'retry-exceeded', 'duplicate-requests', 'rule/mig-req', 'rule/source-port'],
   make: () => new MigReqFlip(),
 };
