@@ -16,15 +16,8 @@ import { AETH_AT, OpFlag } from '../../../packets/opcode.ts';
 import { Mark, type PacketFacts } from '../facts.ts';
 import type { EndReport } from '../types.ts';
 import { FrameList } from './frame-list.ts';
-import { LateHole } from './late-hole.ts';
+import { type BlackHole, LateHole } from './late-hole.ts';
 import { counted, grouped, qpName, times } from './words.ts';
-
-/** A finding without what it shares with others. */
-export interface BlackHole {
-  readonly text: string;
-  readonly frames: FrameList;
-  readonly evidence: Readonly<Record<string, number | string>>;
-}
 
 /** Long and short packets of one stream: the requests of an end, or the READ responses. */
 export class LongPackets {

@@ -1,7 +1,7 @@
 /**
  * Symptom: a receiver sends far more congestion notifications than one that keeps the rules can.
  *
- * Owns the finding, a warning for each receiver, from what no rule allows. It needs at least 64 CNPs for one queue pair:
+ * Owns the finding, a warning for each receiver, from what no rule allows. It needs 64 CNPs for one queue pair:
  * - more CNPs than packets: twice as many as the end that they go to has sent to this receiver at all. Each CNP answers
  *   one marked packet or more, so this holds wherever the capture was made, before the switch that marks as well as
  *   behind it, and whatever becomes of ECN on the way;

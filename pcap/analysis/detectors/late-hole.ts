@@ -2,18 +2,24 @@
  * A black hole that begins midway: long packets passed before, and from some packet on none does.
  *
  * Owns the evidence for one stream of packets, requests of an end or READ responses, once a long one has arrived:
- * - captured before the hole: a full packet is sent again three times or more and never answered, the receiver has asked
- *   for it (a sequence NAK after shorter packets behind it, or an implied one for READ responses), and no other full
- *   packet ever had to be sent again. A path that loses packets now and then, or more and more, is no hole;
+ * - captured before the hole: a full packet is sent again three times or more and never answered, the receiver has
+ *   asked for it (a sequence NAK after shorter packets behind it, or an implied one for READ responses), and no other
+ *   full packet ever had to be sent again. A path that loses packets now and then, or more and more, is no hole;
  * - captured behind the hole: a short packet comes again three times or more, the receiver asks for what is before it,
  *   and no full packet comes any more. Of READ responses it is the last one of its message.
  */
 import { OpFlag } from '../../../packets/opcode.ts';
 import { Mark, type PacketFacts } from '../facts.ts';
 import type { EndReport } from '../types.ts';
-import type { BlackHole } from './black-hole.ts';
 import { FrameList } from './frame-list.ts';
 import { grouped, times } from './words.ts';
+
+/** A finding without what it shares with others. */
+export interface BlackHole {
+  readonly text: string;
+  readonly frames: FrameList;
+  readonly evidence: Readonly<Record<string, number | string>>;
+}
 
 export class LateHole {
   /** The first full packet that was sent again and has not arrived since, and how often it was. */

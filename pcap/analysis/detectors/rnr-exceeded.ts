@@ -4,7 +4,8 @@
  * Owns three findings for each pair of hosts. The requester gives up: an error. It is still refused when the capture
  * ends, for the fourth time in a row or more: a warning. RNR NAKs after which the connection went on: a note, or a
  * warning where there were ten or more and their waits take a tenth of the time of the conversation, or where they take
- * half of it and a tenth of a second. Occasional RNR NAKs are normal.
+ * half of it and a tenth of a second. A wait that the capture cuts off counts as far as the capture goes. Occasional
+ * RNR NAKs are normal.
  * Rules: ref:analyzer#1 row 4, ref:wire#7 (timer codes).
  */
 
