@@ -40,6 +40,8 @@ export interface FindingDraft extends Pick<Finding, 'severity' | 'text'> {
   readonly advice?: readonly string[];
   /** In the place of the symptom's own. */
   readonly commands?: readonly string[];
+  /** In the place of the symptom's own. */
+  readonly explains?: readonly string[];
 }
 
 /** Looks for one symptom in one capture. */

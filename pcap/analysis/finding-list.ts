@@ -32,7 +32,8 @@ export class FindingList {
       commands: draft.commands ?? symptom?.commands ?? [],
     };
     this.#findings.push(finding);
-    if (symptom?.explains !== undefined) this.#explains.set(finding, symptom.explains);
+    const explains = draft.explains ?? symptom?.explains;
+    if (explains !== undefined) this.#explains.set(finding, explains);
   }
 
   /** Most severe first, then by first packet; those without one last. */

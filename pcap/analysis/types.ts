@@ -164,6 +164,8 @@ export interface EndReport {
   readonly qpn: number;
   /** UDP source ports of what it sent, in the order of their appearance, at most 16. */
   readonly sourcePorts: readonly number[];
+  /** IPv6 flow label of its first packet, 20 bits; -1: IPv4. */
+  readonly flowLabel: number;
   /** VLAN id, -1 without one; and the priority. */
   readonly vlan: number;
   /** Priority of the VLAN tag, -1 without one. */

@@ -147,7 +147,8 @@ function isData({ flags, payloadLength }: Frame): boolean {
   return (flags & OpFlag.Request) !== 0 && payloadLength > 0;
 }
 
-function cnpFrame(qpn: number): Uint8Array {
+/** A CNP of host B to a queue pair of host A. */
+export function cnpFrame(qpn: number): Uint8Array {
   const body = new Uint8Array(28);
   writeCnp(new DataView(body.buffer), 0, 0xffff, qpn, 1);
   return roceFrame({

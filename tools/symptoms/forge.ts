@@ -70,6 +70,8 @@ export interface RoceSpec {
   readonly hopLimit?: number;
   /** [0xc123] */
   readonly sourcePort?: number;
+  /** Of IPv6. [0] */
+  readonly flowLabel?: number;
   /** [untagged] */
   readonly vlanTci?: number;
   /** [1] */
@@ -95,7 +97,7 @@ export function roceFrame(spec: RoceSpec): Uint8Array {
     destination: spec.to.address,
     trafficClass: spec.trafficClass ?? 0,
     hopLimit: spec.hopLimit ?? 64,
-    flowLabel: 0,
+    flowLabel: spec.flowLabel ?? 0,
     sourcePort: spec.sourcePort ?? 0xc123,
   });
   const room = template.length + BTH_BYTES + headers.length + payload.length + padCount + ICRC_BYTES;

@@ -85,9 +85,10 @@ export interface ConnectOptions {
   readonly psns?: readonly [number, number];
   /** Remote access that the queue pairs allow; default all. Not with `cm`. */
   readonly access?: number;
-  /** Traffic class, hop limit, source port of both ends. */
+  /** Traffic class, source port, and flow label of both ends. */
   readonly trafficClass?: number;
   readonly sourcePort?: number;
+  readonly flowLabel?: number;
 }
 
 /** A connection. */
@@ -172,11 +173,11 @@ export class Stage {
   ): Promise<void> {
     const { ipVersion = 4, mtu = 1024, timeout = 8, retryCnt = 7, rnrRetry = 7, minRnrTimer = 6 } = options;
     const { maxRdAtomic = 16, maxDestRdAtomic = 16, psns = [100, 200], access = ALL_ACCESS } = options;
-    const { trafficClass, sourcePort } = options;
+    const { trafficClass, sourcePort, flowLabel } = options;
     const destination = peer.addresses.find(({ version }) => version === ipVersion);
     if (destination === undefined) throw new TypeError(`the peer has no IPv${ipVersion} address`);
     const traits = {
-      ...defined({ trafficClass, sourcePort }),
+      ...defined({ trafficClass, sourcePort, flowLabel }),
     };
     const { qp } = end;
     await qp.modify({ state: QpState.Init, access });

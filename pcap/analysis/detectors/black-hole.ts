@@ -9,21 +9,15 @@
  *   implied NAK is such a NAK;
  * - captured behind the hole: of long messages only LAST packets come, the first of them three times or more, and never
  *   a FIRST or MIDDLE packet, which are the full ones (ref:wire#8). Of requests, a sequence NAK asks for what is before.
- * One lost packet is no such case: its retransmission arrives.
+ * One lost packet is no such case: its retransmission arrives. Once a long packet has arrived, `late-hole.ts` judges.
  */
 import { Syndrome } from '../../../packets/aeth.ts';
 import { AETH_AT, OpFlag } from '../../../packets/opcode.ts';
-import type { PacketFacts } from '../facts.ts';
+import { Mark, type PacketFacts } from '../facts.ts';
 import type { EndReport } from '../types.ts';
 import { FrameList } from './frame-list.ts';
+import { type BlackHole, LateHole } from './late-hole.ts';
 import { counted, grouped, qpName, times } from './words.ts';
-
-/** A finding without what it shares with others. */
-export interface BlackHole {
-  readonly text: string;
-  readonly frames: FrameList;
-  readonly evidence: Readonly<Record<string, number | string>>;
-}
 
 /** Long and short packets of one stream: the requests of an end, or the READ responses. */
 export class LongPackets {
@@ -48,12 +42,22 @@ export class LongPackets {
   readonly #lastFrames = new FrameList();
   /** A sequence NAK asks for what is before it. */
   #lastAsked = false;
+  readonly #late = new LateHole();
 
   /** A packet of the stream, which is no copy of another one. */
-  sent({ dissection: { frame }, relativePsn, packet }: PacketFacts): void {
-    if (this.#longPsn === OVER) return;
+  sent(facts: PacketFacts): void {
+    const {
+      dissection: { frame },
+      relativePsn,
+      packet,
+    } = facts;
     const length = frame.ipEnd - frame.ipOffset;
-    if ((frame.flags & FULL) === 0 && length <= COMMON_MTU) {
+    const isLong = (frame.flags & FULL) !== 0 || length > COMMON_MTU;
+    if (this.#longPsn === OVER) {
+      this.#late.sent(facts, isLong);
+      return;
+    }
+    if (!isLong) {
       this.#waiting = Math.max(this.#waiting, length);
       if (relativePsn > this.#longPsn) this.#shortBehind = true;
     } else {
@@ -75,9 +79,13 @@ export class LongPackets {
 
   /** A response to a request of the stream. */
   answer({ dissection: { frame }, relativePsn }: PacketFacts): void {
-    if (this.#longPsn === OVER) return;
     const at = AETH_AT[frame.opcode] ?? -1;
     const isSequenceNak = at >= 0 && frame.view.getUint8(frame.bthOffset + at) === Syndrome.NakSequence;
+    if (this.#longPsn === OVER) {
+      if (isSequenceNak) this.#late.asked(relativePsn);
+      this.#late.arrived(isSequenceNak ? relativePsn - 1 : relativePsn);
+      return;
+    }
     if (isSequenceNak) {
       if (relativePsn === this.#longPsn && this.#shortBehind) this.#asked = true;
       if (relativePsn < this.#lastPsn) this.#lastAsked = true;
@@ -96,11 +104,15 @@ export class LongPackets {
   /** A READ response: where another message begins, or the same one further on, the one before has arrived. */
   responded(facts: PacketFacts): void {
     const isFirst = (facts.dissection.frame.flags & OpFlag.First) !== 0;
-    if (isFirst && this.#seen > 0 && facts.relativePsn !== this.#longPsn) this.#longPsn = OVER;
+    if (isFirst && this.#seen > 0 && facts.relativePsn !== this.#longPsn) {
+      this.#longPsn = OVER;
+      if ((facts.marks & Mark.Retransmission) === 0) this.#late.arrived(facts.relativePsn - 1);
+    }
     this.sent(facts);
   }
 
   requestHole(sender: EndReport, receiver: EndReport): BlackHole | undefined {
+    if (this.#longPsn === OVER) return this.#late.requestHole(sender, receiver);
     const names = `${sender.address} (${qpName(sender.qpn)}) sent to ${receiver.address}`;
     if (this.#isUnanswered) {
       if (this.#asked)
@@ -120,6 +132,7 @@ export class LongPackets {
 
   /** @param sender of the READ responses */
   responseHole(sender: EndReport, receiver: EndReport): BlackHole | undefined {
+    if (this.#longPsn === OVER) return this.#late.responseHole(sender, receiver);
     const names = `${sender.address} sent to ${receiver.address} (${qpName(receiver.qpn)}) as the response to a READ`;
     if (this.#isUnanswered && receiver.requester.impliedNaks > 0)
       return this.#before(names, 'and requested again each time, at once when what is shorter had arrived');

@@ -53,13 +53,12 @@ export function describeTimeout(timeout: AckTimeout): string {
 }
 
 /**
- * A MigReq bit that changed on the way or, where no traffic has flowed, that is not the same at both ends; empty where
- * there is neither. Some devices drop what differs from their own (ref:wire#4).
+ * A MigReq bit that changed on the way, or that is not the same at both ends; empty where there is neither. Some
+ * devices drop what differs from their own (ref:wire#4). Where traffic has flowed, `migreq-flip` speaks.
  */
-export function migReqWords(failure: Failure, conversations: readonly ConversationReport[], flowed: boolean): string {
+export function migReqWords(failure: Failure, conversations: readonly ConversationReport[]): string {
   const [{ address, migReq, migReqFrame }, peer] = endsOf(failure);
   if (migReqFrame > 0) return ` The MigReq bit of ${address} changed to ${migReq} in frame ${migReqFrame}${MIG_REQ}`;
-  if (flowed) return '';
   const theirs = peer.migReq >= 0 ? peer.migReq : migReqOf(peer.address, address, conversations);
   if (theirs < 0 || theirs === migReq) return '';
   return ` The MigReq bit is ${migReq} in packets of ${address} and ${theirs} in those of ${peer.address}${MIG_REQ}`;

@@ -19,10 +19,11 @@ import type { Detector, DetectorContext, Symptom } from '../detector.ts';
 import { Mark, type PacketFacts, Role } from '../facts.ts';
 import { PacketKind, REQUEST_KINDS } from '../packet-kind.ts';
 import type { ConversationReport, EndReport } from '../types.ts';
-import { type BlackHole, LongPackets } from './black-hole.ts';
+import { LongPackets } from './black-hole.ts';
 import { groupOf } from './failures.ts';
 import { FrameList, mergedFrames } from './frame-list.ts';
 import { type IcmpError, icmpError } from './icmp-error.ts';
+import type { BlackHole } from './late-hole.ts';
 import { fragmentLength, fragmentPair, isRoceFragment } from './roce-fragments.ts';
 import { counted, grouped, times } from './words.ts';
 

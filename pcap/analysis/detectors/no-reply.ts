@@ -104,7 +104,7 @@ class NoReply implements Detector {
           : ` Nothing else that went to ${requesterEnd.address} is in the capture: make sure that it shows both directions.`) +
         andOthers(group) +
         icmpWords(reports) +
-        migReqWords(first, context.conversations, false),
+        migReqWords(first, context.conversations),
       ...proofWith(group, reports),
       evidence: {
         ...tryEvidence(first),

@@ -8,6 +8,7 @@
  * A finding needs at least 20 pauses and 10 ms of capture, since shorter bursts are an ordinary incast:
  * - warning from 10 % of the time on: the class handles congestion by pauses instead of congestion control;
  * - error from 50 % on, or when one pause lasts 100 ms without a break, where watchdogs of switches begin to drop.
+ *   Where one has dropped, `pfc-watchdog` speaks for that port and class.
  * Rules: ref:analyzer#1 row 14, ref:dcqcn#4 (PFC time), packets/pfc.ts. Global pauses (opcode 1) count as pauses of all
  * classes.
  */
@@ -17,7 +18,9 @@ import { ETHERTYPE_MAC_CONTROL, isPfc, PFC_PRIORITIES, pfcEnableVector, pfcQuant
 import { dscpOf } from '../../../packets/traffic-class.ts';
 import type { Detector, DetectorContext, Symptom } from '../detector.ts';
 import type { PacketFacts } from '../facts.ts';
+import type { TransportEvent } from '../types.ts';
 import { FrameList } from './frame-list.ts';
+import { StuckQueues } from './stuck-queues.ts';
 import { counted, duration, grouped, percent } from './words.ts';
 
 export const PFC_STORM: Symptom = {
@@ -84,10 +87,13 @@ class PauseTime {
 
 class PfcStorm implements Detector {
   readonly #pauses = new Map<number, PauseTime>();
+  /** Those of `pfc-watchdog`. */
+  readonly #queues = new StuckQueues();
   /** RoCE packets by the priority they travel with. */
   readonly #carried = new Array<number>(PFC_PRIORITIES).fill(0);
 
-  packet({ dissection, timeNs, packet }: PacketFacts): void {
+  packet(facts: PacketFacts): void {
+    const { dissection, timeNs, packet } = facts;
     const { frame, status } = dissection;
     if (status === FrameStatus.Ok) {
       const priority = frame.vlanTci >= 0 ? frame.vlanTci >> 13 : dscpOf(frame.trafficClass) >> 3;
@@ -95,6 +101,7 @@ class PfcStorm implements Detector {
       return;
     }
     if (frame.etherType !== ETHERTYPE_MAC_CONTROL || frame.medium !== Medium.Ethernet) return;
+    this.#queues.packet(facts);
     const { view, start, end } = frame;
     if (isPfc(view, start, end)) {
       const enabled = pfcEnableVector(view, start);
@@ -115,6 +122,10 @@ class PfcStorm implements Detector {
     }
   }
 
+  event(event: TransportEvent): void {
+    this.#queues.event(event);
+  }
+
   finish(context: DetectorContext): void {
     const all = [...this.#pauses.values()];
     for (const pauses of all) pauses.count(context.capture.durationNs);
@@ -125,7 +136,10 @@ class PfcStorm implements Detector {
       // Two interfaces on one link see the same pauses.
       if ((worst.get(key)?.pausedNs ?? -1) < pauses.pausedNs) worst.set(key, pauses);
     }
-    const storms = [...worst.values()].filter((pauses) => isStorm(pauses, context.capture.durationNs));
+    const flushed = new Set(this.#queues.flushed(context).map(({ mac, priority }) => `${mac} ${priority}`));
+    const storms = [...worst.values()].filter(
+      (pauses) => isStorm(pauses, context.capture.durationNs) && !flushed.has(`${pauses.mac} ${pauses.priority}`),
+    );
     storms.sort((a, b) => b.pausedNs - a.pausedNs);
     for (const pauses of storms.slice(0, MOST_FINDINGS)) this.#report(context, pauses, total, storms.length);
   }

@@ -15,7 +15,6 @@ import {
   byHosts,
   describeTimeout,
   distances,
-  migReqWords,
   pathOf,
   proofWith,
   tryEvidence,
@@ -138,8 +137,7 @@ function report(context: DetectorContext, group: readonly Failure[], icmp: IcmpW
       `${timeout === undefined ? '' : `; ${describeTimeout(timeout)}`}. ` +
       `${counted(lostPackets, 'request packet')} of ${packets} were never captured here (${percent(loss)}), ` +
       `${retransmittedPackets} were sent again.${andOthers(group)}` +
-      icmpWords(reports) +
-      migReqWords(first, context.conversations, true),
+      icmpWords(reports),
     ...proofWith(group, reports),
     evidence: {
       ...tryEvidence(first),

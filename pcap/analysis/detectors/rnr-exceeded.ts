@@ -4,7 +4,8 @@
  * Owns three findings for each pair of hosts. The requester gives up: an error. It is still refused when the capture
  * ends, for the fourth time in a row or more: a warning. RNR NAKs after which the connection went on: a note, or a
  * warning where there were ten or more and their waits take a tenth of the time of the conversation, or where they take
- * half of it and a tenth of a second. Occasional RNR NAKs are normal.
+ * half of it and a tenth of a second. A wait that the capture cuts off counts as far as the capture goes. Occasional
+ * RNR NAKs are normal.
  * Rules: ref:analyzer#1 row 4, ref:wire#7 (timer codes).
  */
 
@@ -42,6 +43,8 @@ interface RnrTotals {
   readonly requester: 0 | 1;
   /** Requested by timer codes. */
   askedNs: number;
+  /** When the last of these waits is over. */
+  untilNs: number;
   readonly frames: FrameList;
 }
 
@@ -70,18 +73,20 @@ class RnrExceeded implements Detector {
     }
   }
 
-  #count({ conversation, requester, packet, dissection: { frame } }: PacketFacts): void {
+  #count({ conversation, requester, packet, timeNs, dissection: { frame } }: PacketFacts): void {
     if (conversation === undefined) return;
     const key = conversation.id * 2 + requester;
     let totals = this.#totals.get(key);
     if (totals === undefined) {
       if (this.#totals.size >= MOST_SPACES) return;
-      totals = { conversation, requester, askedNs: 0, frames: new FrameList() };
+      totals = { conversation, requester, askedNs: 0, untilNs: 0, frames: new FrameList() };
       this.#totals.set(key, totals);
     }
     const at = AETH_AT[frame.opcode] ?? -1;
     const code = at < 0 ? 0 : frame.view.getUint8(frame.bthOffset + at) & 0x1f;
-    totals.askedNs += RNR_TIMER_NS[code] ?? 0;
+    const timerNs = RNR_TIMER_NS[code] ?? 0;
+    totals.askedNs += timerNs;
+    totals.untilNs = timeNs + timerNs;
     totals.frames.add(packet.number);
   }
 }
@@ -116,13 +121,17 @@ function reportStuck(context: DetectorContext, group: readonly Failure[]): void 
 
 function reportWaits(
   context: DetectorContext,
-  { frames, askedNs }: RnrTotals,
+  { frames, askedNs, untilNs }: RnrTotals,
   conversation: ConversationReport,
   pending: boolean,
 ): void {
-  const lasted = conversation.endNs - conversation.startNs;
-  const share = lasted > 0 ? Math.min(1, askedNs / lasted) : 0;
-  const long = !pending && askedNs >= LONG_WAIT_NS && share >= LONG_SHARE;
+  // The capture may end in the middle of a wait, which counts as far as it goes.
+  const { durationNs } = context.capture;
+  const waitedNs = askedNs - Math.max(0, untilNs - durationNs);
+  const endNs = pending ? Math.min(untilNs, durationNs) : conversation.endNs;
+  const lasted = Math.max(endNs, conversation.endNs) - conversation.startNs;
+  const share = lasted > 0 ? Math.min(1, waitedNs / lasted) : 0;
+  const long = waitedNs >= LONG_WAIT_NS && share >= LONG_SHARE;
   const costly = long || (frames.count >= MANY_NAKS && share >= COSTLY_SHARE);
   const [first, second] = conversation.ends;
   context.report({

@@ -6,8 +6,10 @@
  */
 import { formatMac, type IpAddress, MAC_BYTES } from '../../../packets/address.ts';
 import { ETHERTYPE_AT } from '../../../packets/ethernet.ts';
+import { MAX_FLOW_LABEL } from '../../../packets/flow-label.ts';
 import { type Frame, Medium } from '../../../packets/frame.ts';
 import { IcrcState } from '../../dissection.ts';
+import { Role } from '../facts.ts';
 import type { CmReport, ConversationReport, EndReport } from '../types.ts';
 import { CongestionFigures, congestionReport } from './congestion-figures.ts';
 import { IpIdOrder } from './id-order.ts';
@@ -29,6 +31,7 @@ export class ConversationEnd implements EndReport {
   bytes = 0;
   badIcrc = 0;
   pathMtu = 0;
+  flowLabel = -1;
   readonly sourcePorts: number[] = [];
   requester = new RequesterFigures();
   readonly congestion = new CongestionFigures();
@@ -67,12 +70,14 @@ export class ConversationEnd implements EndReport {
     // A damaged packet may have any.
     if (facts.icrc === IcrcState.Bad) return;
     if (frame.pkey !== this.#pkey) this.#learnPkey(frame.pkey);
-    if (frame.migReq !== this.migReq) this.#learnMigReq(frame.migReq, facts.packet.number);
+    // A CNP always has 0 (ref:wire#9).
+    if (frame.migReq !== this.migReq && facts.role !== Role.Cnp) this.#learnMigReq(frame.migReq, facts.packet.number);
   }
 
   /** Takes over what was booked for the same end elsewhere; its PSN space only where this one has none. */
   absorb(other: ConversationEnd): void {
     if (this.qpn < 0) this.qpn = other.qpn;
+    if (this.flowLabel < 0) this.flowLabel = other.flowLabel;
     this.packets += other.packets;
     this.bytes += other.bytes;
     this.badIcrc += other.badIcrc;
@@ -115,7 +120,8 @@ export class ConversationEnd implements EndReport {
   }
 
   #learnLink(frame: Frame): void {
-    const { bytes, start, medium, vlanTci } = frame;
+    const { bytes, start, medium, vlanTci, view, ipVersion, ipOffset } = frame;
+    if (ipVersion === 6) this.flowLabel = view.getUint32(ipOffset) & MAX_FLOW_LABEL;
     if (medium !== Medium.Ethernet) return;
     this.#mac = bytes.slice(start + ETHERTYPE_AT - MAC_BYTES, start + ETHERTYPE_AT);
     if (vlanTci < 0) return;
@@ -229,6 +235,7 @@ function endReport(live: EndReport): EndReport {
     mac,
     qpn,
     sourcePorts: [...live.sourcePorts],
+    flowLabel: live.flowLabel,
     vlan,
     vlanPriority,
     vlans: [...live.vlans],

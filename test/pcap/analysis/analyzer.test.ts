@@ -219,4 +219,4 @@ function expectSound(value: unknown, path = ''): void {
 }
 
 const MAY_BE_NEGATIVE =
-  /qpn|psn|Psn|vlan|migReq|refersTo|durationNs|creditCode|cnpPacingNs|evidence|timeNs|startNs|endNs|paths|heldNs/;
+  /qpn|psn|Psn|vlan|flowLabel|migReq|refersTo|durationNs|creditCode|cnpPacingNs|evidence|timeNs|startNs|endNs|paths|heldNs/;

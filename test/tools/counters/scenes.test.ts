@@ -48,6 +48,17 @@ const NOT_IN_COUNTERS: Readonly<Record<string, string>> = {
   'read-stall-overrun': 'waiting for a responder is counted by nobody',
   'one-port-eight-queue-pairs': 'UDP source ports are counted by nobody',
   'one-port-both-vantages': 'UDP source ports are counted by nobody',
+  'two-ports-sixteen-queue-pairs': 'UDP source ports are counted by nobody',
+  'one-port-four-hosts': 'UDP source ports are counted by nobody',
+  'one-port-one-socket': 'UDP source ports are counted by nobody',
+  'migreq-flip-refused': 'a silence like any other: no counter has the bit',
+  'migreq-flip-answers-refused': 'lost ACKs look the same: no counter has the bit',
+  'migreq-flip-migration-refused': 'a silence like any other: no counter has the bit',
+  'pfc-watchdog-flush': 'the counter of the watchdog is that of a switch, of which there is no snapshot',
+  'pfc-watchdog-last-packets': 'the counter of the watchdog is that of a switch, of which there is no snapshot',
+  'cnp-storm-more-than-packets': BY_HAND,
+  'cnp-storm-without-marks': BY_HAND,
+  'cnp-storm-interval-zero': 'CNPs and marks are counted for all queue pairs together: their pace is not',
 };
 
 /** Sound scenes about which counters say what they say of a similar one that is not sound. */

@@ -146,7 +146,7 @@ describe('MigReq of both ends', () => {
     expect(findingOf(await crossed({ migReq: 0 }, { migReq: 0 }), 'no-reply').text).not.toContain('MigReq');
   });
 
-  it('is mentioned where it changes on the way, and the rule about it names the packet', async () => {
+  it('is the finding where it changes on the way and nothing is answered from then on', async () => {
     const [a, b] = [station(1), station(2)];
     const send = { from: a, to: b, opcode: Op.SendOnly, destQpn: 0x22, ackReq: 1 } as const;
     const ack = { from: b, to: a, opcode: Op.Acknowledge, destQpn: 0x11, headers: aeth(0x1f, 1) };
@@ -159,8 +159,8 @@ describe('MigReq of both ends', () => {
       await stage.goOn(20e6);
     });
     const analysis = analyze(capture);
-    expect(findingOf(analysis, 'retry-exceeded').text).toContain('MigReq bit of 10.0.0.1 changed to 0 in frame 3,');
-    expect(findingOf(analysis, 'rule/mig-req')).toMatchObject({ severity: 'note', frames: [3] });
+    expect(findingOf(analysis, 'migreq-flip').text).toContain('changed to 0 in frame 3.');
+    expect(analysis.findings.map(({ id }) => id)).toEqual(['migreq-flip']);
   });
 });
 

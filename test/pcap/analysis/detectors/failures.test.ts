@@ -195,10 +195,12 @@ describe('rnr-exceeded', () => {
     expect(open.text).toContain('the capture ends before the last one is');
   });
 
-  it('calls three refusals in a row at the end of the capture a note, and four a warning', async () => {
+  it('calls a refusal at the end of the capture a note, more of them a wait, and four a request that is stuck', async () => {
     const packets = packetsOf(await sceneNamed('rnr-exceeded-for-ever').make());
     const refusals = (count: number) => findingOf(analyze(packets.slice(0, 6 + 2 * count)), 'rnr-exceeded');
-    expect(refusals(3)).toMatchObject({ severity: 'note', evidence: { naks: 3 } });
-    expect(refusals(4)).toMatchObject({ severity: 'warning', evidence: { naks: 4 } });
+    expect(refusals(1)).toMatchObject({ severity: 'note', evidence: { naks: 1 } });
+    // 655 ms each, and nothing else happens.
+    expect(refusals(3)).toMatchObject({ severity: 'warning', evidence: { naks: 3, sharePercent: 100 } });
+    expect(refusals(4)).toMatchObject({ severity: 'warning', evidence: { naks: 4, rnrTimerCode: 0 } });
   });
 });
