@@ -40,7 +40,7 @@ export interface AnalyzerOptions {
   readonly verifyIcrc?: boolean;
   /**
    * Called with every transport event as it becomes certain, those that the report omits included. An event of one half
-   * of a conversation keeps the id and the ends of that half; `Analyzer.wholeOf` tells which conversation it is a part of.
+   * of a conversation keeps the id and the ends of that half; `Analyzer.wholeOf` tells what it is a part of.
    */
   readonly onEvent?: (event: TransportEvent) => void;
 }

@@ -4,6 +4,7 @@
  * Owns the command line and the exit code: 0 all captures were exported to their ends, 1 the tables cannot be written,
  * 2 a capture cannot be read to its end or the command line is wrong. What was read before a defect is exported.
  */
+import { accessSync, constants } from 'node:fs';
 import { Command, InvalidArgumentError } from 'commander';
 import { defined, RoceError } from 'rocev2/packets';
 import { parseJobs } from '../analyze/read-capture.ts';
@@ -63,6 +64,7 @@ export async function exportFiles(
   try {
     const options = optionsOf(flags);
     const sources = sourcesOf(files, flags);
+    refuseUnreadable(files);
     if (flags.overwrite !== true) refuseOverwriting(sources, options);
     let code = 0;
     for (const source of sources) {
@@ -92,6 +94,18 @@ function optionsOf({ out, tables = TABLE_NAMES, icrc, jobs, interfacesTogether }
 }
 
 /** Before hours of reading. @throws RoceError ERR_ROCE_ARGUMENT */
+function refuseUnreadable(files: readonly string[]): void {
+  for (const file of files) {
+    if (file === '-') continue;
+    try {
+      accessSync(file, constants.R_OK);
+    } catch (error) {
+      throw new RoceError('ERR_ROCE_ARGUMENT', error instanceof Error ? error.message : file, { cause: error });
+    }
+  }
+}
+
+/** The same. @throws RoceError ERR_ROCE_ARGUMENT */
 function refuseOverwriting(sources: readonly Source[], options: ExportOptions): void {
   for (const source of sources) {
     const [path] = existingFiles(source, options);

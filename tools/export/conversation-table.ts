@@ -105,7 +105,7 @@ const END: readonly Column<EndRow>[] = [
   c.int32('vlan_priority', 'priority of the VLAN tag', (row) => known(endOf(row).vlanPriority)),
   c.int32('pkey', 'first P_Key of what it sent', (row) => endOf(row).pkeys[0]),
   c.int32('mig_req', 'MigReq bit of the last packet that it sent', (row) => known(endOf(row).migReq)),
-  count('packets', 'packets that it sent', ({ packets }) => packets),
+  count('packets', 'packets that it sent, without those of connection management', ({ packets }) => packets),
   count('wire_bytes', 'their bytes on the wire', ({ bytes }) => bytes),
   count('bad_icrc', 'of these, with a wrong ICRC', ({ badIcrc }) => badIcrc),
   c.int32(

@@ -13,6 +13,8 @@ export class FileSink extends ByteWriter {
   /** Spark skips names with a dot before them, and nobody takes this for a Parquet file. */
   readonly #hidden: string;
   readonly #file: number;
+  #isOpen = true;
+  #isPublished = false;
 
   /** Makes the file, or empties what a run before has left. */
   constructor(path: string) {
@@ -49,26 +51,25 @@ export class FileSink extends ByteWriter {
 
   /** All of it is on the disk, still under the hidden name. */
   close(): void {
-    try {
-      fsyncSync(this.#file);
-    } finally {
-      closeSync(this.#file);
-    }
+    fsyncSync(this.#file);
+    this.#closeOnce();
   }
 
   /** Gives the closed file its name. */
   publish(): void {
     renameSync(this.#hidden, this.#path);
+    this.#isPublished = true;
   }
 
-  /** Takes the closed or open file away. */
+  /** Takes the file away, whatever its state. */
   discard(): void {
-    try {
-      closeSync(this.#file);
-    } catch {
-      // It was closed already.
-    }
-    rmSync(this.#hidden, { force: true });
+    this.#closeOnce();
+    rmSync(this.#isPublished ? this.#path : this.#hidden, { force: true });
+  }
+
+  #closeOnce(): void {
+    if (this.#isOpen) closeSync(this.#file);
+    this.#isOpen = false;
   }
 
   #writeAll(bytes: Uint8Array, at: number | null): void {

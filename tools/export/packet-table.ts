@@ -45,6 +45,8 @@ function bth(name: string, about: string, of: (frame: Frame) => number): Column<
   return c.int32(name, about, (facts) => (hasBth(frameOf(facts)) ? of(frameOf(facts)) : undefined));
 }
 
+/** By `FrameStatus`. */
+const STATUS_NAMES = Object.values(FrameStatus).map(frameStatusName);
 /** By code point. */
 const ECN_NAMES = ['not-ect', 'ect1', 'ect0', 'ce'];
 /** By `IcrcState`. */
@@ -81,7 +83,7 @@ const CAPTURED: readonly Column<PacketFacts>[] = [
   c.text(
     'status',
     '`Ok` for RoCEv2, else what is wrong or why it is none: `NotIp`, `NotUdp`, `NotRoce`, `Truncated`, `BadPad` ...',
-    (f) => frameStatusName(f.dissection.status),
+    (f) => STATUS_NAMES[f.dissection.status],
   ),
   c.flag(
     'roce',
