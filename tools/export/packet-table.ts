@@ -182,7 +182,7 @@ const TRANSPORT: readonly Column<PacketFacts>[] = [
   ),
   c.int64(
     'frame_key',
-    'the same for the same packet in every capture: see below; NULL for what is not RoCEv2 with whole headers',
+    'the same for the same packet in every capture, see above; NULL for what is not RoCEv2 with whole headers',
     (f) => frameKey(f.dissection.status, frameOf(f)),
   ),
 ];
