@@ -12,11 +12,13 @@ it.each([4, 6] as const)('IPv%i and MAC addresses', (version) => {
   frame.view = new DataView(frame.bytes.buffer);
   frame.ipVersion = version;
   frame.ipOffset = 0;
+  let wrong = 0;
   for (let i = 0; i < 20_000; i++) {
     const n = i % 10_000;
     for (let at = 8; at < 40; at += 4) frame.view.setUint32(at, Math.imul(n, 0x01_00_00_07) + at);
-    expect(sourceText(frame)).toBe(frameSource(frame).toString());
-    expect(destinationText(frame)).toBe(frameDestination(frame).toString());
-    expect(macText(frame.bytes, 10)).toBe(formatMac(frame.bytes, 10));
+    if (sourceText(frame) !== frameSource(frame).toString()) wrong += 1;
+    if (destinationText(frame) !== frameDestination(frame).toString()) wrong += 1;
+    if (macText(frame.bytes, 10) !== formatMac(frame.bytes, 10)) wrong += 1;
   }
+  expect(wrong).toBe(0);
 });
