@@ -72,6 +72,7 @@ const ALLOWED_PACKAGES: readonly (readonly [string, readonly string[]])[] = [
   ['tools/conformance/mutants/syntax.ts', ['vite']],
   ['tools/conformance/mutants/run.ts', ['node', 'esbuild', 'rocev2']],
   ['tools/conformance/properties/', ['fast-check']],
+  ['tools/export/', ['hyparquet-writer']],
   ['tools/', ['node', 'commander', 'ipaddr.js', 'zod', 'rocev2']],
 ];
 

@@ -67,6 +67,11 @@ export const SUBCOMMANDS: readonly Subcommand[] = [
     load: async () => (await import('./analyze/index.ts')).analyzeCommand(),
   },
   {
+    name: 'export',
+    description: 'packets, conversations, events and findings of captures as Parquet, for DuckDB, Spark, ClickHouse',
+    load: async () => (await import('./export/index.ts')).exportCommand(),
+  },
+  {
     name: 'verify',
     description: "compare every field of every frame of a capture with tshark's dissection",
     load: async () => (await import('./verify/main.ts')).verifyCommand(),

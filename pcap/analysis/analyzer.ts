@@ -38,6 +38,11 @@ export interface AnalyzerOptions {
   readonly interfacesTogether?: boolean;
   /** Default true. Without it a packet with a wrong ICRC is treated as a good one. */
   readonly verifyIcrc?: boolean;
+  /**
+   * Called with every transport event as it becomes certain, those that the report omits included. An event of one half
+   * of a conversation keeps the id and the ends of that half; `Analyzer.wholeOf` tells what it is a part of.
+   */
+  readonly onEvent?: (event: TransportEvent) => void;
 }
 
 /** Looks at one capture. */
@@ -53,11 +58,13 @@ export class Analyzer {
   /** Those that look at packets, and those that look at events. */
   readonly #dispatcher: DetectorDispatcher;
   readonly #listeners: readonly Detector[];
+  readonly #onEvent: ((event: TransportEvent) => void) | undefined;
   #analysis: Analysis | undefined;
 
   /** For one capture. */
   constructor(options: AnalyzerOptions = {}) {
     this.#verifyIcrc = options.verifyIcrc ?? true;
+    this.#onEvent = options.onEvent;
     this.#events = new EventLog(options.maxEvents ?? DEFAULT_EVENTS);
     this.#tracker = new Tracker(this.#events, {
       maxConversations: options.maxConversations ?? DEFAULT_CONVERSATIONS,
@@ -125,6 +132,7 @@ export class Analyzer {
 
   readonly #tell = (event: TransportEvent): void => {
     for (const listener of this.#listeners) listener.event?.(event);
+    this.#onEvent?.(event);
   };
 
   #conclude(): Analysis {

@@ -128,6 +128,16 @@ function packageMissing(name: string): string | undefined {
   }
 }
 
+/** The package is always installed, its binary where there is one for the platform. */
+function duckdbMissing(): string | undefined {
+  try {
+    createRequire(createRequire(import.meta.url).resolve('@duckdb/node-api'))('@duckdb/node-bindings');
+    return undefined;
+  } catch {
+    return `the package @duckdb/node-api has no binary for ${process.platform}-${process.arch} installed`;
+  }
+}
+
 const reasonOf = (found: { readonly ok: boolean; readonly reason?: string }): string | undefined =>
   found.ok ? undefined : (found.reason ?? '');
 
@@ -153,6 +163,7 @@ const LOOK: Readonly<Record<Thing, () => string | undefined>> = {
   koffi: () => packageMissing('koffi'),
   'raw-socket': () => packageMissing('raw-socket'),
   cap: () => packageMissing('cap'),
+  duckdb: duckdbMissing,
 };
 
 /** What must be there first; koffi is how a test enters a namespace. */

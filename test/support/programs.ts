@@ -30,6 +30,7 @@ export const PROGRAMS = {
   koffi: [],
   'raw-socket': [],
   cap: [],
+  duckdb: [],
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 
 export type Thing = keyof typeof PROGRAMS;

@@ -4,10 +4,9 @@
  *
  * Never opens a file.
  */
-import { type Analysis, Analyzer, type AnalyzerOptions, CaptureReader } from 'rocev2/pcap';
-import { isDamage } from './damage.ts';
+import { type Analysis, Analyzer, type AnalyzerOptions } from 'rocev2/pcap';
 import { withDrops } from './drops.ts';
-import { readThreaded } from './threaded-reading.ts';
+import { type PacketTaker, type ReadingResult, readChunks } from './read-chunks.ts';
 
 /** What came of it. */
 export interface Analyzed {
@@ -22,40 +21,17 @@ export interface Analyzed {
  * Analyzes `chunks` up to the place where they are no capture any more or cannot be read. A chunk is no longer used
  * when the third one after it is requested.
  */
-export async function analyzeChunks(
-  chunks: AsyncIterable<Uint8Array>,
-  options: AnalyzerOptions = {},
-): Promise<Analyzed> {
-  const analyzer = new Analyzer(options);
-  const reader = new CaptureReader();
-  let damage: Error | undefined;
-  try {
-    for await (const chunk of chunks) {
-      reader.push(chunk);
-      for (let packet = reader.next(); packet !== undefined; packet = reader.next()) analyzer.packet(packet);
-    }
-    reader.end();
-  } catch (error) {
-    if (!isDamage(error)) throw error;
-    damage = error;
-  }
-  const analysis = withDrops(analyzer.finish(), reader.interfaces);
-  return { analysis, interfaces: reader.interfaces.map(({ name }) => name), damage };
+export function analyzeChunks(chunks: AsyncIterable<Uint8Array>, options: AnalyzerOptions = {}): Promise<Analyzed> {
+  return analyzeBy((take) => readChunks(chunks, take), options);
 }
 
-/**
- * Analyzes the file at `path` with two threads: the same result, sooner where there are two processors and a file is
- * large enough to be worth a thread. `progress` is called now and then with the bytes read so far. Rejects where the
- * file cannot be opened.
- */
-export async function analyzeThreaded(
-  path: string,
+/** Analyzes the packets that `read` hands over. Rejects as `read` does. */
+export async function analyzeBy(
+  read: (take: PacketTaker) => Promise<ReadingResult>,
   options: AnalyzerOptions,
-  progress: (bytes: number) => void,
 ): Promise<Analyzed> {
   const analyzer = new Analyzer(options);
-  const take = analyzer.packet.bind(analyzer);
-  const { interfaces, damage } = await readThreaded(path, options.verifyIcrc ?? true, take, progress);
+  const { interfaces, damage } = await read((packet, icrc) => analyzer.packet(packet, icrc));
   const analysis = withDrops(analyzer.finish(), interfaces);
   return { analysis, interfaces: interfaces.map(({ name }) => name), damage };
 }

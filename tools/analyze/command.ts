@@ -4,23 +4,21 @@
  * Owns the command line and the exit code: 0 nothing above a note, 1 at least one error, 3 warnings only, 2 when the
  * input cannot be read to its end or the command line is wrong.
  */
-import { createWriteStream, statSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
+import { createWriteStream } from 'node:fs';
 import type { Writable } from 'node:stream';
 import { Command, InvalidArgumentError } from 'commander';
-import { loadNativeCrc32 } from 'rocev2/crc32';
 import { defined, RoceError } from 'rocev2/packets';
 import type { AnalyzerOptions, Finding } from 'rocev2/pcap';
 import { analyzeCounters, NoCountersError } from '../counters/index.ts';
 import { Output, TextBuffer } from '../dump/output.ts';
 import { refuseOverwriting } from '../dump/overwriting.ts';
-import { ProgressLine, type ProgressTerminal } from '../progress-line.ts';
+import type { ProgressTerminal } from '../progress-line.ts';
 import { visible, visibleLine } from '../visible-text.ts';
-import { type Analyzed, analyzeChunks, analyzeThreaded, narrowed } from './analyze.ts';
+import { analyzeBy, narrowed } from './analyze.ts';
 import { annotate } from './annotate.ts';
 import { isDamage } from './damage.ts';
-import { filePieces } from './file-pieces.ts';
 import { STANDARD_INPUT } from './findings-text.ts';
+import { openCapture, parseJobs, readCapture } from './read-capture.ts';
 import { reportLines } from './report.ts';
 
 /** Standard streams, of the process or of a test. */
@@ -112,7 +110,10 @@ export async function analyzeFile(file: string, flags: AnalyzeFlags, streams: St
 async function analyze(file: string, flags: AnalyzeFlags, streams: Streams): Promise<number> {
   const { conversation: conversations = [], events = false, verbose = false, json = false, write } = flags;
   if (write !== undefined) refuseOverwriting(file, write);
-  const { analysis, interfaces, damage } = await analyzed(file, flags, streams);
+  const { analysis, interfaces, damage } = await analyzeBy(
+    (take) => readCapture(file, flags, streams, take),
+    analyzerOptions(flags),
+  );
   // A file that is not there, or of which not even the beginning is a capture, has no analysis.
   if (damage !== undefined && analysis.capture.packets === 0) return complain(streams, file, damage);
   const known = analysis.conversations.map(({ id }) => id);
@@ -134,7 +135,7 @@ async function analyze(file: string, flags: AnalyzeFlags, streams: Streams): Pro
   if (write !== undefined) {
     const out = write === '-' ? streams.stdout : createWriteStream(write);
     try {
-      await annotate(open(file, streams), analysis, out);
+      await annotate(openCapture(file, streams), analysis, out);
     } catch (error) {
       // A defect of the capture is reported below.
       if (damage === undefined || !isDamage(error) || 'path' in error) throw error;
@@ -143,41 +144,8 @@ async function analyze(file: string, flags: AnalyzeFlags, streams: Streams): Pro
   return damage === undefined ? exitCodeOf(analysis.findings) : complain(streams, file, damage);
 }
 
-/** Large files are read by a thread of their own, where there is a processor for it. */
-async function analyzed(file: string, flags: AnalyzeFlags, streams: Streams): Promise<Analyzed> {
-  const bytes = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
-  const large = bytes >= LARGE_BYTES;
-  if (flags.icrc && large) await loadNativeCrc32();
-  const { jobs = large ? availableParallelism() : 1 } = flags;
-  const progress = new ProgressLine(streams.stderr, { quiet: !large, nowMs: () => performance.now() });
-  const tell = (done: number): void => progress.update(done / bytes, `${gigabytes(done)} of ${gigabytes(bytes)} GB`);
-  try {
-    if (jobs > 1 && file !== '-') return await analyzeThreaded(file, analyzerOptions(flags), tell);
-    return await analyzeChunks(counted(open(file, streams), tell), analyzerOptions(flags));
-  } finally {
-    progress.clear();
-  }
-}
-
-async function* counted(chunks: AsyncIterable<Uint8Array>, tell: (bytes: number) => void): AsyncGenerator<Uint8Array> {
-  let bytes = 0;
-  for await (const chunk of chunks) {
-    yield chunk;
-    bytes += chunk.length;
-    tell(bytes);
-  }
-}
-
-function gigabytes(bytes: number): string {
-  return (bytes / 1e9).toFixed(1);
-}
-
 function analyzerOptions({ interfacesTogether, icrc }: AnalyzeFlags): AnalyzerOptions {
   return { verifyIcrc: icrc, ...defined({ interfacesTogether }) };
-}
-
-function open(file: string, { stdin }: Streams): AsyncIterable<Uint8Array> {
-  return file === '-' ? stdin : filePieces(file);
 }
 
 async function print(text: string, stdout: Writable): Promise<void> {
@@ -208,13 +176,6 @@ function collectId(text: string, previous: readonly number[] = []): number[] {
   return [...previous, Number(text)];
 }
 
-function parseJobs(text: string): number {
-  if (!/^[1-9]\d{0,3}$/.test(text)) throw new InvalidArgumentError('a number of threads from 1 on is expected.');
-  return Number(text);
-}
-
 const EXIT_ERRORS = 1;
 const EXIT_BAD_INPUT = 2;
 const EXIT_WARNINGS = 3;
-/** From here on a library for ICRCs, and a thread that reads, cost less than they save. */
-const LARGE_BYTES = 64 * 1024 * 1024;

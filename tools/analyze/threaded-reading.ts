@@ -7,8 +7,9 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { Worker } from 'node:worker_threads';
 import { RoceError, type RoceErrorCode } from 'rocev2/packets';
-import type { CapturedPacket, CaptureInterface, IcrcState } from 'rocev2/pcap';
+import type { CaptureInterface } from 'rocev2/pcap';
 import { PacketBatch, type Rests } from './packet-batch.ts';
+import type { PacketTaker, ReadingResult } from './read-chunks.ts';
 
 /** What the thread is told at its start. */
 export interface ReadingTask {
@@ -35,16 +36,6 @@ export type FromReader =
       readonly interfaces: readonly CaptureInterface[];
       readonly damage: { readonly message: string; readonly code?: string; readonly syscall?: string } | undefined;
     };
-
-/** What is known of a capture when all of it was read. */
-export interface ReadingResult {
-  readonly interfaces: readonly CaptureInterface[];
-  /** Why it could not be read to its end. */
-  readonly damage: Error | undefined;
-}
-
-/** Called for each packet, in the order of the file; the bytes are valid during the call. */
-export type PacketTaker = (packet: CapturedPacket, icrc: IcrcState) => void;
 
 /**
  * Reads the file at `path`. `progress` is called with the bytes read so far. Rejects with the errors of the system

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
 import { type CapturedPacket, Direction, IcrcState, LinkType, PcapngWriter } from '../../../pcap/index.ts';
-import { analyzeChunks, analyzeThreaded } from '../../../tools/analyze/analyze.ts';
+import { type Analyzed, analyzeBy, analyzeChunks } from '../../../tools/analyze/analyze.ts';
 import { filePieces } from '../../../tools/analyze/file-pieces.ts';
 import { PacketBatch, type Rest } from '../../../tools/analyze/packet-batch.ts';
 import { readThreaded } from '../../../tools/analyze/threaded-reading.ts';
@@ -25,9 +25,13 @@ function fileOf(...parts: readonly Uint8Array[]): string {
   return path;
 }
 
-async function expectSame(path: string, verifyIcrc = true): Promise<Awaited<ReturnType<typeof analyzeThreaded>>> {
+function analyzeThreaded(path: string, verifyIcrc = true): Promise<Analyzed> {
+  return analyzeBy((take) => readThreaded(path, verifyIcrc, take, () => undefined), { verifyIcrc });
+}
+
+async function expectSame(path: string, verifyIcrc = true): Promise<Analyzed> {
   const one = await analyzeChunks(filePieces(path), { verifyIcrc });
-  const two = await analyzeThreaded(path, { verifyIcrc }, () => undefined);
+  const two = await analyzeThreaded(path, verifyIcrc);
   expect(two).toEqual(one);
   return two;
 }
@@ -80,8 +84,8 @@ describe('a capture read by a thread of its own', () => {
   });
 
   it('says what the system says', async () => {
-    await expect(analyzeThreaded(join(scratch, 'none'), {}, () => undefined)).rejects.toMatchObject({ code: 'ENOENT' });
-    const { damage } = await analyzeThreaded(scratch, {}, () => undefined);
+    await expect(analyzeThreaded(join(scratch, 'none'))).rejects.toMatchObject({ code: 'ENOENT' });
+    const { damage } = await analyzeThreaded(scratch);
     expect(damage).toMatchObject({ code: 'EISDIR', syscall: 'read' });
   });
 

@@ -5,7 +5,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import { Op } from '../../../../packets/opcode.ts';
-import type { Analysis } from '../../../../pcap/analysis/types.ts';
+import type { Analysis, TransportEvent } from '../../../../pcap/analysis/types.ts';
 import { A_QPN, B_QPN, damaged, eventsOf, Script } from './script.ts';
 
 /** "a1-b1 3/2": queue pairs of both ends in hex, and what each has sent. */
@@ -180,12 +180,15 @@ describe('the bounds of an analysis', () => {
   });
 
   it('leave out events beyond the most that are kept, and count them', () => {
-    const script = new Script({ analyzer: { maxEvents: 4 } }).sends(0, 3);
+    const all: TransportEvent[] = [];
+    const script = new Script({ analyzer: { maxEvents: 4, onEvent: (event) => all.push(event) } }).sends(0, 3);
     const frame = script.fromA(Op.SendOnly, 4);
     for (let i = 0; i < 11; i++) script.see(frame);
     const analysis = script.analyze();
     expect(analysis.events).toHaveLength(4);
     expect(analysis.eventsOmitted).toBe(6);
+    expect(all).toHaveLength(10);
+    expect(all.slice(0, 4)).toEqual(analysis.events);
     expect(analysis.conversations[0]?.ends[0].requester.copies).toBe(10);
   });
 });

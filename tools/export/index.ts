@@ -1,0 +1,2 @@
+/** The `export` command. */
+export { exportCommand } from './command.ts';
