@@ -147,6 +147,8 @@ export class Analyzer {
     }
     return {
       capture,
+      vantages: [],
+      limits: [],
       findings: findings.sorted(),
       conversations,
       conversationsOmitted: tracker.omitted,

@@ -6,8 +6,10 @@
  * integer nanoseconds since the first packet of the capture. PSNs in reports are those of the wire unless a name says
  * `relative`.
  */
+import type { CaptureLimit, Vantage } from './capture-limit.ts';
 import type { TransportEvent } from './transport-event.ts';
 
+export * from './capture-limit.ts';
 export * from './transport-event.ts';
 
 /** How bad a finding is. */
@@ -317,6 +319,10 @@ export interface PathReport {
 export interface Analysis {
   /** What the capture is made of. */
   readonly capture: CaptureReport;
+  /** Where it was taken: one for each interface that has RoCEv2 packets, by index. */
+  readonly vantages: readonly Vantage[];
+  /** What it cannot know, most important first; findings that need it are lowered or left out. */
+  readonly limits: readonly CaptureLimit[];
   /** Most severe first, then by first packet. */
   readonly findings: readonly Finding[];
   /** In the order of their appearance. */

@@ -106,6 +106,8 @@ describe('roce analyze', () => {
     expect(code).toBe(1);
     expect(Object.keys(analysis)).toEqual([
       'capture',
+      'vantages',
+      'limits',
       'findings',
       'conversations',
       'conversationsOmitted',
