@@ -184,6 +184,7 @@ export class ResponseTracker extends SequenceTracker {
     facts.refersTo = hole?.openedFrame ?? state.requests.frameOf(psn);
     state.emit('nak', facts, this.sender, { psn, refersTo: facts.refersTo, durationNs, syndrome });
     if (!isSequenceNak) return;
+    state.askedPsn = psn;
     if (hole !== undefined) hole.requestedAgain = true;
     if (durationNs >= 0 && state.nak?.psn !== psn) state.report.addNakGeneration(durationNs);
     // A repeated NAK belongs to the same loss.
@@ -377,6 +378,11 @@ export class ResponseTracker extends SequenceTracker {
     const entry = this.state.reads.find(psn);
     if (entry === undefined || entry.copiedFrame < 0) return super.fallbackTrigger(psn);
     return { cause: 'duplicate-request', refersTo: entry.copiedFrame, durationNs: -1, reason: undefined };
+  }
+
+  /** It was requested again from here on. */
+  protected isNamed(psn: number): boolean {
+    return this.state.askedResponse === psn;
   }
 
   protected onRunStart(facts: MutableFacts, _psn: number, trigger: RetransmissionTrigger): void {
