@@ -134,8 +134,8 @@ function oneDirectionLimits(found: readonly OneDirection[], total: number): Capt
   return found.map(({ interfaceIndex, from, to, conversations, packets, frames }) => ({
     kind: 'one-direction',
     text:
-      `Of ${conversations.size === 1 && total === 1 ? 'the only conversation' : counted(conversations.size, 'conversation')} only what ${from} sent is captured ` +
-      `(${counted(packets, 'packet')}): what ${to} answered is not in this capture, and neither is whether it did.`,
+      `Of ${conversations.size === 1 && total === 1 ? 'the only conversation' : counted(conversations.size, 'conversation')} ` +
+      `this capture has only what ${from} sent (${counted(packets, 'packet')}), and nothing of what ${to} sent.`,
     interfaces: [interfaceIndex],
     conversations: [...conversations],
     frames,

@@ -3,6 +3,7 @@
  * capture would have kept of them.
  */
 import { Frame, FrameStatus, Medium, parseFrame } from '../../../../packets/frame.ts';
+import { computeIcrc } from '../../../../packets/icrc.ts';
 import { OPCODE_FLAGS, OpFlag } from '../../../../packets/opcode.ts';
 import { Analyzer } from '../../../../pcap/analysis/analyzer.ts';
 import type { Analysis } from '../../../../pcap/analysis/types.ts';
@@ -15,7 +16,7 @@ import { type ConnectedPair, Stage } from '../../../../tools/symptoms/stage.ts';
 export interface RunOptions {
   readonly seed?: number;
   readonly ipVersion?: 4 | 6;
-  readonly work?: 'write' | 'send' | 'read' | 'mixed' | 'both-ways';
+  readonly work?: 'write' | 'send' | 'read' | 'mixed' | 'both-ways' | 'deep';
   /** Share of what either host sends that the network loses. */
   readonly loss?: number;
   /** Rounds of a few messages; default 60. */
@@ -66,6 +67,9 @@ async function round({ a, b }: ConnectedPair, work: RunOptions['work'], packets:
     await Promise.all([a.send(bytes), a.send(bytes + 100)]);
   } else if (work === 'write') await Promise.all([a.write(b, bytes), a.write(b, bytes + 100)]);
   else if (work === 'read') await Promise.all([a.read(b, bytes), a.read(b, bytes + 100)]);
+  else if (work === 'deep')
+    // Much is under way at once, so that a loss has many packets behind it.
+    await Promise.all([a.write(b, 24_000), a.read(b, 24_000), a.write(b, 24_000), a.read(b, 24_000)]);
   else if (work === 'both-ways') await Promise.all([a.write(b, bytes), b.write(a, bytes + 100)]);
   else await Promise.all([a.write(b, bytes), a.read(b, bytes + 100), a.write(b, 300)]);
 }
@@ -151,3 +155,22 @@ export function analyze(packets: Iterable<CapturedPacket>): Analysis {
   for (const packet of packets) analyzer.packet(packet);
   return analyzer.finish();
 }
+
+/** The same requests over UC, which has no responses. */
+export function overUc(packets: readonly CapturedPacket[]): CapturedPacket[] {
+  return numbered(
+    packets.flatMap((packet) => {
+      const bytes = packet.bytes.slice();
+      const frame = new Frame();
+      const view = new DataView(bytes.buffer);
+      if (parseFrame(bytes, view, 0, bytes.length, Medium.Ethernet, frame) !== FrameStatus.Ok) return [];
+      if ((frame.flags & (OpFlag.Send | OpFlag.Write)) === 0) return [];
+      view.setUint8(frame.bthOffset, frame.opcode | UC);
+      const { ipOffset, ipVersion, bthOffset, icrcOffset } = frame;
+      view.setUint32(icrcOffset, computeIcrc(bytes, view, ipOffset, ipVersion, bthOffset, icrcOffset), true);
+      return [{ ...packet, bytes }];
+    }),
+  );
+}
+
+const UC = 0x20;
