@@ -136,6 +136,7 @@ class MtuMismatch implements Detector {
           packetBytes: length,
           messages: frames.count,
         },
+        restsOn: [],
       });
     }
   }
@@ -152,6 +153,7 @@ class MtuMismatch implements Detector {
         frameCount: frames.count,
         conversations: conversationsOf(context, pair),
         evidence: { sign: 'fragments', source, destination, packets: frames.count, fragmentBytes: longest },
+        restsOn: [],
       });
     }
   }

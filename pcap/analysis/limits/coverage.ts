@@ -36,7 +36,7 @@ export class Coverage {
   /** The figures at the end. */
   conversation({ service, ends }: ConversationReport): void {
     if (service === 'UD') return;
-    for (const end of ends) this.#end(end);
+    for (const end of ends) this.#end(end, service !== 'UC');
   }
 
   /** PSNs that passed for each that is there; Infinity where nothing is. */
@@ -63,7 +63,7 @@ export class Coverage {
     return meanRun <= LONG_RUNS * Math.max(oneIn, 2);
   }
 
-  #end({ requester }: EndReport): void {
+  #end({ requester }: EndReport, reliable: boolean): void {
     const { firstPsn, nextPsn, packets, retransmittedPackets, lostPackets, undecidedPackets, copies } = requester;
     const { responses, messages, unseenPackets } = requester;
     if (firstPsn < 0) return;
@@ -75,7 +75,7 @@ export class Coverage {
     }
     const requests = packets - (messages['READ'] ?? 0);
     const again = retransmittedPackets + responses.retransmittedPackets + copies;
-    const filled = lostPackets + undecidedPackets + responses.lostPackets;
+    const filled = reliable ? lostPackets + undecidedPackets + responses.lostPackets : 0;
     const seen = Math.max(0, requests + responses.packets - again + filled);
     const span = (nextPsn - firstPsn) & PSN_MASK;
     // PSNs begin again after 2^24.

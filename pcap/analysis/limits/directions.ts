@@ -4,7 +4,8 @@
  * Owns the proof; silence alone is none, for that is what a dead peer looks like. Responses come after requests. And a
  * requester whose requests go on has its answers: it sent many without sending any again, or it waited for one request
  * and later for another one, which means that the first one was answered. What the same hosts say to each other in
- * other conversations of the interface is missing as well.
+ * other conversations of the interface is missing as well. Where an interface has anything of the other direction
+ * between two hosts, it has both.
  */
 import { psnDiff } from '../../../packets/psn.ts';
 import type { ConversationReport, TransportEvent } from '../types.ts';
@@ -37,9 +38,11 @@ export class Directions {
     conversations: readonly ConversationReport[],
     seenElsewhere: (conversation: ConversationReport, sender: 0 | 1) => boolean,
   ): OneDirection[] {
+    const ways = waysOf(conversations);
     const oneSided = conversations.filter((each) => {
       const silent = silentEnd(each);
-      return silent !== undefined && ACKNOWLEDGED.has(each.service) && !seenElsewhere(each, silent);
+      if (silent === undefined || !ACKNOWLEDGED.has(each.service) || seenElsewhere(each, silent)) return false;
+      return !ways.has(wayOf(each, silent));
     });
     const found = new Map<string, OneDirection>();
     for (const each of oneSided) if (this.#provesAnother(each)) add(found, each, true);
@@ -55,10 +58,25 @@ export class Directions {
       conversation.ends[sender].packets - requester.packets - conversation.ends[sender].congestion.cnpsSent;
     if (responses >= FEWEST_RESPONSES) return true;
     const wait = this.#waits.get(conversation.id * 2 + sender);
-    if (wait === undefined) return requester.retransmittedPackets === 0 && requester.packets >= FEWEST_REQUESTS;
+    // What is sent again without a timeout was asked for.
+    if (wait === undefined && requester.retransmittedPackets === 0) return requester.packets >= FEWEST_REQUESTS;
+    if (wait === undefined) return psnDiff(requester.nextPsn, requester.firstPsn) > LARGEST_WINDOW;
     const beyond = psnDiff(requester.nextPsn, wait.first);
     return psnDiff(wait.last, wait.first) > 0 || beyond > LARGEST_WINDOW;
   }
+}
+
+/** From which host to which one each interface has anything. */
+function waysOf(conversations: readonly ConversationReport[]): ReadonlySet<string> {
+  const ways = new Set<string>();
+  for (const each of conversations) {
+    for (const sender of [0, 1] as const) if (each.ends[sender].packets > 0) ways.add(wayOf(each, sender));
+  }
+  return ways;
+}
+
+function wayOf({ interfaceIndex, ends }: ConversationReport, sender: 0 | 1): string {
+  return `${interfaceIndex} ${ends[sender].address} ${ends[sender === 0 ? 1 : 0].address}`;
 }
 
 /** The end that sent nothing here, where the other one did. */

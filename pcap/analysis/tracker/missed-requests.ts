@@ -222,9 +222,13 @@ export class MissedRequests {
 
   /** When the clock went back, nothing that is decided by times can be told. */
   #noticeStep(timeNs: number): void {
-    if (timeNs < this.#latestNs - GRACE_NS)
-      while (this.#open.length > 0) this.#settle(this.#open[0] as MissedRequest, true);
+    const stepped = timeNs < this.#latestNs - GRACE_NS;
     this.#latestNs = timeNs;
+    if (!stepped) return;
+    while (this.#open.length > 0) this.#settle(this.#open[0] as MissedRequest, true);
+    this.#explained = 0;
+    this.#vain = 0;
+    this.#unsure = 0;
   }
 
   /** Those that have been acknowledged for long get their verdict. */
