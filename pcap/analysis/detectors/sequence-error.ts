@@ -176,7 +176,8 @@ class HostDirection {
     const end = ends[requester];
     const { packets, lostPackets, reorderedPackets, undecidedPackets, retransmittedPackets } = end.requester;
     const { impliedNaks, responses } = end.requester;
-    const lostResponses = impliedNaks > 0 || packets === 0 ? 0 : Math.min(problems.lostResponses, responses.lostPackets);
+    const lostResponses =
+      impliedNaks > 0 || packets === 0 ? 0 : Math.min(problems.lostResponses, responses.lostPackets);
     this.#packets += packets + (lostResponses > 0 ? responses.packets : 0);
     this.#lost += lostPackets + lostResponses;
     this.#undecided += undecidedPackets;
@@ -253,7 +254,10 @@ class HostDirection {
       parts.push(
         `${this.#undecided - gaps} did not arrive in order after this capture point, lost or overtaken, which cannot be told from here`,
       );
-    if (gaps > 0) parts.push(`${gaps} ${gaps === 1 ? 'is' : 'are'} missing here, lost by the network or by the capture, which cannot be told`);
+    if (gaps > 0)
+      parts.push(
+        `${gaps} ${gaps === 1 ? 'is' : 'are'} missing here, lost by the network or by the capture, which cannot be told`,
+      );
     if (parts.length === 0) {
       const where = this.#packets === 0 ? 'which this capture cannot tell' : 'after this capture point';
       parts.push(`some did not arrive in order, lost or overtaken${this.#packets === 0 ? ',' : ''} ${where}`);

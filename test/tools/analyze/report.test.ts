@@ -4,7 +4,14 @@
  * omitted.
  */
 import { describe, expect, it } from 'vitest';
-import type { Analysis, CaptureLimit, ConversationReport, EndReport, Finding, Vantage } from '../../../pcap/analysis/types.ts';
+import type {
+  Analysis,
+  CaptureLimit,
+  ConversationReport,
+  EndReport,
+  Finding,
+  Vantage,
+} from '../../../pcap/analysis/types.ts';
 import { analyzeChunks, packetComments, type ReportOptions, reportLines } from '../../../tools/analyze/index.ts';
 import { bytesText, durationText, framesText, latencyText, rateText, wrap } from '../../../tools/analyze/words.ts';
 import { allScenes } from '../../../tools/symptoms/index.ts';
@@ -55,7 +62,13 @@ describe('what a capture cannot know', () => {
     frames: [],
     evidence: { oneIn: 10 },
   };
-  const vantage: Vantage = { interfaceIndex: 0, place: 'near-requester', hosts: ['10.0.0.1'], packets: 9, evidence: {} };
+  const vantage: Vantage = {
+    interfaceIndex: 0,
+    place: 'near-requester',
+    hosts: ['10.0.0.1'],
+    packets: 9,
+    evidence: {},
+  };
 
   it('comes first, and no alarm is not all well', () => {
     const lines = report({ findings: [], limits: [limit], vantages: [vantage] }).split('\n');
