@@ -70,7 +70,7 @@ export class RequestTracker extends SequenceTracker {
     state.begun = true;
     this.ids.step(facts.ipId);
     this.#noteNakReaction(facts, psn);
-    if (psn === state.acked && state.lastProgressNs >= state.lastRequestNs)
+    if (state.answered && psn === state.acked && state.lastProgressNs >= Math.max(state.lastRequestNs, 0))
       state.report.addTurnaround(facts.timeNs - state.lastProgressNs);
     state.requests.put(psn, facts, askedAck(facts), state.acked);
     this.#advance(facts, psn, count, limit);
