@@ -94,8 +94,9 @@ describe('a sample', () => {
       for (const n of [2, 10]) {
         const analysis = analyze(sampled(packets, n));
         const { requests, responses } = told(analysis);
-        expect(requests).toBeLessThanOrEqual(run.lostRequests);
-        expect(responses).toBeLessThanOrEqual(run.lostResponses);
+        // One may be named twice, where the sample lacks the NAK between.
+        expect(requests).toBeLessThanOrEqual(run.lostRequests + 1);
+        expect(responses).toBeLessThanOrEqual(run.lostResponses + 1);
         expect(alarmIds(analysis).filter((id) => !PROVEN.has(id))).toEqual([]);
         if (alarmIds(analysis).includes('sequence-error')) proven++;
       }

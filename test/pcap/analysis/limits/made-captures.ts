@@ -135,9 +135,13 @@ export function cut(packets: readonly CapturedPacket[], bytes: number): Captured
   return packets.map((packet) => ({ ...packet, bytes: packet.bytes.subarray(0, bytes) }));
 }
 
-/** From the middle of the capture on, the clock is so much ahead; negative: behind. */
+/**
+ * From the first answer in the second half on, the clock is so much ahead; negative: behind. Forwards a step shows only
+ * where an answer follows.
+ */
 export function stepped(packets: readonly CapturedPacket[], byNs: number): CapturedPacket[] {
-  return packets.map((packet, i) => (i < packets.length / 2 ? packet : shifted(packet, byNs)));
+  const from = packets.findIndex(({ bytes }, i) => i >= packets.length / 2 && bytes[11] === 2);
+  return packets.map((packet, i) => (i < from ? packet : shifted(packet, byNs)));
 }
 
 export function shifted(packet: CapturedPacket, byNs: number): CapturedPacket {
@@ -165,7 +169,8 @@ export function overUc(packets: readonly CapturedPacket[]): CapturedPacket[] {
       const frame = new Frame();
       const view = new DataView(bytes.buffer);
       if (parseFrame(bytes, view, 0, bytes.length, Medium.Ethernet, frame) !== FrameStatus.Ok) return [];
-      if ((frame.flags & (OpFlag.Send | OpFlag.Write)) === 0) return [];
+      // Without connection management, which speaks of RC.
+      if ((frame.flags & (OpFlag.Send | OpFlag.Write)) === 0 || frame.opcode >= UC) return [];
       view.setUint8(frame.bthOffset, frame.opcode | UC);
       const { ipOffset, ipVersion, bthOffset, icrcOffset } = frame;
       view.setUint32(icrcOffset, computeIcrc(bytes, view, ipOffset, ipVersion, bthOffset, icrcOffset), true);
