@@ -1,6 +1,6 @@
 /**
- * What each finding rests on, and what each limit of a capture takes away: a finding without what it rests on is no more
- * than a note.
+ * What each finding rests on, and what each limit of a capture takes away: a finding without what it rests on is no
+ * more than a note.
  *
  * Owns both tables. A finding that is proven by packets alone (a NAK, a REJ, a wrong ICRC) rests on nothing else. One
  * that is missing in the table rests on everything.

@@ -82,8 +82,8 @@ export interface RequesterReport {
   /** Came after packets sent later. */
   readonly reorderedPackets: number;
   /**
-   * Requests that were captured here and not received in order: whether lost or overtaken cannot be told. And, where the
-   * capture loses packets, gaps of which either may be the cause.
+   * Requests that were captured here and not received in order: whether lost or overtaken cannot be told. And, where
+   * the capture loses packets, gaps of which either may be the cause.
    */
   readonly undecidedPackets: number;
   /** READ responses and atomic answers to this end. */

@@ -1,10 +1,10 @@
 /**
  * How much of the traffic an interface has: everything, a sample, or all but what the capture lost.
  *
- * Owns the estimate. PSNs that were acknowledged, or passed over without anybody asking for them, were on the wire. Each
- * PSN is one packet with data (ref:wire#8), so the PSNs of a space against its packets say how much of it is there. A
- * sample lacks much, in short runs all over; what a capture loses for want of room it loses now and then, or in long
- * runs.
+ * Owns the estimate. PSNs that were acknowledged, or passed over without anybody asking for them, were on the wire.
+ * Each PSN is one packet with data (ref:wire#8), so the PSNs of a space against its packets say how much of it is
+ * there. A sample lacks much, in short runs all over; what a capture loses for want of room it loses now and then, or
+ * in long runs.
  */
 import { PSN_MASK } from '../../../packets/psn.ts';
 import { type ConversationReport, type EndReport, MOST_FRAMES, type TransportEvent } from '../types.ts';

@@ -310,10 +310,6 @@ export class RequestTracker extends SequenceTracker {
     return { cause: 'implied-nak', refersTo, durationNs, reason: late ? 'after-timeout' : 'immediate' };
   }
 
-  protected isNamed(psn: number): boolean {
-    return this.state.askedPsn === psn;
-  }
-
   protected onRunStart(facts: MutableFacts, psn: number, trigger: RetransmissionTrigger): void {
     const { state } = this;
     const { report } = state;

@@ -380,11 +380,6 @@ export class ResponseTracker extends SequenceTracker {
     return { cause: 'duplicate-request', refersTo: entry.copiedFrame, durationNs: -1, reason: undefined };
   }
 
-  /** It was requested again from here on. */
-  protected isNamed(psn: number): boolean {
-    return this.state.askedResponse === psn;
-  }
-
   protected onRunStart(facts: MutableFacts, _psn: number, trigger: RetransmissionTrigger): void {
     if (trigger.refersTo >= 0) facts.refersTo = trigger.refersTo;
   }

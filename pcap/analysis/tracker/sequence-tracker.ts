@@ -22,6 +22,7 @@ import type { IpIdOrder } from './id-order.ts';
 import type { MutableFacts } from './mutable-facts.ts';
 import { PacketFlag, type PacketMemory } from './packet-memory.ts';
 import type { PsnSpaceState } from './psn-space-state.ts';
+import type { PacketCounts } from './requester-figures.ts';
 
 /** Why packets are retransmitted. Its fields are those of the event. */
 export interface RetransmissionTrigger {
@@ -55,14 +56,6 @@ interface RetransmissionRun extends PendingReport {
   lastNs: number;
 }
 
-interface SequenceCounts {
-  retransmittedPackets: number;
-  lostPackets: number;
-  unseenPackets: number;
-  reorderedPackets: number;
-  unnamedLosses: number;
-}
-
 export abstract class SequenceTracker {
   readonly state: PsnSpaceState;
   protected run: RetransmissionRun | undefined;
@@ -80,7 +73,7 @@ export abstract class SequenceTracker {
     return this.state.conversation.end(this.sender).ids;
   }
 
-  protected abstract get counts(): SequenceCounts;
+  protected abstract get counts(): PacketCounts;
   protected abstract get holes(): Holes;
   protected abstract get memory(): PacketMemory;
   protected abstract get damaged(): DamagedPsns;
@@ -100,7 +93,10 @@ export abstract class SequenceTracker {
   protected abstract onRunStart(facts: MutableFacts, psn: number, trigger: RetransmissionTrigger): void;
 
   /** Whether the peer asked for this very packet, which it lacked then. */
-  protected abstract isNamed(psn: number): boolean;
+  protected isNamed(psn: number): boolean {
+    const { requester, askedPsn, askedResponse } = this.state;
+    return psn === (this.sender === requester ? askedPsn : askedResponse);
+  }
 
   /** A packet filled the hole that was seen at `openedNs`, and it was no retransmission. */
   protected onLate(_openedNs: number, _timeNs: number): void {}
