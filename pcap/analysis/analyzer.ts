@@ -18,8 +18,11 @@ import type { Detector } from './detector.ts';
 import { DetectorDispatcher } from './detector-dispatcher.ts';
 import { SYMPTOMS } from './detectors/index.ts';
 import { EventLog } from './event-log.ts';
+import { Limitations } from './evidence.ts';
 import { Mark, type PacketFacts } from './facts.ts';
 import { FindingList } from './finding-list.ts';
+import { moveDoubtfulLosses } from './limits/doubtful-losses.ts';
+import { LimitWatch } from './limits/limit-watch.ts';
 import { PathComparer } from './paths/path-compare.ts';
 import { makeRuleChecker } from './rules/index.ts';
 import { conversationReport } from './tracker/conversation.ts';
@@ -54,6 +57,7 @@ export class Analyzer {
   readonly #tracker: Tracker;
   readonly #rules = makeRuleChecker();
   readonly #paths: PathComparer;
+  readonly #limits: LimitWatch;
   readonly #detectors = SYMPTOMS.map((symptom) => ({ symptom, detector: symptom.make() }));
   /** Those that look at packets, and those that look at events. */
   readonly #dispatcher: DetectorDispatcher;
@@ -71,6 +75,17 @@ export class Analyzer {
       interfacesTogether: options.interfacesTogether ?? false,
     });
     this.#paths = new PathComparer({ maxEvents: options.maxEvents ?? DEFAULT_EVENTS });
+    const tracker = this.#tracker;
+    this.#limits = new LimitWatch({
+      byId: (id) => tracker.byId(id),
+      askedNs: ({ conversation, requester, dissection }) =>
+        tracker
+          .byId(conversation?.id ?? 0)
+          ?.end(requester)
+          .space?.askedNs(dissection.frame.psn) ?? Number.NaN,
+      turnaround: ({ id }, requester) => tracker.byId(id)?.end(requester).requester.turnaround,
+      omitted: () => tracker.omitted,
+    });
     const all = this.#detectors.map(({ detector }) => detector);
     this.#dispatcher = new DetectorDispatcher(all);
     this.#listeners = all.filter((detector) => detector.event !== undefined);
@@ -117,6 +132,7 @@ export class Analyzer {
     if (this.#rules.check(facts)) facts.marks |= Mark.Violation;
     this.#dispatcher.packet(facts);
     this.#paths.packet(facts);
+    this.#limits.packet(facts);
     if (this.#events.hasFresh) {
       this.#events.drain(this.#tell);
       this.#dispatcher.updateInterests();
@@ -131,6 +147,7 @@ export class Analyzer {
   }
 
   readonly #tell = (event: TransportEvent): void => {
+    this.#limits.event(event);
     for (const listener of this.#listeners) listener.event?.(event);
     this.#onEvent?.(event);
   };
@@ -143,21 +160,29 @@ export class Analyzer {
     this.#events.replace((event) => tracker.ofWhole(event));
     const capture = this.#totals.report();
     const paths = this.#paths.finish();
+    const elsewhere = new OtherInterfaces(tracker.conversations);
+    const seenElsewhere = (each: ConversationReport, sender: 0 | 1) => elsewhere.saw(each, sender);
+    const { limits: own, vantages, coverage } = this.#limits.finish({
+      capture,
+      conversations: tracker.conversations,
+      seenElsewhere,
+    });
+    const limits = [...own, ...this.#paths.limits()];
+    for (const { ends, interfaceIndex } of tracker.conversations)
+      for (const { requester } of ends) moveDoubtfulLosses(requester, coverage.get(interfaceIndex));
     const conversations = tracker.conversations.map(conversationReport);
     const byId = new Map(conversations.map((conversation) => [conversation.id, conversation]));
     const conversation = (id: number) => byId.get(tracker.byId(id)?.id ?? 0);
-    const otherInterfaces = new OtherInterfaces(conversations);
-    const findings = new FindingList(conversation);
-    const seenElsewhere = (each: ConversationReport, sender: 0 | 1) => otherInterfaces.saw(each, sender);
-    const context = { capture, conversations, conversation, seenElsewhere };
+    const findings = new FindingList(conversation, new Limitations(limits, conversation));
+    const context = { capture, limits, vantages, conversations, conversation, seenElsewhere };
     this.#rules.finish({ ...context, report: (draft) => findings.add(draft, undefined) });
     for (const { symptom, detector } of this.#detectors) {
       detector.finish({ ...context, report: (draft) => findings.add(draft, symptom) });
     }
     return {
       capture,
-      vantages: [],
-      limits: this.#paths.limits(),
+      vantages,
+      limits,
       findings: findings.sorted(),
       conversations,
       conversationsOmitted: tracker.omitted,

@@ -50,6 +50,19 @@ export interface CaptureLimit {
   readonly evidence: Readonly<Record<string, number | string | readonly (number | string)[]>>;
 }
 
+/** What a finding may rest on, beyond the packets that it shows. */
+export const EVIDENCE_KINDS = ['answers', 'every-packet', 'once', 'clock', 'clocks', 'payload'] as const;
+/**
+ * One of them:
+ * - `answers`: an answer that is not in the capture was not sent.
+ * - `every-packet`: a packet that is not in the capture was not there.
+ * - `once`: a frame that is in the capture twice was there twice.
+ * - `clock`: durations at one interface are right.
+ * - `clocks`: times of several interfaces can be compared.
+ * - `payload`: packets are there to their end.
+ */
+export type Evidence = (typeof EVIDENCE_KINDS)[number];
+
 /** Where on the way between two hosts a capture can be taken. */
 export const VANTAGE_PLACES = ['near-requester', 'near-responder', 'near-host', 'middle', 'unknown'] as const;
 /**

@@ -5,12 +5,24 @@
  * reports at the end.
  */
 import type { PacketFacts } from './facts.ts';
-import type { CaptureReport, ConversationReport, Finding, TransportEvent } from './types.ts';
+import type {
+  CaptureLimit,
+  CaptureReport,
+  ConversationReport,
+  Evidence,
+  Finding,
+  TransportEvent,
+  Vantage,
+} from './types.ts';
 
 /** The final figures that a detector gets at the end of a capture. */
 export interface DetectorContext {
   /** What the capture is made of. */
   readonly capture: CaptureReport;
+  /** What it cannot know. Alarms that rest on it are lowered when they are reported (`evidence.ts`). */
+  readonly limits: readonly CaptureLimit[];
+  /** Where it was taken. */
+  readonly vantages: readonly Vantage[];
   /** All that were followed, with their final figures. */
   readonly conversations: readonly ConversationReport[];
   /** The conversation of this number, or the one that it turned out to be a half of; undefined for 0. */
@@ -42,6 +54,8 @@ export interface FindingDraft extends Pick<Finding, 'severity' | 'text'> {
   readonly commands?: readonly string[];
   /** In the place of the symptom's own. */
   readonly explains?: readonly string[];
+  /** What it rests on beyond its packets; default: what the table in `evidence.ts` has for its id. */
+  readonly restsOn?: readonly Evidence[];
 }
 
 /** Looks for one symptom in one capture. */

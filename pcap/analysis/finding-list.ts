@@ -4,6 +4,7 @@
  * Owns the order and the bounds. Looks for nothing.
  */
 import type { FindingDraft, Symptom } from './detector.ts';
+import type { Limitations } from './evidence.ts';
 import { type ConversationReport, type Finding, MOST_FRAMES, SEVERITIES } from './types.ts';
 
 export class FindingList {
@@ -12,12 +13,16 @@ export class FindingList {
   readonly #explains = new Map<Finding, readonly string[]>();
   readonly #conversation: (id: number) => ConversationReport | undefined;
 
+  readonly #limitations: Limitations;
+
   /** @param conversation tells which conversation a number stands for now */
-  constructor(conversation: (id: number) => ConversationReport | undefined) {
+  constructor(conversation: (id: number) => ConversationReport | undefined, limitations: Limitations) {
     this.#conversation = conversation;
+    this.#limitations = limitations;
   }
 
-  add(draft: FindingDraft, symptom: Symptom | undefined): void {
+  add(found: FindingDraft, symptom: Symptom | undefined): void {
+    const draft = this.#limitations.apply(found, found.id ?? symptom?.id ?? '');
     const { severity, text, frames = [], conversations = [], evidence = {} } = draft;
     const ids = conversations.map((id) => this.#conversation(id)?.id ?? id);
     const finding: Finding = {

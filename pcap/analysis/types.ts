@@ -81,7 +81,10 @@ export interface RequesterReport {
   readonly unseenPackets: number;
   /** Came after packets sent later. */
   readonly reorderedPackets: number;
-  /** Requests that were captured here and not received in order: whether lost or overtaken cannot be told. */
+  /**
+   * Requests that were captured here and not received in order: whether lost or overtaken cannot be told. And, where
+   * the capture loses packets, gaps of which either may be the cause.
+   */
   readonly undecidedPackets: number;
   /** READ responses and atomic answers to this end. */
   readonly responses: {
@@ -95,6 +98,8 @@ export interface RequesterReport {
     readonly unseenPackets: number;
     /** Came after packets sent later. */
     readonly reorderedPackets: number;
+    /** Where the capture loses packets: lost by it or by the network. */
+    readonly undecidedPackets: number;
   };
   /** Frames that were captured twice unchanged, both directions of this space. */
   readonly copies: number;

@@ -9,11 +9,21 @@ import { grouped } from '../table.ts';
 import { shellQuote } from '../visible-text.ts';
 import { framesText, tallyText, wrap } from './words.ts';
 
-/** "2 errors, 1 warning"; "nothing found" for none. It says so when there is RoCEv2, or may be, that cannot be read. */
-export function verdictText(findings: readonly Finding[], { rocePackets, unread }: CaptureReport): string {
+/**
+ * "2 errors, 1 warning"; "nothing found" for none. It says so when there is RoCEv2, or may be, that cannot be read.
+ *
+ * @param limited the capture cannot know everything, so that no alarm is not all well
+ */
+export function verdictText(
+  findings: readonly Finding[],
+  { rocePackets, unread }: CaptureReport,
+  limited = false,
+): string {
   const hidden = Object.values(unread).reduce((sum, count) => sum + count, 0);
   const limit = hidden === 0 ? '' : `; ${grouped(hidden)} packets cannot be read: ${tallyText(unread)}`;
-  return `${judgement(findings, rocePackets)}${limit}`;
+  const alarms = findings.some(({ severity }) => severity !== 'note');
+  const asFar = limited && !alarms && rocePackets > 0 ? ', as far as this capture can show' : '';
+  return `${judgement(findings, rocePackets)}${asFar}${limit}`;
 }
 
 function judgement(findings: readonly Finding[], rocePackets: number): string {

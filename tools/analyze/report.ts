@@ -11,6 +11,7 @@ import { narrowed } from './analyze.ts';
 import { conversationLines, overviewLines } from './conversation-text.ts';
 import { eventLines } from './event-text.ts';
 import { findingLines, verdictText } from './findings-text.ts';
+import { isLimited, limitLines } from './limits-text.ts';
 import { bytesText, durationText, tallyText, wrap } from './words.ts';
 
 /** What of an analysis is shown. */
@@ -32,7 +33,8 @@ export function reportLines(whole: Analysis, options: ReportOptions): string[] {
   const analysis = conversations.length === 0 ? whole : narrowed(whole, conversations);
   const { findings } = analysis;
   const sections = [
-    [`${visibleLine(name)}: ${verdictText(findings, analysis.capture)}`],
+    [`${visibleLine(name)}: ${verdictText(findings, analysis.capture, isLimited(whole))}`],
+    limitLines(whole, options.interfaces),
     ...findings.map((finding) => findingLines(finding, name, verbose)),
   ];
   sections.push(conversations.length === 0 ? captureLines(analysis.capture, verbose) : []);

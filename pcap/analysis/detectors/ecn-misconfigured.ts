@@ -146,6 +146,7 @@ function reportStrays(
         : `that is its own number: a CNP names the queue pair that sent the marked packets, ${qpName(own.sender.qpn)} here`;
     context.report({
       severity: 'warning',
+      restsOn: [],
       text: `${from} sends ${counted(frames.count, 'CNP')} to ${qpName(qpn)} of ${to}, but ${mistake}; no sender slows down.`,
       frames: frames.frames,
       frameCount: frames.count,
@@ -253,6 +254,7 @@ function reportNotEct(context: DetectorContext, flows: readonly EcnFlowEnds[]): 
     const total = capable.reduce((sum, { flow }) => sum + flow.ectPackets, 0);
     context.report({
       severity: marked.length > 0 ? 'warning' : 'note',
+      restsOn: [],
       text: `${counted(packets, 'data packet')} of ${address} are Not-ECT, so the network may not mark them, while ${counted(total, 'packet')} of ${counted(others.size, 'other host')} may be marked${marked.length > 0 ? ' and some are: in the same queue these are dropped instead' : ''}.`,
       frames: mergedFrames(excluded.map(({ flow }) => flow.notEct.frames)),
       frameCount: packets,
@@ -280,6 +282,7 @@ function reportCnpDscp(context: DetectorContext, flows: readonly EcnFlowEnds[]):
     const cnps = same.reduce((sum, { flow }) => sum + flow.notifications.count, 0);
     context.report({
       severity: waits === 'true' ? 'warning' : 'note',
+      restsOn: [],
       text: `${counted(cnps, 'CNP')} of ${senders.length === 1 ? senders.join('') : `${senders.length} hosts`} ${cnps === 1 ? 'carries' : 'carry'} DSCP ${dscp} instead of 48${waits === 'true' ? ', that of the data: they wait in the queue that they are to relieve' : ''}.`,
       frames: mergedFrames(same.map(({ flow }) => flow.notifications.frames)),
       frameCount: cnps,

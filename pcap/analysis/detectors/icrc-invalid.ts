@@ -200,6 +200,7 @@ function reportDamage(context: DetectorContext, { bad, good, address, samples, c
         : `in ${parts.length} of ${samples.length} looked at a single bit is turned over (${where})`;
   context.report({
     severity: 'warning',
+    restsOn: [],
     text: `${grouped(bad.count)} of ${counted(bad.count + good, 'packet')} of ${address} ${bad.count === 1 ? 'was' : 'were'} damaged on the way, and the receiver drops what has a wrong ICRC: ${bits}.`,
     frames: bad.frames,
     frameCount: bad.count,

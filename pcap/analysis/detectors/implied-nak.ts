@@ -82,11 +82,11 @@ function report(
   const requesterEnd = conversation.ends[requester];
   const responderEnd = conversation.ends[requester === 0 ? 1 : 0];
   const { frames, gaps, atOnce, afterTimeout, longestNs } = counts;
-  const { packets, lostPackets, reorderedPackets } = requesterEnd.requester.responses;
+  const { packets, lostPackets, reorderedPackets, undecidedPackets } = requesterEnd.requester.responses;
   const share = packets === 0 ? 0 : lostPackets / packets;
   const damaged = lostPackets === 0 && responderEnd.badIcrc >= frames.count;
   // All had passed here: they were late for a requester that was in a hurry.
-  const late = lostPackets === 0 && reorderedPackets === 0;
+  const late = lostPackets === 0 && reorderedPackets === 0 && undecidedPackets === 0;
   const when =
     afterTimeout === 0
       ? 'immediately'
@@ -99,7 +99,8 @@ function report(
       late && !damaged
         ? `${requesterEnd.address} requested READ responses of ${responderEnd.address} again ${times(frames.count)}, though they were captured here: they came late, or its timer is short.`
         : `${requesterEnd.address} requested missing READ responses of ${responderEnd.address} again ${times(frames.count)}, ${when}; ` +
-          `${lostPackets} of ${counted(packets, 'response packet')} (${percent(share)}) ${lostPackets === 1 ? 'was' : 'were'} lost.`,
+          `${lostPackets} of ${counted(packets, 'response packet')} (${percent(share)}) ${lostPackets === 1 ? 'was' : 'were'} lost` +
+          `${undecidedPackets === 0 ? '' : `, and ${undecidedPackets} more by the network or by the capture, which cannot be told`}.`,
     frames: mergedFrames([frames.frames, gaps.frames]),
     frameCount: frames.count + gaps.count,
     conversations: [conversation.id],
@@ -109,6 +110,7 @@ function report(
       afterTimeout,
       longestWaitNs: longestNs,
       lostResponses: lostPackets,
+      ...(undecidedPackets > 0 ? { undecidedResponses: undecidedPackets } : {}),
       lossPercent: Number((share * 100).toPrecision(3)),
     },
   });

@@ -137,6 +137,7 @@ class MtuMismatch implements Detector {
           packetBytes: length,
           messages: frames.count,
         },
+        restsOn: [],
       });
     }
   }
@@ -153,6 +154,7 @@ class MtuMismatch implements Detector {
         frameCount: frames.count,
         conversations: conversationsOf(context, pair),
         evidence: { sign: 'fragments', source, destination, packets: frames.count, fragmentBytes: longest },
+        restsOn: [],
       });
     }
   }

@@ -155,6 +155,7 @@ class HostDirection {
   readonly #from: EndReport;
   readonly #to: EndReport;
   readonly #conversations: number[] = [];
+  readonly #interfaces = new Set<number>();
   readonly #problems = new DeliveryProblems();
   #packets = 0;
   #lost = 0;
@@ -168,13 +169,15 @@ class HostDirection {
     this.#to = to;
   }
 
-  add({ conversation: { id, ends }, requester, problems }: View): void {
+  add({ conversation: { id, ends, interfaceIndex }, requester, problems }: View): void {
     this.#conversations.push(id);
+    this.#interfaces.add(interfaceIndex);
     this.#problems.addAll(problems);
     const end = ends[requester];
     const { packets, lostPackets, reorderedPackets, undecidedPackets, retransmittedPackets } = end.requester;
     const { impliedNaks, responses } = end.requester;
-    const lostResponses = impliedNaks > 0 ? 0 : problems.lostResponses;
+    const lostResponses =
+      impliedNaks > 0 || packets === 0 ? 0 : Math.min(problems.lostResponses, responses.lostPackets);
     this.#packets += packets + (lostResponses > 0 ? responses.packets : 0);
     this.#lost += lostPackets + lostResponses;
     this.#undecided += undecidedPackets;
@@ -186,7 +189,8 @@ class HostDirection {
   report(context: DetectorContext): void {
     const { losses, late, undecided } = this.#problems;
     const naks = this.#problems.naks.count;
-    const missing = this.#lost + this.#undecided;
+    // Gaps that the capture itself may have made prove nothing.
+    const missing = this.#lost + this.#undecided - this.#undecidedGaps;
     if (missing === 0 && this.#reordered === 0 && naks <= this.#damaged) return;
     const share = this.#packets === 0 ? 0 : this.#lost / this.#packets;
     const costly =
@@ -197,7 +201,7 @@ class HostDirection {
       severity: costly ? 'warning' : 'note',
       text:
         `${this.#packets === 0 ? 'Of requests that the capture does not have,' : `Of ${counted(this.#packets, 'packet')}`} ` +
-        `from ${this.#from.address} to ${this.#to.address}, ${this.#story(share)}; ` +
+        `from ${this.#from.address} to ${this.#to.address}, ${this.#story(share, context)}; ` +
         `the receiver sent ${counted(naks, 'sequence NAK')}, and ${counted(this.#repeated, 'packet was', 'packets were')} sent again.`,
       frames: mergedFrames([losses.frames, late.frames, undecided.frames, this.#problems.naks.frames]),
       frameCount: losses.count + late.count + undecided.count + naks,
@@ -216,10 +220,26 @@ class HostDirection {
     });
   }
 
-  #story(share: number): string {
+  /** Of the undecided ones, gaps of a capture that loses packets. */
+  get #undecidedGaps(): number {
+    return Math.max(0, this.#undecided - this.#problems.undecided.count);
+  }
+
+  /** Everything was captured next to the receiver. */
+  #isAtReceiver({ vantages }: DetectorContext): boolean {
+    const { address } = this.#to;
+    return [...this.#interfaces].every((index) =>
+      vantages.some(({ interfaceIndex, hosts }) => interfaceIndex === index && hosts.includes(address)),
+    );
+  }
+
+  #story(share: number, context: DetectorContext): string {
     const parts: string[] = [];
     if (this.#lost > 0) {
-      const how = this.#problems.behind >= this.#lost ? 'lost after this capture point' : 'lost and never turned up';
+      const behind = this.#isAtReceiver(context)
+        ? 'captured next to the receiver, which lacked them: its adapter or host dropped them'
+        : 'lost after this capture point';
+      const how = this.#problems.behind >= this.#lost ? behind : 'lost and never turned up';
       parts.push(`${this.#lost} (${percent(share)}) ${wereOf(this.#lost)} ${how}`);
     }
     if (this.#reordered > 0) {
@@ -229,11 +249,19 @@ class HostDirection {
         `${this.#reordered} came late${at}${by}, overtaken by others, and ${wereOf(this.#reordered)} not lost`,
       );
     }
-    if (this.#undecided > 0)
+    const gaps = this.#undecidedGaps;
+    if (this.#undecided > gaps)
       parts.push(
-        `${this.#undecided} did not arrive in order after this capture point, lost or overtaken, which cannot be told from here`,
+        `${this.#undecided - gaps} did not arrive in order after this capture point, lost or overtaken, which cannot be told from here`,
       );
-    if (parts.length === 0) parts.push('some did not arrive in order, lost or overtaken after this capture point');
+    if (gaps > 0)
+      parts.push(
+        `${gaps} ${gaps === 1 ? 'is' : 'are'} missing here, lost by the network or by the capture, which cannot be told`,
+      );
+    if (parts.length === 0) {
+      const where = this.#packets === 0 ? 'which this capture cannot tell' : 'after this capture point';
+      parts.push(`some did not arrive in order, lost or overtaken${this.#packets === 0 ? ',' : ''} ${where}`);
+    }
     return listed(parts);
   }
 }

@@ -77,6 +77,7 @@ export class MissedRequests {
   /** Requests sent again after a timeout: whether the receiver had them is not known. */
   #unsure = 0;
   #unsureUntilNs = -1;
+  #latestNs = Number.NEGATIVE_INFINITY;
 
   constructor(sink: VerdictSink, evidence: AckEvidence) {
     this.#sink = sink;
@@ -122,6 +123,7 @@ export class MissedRequests {
 
   /** The receiver has everything before `to`. @param sentNs of the packet that it asks for instead */
   arrived(to: number, timeNs: number, sentNs = Number.POSITIVE_INFINITY): void {
+    this.#noticeStep(timeNs);
     for (let i = 0; i < this.#open.length; i++) {
       const each = this.#open[i] as MissedRequest;
       if (each.arrivedNs >= 0 || each.psn >= to) continue;
@@ -218,6 +220,17 @@ export class MissedRequests {
     this.#explainedUntilNs = timeNs + (sinceNs < 0 ? Math.max(EXPECTED_NS, this.#soonNs) : this.#soonNs);
   }
 
+  /** When the clock went back, nothing that is decided by times can be told. */
+  #noticeStep(timeNs: number): void {
+    const stepped = timeNs < this.#latestNs - GRACE_NS;
+    this.#latestNs = timeNs;
+    if (!stepped) return;
+    while (this.#open.length > 0) this.#settle(this.#open[0] as MissedRequest, true);
+    this.#explained = 0;
+    this.#vain = 0;
+    this.#unsure = 0;
+  }
+
   /** Those that have been acknowledged for long get their verdict. */
   #age(timeNs: number): void {
     for (let first = this.#open[0]; first !== undefined; first = this.#open[0]) {
@@ -226,10 +239,10 @@ export class MissedRequests {
     }
   }
 
-  #settle(each: MissedRequest): void {
+  #settle(each: MissedRequest, stepped = false): void {
     this.#remove(each);
     if (each.stoodBehind) return;
-    const isUnknown = each.doubtful || each.resentNs < 0 || each.arrivedNs < 0 || this.#isUnsound;
+    const isUnknown = stepped || each.doubtful || each.resentNs < 0 || each.arrivedNs < 0 || this.#isUnsound;
     this.#sink(each, isUnknown ? 'unknown' : each.answeredTwice ? 'overtaken' : 'lost');
   }
 

@@ -99,6 +99,9 @@ export class PsnSpaceState {
   lastResponseFrame = -1;
   nak: PendingNak | undefined;
   rnr: PendingNak | undefined;
+  /** What a sequence NAK asked for last, and the response that was requested again last; NaN: none. */
+  askedPsn = Number.NaN;
+  askedResponse = Number.NaN;
   /** Retransmitted requests, each of which the responder may acknowledge once more. */
   repeats = 0;
   /** Requests that the responder lacked though they were captured; most spaces have none. */

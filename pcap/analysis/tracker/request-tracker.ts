@@ -70,6 +70,8 @@ export class RequestTracker extends SequenceTracker {
     state.begun = true;
     this.ids.step(facts.ipId);
     this.#noteNakReaction(facts, psn);
+    if (state.answered && psn === state.acked && state.lastProgressNs >= Math.max(state.lastRequestNs, 0))
+      state.report.addTurnaround(facts.timeNs - state.lastProgressNs);
     state.requests.put(psn, facts, askedAck(facts), state.acked);
     this.#advance(facts, psn, count, limit);
     this.#countGoodput(facts);
@@ -189,6 +191,7 @@ export class RequestTracker extends SequenceTracker {
 
   #markRequestedAgain(facts: MutableFacts, psn: number, count: number): void {
     const { state } = this;
+    state.askedResponse = psn;
     state.reads.askAgain(psn, psn + count, facts.timeNs, facts.packet.number);
     for (const hole of state.responseHoles.list)
       if (hole.from < psn + count && hole.to > psn) hole.requestedAgain = true;
@@ -297,6 +300,9 @@ export class RequestTracker extends SequenceTracker {
     const late = waitedNs > Math.max(LATE_NS, 10 * report.readLatency.meanNs, this.#agreedTimeoutNs ?? 0);
     // From its beginning: the first response was lost. Much later: there was no response at all.
     const fromStart = hole === undefined && psn === entry?.start;
+    // Behind its response without the time for a reaction: a mirror shows the request once more.
+    if (fromStart && this.memory.isSameFrame(psn, facts) && facts.timeNs - responses.timeOf(psn) < MIRROR_NS)
+      return undefined;
     if (fromStart && late) return undefined;
     const sinceNs = late ? waitedNs : -1;
     const durationNs = hole === undefined ? sinceNs : facts.timeNs - hole.openedNs;
@@ -368,6 +374,8 @@ const SHORTEST_TIMEOUT_NS = 200_000;
 const JITTER = 0.98;
 /** After a wait this long a retransmission is due to a timeout. */
 const SURE_TIMEOUT_NS = 4_000_000;
+/** How much later a mirror shows a frame once more, at most, and a requester never reacts to its response. */
+const MIRROR_NS = 3_000;
 /** A retransmission later than this is no reaction to a gap. */
 const LATE_NS = 1_000_000;
 /** How long a datagram-like service may be out of order. */

@@ -15,6 +15,9 @@ export class PacketCounts {
   lostPackets = 0;
   unseenPackets = 0;
   reorderedPackets = 0;
+  undecidedPackets = 0;
+  /** Of the lost ones, those that nothing names: a gap that a retransmission filled, as one of the capture is too. */
+  unnamedLosses = 0;
 }
 
 export class RequesterFigures implements RequesterReport {
@@ -27,6 +30,8 @@ export class RequesterFigures implements RequesterReport {
   unseenPackets = 0;
   reorderedPackets = 0;
   undecidedPackets = 0;
+  /** As of `PacketCounts`. */
+  unnamedLosses = 0;
   readonly responses = new PacketCounts();
   copies = 0;
   rnrNaks = 0;
@@ -50,6 +55,7 @@ export class RequesterFigures implements RequesterReport {
   #read: Histogram | undefined;
   #generation: Histogram | undefined;
   #reaction: Histogram | undefined;
+  #turnaround: Histogram | undefined;
 
   get messages(): Readonly<Record<string, number>> {
     const counts: Record<string, number> = {};
@@ -90,6 +96,11 @@ export class RequesterFigures implements RequesterReport {
     return latencyOf(this.#reaction);
   }
 
+  /** From an answer after which nothing is outstanding to the next request. */
+  get turnaround(): LatencyReport {
+    return latencyOf(this.#turnaround);
+  }
+
   countMessage(flags: number, opcode: number): void {
     this.#messages ??= MESSAGE_NAMES.map(() => 0);
     const kind = messageKind(flags, opcode);
@@ -112,6 +123,11 @@ export class RequesterFigures implements RequesterReport {
     this.#read.add(durationNs);
   }
 
+  addTurnaround(durationNs: number): void {
+    this.#turnaround ??= new Histogram();
+    this.#turnaround.add(durationNs);
+  }
+
   addNakGeneration(durationNs: number): void {
     this.#generation ??= new Histogram();
     this.#generation.add(durationNs);
@@ -125,7 +141,8 @@ export class RequesterFigures implements RequesterReport {
 
 /** The figures as they are, without what makes them. */
 export function requesterReport(live: RequesterReport): RequesterReport {
-  const { packets, retransmittedPackets, lostPackets, unseenPackets, reorderedPackets } = live.responses;
+  const { packets, retransmittedPackets, lostPackets, unseenPackets, reorderedPackets, undecidedPackets } =
+    live.responses;
   return {
     firstPsn: live.firstPsn,
     fromStart: live.fromStart,
@@ -137,7 +154,7 @@ export function requesterReport(live: RequesterReport): RequesterReport {
     unseenPackets: live.unseenPackets,
     reorderedPackets: live.reorderedPackets,
     undecidedPackets: live.undecidedPackets,
-    responses: { packets, retransmittedPackets, lostPackets, unseenPackets, reorderedPackets },
+    responses: { packets, retransmittedPackets, lostPackets, unseenPackets, reorderedPackets, undecidedPackets },
     copies: live.copies,
     naks: live.naks,
     rnrNaks: live.rnrNaks,

@@ -184,6 +184,7 @@ export class ResponseTracker extends SequenceTracker {
     facts.refersTo = hole?.openedFrame ?? state.requests.frameOf(psn);
     state.emit('nak', facts, this.sender, { psn, refersTo: facts.refersTo, durationNs, syndrome });
     if (!isSequenceNak) return;
+    state.askedPsn = psn;
     if (hole !== undefined) hole.requestedAgain = true;
     if (durationNs >= 0 && state.nak?.psn !== psn) state.report.addNakGeneration(durationNs);
     // A repeated NAK belongs to the same loss.

@@ -22,6 +22,7 @@ import type { IpIdOrder } from './id-order.ts';
 import type { MutableFacts } from './mutable-facts.ts';
 import { PacketFlag, type PacketMemory } from './packet-memory.ts';
 import type { PsnSpaceState } from './psn-space-state.ts';
+import type { PacketCounts } from './requester-figures.ts';
 
 /** Why packets are retransmitted. Its fields are those of the event. */
 export interface RetransmissionTrigger {
@@ -55,13 +56,6 @@ interface RetransmissionRun extends PendingReport {
   lastNs: number;
 }
 
-interface SequenceCounts {
-  retransmittedPackets: number;
-  lostPackets: number;
-  unseenPackets: number;
-  reorderedPackets: number;
-}
-
 export abstract class SequenceTracker {
   readonly state: PsnSpaceState;
   protected run: RetransmissionRun | undefined;
@@ -79,7 +73,7 @@ export abstract class SequenceTracker {
     return this.state.conversation.end(this.sender).ids;
   }
 
-  protected abstract get counts(): SequenceCounts;
+  protected abstract get counts(): PacketCounts;
   protected abstract get holes(): Holes;
   protected abstract get memory(): PacketMemory;
   protected abstract get damaged(): DamagedPsns;
@@ -98,6 +92,12 @@ export abstract class SequenceTracker {
   /** A run of retransmissions begins: reports what belongs to its trigger. */
   protected abstract onRunStart(facts: MutableFacts, psn: number, trigger: RetransmissionTrigger): void;
 
+  /** Whether the peer asked for this very packet, which it lacked then. */
+  protected isNamed(psn: number): boolean {
+    const { requester, askedPsn, askedResponse } = this.state;
+    return psn === (this.sender === requester ? askedPsn : askedResponse);
+  }
+
   /** A packet filled the hole that was seen at `openedNs`, and it was no retransmission. */
   protected onLate(_openedNs: number, _timeNs: number): void {}
 
@@ -109,7 +109,8 @@ export abstract class SequenceTracker {
     const counts = facts.ipId >= 0 && this.ids.isUsable;
     if (counts && this.memory.isEarlierSending(psn, facts)) return true;
     if (!this.memory.isSameFrame(psn, facts)) return false;
-    if (counts) return true;
+    // Identifications that vary belong to one frame each, also before they are known to count.
+    if (counts || (facts.ipId >= 0 && this.ids.varies)) return true;
     if (this.continuesRun(facts, psn) || this.#late?.to === psn) return false;
     if (facts.timeNs - this.memory.timeOf(psn) > COPY_NS) return false;
     return this.triggerOf(facts, psn) === undefined;
@@ -225,8 +226,10 @@ export abstract class SequenceTracker {
     const damaged = lost ? this.damaged.takeAll(from, to) : 0;
     const count = to - from - damaged;
     if (count <= 0) return;
-    if (lost) this.counts.lostPackets += count;
-    else this.counts.unseenPackets += count;
+    if (lost) {
+      this.counts.lostPackets += count;
+      this.counts.unnamedLosses += asked && this.isNamed(from) ? count - 1 : count;
+    } else this.counts.unseenPackets += count;
     this.state.emit(lost ? 'loss' : 'unseen', facts, this.sender, {
       psn: from,
       count,
@@ -352,6 +355,7 @@ export abstract class SequenceTracker {
   #countLoss(facts: MutableFacts, psn: number, count: number, hole: Hole): void {
     if (this.damaged.takeAll(psn, psn + count) > 0) return;
     this.counts.lostPackets++;
+    if (!this.isNamed(psn)) this.counts.unnamedLosses++;
     const loss = this.#loss;
     if (loss !== undefined && loss.to === psn) {
       loss.count++;

@@ -4,7 +4,14 @@
  * omitted.
  */
 import { describe, expect, it } from 'vitest';
-import type { Analysis, ConversationReport, EndReport, Finding } from '../../../pcap/analysis/types.ts';
+import type {
+  Analysis,
+  CaptureLimit,
+  ConversationReport,
+  EndReport,
+  Finding,
+  Vantage,
+} from '../../../pcap/analysis/types.ts';
 import { analyzeChunks, packetComments, type ReportOptions, reportLines } from '../../../tools/analyze/index.ts';
 import { bytesText, durationText, framesText, latencyText, rateText, wrap } from '../../../tools/analyze/words.ts';
 import { allScenes } from '../../../tools/symptoms/index.ts';
@@ -45,6 +52,46 @@ const FINDING: Finding = {
   advice: ['Look at the sender.'],
   commands: ["roce dump -v FILE 'frame 3'", 'ethtool -S DEV'],
 };
+
+describe('what a capture cannot know', () => {
+  const limit: CaptureLimit = {
+    kind: 'sampled',
+    text: 'About one in 10 packets is here.',
+    interfaces: [1],
+    conversations: [],
+    frames: [],
+    evidence: { oneIn: 10 },
+  };
+  const vantage: Vantage = {
+    interfaceIndex: 0,
+    place: 'near-requester',
+    hosts: ['10.0.0.1'],
+    packets: 9,
+    evidence: {},
+  };
+
+  it('comes first, and no alarm is not all well', () => {
+    const lines = report({ findings: [], limits: [limit], vantages: [vantage] }).split('\n');
+    expect(lines.slice(0, 5)).toEqual([
+      'FILE.pcap: nothing found that is wrong, as far as this capture can show',
+      '',
+      'captured   next to 10.0.0.1, which sends the requests',
+      'limit      About one in 10 packets is here.',
+      '',
+    ]);
+  });
+
+  it('names interfaces where there are several', () => {
+    const text = report({ limits: [limit], vantages: [vantage] }, { interfaces: ['eth0', 'eth1'] });
+    expect(text).toMatch(/^captured {3}eth0 next to 10\.0\.0\.1, which sends the requests$/m);
+    expect(text).toMatch(/^limit {6}eth1: About one in 10 packets is here\.$/m);
+  });
+
+  it('is not there where nothing is to be said', () => {
+    const text = report({ findings: [], limits: [], vantages: [{ ...vantage, place: 'unknown', hosts: [] }] });
+    expect(text).toMatch(/^FILE\.pcap: nothing found that is wrong\n\ncapture {4}/);
+  });
+});
 
 describe('a report', () => {
   it('tells marks, CNPs and their pace', () => {

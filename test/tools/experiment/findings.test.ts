@@ -112,6 +112,13 @@ function alarm(changes: Partial<Finding>): Finding {
   return { id: 'implied-nak', severity: 'warning', text: 'text', conversations: [1], ...about, ...changes };
 }
 
-const NO_RESPONSES = { packets: 0, retransmittedPackets: 0, lostPackets: 0, unseenPackets: 0, reorderedPackets: 0 };
+const NO_RESPONSES = {
+  packets: 0,
+  retransmittedPackets: 0,
+  lostPackets: 0,
+  unseenPackets: 0,
+  reorderedPackets: 0,
+  undecidedPackets: 0,
+};
 const QUIET: Asked = { retransmittedPackets: 0, naks: {}, responses: NO_RESPONSES };
 const REPEATED: Asked = { ...QUIET, responses: { ...NO_RESPONSES, retransmittedPackets: 2 } };

@@ -1,0 +1,231 @@
+/**
+ * What a capture cannot know, found while it is read: `CaptureLimit` and `Vantage` at the end.
+ *
+ * Owns the sentences and their order. The estimators beside it own what counts. Bounded memory, and per packet no
+ * allocation.
+ */
+import type { DetectorContext } from '../detector.ts';
+import { counted, duration, grouped, listed, percent, times } from '../detectors/words.ts';
+import type { PacketFacts } from '../facts.ts';
+import {
+  type CaptureLimit,
+  type ConversationReport,
+  MOST_FRAMES,
+  type TransportEvent,
+  type Vantage,
+} from '../types.ts';
+import { type ClockSteps, ClockWatch } from './clock-watch.ts';
+import { Coverage } from './coverage.ts';
+import { Directions, type OneDirection } from './directions.ts';
+import { FrameEchoes } from './frame-echoes.ts';
+import { DirectionCounts, type Turnaround, vantagesOf } from './places.ts';
+
+/** What the watch asks the tracker. */
+export interface LimitSource {
+  /** The conversation of this number, or the one that it turned out to be a part of. */
+  byId(id: number): ConversationReport | undefined;
+  /** When the request that this response answers was captured; NaN: unknown. */
+  askedNs(facts: PacketFacts): number;
+  readonly turnaround: Turnaround;
+  /** Conversations that are not followed. */
+  omitted(): number;
+}
+
+/** What is known at the end. */
+export interface FoundLimits {
+  readonly limits: readonly CaptureLimit[];
+  readonly vantages: readonly Vantage[];
+  /** How much of its traffic an interface has. */
+  readonly coverage: ReadonlyMap<number, Coverage>;
+}
+
+export class LimitWatch {
+  readonly #source: LimitSource;
+  readonly #clocks: ClockWatch;
+  readonly #directions = new Directions();
+  readonly #capturedDirections = new DirectionCounts();
+  readonly #echoes: (FrameEchoes | undefined)[] = [];
+  readonly #coverage = new Map<number, Coverage>();
+
+  constructor(source: LimitSource) {
+    this.#source = source;
+    this.#clocks = new ClockWatch((facts) => source.askedNs(facts));
+  }
+
+  packet(facts: PacketFacts): void {
+    this.#clocks.packet(facts);
+    const { conversation, packet, dissection, sender } = facts;
+    if (conversation === undefined || packet.interfaceIndex >= MOST_INTERFACES) return;
+    let echoes = this.#echoes[packet.interfaceIndex];
+    if (echoes === undefined) {
+      echoes = new FrameEchoes();
+      this.#echoes[packet.interfaceIndex] = echoes;
+    }
+    echoes.packet(facts);
+    this.#capturedDirections.packet(dissection.direction, conversation.id, sender);
+  }
+
+  event(event: TransportEvent): void {
+    this.#directions.event(event);
+    const missing = event.kind === 'unseen' || (event.kind === 'loss' && event.reason === 'service-without-acks');
+    const conversation = missing ? this.#source.byId(event.conversation) : undefined;
+    if (conversation !== undefined) this.#coverageOf(conversation).event(event, conversation);
+  }
+
+  finish({
+    capture,
+    conversations,
+    seenElsewhere,
+  }: Pick<DetectorContext, 'capture' | 'conversations' | 'seenElsewhere'>): FoundLimits {
+    const single = conversations.filter(({ sameAs }) => sameAs === 0);
+    for (const each of conversations) this.#coverageOf(each).conversation(each);
+    // In a sample the other direction may be missing by chance.
+    const isSample = (index: number): boolean => this.#coverage.get(index)?.isSample === true;
+    const oneSided = this.#directions
+      .finish(conversations, seenElsewhere)
+      .filter(({ interfaceIndex }) => !isSample(interfaceIndex));
+    const unread = Object.entries(capture.unread);
+    const hidden = unread.reduce((sum, [, count]) => sum + count, 0);
+    const limits: CaptureLimit[] = [
+      ...oneDirectionLimits(oneSided, single.length),
+      ...[...this.#coverage]
+        .sort(([a], [b]) => a - b)
+        .flatMap(([index, coverage]) => coverageLimits(index, coverage, capture)),
+      ...this.#echoes.flatMap((echoes, index) => (echoes === undefined ? [] : doubledLimits(index, echoes))),
+      ...this.#clocks.finish().map(clockLimit),
+    ];
+    if (capture.cutPackets > 0) limits.push(cutLimit(capture));
+    if (hidden > 0)
+      limits.push(
+        wholeCapture(
+          'unread',
+          `${counted(hidden, 'packet')} cannot be read: ${listed(unread.map(([name, count]) => `${grouped(count)} ${name}`))}.`,
+          {
+            packets: hidden,
+          },
+        ),
+      );
+    const omitted = this.#source.omitted();
+    if (omitted > 0)
+      limits.push(
+        wholeCapture(
+          'conversations-omitted',
+          `${counted(omitted, 'conversation was', 'conversations were')} not followed: there are more than fit.`,
+          {
+            conversations: omitted,
+          },
+        ),
+      );
+    const vantages = vantagesOf(conversations, this.#source.turnaround, this.#capturedDirections);
+    return { limits, vantages, coverage: this.#coverage };
+  }
+
+  #coverageOf({ interfaceIndex }: ConversationReport): Coverage {
+    let coverage = this.#coverage.get(interfaceIndex);
+    if (coverage === undefined) {
+      coverage = new Coverage();
+      this.#coverage.set(interfaceIndex, coverage);
+    }
+    return coverage;
+  }
+}
+
+function oneDirectionLimits(found: readonly OneDirection[], total: number): CaptureLimit[] {
+  return found.map(({ interfaceIndex, from, to, conversations, packets, frames }) => ({
+    kind: 'one-direction',
+    text:
+      `Of ${conversations.size === 1 && total === 1 ? 'the only conversation' : counted(conversations.size, 'conversation')} ` +
+      `this capture has only what ${from} sent (${counted(packets, 'packet')}), and nothing of what ${to} sent.`,
+    interfaces: [interfaceIndex],
+    conversations: [...conversations],
+    frames,
+    evidence: { from, to, packets },
+  }));
+}
+
+function coverageLimits(
+  index: number,
+  coverage: Coverage,
+  { captureDrops }: DetectorContext['capture'],
+): CaptureLimit[] {
+  const { oneIn, unseen, runs, longestRun, frames, unseenShare } = coverage;
+  const common = { interfaces: [index], conversations: [], frames: frames.slice(0, MOST_FRAMES) };
+  if (coverage.isSample) {
+    const n = oneIn < 4 ? Number(oneIn.toPrecision(2)) : Math.round(oneIn);
+    return [
+      {
+        kind: 'sampled',
+        text:
+          `About one in ${grouped(n)} packets is here, evenly spread: a sample, or packets spread over several links. ` +
+          'What is not in it was not necessarily missing.',
+        ...common,
+        evidence: { oneIn: Number(oneIn.toPrecision(3)), unseenPackets: unseen, gaps: runs },
+      },
+    ];
+  }
+  if (unseen === 0) return [];
+  const bursts = longestRun > LONG_RUN ? `, up to ${grouped(longestRun)} in a row` : '';
+  const told = captureDrops > 0 ? ` The capture itself reports ${grouped(captureDrops)} dropped.` : '';
+  return [
+    {
+      kind: 'capture-loss',
+      text:
+        `The capture lacks at least ${counted(unseen, 'packet')} (${percent(unseenShare)}${bursts}) that the receiver had: ` +
+        `the capture lost them, not the network.${told}`,
+      ...common,
+      evidence: {
+        unseenPackets: unseen,
+        unseenPercent: Number((unseenShare * 100).toPrecision(3)),
+        gaps: runs,
+        longestRun,
+      },
+    },
+  ];
+}
+
+function doubledLimits(index: number, { frames, echoes, longestNs, examples }: FrameEchoes): CaptureLimit[] {
+  if (echoes < FEWEST_ECHOES || echoes < frames * LEAST_ECHOES) return [];
+  return [
+    {
+      kind: 'doubled',
+      text:
+        `${grouped(echoes)} of ${counted(frames, 'frame')} with data are here twice, at most ${duration(longestNs)} apart: ` +
+        'a mirror shows them both on their way in and on their way out, and each is counted once.',
+      interfaces: [index],
+      conversations: [],
+      frames: examples,
+      evidence: { doubledFrames: echoes, frames, longestNs },
+    },
+  ];
+}
+
+function clockLimit({ interfaceIndex, steps, largestNs, frames }: ClockSteps): CaptureLimit {
+  const way = largestNs < 0 ? 'went back' : 'jumped ahead';
+  return {
+    kind: 'clock-step',
+    text:
+      `The clock ${way} by ${duration(Math.abs(largestNs))} at packet ${frames[0] ?? 0}` +
+      `${steps === 1 ? '' : `, and it stepped ${times(steps)} in all`}: durations and rates across that are wrong.`,
+    interfaces: [interfaceIndex],
+    conversations: [],
+    frames,
+    evidence: { steps, largestNs },
+  };
+}
+
+function cutLimit({ cutPackets, rocePackets }: DetectorContext['capture']): CaptureLimit {
+  const text =
+    `${grouped(cutPackets)} of ${counted(rocePackets, 'packet')} are cut to their beginning: whether their ICRC is right, ` +
+    'and what is behind the cut, cannot be told.';
+  return wholeCapture('cut', text, { cutPackets, rocePackets });
+}
+
+function wholeCapture(kind: CaptureLimit['kind'], text: string, evidence: CaptureLimit['evidence']): CaptureLimit {
+  return { kind, text, interfaces: [], conversations: [], frames: [], evidence };
+}
+
+const MOST_INTERFACES = 256;
+const LONG_RUN = 3;
+/** A network that doubles frames doubles a few. */
+const FEWEST_ECHOES = 8;
+const LEAST_ECHOES = 0.2;
