@@ -162,7 +162,11 @@ export class Analyzer {
     const paths = this.#paths.finish();
     const elsewhere = new OtherInterfaces(tracker.conversations);
     const seenElsewhere = (each: ConversationReport, sender: 0 | 1) => elsewhere.saw(each, sender);
-    const { limits: own, vantages, coverage } = this.#limits.finish({
+    const {
+      limits: own,
+      vantages,
+      coverage,
+    } = this.#limits.finish({
       capture,
       conversations: tracker.conversations,
       seenElsewhere,
