@@ -8,12 +8,22 @@ import { formatMac, type IpAddress, MAC_BYTES } from '../../../packets/address.t
 import { ETHERTYPE_AT } from '../../../packets/ethernet.ts';
 import { type Frame, Medium } from '../../../packets/frame.ts';
 import { IcrcState } from '../../dissection.ts';
-import type { CmReport, ConversationReport, EndReport } from '../types.ts';
+import type { CmReport, ConversationReport, EndReport, TransportEvent } from '../types.ts';
 import { CongestionFigures, congestionReport } from './congestion-figures.ts';
+import type { HiddenLife } from './hidden-life.ts';
 import { IpIdOrder } from './id-order.ts';
 import type { MutableFacts } from './mutable-facts.ts';
 import type { PsnSpace } from './psn-space.ts';
 import { RequesterFigures, requesterReport } from './requester-figures.ts';
+
+/** Figures of an end that can be gone back to. */
+export interface EndSnapshot {
+  readonly packets: number;
+  readonly bytes: number;
+  readonly badIcrc: number;
+  readonly requester: RequesterFigures;
+  readonly congestion: CongestionFigures;
+}
 
 /** One end and all that it sent. */
 export class ConversationEnd implements EndReport {
@@ -31,7 +41,7 @@ export class ConversationEnd implements EndReport {
   pathMtu = 0;
   readonly sourcePorts: number[] = [];
   requester = new RequesterFigures();
-  readonly congestion = new CongestionFigures();
+  congestion = new CongestionFigures();
   ids = new IpIdOrder();
   /** PSNs of the requests that this end sends, once there are any. */
   space: PsnSpace | undefined;
@@ -68,6 +78,17 @@ export class ConversationEnd implements EndReport {
     if (facts.icrc === IcrcState.Bad) return;
     if (frame.pkey !== this.#pkey) this.#learnPkey(frame.pkey);
     if (frame.migReq !== this.migReq) this.#learnMigReq(frame.migReq, facts.packet.number);
+  }
+
+  snapshot(): EndSnapshot {
+    const { packets, bytes, badIcrc } = this;
+    return { packets, bytes, badIcrc, requester: this.requester.copy(), congestion: this.congestion.copy() };
+  }
+
+  /** The packets since then were of something else, and this end has ended. */
+  restore({ packets, bytes, badIcrc, requester, congestion }: EndSnapshot): void {
+    Object.assign(this, { packets, bytes, badIcrc, requester, congestion });
+    this.space?.end(requester);
   }
 
   /** Takes over what was booked for the same end elsewhere; its PSN space only where this one has none. */
@@ -128,11 +149,13 @@ export class ConversationEnd implements EndReport {
 export type MutableCmReport = { -readonly [K in keyof CmReport]: CmReport[K] };
 
 export class Conversation implements ConversationReport {
-  readonly id: number;
+  /** 0: not yet one of the capture (`lives.ts`). */
+  id: number;
   service: ConversationReport['service'];
   readonly learnt: 'cm' | 'traffic';
   readonly interfaceIndex: number;
   sameAs = 0;
+  previousLife = 0;
   firstFrame: number;
   lastFrame: number;
   startNs: number;
@@ -149,6 +172,12 @@ export class Conversation implements ConversationReport {
   mergedInto: Conversation | undefined;
   /** And end 0 of this half is end 1 of that. */
   mergedCrosswise = false;
+  /** What may be the next life of the queue pairs, as a conversation of its own, and which one it may follow. */
+  rival: Conversation | undefined;
+  rivalOf: Conversation | undefined;
+  /** What may be the next life, or this one going on; and the events of this one until that is known. */
+  hidden: HiddenLife | undefined;
+  held: TransportEvent[] | undefined;
 
   constructor(
     id: number,
@@ -206,13 +235,15 @@ export class Conversation implements ConversationReport {
 
 /** The figures as they are, without what makes them. */
 export function conversationReport(live: ConversationReport): ConversationReport {
-  const { id, service, learnt, interfaceIndex, sameAs, firstFrame, lastFrame, startNs, endNs, ends, cm } = live;
+  const { id, service, learnt, interfaceIndex, sameAs, previousLife, ends, cm } = live;
+  const { firstFrame, lastFrame, startNs, endNs } = live;
   return {
     id,
     service,
     learnt,
     interfaceIndex,
     sameAs,
+    previousLife,
     firstFrame,
     lastFrame,
     startNs,
