@@ -57,7 +57,7 @@ export class Lives {
     const life = space === undefined ? Life.Same : space.lifeOf(facts);
     if (conversation.hidden !== undefined) return this.#ofHidden(facts, known, conversation.hidden, life);
     if (conversation.rival !== undefined) {
-      const match = this.#ofRival(facts, conversation, conversation.rival, life);
+      const match = this.#ofRival(facts, known, conversation.rival, life);
       if (match !== undefined) return match;
     }
     if (life === Life.Same) return known;
@@ -127,13 +127,16 @@ export class Lives {
     return { conversation: rival, sender: 0 };
   }
 
-  #ofRival(facts: MutableFacts, old: Conversation, rival: Conversation, life: Life): UnpairedMatch | undefined {
+  #ofRival(facts: MutableFacts, known: UnpairedMatch, rival: Conversation, life: Life): UnpairedMatch | undefined {
+    const { conversation: old } = known;
+    const expecting = old.end(known.sender).space;
     const match = sideOf(facts, rival);
     if (match === undefined) return undefined;
-    const { space } = rival.end(match.sender);
+    const { space, packets } = rival.end(match.sender);
     if (space === undefined ? life === Life.Same : !space.isNext(facts, life === Life.Same)) return undefined;
-    if (rival.end(match.sender).packets + 1 >= ENOUGH && facts.timeNs - old.endNs >= SILENCE_NS)
-      this.#succeed(facts, old, rival);
+    // Both expect it: the one that has shown less has to wait.
+    if (packets < 2 && expecting?.continues(facts.dissection.frame.psn) === true) return undefined;
+    if (packets + 1 >= ENOUGH && facts.timeNs - old.endNs >= SILENCE_NS) this.#succeed(facts, old, rival);
     return match;
   }
 
