@@ -1,7 +1,7 @@
 /**
  * Goal: a new life of two queue pairs is a conversation of its own and no error, whatever its PSNs; nothing else is
  * taken for one. Method: short scripts of sound traffic and a restart, or something that looks like one; the
- * conversations that come out, and every finding above a note.
+ * conversations that come out, and every finding.
  */
 import { describe, expect, it } from 'vitest';
 import { Syndrome } from '../../../../packets/aeth.ts';
@@ -21,10 +21,13 @@ function lives({ conversations }: Analysis): string[] {
   });
 }
 
+/** Findings of all severities but that of another source port. */
+function told({ findings }: Analysis): string[] {
+  return findings.filter(({ id }) => id !== 'rule/source-port').map(({ id, text }) => `${id}: ${text}`);
+}
+
 function alarms({ findings }: Analysis): string[] {
-  return findings
-    .filter(({ severity, id }) => severity !== 'note' || id !== 'rule/source-port')
-    .map(({ id, text }) => `${id}: ${text}`);
+  return findings.filter(({ severity }) => severity !== 'note').map(({ id }) => id);
 }
 
 /** SENDs one by one, each with its ACK: a responder that counts from 1. */
@@ -54,7 +57,7 @@ describe('a new life', () => {
     it.each(RESTARTS)(`begins with a PSN that is %s (${ids})`, (_, from, extra) => {
       const script = life(new Script({ ids }), 0, 20).wait(SECOND);
       const analysis = life(script, from, 8, extra).analyze();
-      expect(alarms(analysis)).toEqual([]);
+      expect(told(analysis)).toEqual([]);
       expect(lives(analysis)).toEqual(['a1-b1 20/20', 'a1-b1 8/8 <1']);
       expect(eventsOf(analysis)).toEqual([]);
       const [, second] = analysis.conversations;
@@ -69,7 +72,7 @@ describe('a new life', () => {
     script.sends(0, 29).ack(29, { msn: 30 }).sends(30, 33).ack(33, { msn: 34 });
     const analysis = script.analyze();
     expect(lives(analysis)).toEqual(['a1-b1 40/40', 'a1-b1 34/2 <1']);
-    expect(alarms(analysis)).toEqual([]);
+    expect(told(analysis)).toEqual([]);
     expect(analysis.conversations[1]?.ends[0].requester).toMatchObject({ goodputBytes: 3400, timeouts: 0 });
     expect(analysis.conversations[0]?.ends[0].requester).toMatchObject({ goodputBytes: 4000, timeouts: 0 });
   });
@@ -87,7 +90,7 @@ describe('a new life', () => {
     const script = life(new Script(), 0, 20).wait(SECOND);
     const analysis = life(script, 0, 8, {}, A_QPN + 7).analyze();
     expect(lives(analysis)).toEqual(['a1-b1 20/20', 'a8-b1 8/8 <1']);
-    expect(alarms(analysis)).toEqual([]);
+    expect(told(analysis)).toEqual([]);
   });
 
   it('is one of both ends', () => {
@@ -97,7 +100,7 @@ describe('a new life', () => {
     for (let i = 0; i < 5; i++) script.b(Op.SendOnly, 700 + i).a(Op.Acknowledge, 700 + i, { msn: i + 1 });
     const analysis = script.analyze();
     expect(lives(analysis)).toEqual(['a1-b1 29/29', 'a1-b1 9/9 <1']);
-    expect(alarms(analysis)).toEqual([]);
+    expect(told(analysis)).toEqual([]);
   });
 
   it('follows a connection that a NAK has ended', () => {
@@ -105,14 +108,14 @@ describe('a new life', () => {
     script.b(Op.Acknowledge, 5, { syndrome: Syndrome.NakRemoteAccess, msn: 5 }).wait(SECOND);
     const again = life(script, 0, 9).analyze();
     expect(lives(again)).toEqual(['a1-b1 6/6', 'a1-b1 9/9 <1']);
-    expect(alarms(again).map((text) => text.split(':')[0])).toEqual(['remote-access-error']);
+    expect(alarms(again)).toEqual(['remote-access-error']);
   });
 
   it('follows one that was cut off with requests outstanding', () => {
     const script = life(new Script(), 0, 20).sends(20, 40).wait(SECOND);
     const analysis = life(script, 3, 9).analyze();
     expect(lives(analysis)).toEqual(['a1-b1 41/20', 'a1-b1 9/9 <1']);
-    expect(alarms(analysis)).toEqual([]);
+    expect(told(analysis)).toEqual([]);
   });
 
   it('may be the third', () => {
@@ -120,7 +123,7 @@ describe('a new life', () => {
     for (let i = 0; i < 3; i++) life(script, 0, 12 + i).wait(SECOND);
     const analysis = script.analyze();
     expect(lives(analysis)).toEqual(['a1-b1 12/12', 'a1-b1 13/13 <1', 'a1-b1 14/14 <2']);
-    expect(alarms(analysis)).toEqual([]);
+    expect(told(analysis)).toEqual([]);
   });
 
   it('is seen without answers where its PSNs are far away and the one before is silent', () => {
@@ -135,7 +138,7 @@ describe('a new life', () => {
     for (let psn = 0; psn < 8; psn++) script.a(uc(Op.SendOnly), psn, { payload: 64 });
     const analysis = script.analyze();
     expect(lives(analysis)).toEqual(['?-b1 30/0', '?-b1 8/0 <1']);
-    expect(alarms(analysis)).toEqual([]);
+    expect(told(analysis)).toEqual([]);
   });
 
   it('is the same one at two interfaces', () => {
@@ -173,7 +176,7 @@ describe('no new life', () => {
   const whole = (script: Script): void => {
     const analysis = script.analyze();
     expect(analysis.conversations).toHaveLength(1);
-    expect(alarms(analysis)).toEqual([]);
+    expect(told(analysis)).toEqual([]);
   };
 
   it('is a pause of minutes, with another source port after it', () => {
@@ -270,7 +273,7 @@ describe('no new life', () => {
     const script = life(new Script(options), 0, 6).a(Op.SendOnly, 6).wait(70e6).a(Op.SendOnly, 6, { payload: 64 });
     const analysis = script.ack(6, { msn: 7 }).analyze();
     expect(analysis.conversations).toHaveLength(1);
-    expect(alarms(analysis).map((text) => text.split(':')[0])).toEqual(['rule/changed-repetition']);
+    expect(alarms(analysis)).toEqual(['rule/changed-repetition']);
   });
 
   it('of UC is a message behind a lost one, or a latecomer', () => {
