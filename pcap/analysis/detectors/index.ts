@@ -3,6 +3,7 @@ import type { Symptom } from '../detector.ts';
 import { SYMPTOMS_A } from './list-a.ts';
 import { SYMPTOMS_B } from './list-b.ts';
 import { SYMPTOMS_C } from './list-c.ts';
+import { SYMPTOMS_D } from './list-d.ts';
 
 /** Every symptom that is looked for. */
-export const SYMPTOMS: readonly Symptom[] = [...SYMPTOMS_A, ...SYMPTOMS_B, ...SYMPTOMS_C];
+export const SYMPTOMS: readonly Symptom[] = [...SYMPTOMS_A, ...SYMPTOMS_B, ...SYMPTOMS_C, ...SYMPTOMS_D];
