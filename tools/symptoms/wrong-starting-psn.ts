@@ -1,6 +1,7 @@
 /** Scenes of `wrong-starting-psn`: starting PSNs that were exchanged wrongly, and first requests that fail otherwise. */
-import { Op } from 'rocev2/packets';
+import { CmAttribute, MAD_HEADER_BYTES, Op } from 'rocev2/packets';
 import { WcStatus } from 'rocev2/transport';
+import { mendIcrc, rewriteCapture } from './rewrite.ts';
 import { play, type Scene } from './scene.ts';
 import { demandStatus, type Stage } from './stage.ts';
 
@@ -13,16 +14,23 @@ export const WRONG_STARTING_PSN_SCENES: readonly Scene[] = [
     name: 'wrong-psn-swapped',
     triggers: true,
     about:
-      'B expects requests from the PSN that it begins with itself: A is far ahead, and B asks for the PSN that it expects.',
-    make: () => play({ vantages: ['A'] }, (stage) => mismatched(stage, [0x50_00_00, 0x10_00_00], 0x10_00_00)),
+      'B expects requests from the PSN that it begins with itself: A is far ahead, and B asks for the one that it expects. B is heard.',
+    make: () => play({ vantages: ['A'] }, (stage) => mismatched(stage, [0x5a_1b_2c, 0x1d_3e_4f], 0x1d_3e_4f, true)),
   },
   {
     symptom: SYMPTOM,
     name: 'wrong-psn-cut-off',
     triggers: true,
+    about: 'A program hands PSNs over in 16 bits: B expects the lower half of the one that A begins with.',
+    make: () => play({ vantages: ['A'] }, (stage) => mismatched(stage, [0x12_34_56, 0x50_00_00], 0x00_34_56)),
+  },
+  {
+    symptom: SYMPTOM,
+    name: 'wrong-psn-other-than-announced',
+    triggers: true,
     about:
-      'A program stores PSNs in 16 bits: A begins far behind what B expects, and B takes its requests for duplicates.',
-    make: () => play({ vantages: ['A'] }, (stage) => mismatched(stage, [0x00_34_56, 0x10_00_00], 0x12_34_56)),
+      'Connection management agreed on a PSN far ahead of the one that A begins with: B takes its requests for duplicates, and is silent.',
+    make: async () => announced(await play({ vantages: ['A'] }, silent)),
   },
   {
     symptom: SYMPTOM,
@@ -30,6 +38,15 @@ export const WRONG_STARTING_PSN_SCENES: readonly Scene[] = [
     triggers: true,
     about: 'Captured at B, and the bytes of the PSN are in the other order.',
     make: () => play({ vantages: ['B'] }, (stage) => mismatched(stage, [0x56_34_12, 0x10_00_00], 0x12_34_56)),
+  },
+  {
+    symptom: SYMPTOM,
+    name: 'psn-announced-and-silent',
+    triggers: false,
+    about:
+      'Connection management agreed on the PSN that A begins with, and B is unplugged: no answer, for another reason.',
+    alsoFinds: ['no-reply'],
+    make: () => play({ vantages: ['A'] }, silent),
   },
   {
     symptom: SYMPTOM,
@@ -56,15 +73,40 @@ export const WRONG_STARTING_PSN_SCENES: readonly Scene[] = [
   },
 ];
 
-/** @param psns with which A and B begin; @param expected what B expects of A */
-async function mismatched(stage: Stage, psns: readonly [number, number], expected: number): Promise<void> {
+/** @param psns with which A and B begin; @param expected what B expects of A; @param back B sends something before */
+async function mismatched(
+  stage: Stage,
+  psns: readonly [number, number],
+  expected: number,
+  back = false,
+): Promise<void> {
   const [a, b] = [stage.host('A'), stage.host('B')];
   const [left, right] = [stage.end(a), stage.end(b)];
   await stage.bringUp(left, right, { psns });
   await stage.bringUp(right, left, { psns: [psns[1], expected] });
-  right.receive(4);
+  for (const end of [left, right]) end.receive(4);
+  if (back) demandStatus(await right.send(500), WcStatus.Success);
   demandStatus(await left.send(500), WcStatus.RetryExcErr);
   await stage.goOn(20e6);
+}
+
+async function silent(stage: Stage): Promise<void> {
+  const [a, b] = [stage.host('A'), stage.host('B')];
+  const pair = await stage.connect(a, b, { cm: true });
+  stage.unplug(b);
+  demandStatus(await pair.a.send(500), WcStatus.RetryExcErr);
+  await stage.goOn(20e6);
+}
+
+/** The REP names another PSN. */
+function announced(file: Uint8Array): Uint8Array {
+  return rewriteCapture(file, ({ bytes, view, frame }) => {
+    if (frame.opcode !== Op.UdSendOnly || view.getUint16(frame.payloadOffset + 16) !== CmAttribute.REP) return true;
+    const at = frame.payloadOffset + MAD_HEADER_BYTES + REP_STARTING_PSN_AT;
+    view.setUint8(at, view.getUint8(at) ^ 0x40);
+    mendIcrc({ bytes, view, frame });
+    return true;
+  });
 }
 
 async function firstLost(stage: Stage): Promise<void> {
@@ -96,3 +138,6 @@ async function beside(stage: Stage): Promise<void> {
   demandStatus(await silent, WcStatus.RetryExcErr);
   await stage.goOn(20e6);
 }
+
+/** Behind the MAD header; packets/cm/rep.ts. */
+const REP_STARTING_PSN_AT = 20;

@@ -179,7 +179,7 @@ function reportGroup(context: DetectorContext, group: readonly ConversationRepor
   context.report({
     severity: cutOff.length > 0 ? 'warning' : 'note',
     text:
-      `${qpName(one.qpn)} of ${one.address} and ${qpName(two.qpn)} of ${two.address} were connected again with other PSNs: the life before ends with frame ${before.lastFrame}, ` +
+      `Two queue pairs were connected again with other PSNs, ${qpName(one.qpn)} of ${one.address} and ${qpName(two.qpn)} of ${two.address}: the life before ends with frame ${before.lastFrame}, ` +
       `the next begins ${duration(first.startNs - before.endNs)} later with frame ${first.firstFrame}, and there was no disconnect.` +
       `${cutOff.length === 0 ? '' : ' Requests were outstanding that were never answered.'}${others}`,
     frames: mergedFrames(

@@ -187,7 +187,7 @@ function report(context: DetectorContext, views: readonly View[]): void {
   context.report({
     severity: complete === 'no' ? 'note' : severity,
     text:
-      `${counted(lostPackets, 'packet')} of ${counted(seen + lostPackets, 'packet')} over UC from ${first.end.address} to ${first.peer.address} ` +
+      `${lostPackets} of ${counted(seen + lostPackets, 'packet')} over UC from ${first.end.address} to ${first.peer.address} ` +
       `are missing here (${percent(lostPackets / (seen + lostPackets))}), which costs at least ${counted(lostMessages, 'message')} of about ` +
       `${messages} (${percent(share)}): UC sends nothing again. ${WORDS[complete]}`,
     frames: mergedFrames(views.map(({ messages: { frames } }) => frames.frames)),

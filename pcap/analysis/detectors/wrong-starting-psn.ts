@@ -2,8 +2,9 @@
  * Symptom: two queue pairs were connected with starting PSNs that do not match.
  *
  * Owns one finding for each two hosts. The first requests of a connection are never acknowledged, and
- * - the responder sends sequence NAKs that all ask for one PSN, or ACKs that all repeat the one before it, and that PSN
- *   is far from those of the requests: they are ahead of what it expects, or behind it and taken for duplicates; or
+ * - the responder sends sequence NAKs that all ask for one PSN (one is enough: it asks once), or at least two ACKs that
+ *   all repeat the one before it, and that PSN is far from those of the requests: they are ahead of what it expects, or
+ *   behind it and taken for duplicates; or
  * - connection management announced another PSN than the one that they begin with.
  * Where the requests are ahead of the capture's beginning, or lost, the responder asks for a PSN near by. Answers
  * without requests alone prove nothing: the capture may have one direction only. Rules: ref:wire#8 (PSN), ref:rxe#7.
@@ -134,7 +135,11 @@ class WrongStartingPsn implements Detector {
     const announced = conversation.cm === undefined ? -1 : firstPsn;
     const wrong = announced >= 0 && Math.abs(psnDiff(announced, used)) > NEAR;
     const stray = own ?? (failure === undefined ? undefined : takeStray(context, strays, failure));
-    if (stray === undefined ? !wrong || failure === undefined : stray.expected < 0 || stray.frames.count < ENOUGH)
+    if (
+      stray === undefined
+        ? !wrong || failure === undefined
+        : stray.expected < 0 || stray.frames.count < (stray.nak ? 1 : ENOUGH_ACKS)
+    )
       return undefined;
     const expected = stray?.expected ?? announced;
     if (Math.abs(psnDiff(expected, used)) <= NEAR) return undefined;
@@ -244,7 +249,7 @@ const SEQUENCE_ERROR = 0x60;
 const CREDITS_MASK = 0x1f;
 /** The first requests may be lost, or come before the capture. */
 const NEAR = 1024;
-/** Answers that name the same PSN. */
-const ENOUGH = 2;
+/** Of one connection alone, which an ACK of what came before the capture looks like. */
+const ENOUGH_ACKS = 2;
 const MOST_SPACES = 4096;
 const MOST_FINDINGS = 20;
