@@ -6,9 +6,11 @@
  *   host begins with others: it asked for a connection itself, or all that it had before fell silent. A host that still
  *   sends on what it had before has not restarted. A program that has given up and connects again is no restart either;
  * - where the same queue pair numbers come again (`previousLife`), a warning if requests of the life before were never
- *   answered, and otherwise a note. After a disconnect (DREQ) there is nothing to report.
+ *   answered, and otherwise a note. After a disconnect (DREQ) or a NAK that ended it there is nothing to report.
  */
+import { Syndrome } from '../../../packets/aeth.ts';
 import type { Detector, DetectorContext, Symptom } from '../detector.ts';
+import { nakName } from '../event-text.ts';
 import type { PacketFacts } from '../facts.ts';
 import { ALL_KINDS, PacketKind } from '../packet-kind.ts';
 import type { ConversationReport, EndReport, TransportEvent } from '../types.ts';
@@ -158,13 +160,19 @@ function reportLives(context: DetectorContext, told: ReadonlySet<string>): void 
   const groups = new Map<string, ConversationReport[]>();
   for (const conversation of context.conversations) {
     const before = context.conversation(conversation.previousLife);
-    if (before === undefined || conversation.sameAs !== 0 || (before.cm?.dreqFrame ?? 0) > 0) continue;
+    if (before === undefined || conversation.sameAs !== 0 || hasEnded(before)) continue;
     const addresses = conversation.ends.map(({ address }) => address).sort();
     if (addresses.some((address) => told.has(address))) continue;
     const key = addresses.join(' ');
     groups.set(key, [...(groups.get(key) ?? []), conversation]);
   }
   for (const group of [...groups.values()].slice(0, MOST_FINDINGS)) reportGroup(context, group);
+}
+
+/** By a disconnect, or by a refusal. */
+function hasEnded({ cm, ends }: ConversationReport): boolean {
+  const refused = ends.some(({ requester }) => Object.keys(requester.naks).some((name) => name !== SEQUENCE_ERROR));
+  return refused || (cm?.dreqFrame ?? 0) > 0;
 }
 
 function reportGroup(context: DetectorContext, group: readonly ConversationReport[]): void {
@@ -191,6 +199,7 @@ function reportGroup(context: DetectorContext, group: readonly ConversationRepor
   });
 }
 
+const SEQUENCE_ERROR = nakName(Syndrome.NakSequence);
 /** Tries: a lost packet or two are no restart. */
 const SURE_TRIES = 3;
 /** What a restart takes away ends within this time. */

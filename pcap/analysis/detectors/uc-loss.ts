@@ -80,11 +80,9 @@ class Messages {
     }
     const begins = (frame.flags & (OpFlag.First | OpFlag.Only)) !== 0;
     if ((marks & Mark.Gap) !== 0) {
-      // What was open, and what is open now without its beginning; between two whole ones at least one is missing.
-      const cut = this.#open && !this.#broken ? 1 : 0;
-      const headless = begins ? 0 : 1;
-      // A message that goes on behind the gap is the one that was open, as far as can be seen.
-      const messages = Math.max(1, cut === 1 && headless === 1 ? 1 : cut + headless);
+      // The open message, unless it was lost before; between two whole ones at least one is missing. What goes on behind
+      // the gap is of the open one as far as can be seen.
+      const messages = this.#open && this.#broken ? 0 : 1;
       this.#note({ from: relativePsn - missing, to: relativePsn, filled: 0, messages, frame: packet.number });
       this.#broken = !begins;
     }
