@@ -11,8 +11,8 @@
 import { Syndrome } from '../../../packets/aeth.ts';
 import type { Detector, DetectorContext, Symptom } from '../detector.ts';
 import { nakName } from '../event-text.ts';
-import type { PacketFacts } from '../facts.ts';
-import { ALL_KINDS, PacketKind } from '../packet-kind.ts';
+import { type PacketFacts, Role } from '../facts.ts';
+import { PacketKind } from '../packet-kind.ts';
 import type { ConversationReport, EndReport, TransportEvent } from '../types.ts';
 import { endsOf, type Failure, FailureWatch, groupOf, wasAnswered } from './failures.ts';
 import { mergedFrames } from './frame-list.ts';
@@ -38,11 +38,17 @@ export const PEER_RESTARTED: Symptom = {
 };
 
 class PeerRestarted implements Detector {
-  readonly interest = ALL_KINDS & ~PacketKind.Management;
   readonly #failures = new FailureWatch();
-  /** When each end last sent something, and with which packet: by 2 * conversation + end. */
+  /**
+   * When each end last showed that it is there, and the packet that it sent then: by 2 * conversation + end. A response
+   * shows both: the one that sends it, and the one that has asked.
+   */
   readonly #lastNs: number[] = [];
   readonly #lastFrame: number[] = [];
+
+  get interest(): number {
+    return this.#failures.interest | PacketKind.Ack | PacketKind.Answer;
+  }
 
   event(event: TransportEvent): void {
     this.#failures.event(event);
@@ -50,10 +56,11 @@ class PeerRestarted implements Detector {
 
   packet(facts: PacketFacts): void {
     this.#failures.packet(facts);
-    const { conversation, sender, timeNs, packet } = facts;
-    if (conversation === undefined) return;
+    const { conversation, role, sender, timeNs, packet } = facts;
+    if (conversation === undefined || role !== Role.Response) return;
     const index = 2 * conversation.id + sender;
     this.#lastNs[index] = timeNs;
+    this.#lastNs[index ^ 1] = timeNs;
     this.#lastFrame[index] = packet.number;
   }
 

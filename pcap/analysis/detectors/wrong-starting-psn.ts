@@ -13,7 +13,7 @@ import { AETH_AT } from '../../../packets/opcode.ts';
 import { PSN_MASK, psnDiff } from '../../../packets/psn.ts';
 import type { Detector, DetectorContext, Symptom } from '../detector.ts';
 import { Mark, type PacketFacts, Role } from '../facts.ts';
-import { PacketKind, REQUEST_KINDS } from '../packet-kind.ts';
+import { PacketKind } from '../packet-kind.ts';
 import type { ConversationReport, EndReport, TransportEvent } from '../types.ts';
 import { endsOf, type Failure, FailureWatch } from './failures.ts';
 import { FrameList, mergedFrames } from './frame-list.ts';
@@ -46,21 +46,19 @@ export const WRONG_STARTING_PSN: Symptom = {
 interface StrayAnswers {
   readonly conversation: number;
   readonly requester: 0 | 1;
-  /** The PSN that the responder expects; -1: they do not agree. */
-  expected: number;
+  /** The PSN that the responder expects. */
+  readonly expected: number;
   nak: boolean;
   readonly frames: FrameList;
 }
 
 class WrongStartingPsn implements Detector {
   readonly #failures = new FailureWatch();
-  /** By 2 * conversation + requester. */
-  readonly #strays = new Map<number, StrayAnswers>();
-  /** The PSN of the first request; -1: none. */
-  readonly #used: number[] = [];
+  /** By 2 * conversation + requester; `NONE` where the answers go on, as they should. */
+  readonly #strays: (StrayAnswers | undefined)[] = [];
 
   get interest(): number {
-    return this.#failures.interest | REQUEST_KINDS | PacketKind.Ack;
+    return this.#failures.interest | PacketKind.Ack;
   }
 
   event(event: TransportEvent): void {
@@ -69,25 +67,18 @@ class WrongStartingPsn implements Detector {
 
   packet(facts: PacketFacts): void {
     this.#failures.packet(facts);
-    const { conversation, role, requester, marks, dissection } = facts;
-    if (conversation === undefined || (marks & Mark.BadIcrc) !== 0) return;
-    const index = 2 * conversation.id + requester;
-    if (role === Role.Request) {
-      if (this.#used[index] === undefined && !Number.isNaN(facts.relativePsn)) this.#used[index] = dissection.frame.psn;
-    } else if (role === Role.Response) this.#answer(facts, conversation, index);
+    const { conversation, role, marks } = facts;
+    if (conversation === undefined || role !== Role.Response || (marks & Mark.BadIcrc) !== 0) return;
+    this.#answer(facts, conversation);
   }
 
   finish(context: DetectorContext): void {
     const failures = this.#failures.finish(context).filter(({ kind }) => kind === 'silence');
-    const strays = new Map(this.#strays);
-    const found: WrongStart[] = [];
-    for (const conversation of context.conversations) {
-      if (conversation.sameAs !== 0 || conversation.service === 'UC') continue;
-      for (const requester of [0, 1] as const) {
-        const start = this.#startOf(context, conversation, requester, failures, strays);
-        if (start !== undefined) found.push(start);
-      }
-    }
+    const strays = new Map<number, StrayAnswers>();
+    this.#strays.forEach((stray, index) => {
+      if (stray !== NONE && stray !== undefined) strays.set(index, stray);
+    });
+    const found = failures.flatMap((failure) => this.#startOf(context, failure, strays) ?? []);
     const groups = new Map<string, WrongStart[]>();
     for (const start of found) {
       const key = [start.from.address, start.to.address].sort().join(' ');
@@ -96,51 +87,33 @@ class WrongStartingPsn implements Detector {
     for (const group of [...groups.values()].slice(0, MOST_FINDINGS)) report(context, group);
   }
 
-  #answer({ requester, packet, dissection: { frame } }: PacketFacts, conversation: ConversationReport, index: number) {
+  #answer({ requester, packet, dissection: { frame } }: PacketFacts, { id }: ConversationReport): void {
     const at = AETH_AT[frame.opcode] ?? -1;
     const syndrome = at < 0 ? -1 : frame.view.getUint8(frame.bthOffset + at);
     const nak = syndrome === SEQUENCE_ERROR;
-    const used = this.#used[index];
-    // Answered as it should be.
     if (!nak && (syndrome < 0 || syndrome > CREDITS_MASK)) return;
     const expected = nak ? frame.psn : (frame.psn + 1) & PSN_MASK;
-    if (used !== undefined && Math.abs(psnDiff(expected, used)) <= NEAR) return;
-    if (used === undefined && conversation.ends[requester].requester.packets > 0) return;
-    let stray = this.#strays.get(index);
-    if (stray === undefined) {
-      if (this.#strays.size >= MOST_SPACES) return;
-      stray = { conversation: conversation.id, requester, expected, nak, frames: new FrameList() };
-      this.#strays.set(index, stray);
-    }
-    if (stray.expected !== expected) stray.expected = -1;
+    const index = 2 * id + requester;
+    const known = this.#strays[index];
+    if (known === NONE) return;
+    const stray = known ?? { conversation: id, requester, expected, nak, frames: new FrameList() };
     stray.nak &&= nak;
     stray.frames.add(packet.number);
+    this.#strays[index] = stray.expected === expected ? stray : NONE;
   }
 
-  #startOf(
-    context: DetectorContext,
-    conversation: ConversationReport,
-    requester: 0 | 1,
-    failures: readonly Failure[],
-    strays: Map<number, StrayAnswers>,
-  ): WrongStart | undefined {
-    const index = 2 * conversation.id + requester;
-    const used = this.#used[index];
-    if (used === undefined) return undefined;
-    const [from, to] = requester === 0 ? conversation.ends : [conversation.ends[1], conversation.ends[0]];
-    const failure = failures.find((each) => each.conversation.id === conversation.id && each.requester === requester);
-    const own = strays.get(index);
+  #startOf(context: DetectorContext, failure: Failure, strays: Map<number, StrayAnswers>): WrongStart | undefined {
+    const { conversation, requester } = failure;
+    const used = failure.psn;
+    const [from, to] = endsOf(failure);
+    const own = strays.get(2 * conversation.id + requester);
     const { acks, responses, rnrNaks, firstPsn } = from.requester;
+    // Answered as it should be.
     if (responses.packets > 0 || rnrNaks > 0 || acks > (own?.frames.count ?? 0)) return undefined;
     const announced = conversation.cm === undefined ? -1 : firstPsn;
-    const wrong = announced >= 0 && Math.abs(psnDiff(announced, used)) > NEAR;
-    const stray = own ?? (failure === undefined ? undefined : takeStray(context, strays, failure));
-    if (
-      stray === undefined
-        ? !wrong || failure === undefined
-        : stray.expected < 0 || stray.frames.count < (stray.nak ? 1 : ENOUGH_ACKS)
-    )
-      return undefined;
+    const stray = own ?? takeStray(context, strays, failure);
+    if (stray !== undefined && stray.frames.count < (stray.nak ? 1 : ENOUGH_ACKS)) return undefined;
+    if (stray === undefined && announced < 0) return undefined;
     const expected = stray?.expected ?? announced;
     if (Math.abs(psnDiff(expected, used)) <= NEAR) return undefined;
     const other = stray === undefined || stray === own ? [] : [stray.conversation];
@@ -157,7 +130,7 @@ interface WrongStart {
   /** By connection management; -1: not known. */
   readonly announced: number;
   readonly stray: StrayAnswers | undefined;
-  readonly failure: Failure | undefined;
+  readonly failure: Failure;
 }
 
 /** Answers to another queue pair of the requester, of which nothing else was seen, between its tries. */
@@ -197,26 +170,21 @@ function report(context: DetectorContext, group: readonly WrongStart[]): void {
       ? ''
       : ` ${counted(group.length - 1, 'more direction or connection', 'more directions or connections')} between these hosts began so.`;
   context.report({
-    severity: group.some((start) => start.announced >= 0 || start.failure?.gaveUp !== false) ? 'error' : 'warning',
+    severity: group.some((start) => start.announced >= 0 || start.failure.gaveUp) ? 'error' : 'warning',
     text:
       `${from.address} begins with PSN ${used} towards ${qpName(to.qpn)} of ${to.address}, ${answers}` +
       `${announced >= 0 ? `; connection management announced PSN ${announced}` : ''}` +
-      `${failure === undefined ? '' : `; the request was sent ${times(failure.tries)} in ${duration(failure.lastNs - failure.firstNs)}`}. ` +
+      `; the request was sent ${times(failure.tries)} in ${duration(failure.lastNs - failure.firstNs)}. ` +
       `The starting PSNs of the two ends do not match${clue}.${rest}`,
-    frames: mergedFrames(
-      group.map((start) => [...(start.failure?.frames.frames ?? []), ...(start.stray?.frames.frames ?? [])]),
-    ),
-    frameCount: group.reduce(
-      (sum, start) => sum + (start.failure?.frames.count ?? 0) + (start.stray?.frames.count ?? 0),
-      0,
-    ),
+    frames: mergedFrames(group.map((start) => [...start.failure.frames.frames, ...(start.stray?.frames.frames ?? [])])),
+    frameCount: group.reduce((sum, start) => sum + start.failure.frames.count + (start.stray?.frames.count ?? 0), 0),
     conversations: [...new Set(group.flatMap(({ conversations }) => conversations))],
     evidence: {
       usedPsn: used,
       expectedPsn: expected,
       ...(announced >= 0 ? { announcedPsn: announced } : {}),
       answers: stray?.frames.count ?? 0,
-      ...(failure === undefined ? {} : { tries: failure.tries }),
+      tries: failure.tries,
       connections: group.length,
     },
   });
@@ -251,5 +219,6 @@ const CREDITS_MASK = 0x1f;
 const NEAR = 1024;
 /** Of one connection alone, which an ACK of what came before the capture looks like. */
 const ENOUGH_ACKS = 2;
-const MOST_SPACES = 4096;
+/** Answers of which not all name the same PSN. */
+const NONE: StrayAnswers = { conversation: 0, requester: 0, expected: -1, nak: false, frames: new FrameList() };
 const MOST_FINDINGS = 20;
