@@ -1,4 +1,4 @@
-/** Scenes of `peer-restarted`: hosts that come back with new queue pairs, and connections that end and begin otherwise. */
+/** Scenes of `peer-restarted`: hosts with new queue pairs, and connections that end and begin otherwise. */
 import { Op } from 'rocev2/packets';
 import { WcStatus } from 'rocev2/transport';
 import { roceFrame, station } from './forge.ts';

@@ -1,4 +1,4 @@
-/** Scenes of `slow-responder`: ACKs that a requester waits for, and late ACKs that have another reason or cost nothing. */
+/** Scenes of `slow-responder`: late ACKs, and others that have another reason or cost nothing. */
 import { Op } from 'rocev2/packets';
 import { Direction } from 'rocev2/pcap';
 import { WcStatus } from 'rocev2/transport';

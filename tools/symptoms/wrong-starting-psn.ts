@@ -1,4 +1,4 @@
-/** Scenes of `wrong-starting-psn`: starting PSNs that were exchanged wrongly, and first requests that fail otherwise. */
+/** Scenes of `wrong-starting-psn`: PSNs that were exchanged wrongly, and first requests that fail otherwise. */
 import { CmAttribute, MAD_HEADER_BYTES, Op } from 'rocev2/packets';
 import { WcStatus } from 'rocev2/transport';
 import { mendIcrc, rewriteCapture } from './rewrite.ts';

@@ -80,8 +80,8 @@ class Messages {
     }
     const begins = (frame.flags & (OpFlag.First | OpFlag.Only)) !== 0;
     if ((marks & Mark.Gap) !== 0) {
-      // The open message, unless it was lost before; between two whole ones at least one is missing. What goes on behind
-      // the gap is of the open one as far as can be seen.
+      // The open message, unless it was lost before; between two whole ones at least one is missing. What goes on
+      // behind the gap is of the open one as far as can be seen.
       const messages = this.#open && this.#broken ? 0 : 1;
       this.#note({ from: relativePsn - missing, to: relativePsn, filled: 0, messages, frame: packet.number });
       this.#broken = !begins;

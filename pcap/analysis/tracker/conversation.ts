@@ -10,7 +10,6 @@ import { type Frame, Medium } from '../../../packets/frame.ts';
 import { IcrcState } from '../../dissection.ts';
 import type { CmReport, ConversationReport, EndReport, TransportEvent } from '../types.ts';
 import { CongestionFigures, congestionReport } from './congestion-figures.ts';
-import type { HiddenLife } from './hidden-life.ts';
 import { IpIdOrder } from './id-order.ts';
 import type { MutableFacts } from './mutable-facts.ts';
 import type { PsnSpace } from './psn-space.ts';
@@ -175,8 +174,7 @@ export class Conversation implements ConversationReport {
   /** What may be the next life of the queue pairs, as a conversation of its own, and which one it may follow. */
   rival: Conversation | undefined;
   rivalOf: Conversation | undefined;
-  /** What may be the next life, or this one going on; and the events of this one until that is known. */
-  hidden: HiddenLife | undefined;
+  /** Its events, while it is not known whether they are true (`hidden-life.ts`). */
   held: TransportEvent[] | undefined;
 
   constructor(

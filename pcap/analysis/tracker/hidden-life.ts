@@ -39,7 +39,6 @@ export class HiddenLife {
 
   /** The life there is goes on: its events are true. */
   confirmOld(emit: (event: TransportEvent) => void): void {
-    this.old.hidden = undefined;
     this.old.held = undefined;
     for (const event of this.#events) emit(event);
   }
@@ -47,7 +46,6 @@ export class HiddenLife {
   /** The life there is has ended before. */
   takeBack(): void {
     const { old } = this;
-    old.hidden = undefined;
     old.held = undefined;
     old.lastFrame = this.#lastFrame;
     old.endNs = this.#endNs;

@@ -40,8 +40,8 @@ export interface LivesContext {
 export class Lives {
   readonly #context: LivesContext;
   readonly #key = new FlowKey();
-  /** Lives that are followed both ways now: few, and none for long. */
-  readonly #hidden = new Set<HiddenLife>();
+  /** Lives that are followed both ways now, by the one there is: few, and none for long. */
+  readonly #hidden = new Map<Conversation, HiddenLife>();
 
   constructor(context: LivesContext) {
     this.#context = context;
@@ -55,7 +55,8 @@ export class Lives {
     const { conversation, sender } = known;
     const { space } = conversation.end(sender);
     const life = space === undefined ? Life.Same : space.lifeOf(facts);
-    if (conversation.hidden !== undefined) return this.#ofHidden(facts, known, conversation.hidden, life);
+    const hidden = this.#hiddenOf(conversation);
+    if (hidden !== undefined) return this.#ofHidden(facts, known, hidden, life);
     if (conversation.rival !== undefined) {
       const match = this.#ofRival(facts, known, conversation.rival, life);
       if (match !== undefined) return match;
@@ -63,14 +64,14 @@ export class Lives {
     if (life === Life.Same) return known;
     if (life === Life.Other) return this.#challenge(facts, known);
     if (this.#hidden.size >= MOST_HIDDEN) return known;
-    const hidden = this.#hide(facts, conversation, sender, life === Life.Ahead);
-    return this.#follow(facts, known, hidden);
+    return this.#follow(facts, known, this.#hide(facts, conversation, sender, life === Life.Ahead));
   }
 
   /** Whose response this is, where the queue pair belongs to `known`; that one, or the life that it shows to be new. */
   ofResponse(facts: MutableFacts, known: UnpairedMatch): UnpairedMatch {
     const { conversation } = known;
-    const { rival, hidden } = conversation;
+    const { rival } = conversation;
+    const hidden = this.#hiddenOf(conversation);
     if (hidden !== undefined) {
       if (hidden.conversation.end(known.sender).qpn < 0) return known;
       return this.#decide(facts, hidden) ?? known;
@@ -90,9 +91,9 @@ export class Lives {
     return match;
   }
 
-  /** Whose response this is, where nothing is known of the queue pair: a requester may have another one in a new life. */
+  /** Whose response this is, if its queue pair is not known: a requester may have another one in a new life. */
   ofUnknown(facts: MutableFacts, vantage: number): UnpairedMatch | undefined {
-    for (const hidden of this.#hidden) {
+    for (const hidden of this.#hidden.values()) {
       const match = sideOf(facts, hidden.conversation);
       if (match?.sender !== other(hidden.sender) || hidden.old.vantage !== vantage) continue;
       if (hidden.conversation.end(hidden.sender).space?.isAnswered(facts) !== true) continue;
@@ -108,7 +109,11 @@ export class Lives {
   }
 
   finish(): void {
-    for (const hidden of [...this.#hidden]) this.#keepOld(hidden);
+    for (const hidden of [...this.#hidden.values()]) this.#keepOld(hidden);
+  }
+
+  #hiddenOf(conversation: Conversation): HiddenLife | undefined {
+    return this.#hidden.size === 0 ? undefined : this.#hidden.get(conversation);
   }
 
   /** Opens a conversation beside the one that cannot have this request. */
@@ -164,8 +169,7 @@ export class Lives {
     conversation.pathMtu = old.pathMtu;
     for (const side of [0, 1] as const) ends[side].qpn = old.end(side).qpn;
     const hidden = new HiddenLife(old, conversation, sender, facts.dissection.frame.psn, ahead);
-    old.hidden = hidden;
-    this.#hidden.add(hidden);
+    this.#hidden.set(old, hidden);
     return hidden;
   }
 
@@ -216,13 +220,13 @@ export class Lives {
   }
 
   #keepOld(hidden: HiddenLife): void {
-    this.#hidden.delete(hidden);
+    this.#hidden.delete(hidden.old);
     hidden.confirmOld(this.#context.emit);
   }
 
   #keepNew(facts: MutableFacts, hidden: HiddenLife, sender: 0 | 1): UnpairedMatch | undefined {
     const { old, conversation } = hidden;
-    this.#hidden.delete(hidden);
+    this.#hidden.delete(old);
     hidden.takeBack();
     if (!this.#context.registry.adopt(facts, conversation, old)) return undefined;
     hidden.tellNew(this.#context.emit);
