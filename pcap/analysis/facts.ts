@@ -100,6 +100,11 @@ export interface PacketFacts {
   readonly marks: number;
   /** With `Mark.Gap`: packets missing before it. */
   readonly missing: number;
+  /**
+   * Of a request whose PSN was sent before with another opcode or length: those, `opcode << 16 | bytes`; -1: not known
+   * to be another.
+   */
+  readonly earlierShape: number;
   /** A packet it refers to, as `TransportEvent.refersTo`; -1: none. */
   readonly refersTo: number;
 }

@@ -240,6 +240,11 @@ export interface ConversationReport {
   readonly interfaceIndex: number;
   /** Id of the same conversation as another interface saw it first; 0: this is the first. */
   readonly sameAs: number;
+  /**
+   * Id of the conversation that had the same queue pairs before, with other PSNs: they were connected again; 0: none is
+   * known.
+   */
+  readonly previousLife: number;
   /** Number of its first packet. */
   readonly firstFrame: number;
   /** Number of its last packet. */

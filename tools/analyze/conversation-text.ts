@@ -37,9 +37,11 @@ export function overviewLines(conversations: readonly ConversationReport[]): str
 
 /** Everything about one conversation. `interfaces`: their names, by index. */
 export function conversationLines(conversation: ConversationReport, interfaces: readonly string[]): string[] {
-  const { id, service, ends, firstFrame, lastFrame, startNs, endNs, interfaceIndex, sameAs } = conversation;
+  const { id, service, ends, firstFrame, lastFrame, startNs, endNs, interfaceIndex, sameAs, previousLife } =
+    conversation;
   const where = interfaces.length > 1 ? `, interface ${interfaces[interfaceIndex] || interfaceIndex}` : '';
   const twin = sameAs === 0 ? '' : `, the same as conversation ${sameAs} at another interface`;
+  const life = previousLife === 0 ? '' : `, the next life of the queue pairs of conversation ${previousLife}`;
   const [left, right] = ends;
   const rows = ROWS.map(([name, show]) => [name, show(left, right), show(right, left)]).filter((row) => {
     return row.slice(1).some((cell) => !EMPTY.has(cell ?? ''));
@@ -47,7 +49,7 @@ export function conversationLines(conversation: ConversationReport, interfaces: 
   const timed = rows.some(([name]) => name?.endsWith('*') === true);
   return [
     ...wrap(
-      `frames ${firstFrame} to ${lastFrame}, ${durationText(startNs)} to ${durationText(endNs)}${where}${twin}`,
+      `frames ${firstFrame} to ${lastFrame}, ${durationText(startNs)} to ${durationText(endNs)}${where}${twin}${life}`,
       `conversation ${id}, ${service}: `,
     ),
     ...wrap(learntText(conversation), '  '),

@@ -2,6 +2,7 @@
 import { SCENES_A } from './list-a.ts';
 import { SCENES_B } from './list-b.ts';
 import { SCENES_C } from './list-c.ts';
+import { SCENES_D } from './list-d.ts';
 import { SCENES_E } from './list-e.ts';
 import type { Scene } from './scene.ts';
 
@@ -9,5 +10,5 @@ export type { Scene } from './scene.ts';
 
 /** Every scene of every symptom, in the order of ref:analyzer#1. */
 export function allScenes(): readonly Scene[] {
-  return [...SCENES_A, ...SCENES_B, ...SCENES_C, ...SCENES_E];
+  return [...SCENES_A, ...SCENES_B, ...SCENES_C, ...SCENES_D, ...SCENES_E];
 }

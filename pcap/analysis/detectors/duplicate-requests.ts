@@ -22,6 +22,7 @@ import { Mark, type PacketFacts, Role } from '../facts.ts';
 import { PacketKind, REQUEST_KINDS } from '../packet-kind.ts';
 import type { ConversationReport } from '../types.ts';
 import { FrameList, mergedFrames } from './frame-list.ts';
+import { heirFrames } from './heirs.ts';
 import { counted, duration, qpName, times } from './words.ts';
 
 export const DUPLICATE_REQUESTS: Symptom = {
@@ -130,6 +131,11 @@ class Requests {
     this.frames.add(this.claimFrame);
   }
 
+  /** The last run is of the next life of the queue pairs if that begins with it or before. */
+  endBefore(heirFrame = Number.POSITIVE_INFINITY): void {
+    if (this.runFrame >= heirFrame && this.seenAcked > 0) this.seenAcked--;
+  }
+
   #runBegins(frame: number): void {
     this.settle();
     this.inRun = true;
@@ -186,9 +192,11 @@ class DuplicateRequests implements Detector {
 
   finish(context: DetectorContext): void {
     const byId = new Map(context.conversations.map((conversation) => [conversation.id, conversation]));
+    const heirs = heirFrames(context.conversations);
     const best = new Map<string, readonly [Requests, ConversationReport]>();
     for (const requests of this.#requests) {
       requests?.settle();
+      requests?.endBefore(heirs.get(requests.conversation));
       const conversation = requests === undefined ? undefined : byId.get(requests.conversation);
       if (requests === undefined || conversation === undefined || runsOf(requests) === 0) continue;
       // Several interfaces captured the same conversation: the one with the better view counts.

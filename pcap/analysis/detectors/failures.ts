@@ -23,6 +23,7 @@ import { Mark, type PacketFacts, Role } from '../facts.ts';
 import { PacketKind, REQUEST_KINDS } from '../packet-kind.ts';
 import type { ConversationReport, EndReport, TransportEvent } from '../types.ts';
 import { FrameList } from './frame-list.ts';
+import { heirFrames } from './heirs.ts';
 
 /** Why a PSN space is stuck: no response at all, the receiver is not ready, or a NAK has ended it. */
 export type FailureKind = 'silence' | 'rnr' | 'fatal';
@@ -89,7 +90,9 @@ export class FailureWatch {
   /** All that are stuck at the end, first to last; each once, whatever the number of vantage points that show it. */
   finish({ capture, conversations, conversation }: FinishContext): Failure[] {
     const disconnected = new DisconnectedQueuePairs(conversations);
+    const heirs = heirFrames(conversations);
     const all = [...this.#stalls.values(), ...this.#fatal].flatMap((stall) => {
+      if (stall.beganFrame >= (heirs.get(stall.conversation.id) ?? Number.POSITIVE_INFINITY)) return [];
       const failure = finalOf(stall.toFailure(capture.durationNs), conversation(stall.conversation.id));
       return failure === undefined || disconnected.explains(failure) ? [] : [failure];
     });
@@ -253,7 +256,7 @@ export function rnrRetriesOf({
   return cm === undefined || cm.activeEnd === requester ? undefined : cm.rnrRetryCount;
 }
 
-/** A number that conversations share which are the same at several vantage points. */
+/** What conversations share that are the same at several vantage points. */
 export function groupOf({ id, sameAs }: ConversationReport): number {
   return sameAs === 0 ? id : sameAs;
 }
@@ -275,7 +278,7 @@ class Stall {
   syndrome = -1;
   readonly frames = new FrameList();
   readonly waits: number[] = [];
-  readonly #beganFrame: number;
+  readonly beganFrame: number;
   #lastRequestNs: number;
   #sentMore = false;
   /** RNR: a try has followed the last NAK. */
@@ -286,7 +289,7 @@ class Stall {
     this.conversation = conversation;
     this.requester = facts.requester;
     this.psn = psn;
-    this.#beganFrame = facts.packet.number;
+    this.beganFrame = facts.packet.number;
     this.firstNs = facts.timeNs;
     this.lastNs = facts.timeNs;
     this.#lastRequestNs = facts.timeNs;
@@ -303,7 +306,7 @@ class Stall {
 
   /** Silence: sets the wait without a response before `frame` was sent. */
   waited(frame: number, durationNs: number): void {
-    if (frame !== this.#beganFrame || this.kind !== 'silence' || this.waits.length > 0 || !(durationNs > 0)) return;
+    if (frame !== this.beganFrame || this.kind !== 'silence' || this.waits.length > 0 || !(durationNs > 0)) return;
     this.waits.push(durationNs);
     this.firstNs = this.lastNs - durationNs;
   }

@@ -11,7 +11,7 @@ import { type PacketFacts, Role } from '../facts.ts';
 import type { ConversationReport } from '../types.ts';
 import { RULES } from './catalogue.ts';
 import { checkHeaders } from './header-rules.ts';
-import { type RequestBudget, RequestRules } from './request-rules.ts';
+import { RequestRules } from './request-rules.ts';
 import { ResponseRules } from './response-rules.ts';
 import { RuleViolations } from './rule-violations.ts';
 
@@ -23,7 +23,6 @@ export class RuleChecker implements Detector {
   /** By 2 * conversation + requester, and by 2 * conversation + end. */
   readonly #spaces: (SpaceRules | undefined)[] = [];
   readonly #ends: (EndTraits | undefined)[] = [];
-  readonly #budget: RequestBudget = { entries: REQUEST_ENTRIES };
 
   /** Checks one packet; true when it breaks a rule. */
   check(facts: PacketFacts): boolean {
@@ -46,7 +45,7 @@ export class RuleChecker implements Detector {
     const key = 2 * id + facts.requester;
     let space = this.#spaces[key];
     if (space === undefined) {
-      space = { requests: new RequestRules(this.#budget), responses: new ResponseRules() };
+      space = { requests: new RequestRules(), responses: new ResponseRules() };
       this.#spaces[key] = space;
     }
     if (facts.role === Role.Request) {
@@ -109,6 +108,3 @@ function hex4(value: number): string {
 export function makeRuleChecker(): RuleChecker {
   return new RuleChecker();
 }
-
-/** Requests remembered for comparison beyond the first few of each space; 8 bytes each. */
-const REQUEST_ENTRIES = 4_000_000;

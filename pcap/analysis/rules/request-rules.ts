@@ -14,11 +14,6 @@ import type { RuleViolations } from './rule-violations.ts';
 
 const NOT_ORIGINAL = Mark.Retransmission | Mark.Copy | Mark.Late | Mark.BadIcrc | Mark.ImpliedNak;
 
-/** What all spaces of a capture may still remember, in requests. */
-export interface RequestBudget {
-  entries: number;
-}
-
 /** The requests of one end of one conversation. */
 export class RequestRules {
   /** `OpFlag.Send`, `OpFlag.Write`, 0 for nothing, -1 for not known. */
@@ -32,18 +27,6 @@ export class RequestRules {
   #announced = -1;
   /** Largest payload of a FIRST so far. */
   #pathMtu = 0;
-  /**
-   * Opcode and length of the newest requests, -1 for none, and the low bits of their PSN, in turn. The low bits of the
-   * PSN are the index. The table grows while one request would replace another.
-   */
-  #newest = NOTHING;
-  #mask = 0;
-  readonly #budget: RequestBudget;
-
-  constructor(budget: RequestBudget) {
-    this.#budget = budget;
-  }
-
   /** Checks a request of RC, UC or XRC that parsed well. */
   check(facts: PacketFacts, violations: RuleViolations): void {
     const { relativePsn, marks } = facts;
@@ -54,7 +37,6 @@ export class RequestRules {
     }
     if (relativePsn !== this.#next) this.#open = -1;
     this.#next = relativePsn + facts.psnCount;
-    this.#remember(facts);
     this.#checkOrder(facts, violations);
   }
 
@@ -126,52 +108,17 @@ export class RequestRules {
     this.#announced = -1;
   }
 
-  #remember(facts: PacketFacts): void {
-    if (this.#newest === NOTHING) this.#resize(FIRST_REMEMBERED);
-    const psn = facts.relativePsn | 0;
-    let at = 2 * (psn & this.#mask);
-    while (this.#newest[at] !== -1 && this.#newest[at + 1] !== psn && this.#mayGrow()) {
-      this.#budget.entries -= this.#mask + 1;
-      this.#resize(2 * (this.#mask + 1));
-      at = 2 * (psn & this.#mask);
-    }
-    this.#newest[at] = shapeOf(facts);
-    this.#newest[at + 1] = psn;
-  }
-
-  #mayGrow(): boolean {
-    return this.#mask + 1 < REMEMBERED && this.#budget.entries > this.#mask;
-  }
-
-  #resize(entries: number): void {
-    const old = this.#newest;
-    this.#newest = new Int32Array(2 * entries).fill(-1);
-    this.#mask = entries - 1;
-    for (let at = 0; at < old.length; at += 2) {
-      if (old[at] === -1) continue;
-      const to = 2 * ((old[at + 1] as number) & this.#mask);
-      this.#newest[to] = old[at] as number;
-      this.#newest[to + 1] = old[at + 1] as number;
-    }
-  }
-
   /**
    * Only SEND and WRITE are compared: a READ is retransmitted from the missing response on, and an atomic is one
    * packet.
    */
   #checkRepetition(facts: PacketFacts, violations: RuleViolations): void {
     const { flags, opcode, payloadLength } = facts.dissection.frame;
-    if ((facts.marks & Mark.BadIcrc) !== 0 || (flags & (OpFlag.Send | OpFlag.Write)) === 0) return;
-    const at = 2 * (facts.relativePsn & this.#mask);
-    const was = this.#newest[at] ?? -1;
-    if (was === -1 || this.#newest[at + 1] !== (facts.relativePsn | 0) || was === shapeOf(facts)) return;
+    const was = facts.earlierShape;
+    if ((facts.marks & Mark.BadIcrc) !== 0 || (flags & (OpFlag.Send | OpFlag.Write)) === 0 || was === -1) return;
     const words = `${opcodeInfo(was >>> 16).name} of ${was & 0xff_ff} bytes comes again as`;
     violations.add(RULES.changedRepetition, facts, `${words} ${opcodeInfo(opcode).name} of ${payloadLength}`);
   }
-}
-
-function shapeOf({ dissection: { frame } }: PacketFacts): number {
-  return (frame.opcode << 16) | frame.payloadLength;
 }
 
 function wordOf(operation: number): string {
@@ -184,7 +131,3 @@ function isPathMtu(bytes: number): boolean {
 
 const SMALLEST_MTU = 256;
 const LARGEST_MTU = 4096;
-/** Requests remembered for comparison, at most and at first: powers of two. */
-const REMEMBERED = 256;
-const FIRST_REMEMBERED = 4;
-const NOTHING = new Int32Array(0);

@@ -57,6 +57,12 @@ export class CongestionFigures implements CongestionReport {
     this.#lastCnpNs = timeNs;
   }
 
+  copy(): CongestionFigures {
+    const copy = new CongestionFigures();
+    copy.absorb(this);
+    return copy;
+  }
+
   absorb(other: CongestionFigures): void {
     this.notEct += other.notEct;
     this.ect0 += other.ect0;

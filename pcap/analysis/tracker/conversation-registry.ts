@@ -61,6 +61,7 @@ export class ConversationRegistry {
    *
    * @param destQpn queue pair of the receiver of the frame
    * @param sourceQpn of a datagram; -1 for connected services
+   * @param before the life of the queue pairs that it may follow
    */
   open(
     learnt: 'cm' | 'traffic',
@@ -69,23 +70,41 @@ export class ConversationRegistry {
     service: Conversation['service'],
     destQpn: number,
     sourceQpn = -1,
+    before?: Conversation,
   ): Conversation | undefined {
     const { frame } = facts.dissection;
-    if (this.#live >= this.#most) {
-      if (facts.role !== Role.Response) this.#omitted.add(frame, vantage, sourceQpn);
-      return undefined;
-    }
+    if (this.#isFull(facts, vantage, sourceQpn)) return undefined;
     const source = new ConversationEnd(frameSource(frame));
     const destination = new ConversationEnd(frameDestination(frame));
     const ends: readonly [ConversationEnd, ConversationEnd] =
       learnt === 'cm' ? [destination, source] : [source, destination];
     const conversation = new Conversation(this.#byId.length + 1, learnt, vantage, ends, facts);
     conversation.service = service;
-    conversation.sameAs = this.#sameElsewhere(frame, vantage, destQpn, sourceQpn);
+    conversation.sameAs = this.#sameElsewhere(frame, vantage, destQpn, sourceQpn, before);
+    this.#add(conversation);
+    return conversation;
+  }
+
+  /** Gives a conversation that was followed without a number one; false when the bound is reached. */
+  adopt(facts: MutableFacts, conversation: Conversation, before: Conversation): boolean {
+    if (this.#isFull(facts, conversation.vantage, -1)) return false;
+    conversation.id = this.#byId.length + 1;
+    const { frame } = facts.dissection;
+    conversation.sameAs = this.#sameElsewhere(frame, conversation.vantage, frame.destQpn, -1, before);
+    this.#add(conversation);
+    return true;
+  }
+
+  #isFull(facts: MutableFacts, vantage: number, sourceQpn: number): boolean {
+    if (this.#live < this.#most) return false;
+    if (facts.role !== Role.Response) this.#omitted.add(facts.dissection.frame, vantage, sourceQpn);
+    return true;
+  }
+
+  #add(conversation: Conversation): void {
     this.#live++;
     this.#conversations.push(conversation);
     this.#byId.push(conversation);
-    return conversation;
   }
 
   /** `half` was found to be a part of `whole`. */
@@ -95,14 +114,23 @@ export class ConversationRegistry {
     this.#live--;
   }
 
-  /** Number of the conversation that another vantage point has seen these packets in. */
-  #sameElsewhere(frame: Frame, vantage: number, destQpn: number, sourceQpn: number): number {
+  /** Number of the conversation that another vantage point has seen these packets in, and not the life before. */
+  #sameElsewhere(
+    frame: Frame,
+    vantage: number,
+    destQpn: number,
+    sourceQpn: number,
+    before: Conversation | undefined,
+  ): number {
+    const except = before === undefined ? 0 : before.sameAs || before.id;
     for (let elsewhere = 0; elsewhere < this.#vantages.count; elsewhere++) {
       if (elsewhere === vantage) continue;
       const flow =
         this.#flows.find(frame, this.#key.set(elsewhere, destQpn, sourceQpn, false)) ??
         (sourceQpn < 0 ? undefined : this.#flows.find(frame, this.#key.set(elsewhere, sourceQpn, destQpn, true)));
-      if (flow !== undefined) return flow.conversation.sameAs || flow.conversation.id;
+      const there = flow?.conversation.rival ?? flow?.conversation;
+      const id = there === undefined ? 0 : there.sameAs || there.id;
+      if (id !== 0 && id !== except) return id;
     }
     return 0;
   }

@@ -10,12 +10,21 @@ import { MAX_FLOW_LABEL } from '../../../packets/flow-label.ts';
 import { type Frame, Medium } from '../../../packets/frame.ts';
 import { IcrcState } from '../../dissection.ts';
 import { Role } from '../facts.ts';
-import type { CmReport, ConversationReport, EndReport } from '../types.ts';
+import type { CmReport, ConversationReport, EndReport, TransportEvent } from '../types.ts';
 import { CongestionFigures, congestionReport } from './congestion-figures.ts';
 import { IpIdOrder } from './id-order.ts';
 import type { MutableFacts } from './mutable-facts.ts';
 import type { PsnSpace } from './psn-space.ts';
 import { RequesterFigures, requesterReport } from './requester-figures.ts';
+
+/** Figures of an end that can be gone back to. */
+export interface EndSnapshot {
+  readonly packets: number;
+  readonly bytes: number;
+  readonly badIcrc: number;
+  readonly requester: RequesterFigures;
+  readonly congestion: CongestionFigures;
+}
 
 /** One end and all that it sent. */
 export class ConversationEnd implements EndReport {
@@ -34,7 +43,7 @@ export class ConversationEnd implements EndReport {
   flowLabel = -1;
   readonly sourcePorts: number[] = [];
   requester = new RequesterFigures();
-  readonly congestion = new CongestionFigures();
+  congestion = new CongestionFigures();
   ids = new IpIdOrder();
   /** PSNs of the requests that this end sends, once there are any. */
   space: PsnSpace | undefined;
@@ -72,6 +81,17 @@ export class ConversationEnd implements EndReport {
     if (frame.pkey !== this.#pkey) this.#learnPkey(frame.pkey);
     // A CNP always has 0 (ref:wire#9).
     if (frame.migReq !== this.migReq && facts.role !== Role.Cnp) this.#learnMigReq(frame.migReq, facts.packet.number);
+  }
+
+  snapshot(): EndSnapshot {
+    const { packets, bytes, badIcrc } = this;
+    return { packets, bytes, badIcrc, requester: this.requester.copy(), congestion: this.congestion.copy() };
+  }
+
+  /** The packets since then were of something else, and this end has ended. */
+  restore({ packets, bytes, badIcrc, requester, congestion }: EndSnapshot): void {
+    Object.assign(this, { packets, bytes, badIcrc, requester, congestion });
+    this.space?.end(requester);
   }
 
   /** Takes over what was booked for the same end elsewhere; its PSN space only where this one has none. */
@@ -134,11 +154,13 @@ export class ConversationEnd implements EndReport {
 export type MutableCmReport = { -readonly [K in keyof CmReport]: CmReport[K] };
 
 export class Conversation implements ConversationReport {
-  readonly id: number;
+  /** 0: not yet one of the capture (`lives.ts`). */
+  id: number;
   service: ConversationReport['service'];
   readonly learnt: 'cm' | 'traffic';
   readonly interfaceIndex: number;
   sameAs = 0;
+  previousLife = 0;
   firstFrame: number;
   lastFrame: number;
   startNs: number;
@@ -155,6 +177,11 @@ export class Conversation implements ConversationReport {
   mergedInto: Conversation | undefined;
   /** And end 0 of this half is end 1 of that. */
   mergedCrosswise = false;
+  /** What may be the next life of the queue pairs, as a conversation of its own, and which one it may follow. */
+  rival: Conversation | undefined;
+  rivalOf: Conversation | undefined;
+  /** Its events, while it is not known whether they are true (`hidden-life.ts`). */
+  held: TransportEvent[] | undefined;
 
   constructor(
     id: number,
@@ -212,13 +239,15 @@ export class Conversation implements ConversationReport {
 
 /** The figures as they are, without what makes them. */
 export function conversationReport(live: ConversationReport): ConversationReport {
-  const { id, service, learnt, interfaceIndex, sameAs, firstFrame, lastFrame, startNs, endNs, ends, cm } = live;
+  const { id, service, learnt, interfaceIndex, sameAs, previousLife, ends, cm } = live;
+  const { firstFrame, lastFrame, startNs, endNs } = live;
   return {
     id,
     service,
     learnt,
     interfaceIndex,
     sameAs,
+    previousLife,
     firstFrame,
     lastFrame,
     startNs,

@@ -24,6 +24,7 @@ export class MutableFacts implements PacketFacts {
   psnCount = 1;
   marks = 0;
   missing = 0;
+  earlierShape = -1;
   refersTo = -1;
   /** IPv4 identification; -1 over IPv6. */
   ipId = -1;
@@ -43,9 +44,27 @@ export class MutableFacts implements PacketFacts {
     this.psnCount = 1;
     this.marks = 0;
     this.missing = 0;
+    this.earlierShape = -1;
     this.refersTo = -1;
     this.ipId = -1;
     this.icrcValue = 0;
+  }
+
+  /** Runs what places the packet, and forgets where it has placed it. */
+  asIf(place: (facts: MutableFacts) => void): void {
+    const { conversation, sender, requester, relativePsn, psnCount, marks, missing, earlierShape, refersTo } = this;
+    place(this);
+    Object.assign(this, {
+      conversation,
+      sender,
+      requester,
+      relativePsn,
+      psnCount,
+      marks,
+      missing,
+      earlierShape,
+      refersTo,
+    });
   }
 
   /** For a frame that was parsed well. */

@@ -15,6 +15,7 @@ import type { MissedRequests } from './missed-requests.ts';
 import type { MutableFacts } from './mutable-facts.ts';
 import { type MemoryBudget, PacketMemory } from './packet-memory.ts';
 import { ReadQueue } from './read-queue.ts';
+import { RequestShapes } from './request-shapes.ts';
 import type { RequesterFigures } from './requester-figures.ts';
 
 /** Takes events as they become certain. */
@@ -26,6 +27,7 @@ export interface EventSink {
 export interface SharedResources {
   readonly sink: EventSink;
   readonly budget: MemoryBudget;
+  readonly shapeBudget: MemoryBudget;
 }
 
 /** What a PSN space reads of its conversation, which in turn holds the space. */
@@ -36,6 +38,8 @@ export interface PsnSpaceOwner {
   readonly pathMtu: number;
   /** A DREQ has been seen. */
   readonly ended: boolean;
+  /** Takes the events instead of the sink. */
+  readonly held: TransportEvent[] | undefined;
   readonly cm?: { readonly ackTimeoutExponent: number };
   end(index: 0 | 1): {
     readonly ids: IpIdOrder;
@@ -92,6 +96,10 @@ export class PsnSpaceState {
   answered = false;
   /** Everything before this is acknowledged; -Infinity: no ACK was seen yet. */
   acked = -Infinity;
+  /** The largest MSN of a response; -1: none was seen. */
+  msn = -1;
+  /** The responder has refused a request for good: the connection has ended. */
+  refused = false;
   lastRequestNs = -Infinity;
   /** When an ACK or a response last acknowledged something new. */
   lastProgressNs = -Infinity;
@@ -117,6 +125,7 @@ export class PsnSpaceState {
   readonly requestHoles = new Holes();
   readonly responseHoles = new Holes();
   readonly requests: PacketMemory;
+  readonly shapes: RequestShapes;
   #responses: PacketMemory | undefined;
   readonly reads = new ReadQueue();
   /** Where the first messages ended, until the responder is known. */
@@ -138,6 +147,7 @@ export class PsnSpaceState {
     this.report = conversation.end(requester).requester;
     this.surroundings = surroundings;
     this.requests = new PacketMemory(surroundings.budget);
+    this.shapes = new RequestShapes(surroundings.shapeBudget);
     this.origin = origin;
     this.announced = announced;
     this.reliable = reliable;
@@ -173,7 +183,7 @@ export class PsnSpaceState {
 
   emitAt(kind: TransportEventKind, sender: 0 | 1, details: PlacedDetails): void {
     const { timeNs, frame, psn, cause, reason, syndrome } = details;
-    this.surroundings.sink.emit({
+    const event: TransportEvent = {
       kind,
       timeNs,
       frame,
@@ -187,6 +197,9 @@ export class PsnSpaceState {
       ...(cause === undefined ? {} : { cause }),
       ...(reason === undefined ? {} : { reason }),
       ...(syndrome === undefined ? {} : { syndrome }),
-    });
+    };
+    const { held } = this.conversation;
+    if (held === undefined) this.surroundings.sink.emit(event);
+    else held.push(event);
   }
 }

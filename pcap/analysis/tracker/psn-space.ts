@@ -11,13 +11,28 @@ import { MessageEnds } from './message-ends.ts';
 import type { MutableFacts } from './mutable-facts.ts';
 import { PacketFlag } from './packet-memory.ts';
 import { type PsnSpaceOwner, PsnSpaceState, type SharedResources } from './psn-space-state.ts';
-import { RequestTracker, readLength } from './request-tracker.ts';
+import { RequestTracker, readLength, shapeOf } from './request-tracker.ts';
+import type { RequesterFigures } from './requester-figures.ts';
 import { ResponseTracker } from './response-tracker.ts';
+
+/** What a request is to the life of its queue pair, by its PSN. */
+export const Life = {
+  /** It belongs to it. */
+  Same: 0,
+  /** It repeats what was acknowledged, after a while: a retransmission, or another life with the same PSNs. */
+  Repeated: 1,
+  /** It is far ahead: behind a hole of the capture, forged, or of another life. */
+  Ahead: 2,
+  /** It cannot belong to it. */
+  Other: 3,
+} as const;
+export type Life = (typeof Life)[keyof typeof Life];
 
 export class PsnSpace {
   readonly state: PsnSpaceState;
   readonly #requests: RequestTracker;
   readonly #responses: ResponseTracker;
+  #trustsJumps = false;
 
   /** @param announced `origin` is from connection management, and not the first PSN seen */
   constructor(
@@ -85,10 +100,88 @@ export class PsnSpace {
     if (!state.begun && !state.answered) return true;
     const relative = state.relative(psn);
     const { next, acked } = state;
-    const reach = state.conversation.ended ? NEAR : FARTHEST_BACK;
-    if (relative > next + (state.conversation.ended ? NEAR : FARTHEST_AHEAD)) return false;
+    const over = state.conversation.ended || state.refused;
+    const reach = over ? NEAR : FARTHEST_BACK;
+    if (relative > next + (over ? NEAR : FARTHEST_AHEAD)) return false;
     const oldest = acked === -Infinity ? next : Math.min(acked, next);
     return relative >= oldest - reach || state.reads.find(relative) !== undefined;
+  }
+
+  /** What the request at hand is to this life. */
+  lifeOf(facts: MutableFacts): Life {
+    const { state } = this;
+    const { psn, flags } = facts.dissection.frame;
+    if (!state.begun && !state.answered) return Life.Same;
+    const relative = state.relative(psn);
+    const { next, acked } = state;
+    // Nearly all requests.
+    if (relative >= next && relative <= state.nextLimit + NEAR) return Life.Same;
+    const begins = (flags & (OpFlag.First | OpFlag.Only)) !== 0;
+    const idleNs = facts.timeNs - Math.max(state.lastRequestNs, state.lastProgressNs);
+    if (!state.reliable) {
+      const back = relative < next && (relative < next - NEAR || idleNs >= UNRELIABLE_NS);
+      return begins && (back || relative > next + FARTHEST_UNRELIABLE) ? Life.Other : Life.Same;
+    }
+    if (!this.fits(psn)) return Life.Other;
+    if (relative > next) return state.begun && !this.#trustsJumps ? Life.Ahead : Life.Same;
+    const answered = relative < acked;
+    if (state.shapes.otherThan(shapeOf(facts), relative) !== -1) {
+      const fresh = answered ? begins || idleNs >= RESTART_NS : relative === 0 && idleNs >= LONG_NS;
+      return fresh ? Life.Other : Life.Same;
+    }
+    if (!begins || idleNs < RESTART_NS || !(answered || state.refused)) return Life.Same;
+    return this.lastMsn >= 0 || state.refused ? Life.Repeated : Life.Same;
+  }
+
+  /** The largest MSN of a response; -1: none, or the connection has ended with a NAK. */
+  get lastMsn(): number {
+    return this.state.refused ? -1 : this.state.msn;
+  }
+
+  get messagesBegun(): number {
+    return this.state.report.messagesBegun;
+  }
+
+  /** The responder has refused a request for good. */
+  get isOver(): boolean {
+    return this.state.refused;
+  }
+
+  /** Whether a request with this PSN goes on here. */
+  continues(psn: number): boolean {
+    const { state } = this;
+    const relative = state.relative(psn);
+    return relative >= state.next && relative <= state.nextLimit + NEAR;
+  }
+
+  /** The same of a space beside another one. @param contested the other one may have it as well */
+  isNext({ dissection: { frame } }: MutableFacts, contested: boolean): boolean {
+    const { state } = this;
+    const relative = state.relative(frame.psn);
+    if (relative >= state.next) return relative <= state.nextLimit + (contested ? FEW : NEAR);
+    return relative >= 0 && !contested;
+  }
+
+  /** Whether the response at hand answers something that is outstanding here. */
+  isAnswered({ dissection: { frame } }: MutableFacts): boolean {
+    const { state } = this;
+    const relative = state.relative(frame.psn);
+    return state.begun && relative >= Math.max(0, state.acked) && relative < Math.max(state.next, state.nextLimit);
+  }
+
+  /** The capture has holes, or shows samples: a PSN far ahead is nothing particular. */
+  trustJumps(): void {
+    this.#trustsJumps = true;
+  }
+
+  /** Something else has the queue pair now: what was in doubt is forgotten. */
+  end(report: RequesterFigures): void {
+    const { state } = this;
+    state.report = report;
+    state.next = state.relative(report.nextPsn);
+    state.nextLimit = state.next;
+    this.#requests.forget();
+    this.#responses.forget();
   }
 
   /**
@@ -166,3 +259,9 @@ const FARTHEST_DAMAGED = 1024;
 /** A capture may miss a lot, but hardly this much; and no requester retransmits what was acknowledged so long ago. */
 const FARTHEST_AHEAD = 0x10_00_00;
 const FARTHEST_BACK = 0x80_00;
+/** UC has no retransmission. So late is no original; and the network may well lose so many packets at a time. */
+const UNRELIABLE_NS = 50_000_000;
+const FARTHEST_UNRELIABLE = 4096;
+/** A queue pair is not reset and connected again sooner, and an original does not come later than after a second. */
+const RESTART_NS = 1_000_000;
+const LONG_NS = 1_000_000_000;

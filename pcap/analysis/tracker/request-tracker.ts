@@ -73,6 +73,7 @@ export class RequestTracker extends SequenceTracker {
     if (state.answered && psn === state.acked && state.lastProgressNs >= Math.max(state.lastRequestNs, 0))
       state.report.addTurnaround(facts.timeNs - state.lastProgressNs);
     state.requests.put(psn, facts, askedAck(facts), state.acked);
+    state.shapes.remember(psn, shapeOf(facts));
     this.#advance(facts, psn, count, limit);
     this.#countGoodput(facts);
   }
@@ -125,6 +126,7 @@ export class RequestTracker extends SequenceTracker {
 
   #handleOld(facts: MutableFacts, psn: number, count: number, limit: number): void {
     const { state } = this;
+    facts.earlierShape = state.shapes.otherThan(shapeOf(facts), psn);
     const hole = this.holes.at(psn);
     if (hole !== undefined) {
       const acknowledged = hole.acknowledgedNs >= 0 && !hole.requestedAgain;
@@ -354,6 +356,11 @@ export class RequestTracker extends SequenceTracker {
     state.responses.addFlag(psn, PacketFlag.BookedLost);
     state.emit('loss', facts, state.requester === 0 ? 1 : 0, { psn, refersTo, reason: 'seen-then-implied-nak' });
   }
+}
+
+/** Opcode and length: a retransmission has the same. */
+export function shapeOf({ dissection: { frame } }: MutableFacts): number {
+  return (frame.opcode << 16) | frame.payloadLength;
 }
 
 /** DMA length of a READ; 0 for what takes one PSN anyway. */

@@ -101,6 +101,22 @@ export class RequesterFigures implements RequesterReport {
     return latencyOf(this.#turnaround);
   }
 
+  /** Histograms are shared: the original counts no more. */
+  copy(): RequesterFigures {
+    const copy = new RequesterFigures();
+    const { responses, ...figures } = this;
+    Object.assign(copy, figures);
+    Object.assign(copy.responses, responses);
+    copy.#messages = this.#messages?.slice();
+    copy.#naks = this.#naks === undefined ? undefined : new Map(this.#naks);
+    copy.#ack = this.#ack;
+    copy.#read = this.#read;
+    copy.#generation = this.#generation;
+    copy.#reaction = this.#reaction;
+    copy.#turnaround = this.#turnaround;
+    return copy;
+  }
+
   countMessage(flags: number, opcode: number): void {
     this.#messages ??= MESSAGE_NAMES.map(() => 0);
     const kind = messageKind(flags, opcode);

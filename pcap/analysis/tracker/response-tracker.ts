@@ -21,6 +21,7 @@ import {
   SyndromeKind,
 } from '../../../packets/aeth.ts';
 import { AETH_AT, OpFlag } from '../../../packets/opcode.ts';
+import { psnDiff } from '../../../packets/psn.ts';
 import { nakName } from '../event-text.ts';
 import { Mark } from '../facts.ts';
 import type { DamagedPsns } from './damaged-psns.ts';
@@ -35,7 +36,7 @@ export class ResponseTracker extends SequenceTracker {
   #acks: PacketMemory | undefined;
   /** Of responses whose request was not captured: the next PSN. */
   #unrequestedNext = -1;
-  /** The PSN that a sequence NAK asked for last, and when. */
+  /** What a sequence NAK asked for last. */
   #askedPsn = -1;
   #askedNs = -1;
 
@@ -62,19 +63,17 @@ export class ResponseTracker extends SequenceTracker {
   response(facts: MutableFacts, psn: number): void {
     const { frame } = facts.dissection;
     const aeth = AETH_AT[frame.opcode] ?? -1;
-    if (aeth >= 0 && !this.state.answered) this.#learnStart(aethMsn(frame.view, frame.bthOffset + aeth));
+    if (aeth >= 0) this.#noteMsn(aethMsn(frame.view, frame.bthOffset + aeth));
     this.state.answered = true;
     if ((frame.flags & OpFlag.Ack) === 0) this.#handleResponse(facts, psn);
     else this.#handleAcknowledgement(facts, psn, aethSyndrome(frame.view, frame.bthOffset + aeth));
   }
 
-  /**
-   * A responder that has completed no more messages than were captured: the capture has the beginning of the
-   * connection.
-   */
-  #learnStart(msn: number): void {
-    const { report, begun } = this.state;
-    if (begun && msn <= report.messagesBegun) report.fromStart = true;
+  /** A responder that has completed no more messages than were captured: the capture has the beginning. */
+  #noteMsn(msn: number): void {
+    const { state } = this;
+    if (!state.answered && state.begun && msn <= state.report.messagesBegun) state.report.fromStart = true;
+    if (state.msn < 0 || psnDiff(msn, state.msn) > 0) state.msn = msn;
   }
 
   #handleAcknowledgement(facts: MutableFacts, psn: number, syndrome: number): void {
@@ -183,6 +182,7 @@ export class ResponseTracker extends SequenceTracker {
     const durationNs = hole?.from === psn ? facts.timeNs - hole.openedNs : -1;
     facts.refersTo = hole?.openedFrame ?? state.requests.frameOf(psn);
     state.emit('nak', facts, this.sender, { psn, refersTo: facts.refersTo, durationNs, syndrome });
+    state.refused ||= !isSequenceNak;
     if (!isSequenceNak) return;
     state.askedPsn = psn;
     if (hole !== undefined) hole.requestedAgain = true;

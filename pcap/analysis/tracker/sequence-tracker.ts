@@ -84,7 +84,6 @@ export abstract class SequenceTracker {
     return UNKNOWN_TRIGGER;
   }
 
-  /** Whether the missing packets were requested again. */
   protected isRequestedAgain(hole: Hole): boolean {
     return hole.requestedAgain;
   }
@@ -101,7 +100,6 @@ export abstract class SequenceTracker {
   /** A packet filled the hole that was seen at `openedNs`, and it was no retransmission. */
   protected onLate(_openedNs: number, _timeNs: number): void {}
 
-  /** An earlier sending of a packet came after a later one. */
   protected onLateOriginal(_psn: number): void {}
 
   /** Whether the packet at hand is a second copy of a frame, made by the network or by the mirror. */
@@ -216,6 +214,12 @@ export abstract class SequenceTracker {
     this.reportPending(facts);
     const { list } = this.holes;
     for (let hole = list.shift(); hole !== undefined; hole = list.shift()) this.reportUnfilled(facts, hole);
+  }
+
+  /** What is pending was of something else. */
+  forget(): void {
+    this.holes.list.length = 0;
+    this.run = this.#loss = this.#late = undefined;
   }
 
   /** Reports a hole that was never filled. */
@@ -391,10 +395,10 @@ function pendingReport(
 }
 
 const UNKNOWN_TRIGGER: RetransmissionTrigger = { cause: 'unknown', refersTo: -1, durationNs: -1, reason: undefined };
-/** A copy without a usable identification follows its original within this time. */
+/** A copy without a usable identification follows its original so soon. */
 const COPY_NS = 500_000;
-/** Between packets of one run, when the one expected comes, and when some are missing in between. */
+/** Between packets of one run: of the one expected, and of one behind it. */
 const RUN_PAUSE_NS = 1_000_000_000;
 const RUN_JUMP_NS = 1_000_000;
-/** A capture with several queues may have an ACK before the packets that it acknowledges: they may still follow. */
+/** A capture with several queues may have an ACK before what it acknowledges. */
 const GRACE_NS = 1_000_000;

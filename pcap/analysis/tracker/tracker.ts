@@ -8,7 +8,7 @@
  *   conversation, and the first response with a fitting PSN shows the other queue pair. Two halves that are found in
  *   this way are merged under the lower id.
  * - Without responses (UC), two halves are merged when they are the only unpaired ones between their addresses.
- * - A PSN that cannot belong to the connection opens another conversation: queue pair numbers are reused.
+ * - Queue pair numbers are used again: `lives.ts` decides where another life begins.
  * - Datagrams are assigned by source and destination queue pair of either direction. Management datagrams belong to the
  *   conversation that they are about.
  * - A packet with a wrong ICRC opens no conversation and changes no PSN state.
@@ -27,6 +27,7 @@ import type { Conversation, ConversationEnd } from './conversation.ts';
 import { ConversationRegistry } from './conversation-registry.ts';
 import { DatagramFlow } from './datagram-flow.ts';
 import { type Flow, FlowKey, FlowTable } from './flow-table.ts';
+import { Lives } from './lives.ts';
 import type { MutableFacts } from './mutable-facts.ts';
 import { PsnSpace } from './psn-space.ts';
 import type { EventSink, SharedResources } from './psn-space-state.ts';
@@ -47,13 +48,21 @@ export class Tracker {
   readonly #cm = new CmLearner();
   readonly #datagrams = new Map<Conversation, [DatagramFlow | undefined, DatagramFlow | undefined]>();
   readonly #registry: ConversationRegistry;
+  readonly #lives: Lives;
   readonly #key = new FlowKey();
 
   constructor(sink: EventSink, options: TrackerOptions) {
     this.#sink = sink;
-    this.#surroundings = { sink, budget: { entries: MEMORY_ENTRIES } };
+    this.#surroundings = { sink, budget: { entries: MEMORY_ENTRIES }, shapeBudget: { entries: SHAPE_ENTRIES } };
     this.#vantages = new VantagePoints(options.interfacesTogether);
     this.#registry = new ConversationRegistry(options.maxConversations, this.#flows, this.#vantages);
+    this.#lives = new Lives({
+      registry: this.#registry,
+      flows: this.#flows,
+      unpaired: this.#unpaired,
+      placeRequest: this.#placeRequest,
+      emit: (event) => sink.emit(event),
+    });
   }
 
   /** All that are followed, by number. */
@@ -103,6 +112,7 @@ export class Tracker {
   }
 
   finish(facts: MutableFacts): void {
+    this.#lives.finish();
     for (const conversation of this.conversations) {
       for (const end of conversation.ends) end.space?.finish(facts);
     }
@@ -111,12 +121,13 @@ export class Tracker {
   #request(facts: MutableFacts, vantage: number): void {
     const { frame } = facts.dissection;
     facts.role = Role.Request;
-    let flow = this.#flows.find(frame, this.#key.set(vantage, frame.destQpn, -1, false));
-    if (flow === undefined || flow.conversation.end(flow.sender).space?.fits(frame.psn) === false) {
-      flow = this.#openForRequest(facts, vantage, flow);
-      if (flow === undefined) return;
-    }
-    const { conversation, sender } = flow;
+    const flow = this.#flows.find(frame, this.#key.set(vantage, frame.destQpn, -1, false));
+    const match = flow === undefined ? this.#openForRequest(facts, vantage) : this.#lives.ofRequest(facts, flow);
+    if (match !== undefined) this.#placeRequest(facts, match.conversation, match.sender);
+  }
+
+  readonly #placeRequest = (facts: MutableFacts, conversation: Conversation, sender: 0 | 1): void => {
+    const { frame } = facts.dissection;
     const end = conversation.end(sender);
     conversation.count(facts, sender);
     end.congestion.countData(frame.trafficClass);
@@ -125,18 +136,19 @@ export class Tracker {
     if ((frame.flags & FULL) !== 0 && end.pathMtu < frame.payloadLength)
       learnMtu(conversation, end, frame.payloadLength);
     end.space.request(facts);
-  }
+  };
 
   #response(facts: MutableFacts, vantage: number): void {
     const { frame } = facts.dissection;
     facts.role = Role.Response;
-    let flow = this.#flows.find(frame, this.#key.set(vantage, frame.destQpn, -1, false));
-    const space = flow?.conversation.end(other(flow.sender)).space;
-    if (flow === undefined || space === undefined || !space.fits(frame.psn)) {
-      flow = this.#pairForResponse(facts, vantage, flow);
-      if (flow === undefined) return;
+    const flow = this.#flows.find(frame, this.#key.set(vantage, frame.destQpn, -1, false));
+    let match = flow === undefined ? this.#lives.ofUnknown(facts, vantage) : this.#lives.ofResponse(facts, flow);
+    const space = match?.conversation.end(other(match.sender)).space;
+    if (match === undefined || space === undefined || !space.fits(frame.psn)) {
+      match = this.#pairForResponse(facts, vantage, flow);
+      if (match === undefined) return;
     }
-    const { conversation, sender } = flow;
+    const { conversation, sender } = match;
     const requester = other(sender);
     const end = conversation.end(sender);
     conversation.count(facts, sender);
@@ -231,15 +243,13 @@ export class Tracker {
     });
   }
 
-  /** @param stale the conversation that the packet would belong to if its PSN fitted */
-  #openForRequest(facts: MutableFacts, vantage: number, stale: Flow | undefined): Flow | undefined {
+  /** Nothing is known of its queue pair. */
+  #openForRequest(facts: MutableFacts, vantage: number): Flow | undefined {
     const { frame } = facts.dissection;
     const service = serviceOf(frame);
     const found =
-      stale === undefined
-        ? (this.#unpaired.forRequest(frame, vantage) ??
-          (service === 'UC' ? this.#unpaired.onlyOne(frame, vantage, 'UC') : undefined))
-        : undefined;
+      this.#unpaired.forRequest(frame, vantage) ??
+      (service === 'UC' ? this.#unpaired.onlyOne(frame, vantage, 'UC') : undefined);
     if (found !== undefined) {
       const { conversation, sender } = found;
       conversation.end(other(sender)).qpn = frame.destQpn;
@@ -263,7 +273,7 @@ export class Tracker {
     // Both queue pairs are known, and only the requests were not seen.
     if (known !== undefined && space === undefined && known.conversation.end(known.sender).qpn >= 0) return known;
     const match = this.#unpaired.forResponse(facts, vantage, known?.conversation);
-    if (match !== undefined) return this.#pair(frame, match, known);
+    if (match !== undefined) return this.#pair(facts, match, known);
     if (known !== undefined && (space === undefined || space.state.begun)) return known;
     const conversation = this.#registry.open('traffic', facts, vantage, serviceOf(frame), frame.destQpn);
     if (conversation === undefined) return undefined;
@@ -273,19 +283,16 @@ export class Tracker {
   }
 
   /** The response at hand shows the queue pair of the requester. */
-  #pair(frame: Frame, { conversation, sender }: UnpairedMatch, known: Flow | undefined): Flow {
+  #pair(facts: MutableFacts, { conversation, sender }: UnpairedMatch, known: Flow | undefined): Flow {
+    const { frame } = facts.dissection;
     conversation.end(other(sender)).qpn = frame.destQpn;
     const half = known?.conversation;
     const isHalf = half !== undefined && known !== undefined && half.end(known.sender).qpn < 0;
     const whole = isHalf ? this.#merge(frame, conversation, half) : conversation;
     this.#noteIfPaired(frame, whole);
-    const flow = this.#flows.point(
-      frame,
-      this.#key.set(conversation.vantage, frame.destQpn, -1, false),
-      whole,
-      whole.ends[0].ip.equals(frameSource(frame)) ? 0 : 1,
-    );
-    return flow;
+    this.#lives.paired(facts, whole);
+    const key = this.#key.set(conversation.vantage, frame.destQpn, -1, false);
+    return this.#flows.point(frame, key, whole, whole.ends[0].ip.equals(frameSource(frame)) ? 0 : 1);
   }
 
   /** Two halves, one for each direction of requests, are one conversation: the older one. */
@@ -325,6 +332,13 @@ export class Tracker {
     return this.#flows.point(frame, this.#key.set(vantage, destQpn, sourceQpn, false), conversation, 0);
   }
 
+  /** Number of the conversation that had both of these queue pairs until now; 0: none. */
+  #before(frame: Frame, vantage: number, activeQpn: number, passiveQpn: number): number {
+    const one = this.#flows.find(frame, this.#key.set(vantage, activeQpn, -1, false))?.conversation;
+    const two = this.#flows.find(frame, this.#key.set(vantage, passiveQpn, -1, true))?.conversation;
+    return one !== undefined && one === two ? one.id : 0;
+  }
+
   /** The frame at hand is the REP: its sender is the passive end. */
   readonly #establish = (facts: MutableFacts, agreement: CmAgreement): Conversation | undefined => {
     const { frame } = facts.dissection;
@@ -338,6 +352,7 @@ export class Tracker {
     conversation.pathMtu = pathMtu;
     first.qpn = active.qpn;
     second.qpn = passive.qpn;
+    conversation.previousLife = this.#before(frame, vantage, active.qpn, passive.qpn);
     first.space = new PsnSpace(conversation, 0, this.#surroundings, active.firstPsn, true);
     second.space = new PsnSpace(conversation, 1, this.#surroundings, passive.firstPsn, true);
     this.#flows.point(frame, this.#key.set(vantage, active.qpn, -1, false), conversation, 1);
@@ -372,3 +387,5 @@ function serviceOf(frame: Frame): Conversation['service'] {
 const FULL = OpFlag.First | OpFlag.Middle;
 /** Packets remembered beyond the first few of each PSN space; 32 bytes each. */
 const MEMORY_ENTRIES = 4_000_000;
+/** Requests whose opcode and length are remembered beyond the first few of each space; 8 bytes each. */
+const SHAPE_ENTRIES = 4_000_000;

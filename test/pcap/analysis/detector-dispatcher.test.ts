@@ -10,8 +10,6 @@ import type { Detector } from '../../../pcap/analysis/detector.ts';
 import { DetectorDispatcher } from '../../../pcap/analysis/detector-dispatcher.ts';
 import { Mark, Role } from '../../../pcap/analysis/facts.ts';
 import { ALL_KINDS, PacketKind, packetKind, REQUEST_KINDS } from '../../../pcap/analysis/packet-kind.ts';
-import { RequestRules } from '../../../pcap/analysis/rules/request-rules.ts';
-import { RuleViolations } from '../../../pcap/analysis/rules/rule-violations.ts';
 import { Conversation, ConversationEnd } from '../../../pcap/analysis/tracker/conversation.ts';
 import { MutableFacts } from '../../../pcap/analysis/tracker/mutable-facts.ts';
 
@@ -117,38 +115,3 @@ describe('A detector', () => {
 function wake(detector: Counter): void {
   detector.interest = REQUEST_KINDS;
 }
-
-describe('The memory of requests for comparison', () => {
-  /** Whether a repetition with another length is told from what was sent `back` packets before the last. */
-  function notices(back: number, entries: number): boolean {
-    const rules = new RequestRules({ entries });
-    const violations = new RuleViolations();
-    const facts = factsOf(Role.Request, OpFlag.Request | OpFlag.Send | OpFlag.Only);
-    for (let psn = 0; psn < 1000; psn++) {
-      facts.relativePsn = psn;
-      rules.check(facts, violations);
-    }
-    facts.relativePsn = 999 - back;
-    facts.marks = Mark.Retransmission;
-    rules.check(facts, violations);
-    const before = violations.count;
-    facts.dissection.frame.payloadLength = 4;
-    rules.check(facts, violations);
-    return before === 0 && violations.count === 1;
-  }
-
-  it('has the newest 256, and no older ones', () => {
-    expect([0, 1, 100, 255, 256, 700].map((back) => notices(back, 10_000))).toEqual([
-      true,
-      true,
-      true,
-      true,
-      false,
-      false,
-    ]);
-  });
-
-  it('has a few when all others of the capture have used it up', () => {
-    expect([0, 3, 4].map((back) => notices(back, 3))).toEqual([true, true, false]);
-  });
-});

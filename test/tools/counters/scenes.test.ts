@@ -10,6 +10,9 @@ import { countersOf } from './scene-counters.ts';
 
 const BY_HAND = 'packets made by hand: no device has counted them';
 const BY_A_ROUTER = 'the drop is counted by a router, of which there is no snapshot';
+const OTHER_PSN =
+  'the responder counts a packet out of sequence, the requester a failed request; PSNs are in no counter';
+const UC_GAPS = 'the scene has no receiver for its UC queue pair: nobody counts the gaps';
 
 /** Scenes with a symptom that the counters of the hosts do not show, and why. */
 const NOT_IN_COUNTERS: Readonly<Record<string, string>> = {
@@ -59,6 +62,21 @@ const NOT_IN_COUNTERS: Readonly<Record<string, string>> = {
   'cnp-storm-more-than-packets': BY_HAND,
   'cnp-storm-without-marks': BY_HAND,
   'cnp-storm-interval-zero': 'CNPs and marks are counted for all queue pairs together: their pace is not',
+  'wrong-psn-swapped': OTHER_PSN,
+  'wrong-psn-cut-off': OTHER_PSN,
+  'wrong-psn-at-responder': OTHER_PSN,
+  'wrong-psn-other-than-announced': OTHER_PSN,
+  'slow-responder-at-requester': 'how long an ACK took is counted by nobody',
+  'slow-responder-own-host': BY_HAND,
+  'slow-responder-no-credits': BY_HAND,
+  'uc-loss-beside-rc': UC_GAPS,
+  'uc-loss-alone': UC_GAPS,
+  'uc-loss-before-both': UC_GAPS,
+  'peer-restarted-into-the-void':
+    'the requester reports retry-exceeded; that the other host has begun anew has no counter',
+  'peer-restarted-two-connections':
+    'the requester reports retry-exceeded; that the other host has begun anew has no counter',
+  'peer-restarted-same-numbers': BY_HAND,
 };
 
 /** Sound scenes about which counters say what they say of a similar one that is not sound. */
