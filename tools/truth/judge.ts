@@ -32,7 +32,7 @@ export function judge(run: KnownRun, vantage: Vantage, into: Judgement): void {
     for (const psn of psnsOf(event, psns)) {
       const before = verdicts.get(psn) ?? [];
       // The original after its retransmission: what was said before is taken back.
-      if (event.reason === 'after-retransmission') before.pop();
+      if (event.reason === 'after-retransmission' || event.reason === 'came-twice') before.pop();
       verdicts.set(psn, [...before, told]);
     }
   }

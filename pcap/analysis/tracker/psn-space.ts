@@ -11,7 +11,8 @@ import { MessageEnds } from './message-ends.ts';
 import type { MutableFacts } from './mutable-facts.ts';
 import { PacketFlag } from './packet-memory.ts';
 import { type PsnSpaceOwner, PsnSpaceState, type SharedResources } from './psn-space-state.ts';
-import { RequestTracker, readLength } from './request-tracker.ts';
+import { readLength } from './read-length.ts';
+import { RequestTracker } from './request-tracker.ts';
 import { ResponseTracker } from './response-tracker.ts';
 
 export class PsnSpace {
