@@ -332,7 +332,8 @@ export abstract class SequenceTracker {
   protected isLateOriginal(facts: MutableFacts, psn: number, count: number): boolean {
     const { memory, run } = this;
     if ((memory.flagsOf(psn) & (PacketFlag.BookedLost | PacketFlag.Late)) !== PacketFlag.BookedLost) return false;
-    if (this.ids.isUsable || run?.cursor === psn + count || this.continuesRun(facts, psn)) return false;
+    if (this.ids.isUsable || this.continuesRun(facts, psn)) return false;
+    if (run?.cursor === psn + count && (!this.ids.varies || memory.isSameFrame(psn, facts))) return false;
     return this.triggerOf(facts, psn) === undefined;
   }
 
