@@ -48,6 +48,7 @@ export const TRANSPORT_EVENT_REASONS = [
   'not-missed',
   'after-retransmission',
   'behind-capture',
+  'came-twice',
   'immediate',
   'after-timeout',
   'ack-not-received',
@@ -57,7 +58,8 @@ export const TRANSPORT_EVENT_REASONS = [
  * - `loss`, `missing`: `seen-then-nak`, the request was captured here, and a sequence NAK then asked for it.
  *   `seen-then-implied-nak`, the same of a READ response that the requester requested again. `retransmission-not-seen`,
  *   the packets were requested again and not captured then either. `service-without-acks`, the network or the capture
- *   lost them.
+ *   lost them. `came-twice`, of `missing`: what filled the gap came twice, and either its original was late or its
+ *   retransmission was doubled.
  * - `unseen`: `acknowledged`, the peer received it. `not-missed`, nothing shows that the peer lacked it.
  * - `reordering`: `after-retransmission`, the original came after its own retransmission. `behind-capture`, the
  *   request was captured here in order, and the receiver's answers show that it came late there.

@@ -1,16 +1,38 @@
-/** Where the table is: between two comments of a page. Owns that place, and how many runs the table is made of. */
+/** Where the tables are: between comments of a page. Owns those places, and how many runs the tables are made of. */
 import { fileURLToPath } from 'node:url';
+import type { PartRow } from './parts.ts';
+import { markdown, share, type Truth, timeoutTable, truthTable } from './table.ts';
 
 /** The page. */
 export const PAGE = fileURLToPath(new URL('../../docs/analyze.md', import.meta.url));
-/** Of each kind and IP version. */
-export const SEEDS = 32;
+/** Of each kind and numbering. */
+export const SEEDS = 13;
 
-/** The page with another table. */
+/** The page with other tables of the simulated network. */
 export function withTable(page: string, table: string): string {
   const [before = '', rest = ''] = page.split(BEGIN);
-  const after = rest.slice(rest.indexOf(END));
-  return `${before}${BEGIN}\n\n${table}\n\n${after}`;
+  return `${before}${BEGIN}\n\n${table}\n\n${rest.slice(rest.indexOf(END))}`;
+}
+
+/** All tables of the runs on the simulated network. */
+export function truthText({ runs, rows, parts }: Truth): string {
+  return [
+    `${runs} runs.`,
+    truthTable(rows),
+    'ACK timeouts, as the queue pair counts them and as they are told:',
+    timeoutTable(rows),
+    'Captures of both hosts, with two interfaces, and captures that lack packets:',
+    partTable(parts),
+  ].join('\n\n');
+}
+
+/** As Markdown: captures that lack something. */
+export function partTable(parts: readonly PartRow[]): string {
+  const lines = parts.map(({ kind, capture, captures, withErrors, lost, told, falselyTold }) => [
+    ...[kind, capture, captures, withErrors, lost, told],
+    share(told === 0 ? undefined : 1 - falselyTold / told),
+  ]);
+  return markdown('network | capture | captures | with an error | lost | told | precision', lines);
 }
 
 const BEGIN = '<!-- truth: written by npm run docs:truth -->';

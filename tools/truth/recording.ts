@@ -33,6 +33,8 @@ export type Missing = 'lost' | 'overtaken' | 'discarded';
 export interface MissingRequest {
   readonly psn: number;
   readonly missing: Missing;
+  /** When the receiver noticed, nanoseconds. */
+  readonly timeNs: number;
 }
 
 /** What the network did, and what two captures saw of it. */
@@ -44,16 +46,51 @@ export interface KnownRun {
   readonly naks: readonly MissingRequest[];
   /** Requests that the responder's wire missed, and what had become of them. */
   readonly gaps: readonly MissingRequest[];
+  /**
+   * What the middle sees: behind the faults of either host's wire, before those of the responder's port. The truth
+   * about it is `naks`.
+   */
+  readonly middle: readonly CapturedPacket[];
+  /** When the responder got a request that it had, and when it sent READ responses; nanoseconds. */
+  readonly duplicates: readonly Duplicate[];
+  readonly readsAnswered: readonly number[];
+  /** ACK timeouts of the requester's queue pair. */
+  readonly timeouts: number;
+}
+
+/** A request that came to a responder that had it already. */
+export interface Duplicate {
+  readonly psn: number;
+  readonly timeNs: number;
+  /** Not the last sending: it came late, or the network doubled it. */
+  readonly early: boolean;
+}
+
+/** One frame at one host. */
+export interface SeenFrame {
+  readonly timeNs: number;
+  readonly bytes: Uint8Array;
+  readonly host: 'requester' | 'responder';
+  readonly direction: 'out' | 'in';
+  /** Sent, and lost on the way; or lost as it came in. */
+  readonly dropped: boolean;
+  /** It arrives with a wrong ICRC, which its receiver treats as lost. */
+  readonly damaged?: boolean;
+  /** The same when it is sent and when it arrives. */
+  readonly serial: number;
 }
 
 /** One sending of a request. */
 interface Sending {
   readonly psn: number;
-  readonly dropped: boolean;
+  dropped: boolean;
+  readonly damaged: boolean;
   arrived: boolean;
   /** It is among the gaps. */
   noted: boolean;
 }
+
+type Sent = Pick<Required<SeenFrame>, 'dropped' | 'damaged' | 'serial'>;
 
 export class Recording {
   readonly #requester: CapturedPacket[] = [];
@@ -64,7 +101,11 @@ export class Recording {
   /** The first and the last sending by relative PSN. */
   readonly #first = new Map<number, Sending>();
   readonly #last = new Map<number, Sending>();
-  readonly #firstPsn: number;
+  readonly #middle: CapturedPacket[] = [];
+  readonly #duplicates: Duplicate[] = [];
+  readonly #readsAnswered: number[] = [];
+  #firstPsn: number;
+  #now = 0;
   readonly #frame = new Frame();
   /** What had become of a request when the receiver missed it. */
   readonly #missed = new Map<number, Missing>();
@@ -72,42 +113,85 @@ export class Recording {
   #seen = 0;
   #expected = 0;
 
-  constructor(network: SimulatedNetwork, firstPsn: number, requester: string, responder: string) {
+  /** @param firstPsn of the requester; default that of the first request */
+  constructor(firstPsn = -1) {
     this.#firstPsn = firstPsn;
+  }
+
+  /** Records what two ports of a network send and get. */
+  static of(network: SimulatedNetwork, firstPsn: number, requester: string): Recording {
+    const recording = new Recording(firstPsn);
     network.tap = {
-      frame: (now, { name }, direction, bytes, start, end, fate, serial) => {
-        const dropped = (fate & Fate.Dropped) !== 0;
-        if (direction === 'in' && dropped) return;
-        const copy = bytes.slice(start, end);
-        capture(name === requester ? this.#requester : this.#responder, now, copy, direction);
-        this.#note(copy, name === (direction === 'out' ? requester : responder), direction, dropped, serial);
-      },
+      frame: (timeNs, { name }, direction, bytes, start, end, fate, serial) =>
+        recording.frame({
+          timeNs,
+          bytes: bytes.slice(start, end),
+          host: name === requester ? 'requester' : 'responder',
+          direction,
+          dropped: (fate & Fate.Dropped) !== 0,
+          serial,
+        }),
+    };
+    return recording;
+  }
+
+  /** Takes the next frame. */
+  frame(seen: SeenFrame): void {
+    const { timeNs, bytes, host, direction, dropped } = seen;
+    if (host === 'responder') capture(this.#middle, timeNs, bytes, Direction.Unknown);
+    if (direction === 'out' || !dropped)
+      capture(
+        host === 'requester' ? this.#requester : this.#responder,
+        timeNs,
+        bytes,
+        direction === 'out' ? Direction.Outbound : Direction.Inbound,
+      );
+    this.#note(seen, (host === 'requester') === (direction === 'out'));
+  }
+
+  /** @param timeouts of the requester's queue pair */
+  result(timeouts: number): KnownRun {
+    return {
+      timeouts,
+      requester: this.#requester,
+      responder: this.#responder,
+      middle: this.#middle,
+      naks: this.#naks,
+      gaps: this.#gaps,
+      duplicates: this.#duplicates,
+      readsAnswered: this.#readsAnswered,
     };
   }
 
-  result(): KnownRun {
-    return { requester: this.#requester, responder: this.#responder, naks: this.#naks, gaps: this.#gaps };
-  }
-
-  #note(bytes: Uint8Array, forward: boolean, direction: 'out' | 'in', dropped: boolean, serial: number): void {
-    const view = new DataView(bytes.buffer);
+  #note({ timeNs, bytes, direction, damaged = false, serial, ...seen }: SeenFrame, forward: boolean): void {
+    const dropped = seen.dropped || damaged;
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    if (damaged && direction === 'in') return;
     if (parseFrame(bytes, view, 0, bytes.length, Medium.Ethernet, this.#frame) !== FrameStatus.Ok) return;
     const { opcode, psn, bthOffset } = this.#frame;
+    if (opcode >= RC_OPCODES) return;
+    this.#now = timeNs;
     const flags = OPCODE_FLAGS[opcode] ?? 0;
+    if (this.#firstPsn < 0 && forward && (flags & OpFlag.Request) !== 0) this.#firstPsn = psn;
     const relative = this.#relative(psn);
     if (forward && (flags & OpFlag.Request) !== 0) {
       const reads = (flags & OpFlag.Read) !== 0;
       const length = reads ? rethDmaLength(view, bthOffset + (RETH_AT[opcode] ?? 0)) : 0;
       const count = Math.max(1, Math.ceil(length / MTU));
-      if (direction === 'out') this.#sent(relative, count, dropped, serial);
-      else this.#arrived(relative, count, serial);
-    } else if (!forward && direction === 'out' && !dropped && (flags & OpFlag.Ack) !== 0) {
-      if (aethSyndrome(view, bthOffset + (AETH_AT[opcode] ?? 0)) === Syndrome.NakSequence) this.#nak(relative);
-    }
+      if (direction === 'out') this.#sent(relative, count, { dropped, damaged, serial });
+      else this.#arrived(relative, count, dropped, serial);
+    } else if (!forward && direction === 'out' && !dropped) this.#answered(view, relative, opcode, bthOffset);
   }
 
-  #sent(psn: number, count: number, dropped: boolean, serial: number): void {
-    const sending = { psn, dropped, arrived: false, noted: false };
+  #answered(view: DataView, psn: number, opcode: number, bthOffset: number): void {
+    const flags = OPCODE_FLAGS[opcode] ?? 0;
+    if ((flags & OpFlag.ReadResponse) !== 0) this.#readsAnswered.push(this.#now);
+    if ((flags & OpFlag.Ack) === 0) return;
+    if (aethSyndrome(view, bthOffset + (AETH_AT[opcode] ?? 0)) === Syndrome.NakSequence) this.#nak(psn);
+  }
+
+  #sent(psn: number, count: number, { dropped, damaged, serial }: Sent): void {
+    const sending = { psn, dropped, damaged, arrived: false, noted: false };
     this.#sendings.set(serial, sending);
     for (let at = psn; at < psn + count; at++) {
       if (!this.#first.has(at)) this.#first.set(at, sending);
@@ -115,14 +199,20 @@ export class Recording {
     }
   }
 
-  #arrived(psn: number, count: number, serial: number): void {
+  #arrived(psn: number, count: number, dropped: boolean, serial: number): void {
     const sending = this.#sendings.get(serial);
-    if (sending === undefined || sending.arrived) return;
+    if (sending === undefined) return;
+    if (dropped) {
+      sending.dropped = true;
+      return;
+    }
+    if (psn < this.#expected)
+      this.#duplicates.push({ psn: this.#absolute(psn), timeNs: this.#now, early: sending !== this.#last.get(psn) });
+    if (sending.arrived) return;
     sending.arrived = true;
     for (let at = this.#seen; at < psn; at++) {
       const first = this.#first.get(at);
-      if (first?.psn === at)
-        this.#gaps.push({ psn: this.#absolute(at), missing: first.dropped ? 'lost' : 'overtaken' });
+      if (first?.psn === at) this.#gap(at, first.dropped ? 'lost' : 'overtaken');
     }
     this.#seen = Math.max(this.#seen, psn + count);
     if (psn === this.#expected) this.#expected = psn + count;
@@ -139,14 +229,18 @@ export class Recording {
     // Its first sending has come, and was dropped; what is missing is its retransmission.
     if (missing === 'discarded' || sending.noted || this.#first.get(psn)?.arrived !== true) return;
     sending.noted = true;
-    this.#gaps.push({ psn: this.#absolute(psn), missing });
+    this.#gap(psn, missing);
+  }
+
+  #gap(psn: number, missing: Missing): void {
+    this.#gaps.push({ psn: this.#absolute(psn), missing, timeNs: this.#now });
   }
 
   #nak(psn: number): void {
     const missing = this.#missed.get(psn);
     if (missing === undefined) return;
     this.#missed.delete(psn);
-    this.#naks.push({ psn: this.#absolute(psn), missing });
+    this.#naks.push({ psn: this.#absolute(psn), missing, timeNs: this.#now });
   }
 
   /** PSNs counted from the first; runs are short against half of the number space. */
@@ -159,7 +253,7 @@ export class Recording {
   }
 }
 
-function capture(into: CapturedPacket[], timeNs: number, bytes: Uint8Array, direction: 'out' | 'in'): void {
+function capture(into: CapturedPacket[], timeNs: number, bytes: Uint8Array, direction: Direction): void {
   into.push({
     number: into.length + 1,
     seconds: Math.floor(timeNs / 1e9),
@@ -168,10 +262,12 @@ function capture(into: CapturedPacket[], timeNs: number, bytes: Uint8Array, dire
     originalLength: bytes.length,
     linkType: LinkType.Ethernet,
     interfaceIndex: 0,
-    direction: direction === 'out' ? Direction.Outbound : Direction.Inbound,
+    direction,
     comments: [],
   });
 }
 
 /** Payload of a full packet on a stage. */
 const MTU = 1024;
+/** Opcodes of reliable connections are below. */
+export const RC_OPCODES = 0x20;

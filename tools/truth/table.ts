@@ -1,98 +1,134 @@
 /**
- * How often the analyzer is right about lost and overtaken requests, as a table.
+ * How often the analyzer is right about lost and overtaken requests and about timeouts, as tables.
  *
- * Owns the kinds of runs and the figures.
+ * Owns the figures.
  */
-import type { FaultSpec } from 'rocev2/faults';
-import { type Judgement, judge, noJudgement, type Told, type Vantage } from './judge.ts';
-import { playRun } from './run.ts';
-
-/** What a network does in runs of one kind. */
-export interface RunKind {
-  readonly name: string;
-  /** On the way to the responder, and back. */
-  readonly faults: FaultSpec;
-  readonly reverse?: FaultSpec;
-}
+import type { Analysis } from 'rocev2/pcap';
+import { renumbered } from './identifications.ts';
+import { analyze, type Judgement, judge, noJudgement, type Vantage, type Verdicts } from './judge.ts';
+import { faultsOf, NUMBERINGS, type Numbering, RUN_KINDS, type RunKind, vantagesOf } from './kinds.ts';
+import { type PartRow, partsOf, sumParts } from './parts.ts';
+import type { KnownRun } from './recording.ts';
+import { playRun, SHORTEST_TIMEOUT_NS } from './run.ts';
 
 /** The figures of one kind, seen from one place. */
 export interface TruthRow {
   readonly kind: string;
   readonly vantage: Vantage;
-  readonly ipVersion: 4 | 6;
+  readonly numbering: Numbering;
   readonly judgement: Judgement;
+  readonly timeouts: Timeouts;
 }
 
-/** Round trips are 6 us or more here. */
-export const RUN_KINDS: readonly RunKind[] = [
-  { name: '1 % lost', faults: { loss: 0.01 } },
-  { name: '1 % late by 3 us', faults: { reorder: 0.01, reorderDelayNs: 3_000 } },
-  { name: '1 % late by 10 us', faults: { reorder: 0.01, reorderDelayNs: 10_000 } },
-  { name: '0.5 % late by 0.1 ms', faults: { reorder: 0.005, reorderDelayNs: 100_000 } },
-  { name: '0.3 % late by 2 ms', faults: { reorder: 0.003, reorderDelayNs: 2_000_000 } },
-  { name: '0.5 % lost, 0.5 % late by 15 us', faults: { loss: 0.005, reorder: 0.005, reorderDelayNs: 15_000 } },
-  {
-    name: 'the same, 2 % of ACKs lost',
-    faults: { loss: 0.005, reorder: 0.005, reorderDelayNs: 15_000 },
-    reverse: { loss: 0.02 },
-  },
-  {
-    name: 'the same, 1 % doubled, no ACKs lost',
-    faults: { loss: 0.005, reorder: 0.005, reorderDelayNs: 15_000, duplicate: 0.01 },
-  },
-];
+/** ACK timeouts of the queue pair, those that are told, and those of them that were shorter than the agreed time. */
+export interface Timeouts {
+  real: number;
+  told: number;
+  tooShort: number;
+}
 
-/** Plays runs with the seeds 1 to `seeds` of every kind over IPv4 and IPv6, each seen from both hosts. */
-export async function measure(seeds: number): Promise<TruthRow[]> {
+/** All figures. */
+export interface Truth {
+  readonly runs: number;
+  readonly rows: readonly TruthRow[];
+  readonly parts: readonly PartRow[];
+}
+
+/** Plays runs with the seeds 1 to `seeds` of every kind and numbering, each seen from several places. */
+export async function measure(seeds: number): Promise<Truth> {
   const rows: TruthRow[] = [];
-  for (const { name: kind, faults, reverse = {} } of RUN_KINDS)
-    for (const ipVersion of [4, 6] as const) {
-      const both = VANTAGES.map((vantage) => ({ kind, vantage, ipVersion, judgement: noJudgement() }));
+  const parts: PartRow[] = [];
+  let runs = 0;
+  for (const kind of RUN_KINDS)
+    for (const numbering of NUMBERINGS) {
+      const own = vantagesOf(kind).map((vantage) => newRow(kind.name, vantage, numbering));
+      rows.push(...own);
       for (let seed = 1; seed <= seeds; seed++) {
-        const run = await playRun({ seed, ipVersion, faults, reverse });
-        for (const { vantage, judgement } of both) judge(run, vantage, judgement);
+        const run = await playRun({ ...kind, seed, ipVersion: numbering === 'IPv6' ? 6 : 4 });
+        runs++;
+        for (const row of own) judgeRun(kind, run, row);
+        if (numbering === 'counted') parts.push(...partsOf(kind.name, run, seed));
       }
-      rows.push(...both);
     }
-  return rows;
+  return { runs, rows, parts: sumParts(parts) };
 }
 
-/** Of what is said to be `told`, the share that is; 1 where it is never said. */
-export function precision(judgement: Judgement, told: 'lost' | 'overtaken'): number {
-  const all = Object.values(judgement).reduce((sum, said) => sum + said[told], 0);
-  return all === 0 ? 1 : judgement[told][told] / all;
+function newRow(kind: string, vantage: Vantage, numbering: Numbering): TruthRow {
+  return { kind, vantage, numbering, judgement: noJudgement(), timeouts: { real: 0, told: 0, tooShort: 0 } };
 }
 
-/** Of what is `told`, the share that is said to be; 1 where there is none. */
-export function recall(judgement: Judgement, told: 'lost' | 'overtaken'): number {
-  const all = total(judgement[told]);
-  return all === 0 ? 1 : judgement[told][told] / all;
+function judgeRun(kind: RunKind, run: KnownRun, { vantage, numbering, judgement, timeouts }: TruthRow): void {
+  const own = numbering === 'zero' || numbering === 'random';
+  const analysis = analyze(own ? renumbered(run[vantage], numbering) : run[vantage]);
+  judge(run, { vantage, analysis, faults: faultsOf(kind) }, judgement);
+  countTimeouts(run, analysis, timeouts);
 }
 
-/** As Markdown. */
+function countTimeouts({ timeouts }: KnownRun, { events }: Analysis, into: Timeouts): void {
+  const told = events.filter(({ kind, requester }) => kind === 'timeout' && requester === 0);
+  into.real += timeouts;
+  into.told += told.length;
+  into.tooShort += told.filter(({ durationNs }) => durationNs < SHORTEST_TIMEOUT_NS).length;
+}
+
+/** Of what is said to be `told`, the share that is; undefined where it is never said. */
+export function precision(judgement: Judgement, told: 'lost' | 'overtaken'): number | undefined {
+  const { lost, overtaken, discarded, sound } = judgement;
+  const all = [lost, overtaken, discarded, sound].reduce((sum, said) => sum + said[told], 0);
+  return all === 0 ? undefined : judgement[told][told] / all;
+}
+
+/** Of these, the share that is said to be `told`; undefined where there are none. */
+export function recall(verdicts: Verdicts, told: 'lost' | 'overtaken'): number | undefined {
+  const all = total(verdicts);
+  return all === 0 ? undefined : verdicts[told] / all;
+}
+
+/** As Markdown: lost and overtaken requests. */
 export function truthTable(rows: readonly TruthRow[]): string {
-  const lines = rows.map(({ kind, vantage, ipVersion, judgement }) =>
-    [
-      kind,
-      vantage,
-      `IPv${ipVersion}`,
-      ...(['lost', 'overtaken'] as const).flatMap((told) => [
-        total(judgement[told]),
-        precision(judgement, told).toFixed(3),
-        recall(judgement, told).toFixed(3),
-      ]),
-      Object.values(judgement).reduce((sum, { undecided }) => sum + undecided, 0),
-    ].join(' | '),
-  );
-  return [...HEAD, ...lines].map((line) => `| ${line} |`).join('\n');
+  const lines = rows.map(({ kind, vantage, numbering, judgement }) => {
+    const { lost, overtaken, discarded, sound, decidable } = judgement;
+    const falselyLost = overtaken.lost + discarded.lost + sound.lost;
+    const cells = [
+      ...[total(lost), total(decidable), share(precision(judgement, 'lost')), share(recall(decidable, 'lost'))],
+      ...[
+        falselyLost,
+        total(overtaken),
+        share(precision(judgement, 'overtaken')),
+        share(recall(overtaken, 'overtaken')),
+      ],
+      lost.undecided + overtaken.undecided + discarded.undecided + sound.undecided,
+    ];
+    return [kind, vantage, numbering, ...cells];
+  });
+  return markdown(VERDICT_HEAD, lines);
 }
 
-function total(said: Record<Told, number>): number {
+/** As Markdown: timeouts, where there were any or were told. */
+export function timeoutTable(rows: readonly TruthRow[]): string {
+  const some = rows.filter(({ timeouts: { real, told } }) => real + told > 0);
+  const lines = some.map(({ kind, vantage, numbering, timeouts: { real, told, tooShort } }) => [
+    ...[kind, vantage, numbering, real, told, tooShort],
+  ]);
+  return markdown(TIMEOUT_HEAD, lines);
+}
+
+/** Rows as a table of Markdown. */
+export function markdown(head: string, rows: readonly (readonly (string | number)[])[]): string {
+  const columns = head.split('|').length;
+  const lines = [head, Array(columns).fill('---').join(' | '), ...rows.map((cells) => cells.join(' | '))];
+  return lines.map((line) => `| ${line} |`).join('\n');
+}
+
+/** A share with three digits; "n/a" where there is nothing to judge. */
+export function share(value: number | undefined): string {
+  return value === undefined ? 'n/a' : value.toFixed(3);
+}
+
+export function total(said: Verdicts): number {
   return Object.values(said).reduce((sum, count) => sum + count, 0);
 }
 
-const VANTAGES: readonly Vantage[] = ['requester', 'responder'];
-const HEAD = [
-  'network | seen at the | | lost | precision | recall | overtaken | precision | recall | cannot be told',
-  '--- | --- | --- | --- | --- | --- | --- | --- | --- | ---',
-];
+const VERDICT_HEAD =
+  'network | seen at the | identifications | lost | can be told | precision | recall | falsely lost | overtaken | precision | recall | told "cannot be told"';
+const TIMEOUT_HEAD = 'network | seen at the | identifications | timeouts | told | shorter than agreed';

@@ -1,6 +1,6 @@
-/** Writes the table of `docs/analyze.md` that says how often verdicts are right: `npm run docs:truth`. */
+/** Writes the tables of `docs/analyze.md` that say how often verdicts are right: `npm run docs:truth`. */
 import { readFileSync, writeFileSync } from 'node:fs';
-import { PAGE, SEEDS, withTable } from './page.ts';
-import { measure, truthTable } from './table.ts';
+import { PAGE, SEEDS, truthText, withTable } from './page.ts';
+import { measure } from './table.ts';
 
-writeFileSync(PAGE, withTable(readFileSync(PAGE, 'utf8'), truthTable(await measure(SEEDS))));
+writeFileSync(PAGE, withTable(readFileSync(PAGE, 'utf8'), truthText(await measure(SEEDS))));

@@ -8,43 +8,25 @@
  * - It is asked for because the one before it came late: it had come already, and only stood behind that one. Nothing
  *   happened to it.
  * - The receiver answers its retransmission as one answers a duplicate, by an ACK that acknowledges nothing new, or a
- *   request that asked for no ACK (ref:rxe#7): both sendings arrived, and it was overtaken.
+ *   request that asked for no ACK (ref:rxe#7): both sendings arrived, and it was overtaken. Which request such an
+ *   answer is about, `missed-request.ts` decides.
  * - None of these until long after its retransmission was acknowledged: it was lost.
- * - A duplicate that something else may have caused, or no acknowledgement at all: it cannot be told.
+ * - A duplicate that something else may have caused, or no acknowledgement at all: it cannot be told. Nor is anything
+ *   lost for certain where answers go missing and packets are overtaken: the answer to the duplicate may be missing.
+ * - A retransmission that was not captured was lost or overtaken before this point, where late ones are captured.
  * Bounded: the oldest request gets its verdict when there are too many.
  */
+import {
+  type AnswerTimes,
+  type AskedRequest,
+  cameTwice,
+  candidates,
+  type MissedRequest,
+  share,
+} from './missed-request.ts';
 
 /** What became of a request. */
 export type Verdict = 'lost' | 'overtaken' | 'unknown';
-
-/** A request that a sequence NAK asks for. */
-export interface AskedRequest {
-  readonly psn: number;
-  /** Frame and time of the last sending before the NAK. */
-  readonly frame: number;
-  readonly sentNs: number;
-  /** Its last sending was not captured: it was lost or overtaken before this capture point. */
-  readonly unseen: boolean;
-  /** Frame and time of the NAK. */
-  readonly nakFrame: number;
-  readonly askedNs: number;
-}
-
-/** The same, and what is known of it since. */
-export interface MissedRequest extends AskedRequest {
-  /** When it was sent again; -1: not yet. */
-  resentNs: number;
-  /** That was after a timeout, which leaves open what the receiver had. */
-  resentUnsure: boolean;
-  /** When it was known to have arrived; -1: not yet. */
-  arrivedNs: number;
-  /** It came while the receiver waited for one before it, and was dropped, unless it turns out to have come late. */
-  readonly stoodBehind: boolean;
-  /** A duplicate was answered, and nothing else explains it. */
-  answeredTwice: boolean;
-  /** A duplicate was answered, which may have been this one. */
-  doubtful: boolean;
-}
 
 /** What the ACKs of the space have shown so far. */
 export interface AckEvidence {
@@ -52,6 +34,9 @@ export interface AckEvidence {
   readonly shortestAckNs: number;
   /** ACKs that look like answers to duplicates of which nothing is known. */
   readonly strayAcks: number;
+  /** ACKs, and those that are missing: a later one stands for them, or a timeout followed. */
+  readonly acks: number;
+  readonly missingAcks: number;
 }
 
 /** Takes the verdicts, each once and for good. */
@@ -61,7 +46,11 @@ export class MissedRequests {
   readonly #open: MissedRequest[] = [];
   readonly #sink: VerdictSink;
   readonly #evidence: AckEvidence;
+  readonly #told: Record<Verdict, number> = { lost: 0, overtaken: 0, unknown: 0 };
   #asked = 0;
+  /** Answers that came soon after a retransmission, and others. */
+  #nearAnswers = 0;
+  #farAnswers = 0;
   /**
    * ACKs that are expected for duplicates: up to one PSN, as nothing new arrives between them, or up to any, for what
    * was sent again though its ACK had passed here.
@@ -96,7 +85,15 @@ export class MissedRequests {
     this.arrived(psn, timeNs, soon ? 0 : sentNs);
     const stoodBehind = soon ? sentNs >= this.#waitedToNs : sentNs >= this.#waitedFromNs && sentNs < this.#waitedToNs;
     const resentNs = soon ? sentNs : -1;
-    const fresh = { arrivedNs: -1, resentUnsure: false, answeredTwice: false, doubtful: false };
+    const fresh = {
+      arrivedNs: -1,
+      resentUnsure: false,
+      doubtful: false,
+      unclear: false,
+      hiddenFromNs: -1,
+      hiddenToNs: -1,
+      group: undefined,
+    };
     this.#open.push({ psn, frame, sentNs, unseen, nakFrame, askedNs: timeNs, resentNs, stoodBehind, ...fresh });
     if (this.#open.length > MOST_OPEN) this.#settle(this.#open[0] as MissedRequest);
   }
@@ -133,7 +130,7 @@ export class MissedRequests {
       if (!soon && sentNs >= each.resentNs) continue;
       this.#expectDuplicates(each, to - 1, timeNs);
       this.#remove(each);
-      this.#sink(each, 'overtaken');
+      this.#tell(each, 'overtaken');
       i--;
     }
     this.#age(timeNs);
@@ -149,30 +146,60 @@ export class MissedRequests {
       this.#vain--;
       return true;
     }
-    const isResent = ({ psn: missed, resentNs, stoodBehind, answeredTwice }: MissedRequest): boolean =>
-      !stoodBehind && !answeredTwice && missed <= psn && resentNs >= 0 && timeNs - resentNs >= this.#soonestNs;
-    const candidates = this.#open.filter(isResent);
-    const newest = candidates.at(-1);
-    // Soon after a retransmission it is the answer to that. Later it is the original that was held up longest.
-    const late = newest !== undefined && timeNs - newest.resentNs > this.#soonNs;
-    const recent = candidates.filter(({ resentNs }) => timeNs - resentNs < this.#soonNs * RECENT);
-    if (recent.length > 1) for (const each of recent) each.doubtful = true;
-    return this.#duplicate(late ? candidates[0] : newest, psn, timeNs);
+    if (this.#isUnsure(timeNs)) {
+      this.#unsure--;
+      for (const each of this.#open) if (each.resentNs >= 0) each.doubtful ||= each.resentUnsure;
+      return true;
+    }
+    const { near, requests } = candidates(this.#open, psn, timeNs, this.#times);
+    const newest = requests.at(-1);
+    if (newest === undefined) return false;
+    if (near) this.#nearAnswers++;
+    else this.#farAnswers++;
+    share(this.#open, requests);
+    this.#expectDuplicates(newest, psn, timeNs);
+    return true;
   }
 
   /** The first response of a READ or an atomic came again. */
   answeredAgain(psn: number, timeNs: number): void {
-    this.#duplicate(
-      this.#open.find((each) => each.psn === psn && each.resentNs >= 0 && !each.answeredTwice),
-      psn,
-      timeNs,
-    );
+    const each = this.#open.find((one) => one.psn === psn && one.resentNs >= 0 && !one.unseen && !cameTwice(one));
+    if (each === undefined) return;
+    if (this.#isUnsure(timeNs)) {
+      this.#unsure--;
+      each.doubtful ||= each.resentUnsure;
+      return;
+    }
+    share(this.#open, [each]);
+    this.#expectDuplicates(each, psn, timeNs);
+  }
+
+  /** An ACK that nobody asked for, of a receiver that often sends such: it may answer a duplicate. */
+  unaskedAck(psn: number, timeNs: number): void {
+    const { near, requests } = candidates(this.#open, psn, timeNs, this.#times);
+    if (near) for (const each of requests) each.unclear = true;
+  }
+
+  /** A response of a READ comes: no ACK can come before the last of them. */
+  readAnswered(timeNs: number): void {
+    const { soonestNs, nearNs } = this.#times;
+    for (const each of this.#open) {
+      const sinceNs = timeNs - each.resentNs;
+      if (each.resentNs < 0 || sinceNs < soonestNs || sinceNs >= nearNs) continue;
+      if (each.hiddenFromNs < 0) each.hiddenFromNs = timeNs;
+      each.hiddenToNs = timeNs;
+    }
   }
 
   /** A sending of it was captured late: it has its verdict. */
   cameLate(psn: number): void {
     const each = this.#open.find((one) => one.psn === psn);
     if (each !== undefined) this.#remove(each);
+  }
+
+  /** What was captured looks like a copy of its retransmission, and may be one that was sent before and came late. */
+  copied(psn: number): void {
+    for (const each of this.#open) each.doubtful ||= each.unseen && each.psn === psn;
   }
 
   /** The capture ends. */
@@ -191,22 +218,19 @@ export class MissedRequests {
     return this.#soonestNs === 0 ? EXPECTED_NS : this.#soonestNs * SOON_ROUND_TRIPS;
   }
 
-  /** Too many duplicates come unasked: the network doubles packets, and one more proves nothing. */
-  get #isUnsound(): boolean {
-    const strays = this.#evidence.strayAcks;
-    return strays > this.#asked * STRAY_SHARE;
+  get #times(): AnswerTimes {
+    return { soonestNs: this.#soonestNs, nearNs: this.#soonNs * NEAR };
   }
 
-  #duplicate(each: MissedRequest | undefined, to: number, timeNs: number): boolean {
-    const unsure = this.#unsure > 0 && timeNs <= this.#unsureUntilNs;
-    if (unsure) this.#unsure--;
-    if (each === undefined) return unsure;
-    if (unsure) each.doubtful ||= each.resentUnsure;
-    else {
-      each.answeredTwice = true;
-      this.#expectDuplicates(each, to, timeNs);
-    }
-    return true;
+  /** Too many duplicates come unasked: the network doubles packets, and one more proves nothing. */
+  get #isUnsound(): boolean {
+    const [near, far] = [this.#nearAnswers, this.#farAnswers];
+    return this.#evidence.strayAcks > this.#asked * STRAY_SHARE || Math.min(near, far) > (near + far) * MIXED_SHARE;
+  }
+
+  /** A duplicate may be one that was sent again after a timeout. */
+  #isUnsure(timeNs: number): boolean {
+    return this.#unsure > 0 && timeNs <= this.#unsureUntilNs;
   }
 
   /** @param to the last PSN that the receiver had then: up to there retransmissions are duplicates */
@@ -225,7 +249,8 @@ export class MissedRequests {
     const stepped = timeNs < this.#latestNs - GRACE_NS;
     this.#latestNs = timeNs;
     if (!stepped) return;
-    while (this.#open.length > 0) this.#settle(this.#open[0] as MissedRequest, true);
+    for (const each of this.#open) each.doubtful = true;
+    this.finish();
     this.#explained = 0;
     this.#vain = 0;
     this.#unsure = 0;
@@ -239,11 +264,36 @@ export class MissedRequests {
     }
   }
 
-  #settle(each: MissedRequest, stepped = false): void {
+  #settle(each: MissedRequest): void {
+    const verdict = this.#verdictOn(each);
     this.#remove(each);
-    if (each.stoodBehind) return;
-    const isUnknown = stepped || each.doubtful || each.resentNs < 0 || each.arrivedNs < 0 || this.#isUnsound;
-    this.#sink(each, isUnknown ? 'unknown' : each.answeredTwice ? 'overtaken' : 'lost');
+    if (!each.stoodBehind) this.#tell(each, verdict);
+  }
+
+  #verdictOn(each: MissedRequest): Verdict {
+    if (each.doubtful || each.resentNs < 0 || each.arrivedNs < 0) return 'unknown';
+    if (each.unseen) return 'lost';
+    if (cameTwice(each)) return this.#isUnsound ? 'unknown' : 'overtaken';
+    return each.group !== undefined || this.#mayBeOvertaken(each) ? 'unknown' : 'lost';
+  }
+
+  /**
+   * It looks lost. Where packets are overtaken it may have been, too, when answers are missing: lost on their way, not
+   * captured, or never sent, as by a receiver that answers several requests at once.
+   */
+  #mayBeOvertaken({ unclear, hiddenFromNs, hiddenToNs }: MissedRequest): boolean {
+    if (unclear && this.#nearAnswers + this.#farAnswers > 0) return true;
+    const { acks, missingAcks } = this.#evidence;
+    const overtaken = this.#told.overtaken + this.#open.filter(cameTwice).length;
+    const lost =
+      this.#told.lost + this.#open.filter(({ group, stoodBehind }) => !stoodBehind && group === undefined).length;
+    if (overtaken * missingAcks > acks * lost * MOST_FALSE) return true;
+    return overtaken * (hiddenToNs - hiddenFromNs) > lost * this.#times.nearNs * MOST_HIDDEN;
+  }
+
+  #tell(each: MissedRequest, verdict: Verdict): void {
+    this.#told[verdict]++;
+    this.#sink(each, verdict);
   }
 
   #remove(each: MissedRequest): void {
@@ -253,13 +303,19 @@ export class MissedRequests {
 
 const MOST_OPEN = 64;
 /** Of the requests that were missed. */
-const STRAY_SHARE = 0.2;
+const STRAY_SHARE = 0.05;
+/** Of all answers. What is late is late by about the same; what is doubled is doubled at any time. */
+const MIXED_SHARE = 0.1;
 /** How long after its acknowledgement a request may still turn out to have been overtaken. */
 const GRACE_NS = 100_000_000;
 /** Round trips differ by a little; what is answered in less was no retransmission. */
 const ROUND_TRIP_SHARE = 0.9;
 const SOON_ROUND_TRIPS = 3;
-/** Of several that were sent again within this many times that, each may be the one whose original came late. */
-const RECENT = 4;
+/** A request that was sent again within this many times that is the likely cause of an answer. */
+const NEAR = 4;
+/** Of those that are told to be lost, the share that may have been overtaken. */
+const MOST_FALSE = 0.005;
+/** The same of a single one, for the time in which an answer was hidden. */
+const MOST_HIDDEN = 0.1;
 /** How long ACKs of known duplicates are expected. */
 const EXPECTED_NS = 1_000_000;

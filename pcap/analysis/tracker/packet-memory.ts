@@ -26,6 +26,11 @@ export const PacketFlag = {
   AckReq: 1 << 3,
 } as const;
 
+/** The flag of a packet with the AckReq bit. */
+export function askedAck({ dissection: { frame } }: MutableFacts): number {
+  return frame.ackReq === 1 ? PacketFlag.AckReq : 0;
+}
+
 export class PacketMemory {
   readonly #budget: MemoryBudget;
   #mask = FIRST_ENTRIES - 1;

@@ -122,6 +122,8 @@ export class PsnSpaceState {
   runPsn = -1;
   /** ACKs up to a request that asked for none, which no duplicate explains. */
   unaskedAcks = 0;
+  /** Requests that asked for an ACK and got none of their own, since the first request was missed. */
+  skippedAcks = 0;
   readonly requestHoles = new Holes();
   readonly responseHoles = new Holes();
   readonly requests: PacketMemory;
@@ -159,6 +161,15 @@ export class PsnSpaceState {
   }
 
   /** ACKs that look like answers to duplicates of which nothing is known. */
+  get acks(): number {
+    return this.report.acks;
+  }
+
+  /** A timeout may be due to a missing answer as well. */
+  get missingAcks(): number {
+    return this.skippedAcks + this.report.timeouts;
+  }
+
   get strayAcks(): number {
     return this.report.ghostAcks + this.unaskedAcks;
   }

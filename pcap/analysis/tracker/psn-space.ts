@@ -11,7 +11,9 @@ import { MessageEnds } from './message-ends.ts';
 import type { MutableFacts } from './mutable-facts.ts';
 import { PacketFlag } from './packet-memory.ts';
 import { type PsnSpaceOwner, PsnSpaceState, type SharedResources } from './psn-space-state.ts';
-import { RequestTracker, readLength, shapeOf } from './request-tracker.ts';
+import { readLength } from './read-length.ts';
+import { shapeOf } from './request-shapes.ts';
+import { RequestTracker } from './request-tracker.ts';
 import type { RequesterFigures } from './requester-figures.ts';
 import { ResponseTracker } from './response-tracker.ts';
 

@@ -5,6 +5,7 @@
  * Owns a table indexed by the low bits of the relative PSN. It grows while one request would replace another; there is
  * a bound for each table, and one for all tables of an analysis.
  */
+import type { MutableFacts } from './mutable-facts.ts';
 import type { MemoryBudget } from './packet-memory.ts';
 
 export class RequestShapes {
@@ -59,3 +60,8 @@ export class RequestShapes {
 const REMEMBERED = 256;
 const FIRST_REMEMBERED = 4;
 const NOTHING = new Int32Array(0);
+
+/** Opcode and length: a retransmission has the same. */
+export function shapeOf({ dissection: { frame } }: MutableFacts): number {
+  return (frame.opcode << 16) | frame.payloadLength;
+}

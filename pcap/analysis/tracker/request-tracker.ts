@@ -12,15 +12,18 @@
  *   without an answer, or from the last answer.
  * - UC has no retransmission: a missing packet is lost, by the network or by the capture (see the reason of the event).
  */
-import { OpFlag, RETH_AT } from '../../../packets/opcode.ts';
-import { rethDmaLength } from '../../../packets/reth.ts';
+import { OpFlag } from '../../../packets/opcode.ts';
 import { Mark } from '../facts.ts';
+import { agreedTimeoutNs, TIMEOUT_UNIT_NS, unansweredNs } from './ack-waits.ts';
 import type { DamagedPsns } from './damaged-psns.ts';
 import type { Holes } from './holes.ts';
 import type { MutableFacts } from './mutable-facts.ts';
-import { PacketFlag, type PacketMemory } from './packet-memory.ts';
+import { askedAck, PacketFlag, type PacketMemory } from './packet-memory.ts';
+import type { RetransmissionRun, RetransmissionTrigger } from './pending-report.ts';
 import type { PendingNak } from './psn-space-state.ts';
-import { askedAck, type RetransmissionTrigger, SequenceTracker } from './sequence-tracker.ts';
+import { readLength } from './read-length.ts';
+import { shapeOf } from './request-shapes.ts';
+import { SequenceTracker } from './sequence-tracker.ts';
 
 export class RequestTracker extends SequenceTracker {
   protected get sender(): 0 | 1 {
@@ -145,6 +148,7 @@ export class RequestTracker extends SequenceTracker {
     if (this.isLateOriginal(facts, psn, count)) this.handleLateOriginal(facts, psn);
     else if (this.isCopy(facts, psn)) {
       this.reportCopy(facts, psn);
+      this.#checkLoss(facts, psn);
       state.reads.copied(psn, psn + count, facts.packet.number);
     } else if (state.reliable) {
       this.handleRepeated(facts, psn, count);
@@ -154,6 +158,15 @@ export class RequestTracker extends SequenceTracker {
     if (state.repeats < MOST_REPEATS) state.repeats++;
     // A READ whose length in packets was not known the first time.
     if (psn + count > state.next) this.#extend(psn, count);
+  }
+
+  /** Without identifications a late original right behind its retransmission looks like a copy of that. */
+  #checkLoss(facts: MutableFacts, psn: number): void {
+    if (this.ids.varies) return;
+    this.state.missed?.copied(psn);
+    if ((this.memory.flagsOf(psn) & (PacketFlag.BookedLost | PacketFlag.Late)) !== PacketFlag.BookedLost) return;
+    this.state.report.undecidedPackets++;
+    this.doubtLoss(facts, psn);
   }
 
   #noteResent({ timeNs }: MutableFacts, psn: number): void {
@@ -254,29 +267,12 @@ export class RequestTracker extends SequenceTracker {
     }
     const implied = this.#impliedNak(facts, psn, waitedNs);
     if (implied !== undefined) return implied;
-    const durationNs = this.#unansweredNs(facts, psn);
+    const durationNs = unansweredNs(state, facts.timeNs, psn);
     const short = waitedNs < SHORTEST_TIMEOUT_NS && durationNs < SURE_TIMEOUT_NS;
-    if (durationNs < (this.#agreedTimeoutNs ?? 0) || (this.#agreedTimeoutNs === undefined && short)) return undefined;
+    const agreedNs = agreedTimeoutNs(state);
+    if (durationNs < (agreedNs ?? 0) || (agreedNs === undefined && short)) return undefined;
     const reason = psn < state.acked ? 'ack-not-received' : undefined;
     return { cause: 'timeout', refersTo: state.requests.frameOf(psn), durationNs, reason };
-  }
-
-  /**
-   * How long the requester has waited for an answer to `psn`, which it repeats: since it sent that last, or its
-   * neighbour where the capture does not have it, or since an answer came. An answer to `psn` itself never reached it.
-   */
-  #unansweredNs({ timeNs }: MutableFacts, psn: number): number {
-    const { requests, lastProgressNs, lastRequestNs, acked } = this.state;
-    const sentNs = [psn, psn + 1, psn - 1].map((near) => requests.timeOf(near)).find((near) => !Number.isNaN(near));
-    if (sentNs === undefined) return timeNs - Math.max(lastRequestNs, lastProgressNs);
-    return timeNs - (psn < acked ? sentNs : Math.max(sentNs, lastProgressNs));
-  }
-
-  /** The shortest wait here that can be the ACK timeout of connection management; Infinity: it never ends. */
-  get #agreedTimeoutNs(): number | undefined {
-    const { cm } = this.state.conversation;
-    if (cm === undefined) return undefined;
-    return cm.ackTimeoutExponent === 0 ? Infinity : TIMEOUT_UNIT_NS * 2 ** cm.ackTimeoutExponent * JITTER;
   }
 
   #pendingNakFor(psn: number, waitedNs: number): PendingNak | undefined {
@@ -299,7 +295,7 @@ export class RequestTracker extends SequenceTracker {
     if (this.state.lastResponseFrame <= this.memory.frameOf(psn)) return undefined;
     // No response from there on was captured: the requester saw silence, not a gap.
     if (hole === undefined && entry?.next === psn) return undefined;
-    const late = waitedNs > Math.max(LATE_NS, 10 * report.readLatency.meanNs, this.#agreedTimeoutNs ?? 0);
+    const late = waitedNs > Math.max(LATE_NS, 10 * report.readLatency.meanNs, agreedTimeoutNs(this.state) ?? 0);
     // From its beginning: the first response was lost. Much later: there was no response at all.
     const fromStart = hole === undefined && psn === entry?.start;
     // Behind its response without the time for a reaction: a mirror shows the request once more.
@@ -326,9 +322,30 @@ export class RequestTracker extends SequenceTracker {
     if (trigger.cause === 'implied-nak') this.#reportImpliedNak(facts, psn, trigger);
     if (trigger.cause !== 'timeout' && trigger.reason !== 'after-timeout') return;
     facts.marks |= Mark.AfterTimeout;
-    report.timeouts++;
-    const { refersTo, durationNs, reason } = trigger;
-    state.emit('timeout', facts, this.sender, { psn, refersTo, durationNs, reason });
+    const { run } = this;
+    if (run !== undefined && this.isLateAlone(run)) run.timeoutIsOpen = true;
+    else this.#reportTimeout(facts, { psn, trigger, frame: facts.packet.number, timeNs: facts.timeNs });
+  }
+
+  protected override onRunEnd(facts: MutableFacts, run: RetransmissionRun): void {
+    if (run.timeoutIsOpen) this.#reportTimeout(facts, run);
+  }
+
+  #reportTimeout(
+    facts: MutableFacts,
+    { psn, frame, timeNs, trigger }: Pick<RetransmissionRun, 'psn' | 'frame' | 'timeNs' | 'trigger'>,
+  ): void {
+    this.state.report.timeouts++;
+    this.state.emit('timeout', facts, this.sender, { ...trigger, cause: undefined, psn, frame, timeNs });
+  }
+
+  /**
+   * Without identifications: a requester that goes back sends everything from there on again. One packet alone, which
+   * had been acknowledged and is not the last, is its original.
+   */
+  protected override isLateAlone({ count, cursor, acknowledged, trigger: { cause } }: RetransmissionRun): boolean {
+    if (!acknowledged || count !== 1 || cursor >= this.state.next || this.ids.isUsable) return false;
+    return cause === 'timeout' || cause === 'unknown';
   }
 
   /** The responder waited for it, and a retransmission may still answer its NAK. */
@@ -358,27 +375,11 @@ export class RequestTracker extends SequenceTracker {
   }
 }
 
-/** Opcode and length: a retransmission has the same. */
-export function shapeOf({ dissection: { frame } }: MutableFacts): number {
-  return (frame.opcode << 16) | frame.payloadLength;
-}
-
-/** DMA length of a READ; 0 for what takes one PSN anyway. */
-export function readLength({ dissection: { frame } }: MutableFacts): number {
-  return (frame.flags & OpFlag.Read) === 0
-    ? 0
-    : rethDmaLength(frame.view, frame.bthOffset + (RETH_AT[frame.opcode] ?? 0));
-}
-
 /** Requests with a response of their own. An ACK, in contrast, may stand for several requests. */
 const HAS_RESPONSE = OpFlag.Read | OpFlag.Atomic | OpFlag.Flush | OpFlag.AtomicWrite;
 const MOST_REPEATS = 1000;
-/** 4.096 us * 2^n (ref:wire#7). */
-const TIMEOUT_UNIT_NS = 4096;
-/** An ACK timeout below this is not usable on any network. */
+/** No network can use an ACK timeout below this. */
 const SHORTEST_TIMEOUT_NS = 200_000;
-/** A capture shows a wait shorter than it was when the first packet was held up on its way: two per cent. */
-const JITTER = 0.98;
 /** After a wait this long a retransmission is due to a timeout. */
 const SURE_TIMEOUT_NS = 4_000_000;
 /** How much later a mirror shows a frame once more, at most, and a requester never reacts to its response. */

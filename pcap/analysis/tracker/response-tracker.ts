@@ -26,11 +26,13 @@ import { nakName } from '../event-text.ts';
 import { Mark } from '../facts.ts';
 import type { DamagedPsns } from './damaged-psns.ts';
 import type { Hole, Holes } from './holes.ts';
-import { type MissedRequest, MissedRequests, type Verdict } from './missed-requests.ts';
+import { MissedRequests } from './missed-requests.ts';
+import { bookMissed } from './missed-verdicts.ts';
 import type { MutableFacts } from './mutable-facts.ts';
 import { PacketFlag, PacketMemory } from './packet-memory.ts';
+import type { RetransmissionTrigger } from './pending-report.ts';
 import type { ReadEntry } from './read-queue.ts';
-import { type RetransmissionTrigger, SequenceTracker } from './sequence-tracker.ts';
+import { SequenceTracker } from './sequence-tracker.ts';
 
 export class ResponseTracker extends SequenceTracker {
   #acks: PacketMemory | undefined;
@@ -39,6 +41,8 @@ export class ResponseTracker extends SequenceTracker {
   /** What a sequence NAK asked for last. */
   #askedPsn = -1;
   #askedNs = -1;
+  /** The last progress was a response of a READ, behind which ACKs wait, so that one may stand for several. */
+  #behindRead = false;
 
   protected get sender(): 0 | 1 {
     return this.state.requester === 0 ? 1 : 0;
@@ -120,6 +124,8 @@ export class ResponseTracker extends SequenceTracker {
       // The ACK may be for the first sending of a retransmitted request: no latency can be derived from it.
       const sentNs = (requests.flagsOf(psn) & PacketFlag.Repeated) === 0 ? requests.timeOf(psn) : Number.NaN;
       if (sentNs <= facts.timeNs) report.addAckLatency(facts.timeNs - sentNs);
+      if (state.missed !== undefined && !this.#behindRead) this.#countSkipped(psn);
+      this.#behindRead = false;
       this.#acknowledgeUpTo(facts, psn + 1);
       this.#skipReads(facts, psn + 1);
     } else if (!overtaken) {
@@ -128,10 +134,18 @@ export class ResponseTracker extends SequenceTracker {
     }
   }
 
+  /** Requests before `psn` that asked for an ACK, and are acknowledged by this one only. */
+  #countSkipped(psn: number): void {
+    const { state } = this;
+    for (let at = Math.max(state.acked, psn - MOST_SKIPPED); at < psn; at++)
+      if ((state.requests.flagsOf(at) & PacketFlag.AckReq) !== 0) state.skippedAcks++;
+  }
+
   /** An ACK up to a request that did not ask for one: it answers a duplicate, unless this responder does so anyway. */
   #noteUnaskedAck({ timeNs }: MutableFacts, psn: number): void {
     const { state } = this;
     const usual = state.unaskedAcks > state.report.acks * UNUSUAL_SHARE;
+    if (usual) state.missed?.unaskedAck(psn, timeNs);
     const explained = !usual && state.missed?.duplicateAck(psn, timeNs) === true;
     if (!explained && state.repeats === 0) state.unaskedAcks++;
   }
@@ -205,7 +219,7 @@ export class ResponseTracker extends SequenceTracker {
     if (state.damagedRequests.take(psn)) return;
     // It came while the responder waited for one that was late already here.
     if (sentNs >= state.lateFromNs && sentNs <= state.lateToNs) return;
-    state.missed ??= new MissedRequests((request, verdict) => this.#bookMissed(request, verdict), state);
+    state.missed ??= new MissedRequests((request, verdict) => bookMissed(state, request, verdict), state);
     state.missed.asked({
       psn,
       frame: requests.frameOf(psn),
@@ -215,26 +229,6 @@ export class ResponseTracker extends SequenceTracker {
       nakFrame: facts.packet.number,
       askedNs: facts.timeNs,
     });
-  }
-
-  #bookMissed(
-    { psn, frame: refersTo, unseen, nakFrame: frame, askedNs: timeNs }: MissedRequest,
-    verdict: Verdict,
-  ): void {
-    const { state } = this;
-    const { report, requester } = state;
-    const details = { psn, frame, timeNs, refersTo };
-    const reason = unseen ? 'retransmission-not-seen' : 'seen-then-nak';
-    if (verdict === 'overtaken') {
-      report.reorderedPackets++;
-      state.emitAt('reordering', requester, { ...details, reason: unseen ? undefined : 'behind-capture' });
-    } else if (verdict === 'lost') {
-      report.lostPackets++;
-      state.emitAt('loss', requester, { ...details, reason });
-    } else {
-      report.undecidedPackets++;
-      state.emitAt('missing', requester, { ...details, reason });
-    }
   }
 
   override finish(facts: MutableFacts): void {
@@ -319,6 +313,8 @@ export class ResponseTracker extends SequenceTracker {
     if (psn > entry.next) this.openHole(facts, entry.next, psn);
     else if (psn === entry.start && entry.askedAgainNs < 0) state.report.addReadLatency(facts.timeNs - entry.askedNs);
     entry.next = psn + 1;
+    this.#behindRead = true;
+    state.missed?.readAnswered(facts.timeNs);
     this.#learnEnd(facts, psn, entry);
     this.#acknowledgeUpTo(facts, psn + 1);
     this.#accept(facts, psn);
@@ -396,5 +392,7 @@ const ACK_ENTRIES = 12;
 /** Of the ACKs, those up to a request that asked for none, where only duplicates cause them. */
 const UNUSUAL_SHARE = 0.05;
 const COPY_NS = 500_000;
+/** PSNs that one ACK is likely to acknowledge at most. */
+const MOST_SKIPPED = 1024;
 /** Responses of one READ: 2^31 bytes in packets of 256. */
 const FARTHEST = 0x80_00_00;

@@ -15,46 +15,23 @@
  * back, unless it was reported already.
  */
 import { Mark } from '../facts.ts';
-import type { TransportEvent, TransportEventReason } from '../types.ts';
+import type { TransportEventReason } from '../types.ts';
 import type { DamagedPsns } from './damaged-psns.ts';
 import type { Hole, Holes } from './holes.ts';
 import type { IpIdOrder } from './id-order.ts';
 import type { MutableFacts } from './mutable-facts.ts';
-import { PacketFlag, type PacketMemory } from './packet-memory.ts';
+import { askedAck, PacketFlag, type PacketMemory } from './packet-memory.ts';
+import {
+  newRun,
+  type PendingLoss,
+  type PendingReport,
+  pendingReport,
+  type RetransmissionRun,
+  type RetransmissionTrigger,
+  UNKNOWN_TRIGGER,
+} from './pending-report.ts';
 import type { PsnSpaceState } from './psn-space-state.ts';
 import type { PacketCounts } from './requester-figures.ts';
-
-/** Why packets are retransmitted. Its fields are those of the event. */
-export interface RetransmissionTrigger {
-  readonly cause: NonNullable<TransportEvent['cause']>;
-  readonly refersTo: number;
-  readonly durationNs: number;
-  readonly reason: TransportEventReason | undefined;
-}
-
-interface PendingReport {
-  readonly psn: number;
-  /** The PSN behind it. */
-  to: number;
-  /** Packets; a READ is one, though it takes many PSNs. */
-  count: number;
-  readonly frame: number;
-  readonly timeNs: number;
-  readonly refersTo: number;
-  readonly durationNs: number;
-}
-
-interface PendingLoss extends PendingReport {
-  /** When the hole was seen. */
-  readonly openedNs: number;
-}
-
-interface RetransmissionRun extends PendingReport {
-  readonly trigger: RetransmissionTrigger;
-  /** The next PSN of the run. */
-  cursor: number;
-  lastNs: number;
-}
 
 export abstract class SequenceTracker {
   readonly state: PsnSpaceState;
@@ -95,6 +72,14 @@ export abstract class SequenceTracker {
   protected isNamed(psn: number): boolean {
     const { requester, askedPsn, askedResponse } = this.state;
     return psn === (this.sender === requester ? askedPsn : askedResponse);
+  }
+
+  /** A run of retransmissions ended: reports what is certain only now. */
+  protected onRunEnd(_facts: MutableFacts, _run: RetransmissionRun): void {}
+
+  /** Whether what looked like a run of retransmissions was one packet that came late, after its retransmission. */
+  protected isLateAlone(_run: RetransmissionRun): boolean {
+    return false;
   }
 
   /** A packet filled the hole that was seen at `openedNs`, and it was no retransmission. */
@@ -157,11 +142,9 @@ export abstract class SequenceTracker {
 
   /** The packet at hand was sent before. */
   protected handleRepeated(facts: MutableFacts, psn: number, count: number): void {
-    const order = this.ids.compare(facts.ipId, this.memory.idOf(psn));
-    if (order < 0) {
-      this.handleLateOriginal(facts, psn);
-      return;
-    }
+    const { ids, memory } = this;
+    const order = memory.has(psn) ? ids.compare(facts.ipId, memory.idOf(psn)) : ids.compareToLast(facts.ipId);
+    if (order < 0) return this.handleLateOriginal(facts, psn);
     this.#resolveLate(facts, psn);
     this.countRetransmission(facts, psn, count);
   }
@@ -193,6 +176,11 @@ export abstract class SequenceTracker {
     const { run } = this;
     this.run = undefined;
     if (run === undefined) return;
+    if (this.isLateAlone(run)) {
+      this.#reportLateAlone(facts, run);
+      return;
+    }
+    this.onRunEnd(facts, run);
     const { psn, count, frame, timeNs, trigger } = run;
     this.state.emit('retransmission', facts, this.sender, { ...trigger, psn, count, frame, timeNs });
     if (this.#loss !== undefined) this.#reportLoss(facts);
@@ -251,6 +239,7 @@ export abstract class SequenceTracker {
   protected continuesRun(facts: MutableFacts, psn: number): boolean {
     const { run } = this;
     if (run === undefined || psn < run.cursor) return false;
+    if (run.acknowledged && run.count === 1 && psn > run.cursor + MOST_SKIPPED && !this.ids.isUsable) return false;
     return facts.timeNs - run.lastNs < (psn === run.cursor ? RUN_PAUSE_NS : RUN_JUMP_NS);
   }
 
@@ -260,6 +249,26 @@ export abstract class SequenceTracker {
     const loss = this.#loss;
     if (run === undefined || loss === undefined || run.trigger.cause !== 'nak') return false;
     return run.psn === loss.psn && run.count === loss.count && run.cursor < this.state.next && !this.ids.isUsable;
+  }
+
+  #reportLateAlone(facts: MutableFacts, { psn, frame, timeNs, refersTo }: RetransmissionRun): void {
+    const { counts, memory } = this;
+    counts.retransmittedPackets--;
+    counts.reorderedPackets++;
+    if ((memory.flagsOf(psn) & PacketFlag.BookedLost) !== 0) counts.lostPackets--;
+    this.onLateOriginal(psn);
+    this.state.emit('reordering', facts, this.sender, { psn, frame, timeNs, refersTo, reason: 'after-retransmission' });
+    if (this.#loss !== undefined) this.#reportLoss(facts);
+  }
+
+  /** What counts as lost came twice, which its late original or a doubled retransmission explains. */
+  protected doubtLoss(facts: MutableFacts, psn: number): void {
+    const loss = this.#loss;
+    this.counts.lostPackets--;
+    this.memory.addFlag(psn, PacketFlag.Late);
+    if (loss !== undefined && psn >= loss.psn && psn < loss.to) this.#retractLoss(facts, loss, psn);
+    const { refersTo } = facts;
+    this.state.emit('missing', facts, this.sender, { psn, refersTo, reason: 'came-twice' });
   }
 
   #takeLossBack(facts: MutableFacts): void {
@@ -282,7 +291,7 @@ export abstract class SequenceTracker {
   #startRun(facts: MutableFacts, psn: number, count: number): void {
     this.closeRun(facts);
     const trigger = this.triggerOf(facts, psn) ?? this.fallbackTrigger(psn);
-    this.run = { ...pendingReport(facts, psn, count, -1, -1), trigger, cursor: psn + count, lastNs: facts.timeNs };
+    this.run = newRun(pendingReport(facts, psn, count, -1, -1), trigger, facts, psn < this.state.acked);
     this.onRunStart(facts, psn, trigger);
   }
 
@@ -309,7 +318,7 @@ export abstract class SequenceTracker {
     this.counts.retransmittedPackets++;
     this.#loss = { ...late, durationNs: -1, openedNs: late.timeNs - late.durationNs };
     const trigger = this.triggerOf(facts, late.psn) ?? this.fallbackTrigger(late.psn);
-    this.run = { ...late, trigger, cursor: psn, lastNs: facts.timeNs };
+    this.run = newRun(late, trigger, facts, false);
     this.onRunStart(facts, late.psn, trigger);
   }
 
@@ -328,7 +337,8 @@ export abstract class SequenceTracker {
   protected isLateOriginal(facts: MutableFacts, psn: number, count: number): boolean {
     const { memory, run } = this;
     if ((memory.flagsOf(psn) & (PacketFlag.BookedLost | PacketFlag.Late)) !== PacketFlag.BookedLost) return false;
-    if (this.ids.isUsable || run?.cursor === psn + count || this.continuesRun(facts, psn)) return false;
+    if (this.ids.isUsable || this.continuesRun(facts, psn)) return false;
+    if (run?.cursor === psn + count && (!this.ids.varies || memory.isSameFrame(psn, facts))) return false;
     return this.triggerOf(facts, psn) === undefined;
   }
 
@@ -378,27 +388,12 @@ export abstract class SequenceTracker {
   }
 }
 
-/** The flag of a packet with the AckReq bit. */
-export function askedAck({ dissection: { frame } }: MutableFacts): number {
-  return frame.ackReq === 1 ? PacketFlag.AckReq : 0;
-}
-
-/** One packet that takes `psnCount` PSNs. */
-function pendingReport(
-  facts: MutableFacts,
-  psn: number,
-  psnCount: number,
-  refersTo: number,
-  durationNs: number,
-): PendingReport {
-  return { psn, to: psn + psnCount, count: 1, frame: facts.packet.number, timeNs: facts.timeNs, refersTo, durationNs };
-}
-
-const UNKNOWN_TRIGGER: RetransmissionTrigger = { cause: 'unknown', refersTo: -1, durationNs: -1, reason: undefined };
 /** A copy without a usable identification follows its original so soon. */
 const COPY_NS = 500_000;
 /** Between packets of one run: of the one expected, and of one behind it. */
 const RUN_PAUSE_NS = 1_000_000_000;
 const RUN_JUMP_NS = 1_000_000;
-/** A capture with several queues may have an ACK before what it acknowledges. */
+/** PSNs that may be missing in between when a lone packet may have come late. */
+const MOST_SKIPPED = 4;
+/** A capture with several queues may have an ACK before the packets that it acknowledges: they may still follow. */
 const GRACE_NS = 1_000_000;

@@ -7,12 +7,12 @@ import { MissedRequests } from '../../../../pcap/analysis/tracker/missed-request
 
 class Told {
   readonly verdicts: string[] = [];
-  readonly evidence = { shortestAckNs: 10_000, strayAcks: 0 };
+  readonly evidence = { shortestAckNs: 10_000, strayAcks: 0, acks: 100, missingAcks: 0 };
   readonly #missed = new MissedRequests(({ psn }, verdict) => this.verdicts.push(`${psn} ${verdict}`), this.evidence);
 
   /** A NAK comes for a request that was sent at `sent`. */
-  nak(at: number, psn: number, sent: number): this {
-    const request = { psn, frame: psn, sentNs: sent * 1000, unseen: false, nakFrame: 99, askedNs: at * 1000 };
+  nak(at: number, psn: number, sent: number, { unseen = false } = {}): this {
+    const request = { psn, frame: psn, sentNs: sent * 1000, unseen, nakFrame: 99, askedNs: at * 1000 };
     this.#missed.asked(request);
     return this;
   }
@@ -30,6 +30,22 @@ class Told {
 
   duplicate(at: number, psn: number): this {
     this.#missed.duplicateAck(psn, at * 1000);
+    return this;
+  }
+
+  /** An ACK that nobody asked for, of a receiver that often sends such. */
+  unasked(at: number, psn: number): this {
+    this.#missed.unaskedAck(psn, at * 1000);
+    return this;
+  }
+
+  readResponses(from: number, to: number): this {
+    for (let at = from; at <= to; at++) this.#missed.readAnswered(at * 1000);
+    return this;
+  }
+
+  copy(psn: number): this {
+    this.#missed.copied(psn);
     return this;
   }
 
@@ -104,6 +120,32 @@ describe('it cannot be told', () => {
     expect(told.duplicate(50, 9).end()).toEqual(['5 unknown', '8 unknown']);
   });
 
+  it('which of three had come twice, when two answers say so', () => {
+    const told = new Told().nak(12, 5, 0).resent(13, 5).nak(36, 8, 20).resent(37, 8).nak(60, 9, 44).resent(61, 9);
+    expect(told.ack(72, 9).duplicate(75, 9).duplicate(110, 9).end()).toEqual(['5 unknown', '8 unknown', '9 unknown']);
+  });
+
+  it('whether it was lost where others are overtaken and answers go missing', () => {
+    const told = overtakenAndLost();
+    told.evidence.missingAcks = 3;
+    expect(told.end()).toEqual(['5 overtaken', '505 unknown']);
+  });
+
+  it('whether it was lost where others are overtaken and READ responses hid the answer', () => {
+    expect(overtakenAndLost().readResponses(1025, 1060).end()).toEqual(['5 overtaken', '505 unknown']);
+    expect(overtakenAndLost().readResponses(1025, 1026).end()).toEqual(['5 overtaken', '505 lost']);
+  });
+
+  it('whether it was lost where others are overtaken and the receiver sent an ACK unasked', () => {
+    expect(overtakenAndLost().unasked(1030, 510).end()).toEqual(['5 overtaken', '505 unknown']);
+  });
+
+  it('what a copy of a retransmission is that was not seen the first time', () => {
+    const told = () => new Told().nak(12, 5, 0, { unseen: true }).resent(13, 5);
+    expect(told().ack(24, 8).end()).toEqual(['5 lost']);
+    expect(told().copy(5).ack(24, 8).end()).toEqual(['5 unknown']);
+  });
+
   it('when a timeout had it sent again, and a duplicate is answered', () => {
     const told = new Told().nak(12, 5, 0).resent(4_000, 5, { timeout: true }).ack(4_011, 8).duplicate(4_012, 8);
     expect(told.end()).toEqual(['5 unknown']);
@@ -115,6 +157,34 @@ describe('it cannot be told', () => {
     expect(told.end()).toEqual(['5 unknown']);
   });
 });
+
+describe('answers to duplicates', () => {
+  it('as many as requests that they may be about mean that all had come twice', () => {
+    const told = new Told().nak(12, 5, 0).resent(13, 5).ack(24, 7).nak(36, 8, 20).resent(37, 8).ack(48, 9);
+    expect(told.duplicate(50, 9).duplicate(90, 9).end()).toEqual(['5 overtaken', '8 overtaken']);
+  });
+
+  it('are about what was sent again shortly before, and not about what was long ago', () => {
+    const told = overtakenAndLost().nak(2012, 905, 2000).resent(2013, 905).ack(2024, 910).duplicate(2030, 910);
+    expect(told.end()).toEqual(['5 overtaken', '505 lost', '905 overtaken']);
+  });
+
+  it('are not about what was lost before this capture point', () => {
+    const told = new Told().nak(12, 5, 0, { unseen: true }).resent(13, 5).ack(24, 8).duplicate(25, 8);
+    expect(told.end()).toEqual(['5 lost']);
+  });
+
+  it('prove nothing where some come soon and others long after: the network doubles packets', () => {
+    const told = overtakenAndLost().duplicate(1600, 600);
+    expect(told.end()).toEqual(['5 unknown', '505 unknown']);
+  });
+});
+
+/** 5 came late, 505 was lost a millisecond after that. */
+function overtakenAndLost(): Told {
+  const told = new Told().nak(12, 5, 0).resent(13, 5).ack(24, 7).duplicate(25, 7);
+  return told.nak(1012, 505, 1000).resent(1013, 505).ack(1024, 510);
+}
 
 it('keeps 64 requests at most: the oldest gets its verdict', () => {
   const told = new Told();

@@ -1,0 +1,100 @@
+/**
+ * One request that a receiver lacked, and which answers to duplicates may be about it.
+ *
+ * Owns how an answer is attributed. An answer to a duplicate names no request: it may be about any that was sent again
+ * before. It is taken for one that was sent again shortly before, where there is such a one, otherwise for any. Those
+ * that an answer may be about are one group from then on; all of them came twice when the group has as many answers as
+ * requests, and with fewer it cannot be told which.
+ */
+
+/** A request that a sequence NAK asks for. */
+export interface AskedRequest {
+  readonly psn: number;
+  /** Frame and time of the last sending before the NAK. */
+  readonly frame: number;
+  readonly sentNs: number;
+  /** Its last sending was not captured: it was lost or overtaken before this capture point. */
+  readonly unseen: boolean;
+  /** Frame and time of the NAK. */
+  readonly nakFrame: number;
+  readonly askedNs: number;
+}
+
+/** The same, and what is known of it since. */
+export interface MissedRequest extends AskedRequest {
+  /** When it was sent again; -1: not yet. */
+  resentNs: number;
+  /** That was after a timeout, which leaves open what the receiver had. */
+  resentUnsure: boolean;
+  /** When it was known to have arrived; -1: not yet. */
+  arrivedNs: number;
+  /** It came while the receiver waited for one before it, and was dropped, unless it turns out to have come late. */
+  readonly stoodBehind: boolean;
+  /** A duplicate was answered that a retransmission after a timeout may have been. */
+  doubtful: boolean;
+  /** The receiver sent an ACK that nobody asked for, as it often does, when it may have answered a duplicate of it. */
+  unclear: boolean;
+  /**
+   * When READ responses came in the time in which an answer to a duplicate of it may have come: ACKs wait behind them,
+   * and one stands for all. -1: they did not.
+   */
+  hiddenFromNs: number;
+  hiddenToNs: number;
+  /** Answers to duplicates that may be about it; undefined: none. */
+  group: AnswerGroup | undefined;
+}
+
+/** Answers, and the requests that they may be about. */
+export interface AnswerGroup {
+  requests: number;
+  answers: number;
+}
+
+/** Times in which answers come, nanoseconds. */
+export interface AnswerTimes {
+  /** No retransmission is answered sooner. */
+  readonly soonestNs: number;
+  /** A request that was sent again so long before is a less likely cause than a later one. */
+  readonly nearNs: number;
+}
+
+/** Whether as many answers came as there are requests that they may be about. */
+export function cameTwice({ group }: MissedRequest): boolean {
+  return group !== undefined && group.answers >= group.requests;
+}
+
+/**
+ * The requests that an answer to a duplicate may be about, by which the receiver has everything up to `psn`: those that
+ * were sent again shortly before, or all where there are none.
+ */
+export function candidates(
+  open: readonly MissedRequest[],
+  psn: number,
+  timeNs: number,
+  { soonestNs, nearNs }: AnswerTimes,
+): { readonly near: boolean; readonly requests: readonly MissedRequest[] } {
+  const all = open.filter(
+    (each) =>
+      !each.stoodBehind &&
+      !each.unseen &&
+      !cameTwice(each) &&
+      each.psn <= psn &&
+      each.resentNs >= 0 &&
+      timeNs - each.resentNs >= soonestNs,
+  );
+  const near = all.filter(({ resentNs }) => timeNs - resentNs < nearNs);
+  return near.length > 0 ? { near: true, requests: near } : { near: false, requests: all };
+}
+
+/** One answer more that may be about any of these. */
+export function share(open: readonly MissedRequest[], chosen: readonly MissedRequest[]): void {
+  const group: AnswerGroup = { requests: 0, answers: 1 };
+  for (const each of chosen) {
+    const before = each.group;
+    if (before === group) continue;
+    group.requests += before?.requests ?? 1;
+    group.answers += before?.answers ?? 0;
+    each.group = group;
+    if (before !== undefined) for (const other of open) if (other.group === before) other.group = group;
+  }
+}
