@@ -48,7 +48,8 @@ export const RESTS_ON: Readonly<Record<string, readonly Evidence[]>> = {
   'pfc-watchdog': ['every-packet', 'clock'],
   'cnp-storm': ['every-packet'],
   'migreq-flip': ['answers'],
-  'wrong-starting-psn': ['answers'],
+  // The PSN that is used and the one that was agreed on, or that a NAK asks for, are both there.
+  'wrong-starting-psn': [],
   'slow-responder': ['every-packet', 'once', 'clock'],
   'uc-loss': ['every-packet'],
   'peer-restarted': ['answers'],

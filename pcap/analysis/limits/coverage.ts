@@ -26,6 +26,7 @@ export class Coverage {
     // A READ that is missing is one packet, whatever the number of its PSNs.
     const isRead = sender === requester && (responses.packets > 0 || (messages['READ'] ?? 0) > 0);
     const packets = isRead ? 1 : count;
+    if (packets >= ANOTHER_START) return;
     this.runs++;
     this.longestRun = Math.max(this.longestRun, packets);
     if (kind !== 'unseen') return;
@@ -86,6 +87,8 @@ export class Coverage {
   }
 }
 
+/** PSNs that jump so far are no packets that passed: the requester began elsewhere than was announced. */
+const ANOTHER_START = 2 ** 20;
 /** What a sample is told from is a capture that lost a third. */
 const MOST_OF_SAMPLE = 0.6;
 const FEWEST_PSNS = 48;

@@ -110,13 +110,12 @@ export abstract class SequenceTracker {
   protected openHole(facts: MutableFacts, from: number, to: number): void {
     facts.marks |= Mark.Gap;
     facts.missing += to - from;
-    const { timeNs, packet, ipId } = facts;
     const evicted = this.holes.open({
       from,
       to,
-      openedNs: timeNs,
-      openedFrame: packet.number,
-      behindId: ipId,
+      openedNs: facts.timeNs,
+      openedFrame: facts.packet.number,
+      behindId: facts.ipId,
       requestedAgain: false,
       acknowledgedNs: -1,
     });
@@ -144,9 +143,11 @@ export abstract class SequenceTracker {
   protected handleRepeated(facts: MutableFacts, psn: number, count: number): void {
     const { ids, memory } = this;
     const order = memory.has(psn) ? ids.compare(facts.ipId, memory.idOf(psn)) : ids.compareToLast(facts.ipId);
-    if (order < 0) return this.handleLateOriginal(facts, psn);
-    this.#resolveLate(facts, psn);
-    this.countRetransmission(facts, psn, count);
+    if (order < 0) this.handleLateOriginal(facts, psn);
+    else {
+      this.#resolveLate(facts, psn);
+      this.countRetransmission(facts, psn, count);
+    }
   }
 
   protected countRetransmission(facts: MutableFacts, psn: number, count: number): void {
