@@ -170,11 +170,14 @@ export class OpenUverbsFile extends OpenFile implements UverbsFileHost {
 export class OpenRdmaCmFile extends OpenFile {
   readonly descriptor = 0;
   readonly #file: RdmaCmFile;
+  readonly #listens: () => void;
   #channel: Connection | undefined;
   #early = 0;
 
-  constructor(server: UverbsServer, number: number) {
+  /** @param listens called when an id has begun to listen */
+  constructor(server: UverbsServer, number: number, listens: () => void) {
     super(number);
+    this.#listens = listens;
     this.#file = server.openRdmaCm({ number, eventReady: () => this.#eventReady() });
   }
 
@@ -190,7 +193,9 @@ export class OpenRdmaCmFile extends OpenFile {
   }
 
   protected command(bytes: Uint8Array): CommandResult | Promise<CommandResult> {
-    return this.#file.command(bytes);
+    const result = this.#file.command(bytes);
+    if (bytes[0] === LISTEN) void Promise.resolve(result).then(({ errno }) => errno === 0 && this.#listens());
+    return result;
   }
 
   protected end(): void {
@@ -208,4 +213,6 @@ function answer(connection: Connection, id: number, { errno, response }: Command
   connection.send(FrameType.Answer, id, errno, response);
 }
 
+/** Of rdma_cm's commands. */
+const LISTEN = 7;
 const ONE = new Uint8Array(1);

@@ -18,7 +18,9 @@ import { FileKind, type Frame, FrameType, TOKEN_BYTES } from './wire.ts';
 export interface ServeUverbsOptions {
   /** The device's. */
   readonly server: UverbsServer;
-  /** Name of the socket in the file system, 107 bytes at most. Beside it, at `PATH.sys`, is what clients read of sysfs. */
+  /**
+   * Name of the socket in the file system, 107 bytes at most. Beside it, at `PATH.sys`, is what clients read of sysfs.
+   */
   readonly path: string;
 }
 
@@ -26,8 +28,8 @@ export interface ServeUverbsOptions {
 export interface ServedUverbs {
   /** The socket's name, absolute: the value of ROCE_UVERBS for the shim. */
   readonly path: string;
-  /** How many connections there are, and how many files are open. */
-  readonly sizes: { readonly connections: number; readonly files: number };
+  /** How many connections there are and how many files are open; how many times a program has begun to listen. */
+  readonly sizes: { readonly connections: number; readonly files: number; readonly listens: number };
   /** Ends all connections and removes the socket. */
   close(): void;
 }
@@ -51,6 +53,7 @@ class Host implements ServedUverbs {
   readonly #clients = new Set<Client>();
   readonly #files = new Map<string, OpenFile>();
   #nextNumber = 1;
+  #listens = 0;
 
   constructor(libc: Libc, server: UverbsServer, path: string) {
     this.path = path;
@@ -65,8 +68,8 @@ class Host implements ServedUverbs {
     }
   }
 
-  get sizes(): { connections: number; files: number } {
-    return { connections: this.#clients.size, files: this.#files.size };
+  get sizes(): { connections: number; files: number; listens: number } {
+    return { connections: this.#clients.size, files: this.#files.size, listens: this.#listens };
   }
 
   close(): void {
@@ -81,7 +84,7 @@ class Host implements ServedUverbs {
     const number = this.#nextNumber++;
     let file: OpenFile;
     if (kind === FileKind.Uverbs) file = new OpenUverbsFile(this.#libc, this.#server, number, pid);
-    else if (kind === FileKind.RdmaCm) file = new OpenRdmaCmFile(this.#server, number);
+    else if (kind === FileKind.RdmaCm) file = new OpenRdmaCmFile(this.#server, number, () => this.#listens++);
     else return undefined;
     this.#files.set(file.token, file);
     return file;

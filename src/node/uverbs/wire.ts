@@ -1,7 +1,7 @@
 /**
- * The frames between the shim in a client and this server, as `tools/uverbs/shim/wire.h` describes them; a test compares
- * the two. Owns the numbers and the splitting of what a client sends. Never trusts a length: a frame that is too long or
- * of another version ends the connection.
+ * The frames between the shim in a client and this server, as `tools/uverbs/shim/wire.h` describes them; a test
+ * compares the two. Owns the numbers and the splitting of what a client sends. Never trusts a length: a frame that is
+ * too long or of another version ends the connection.
  */
 
 /** Changes whenever a shim and a server of different versions would misunderstand each other. */

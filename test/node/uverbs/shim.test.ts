@@ -45,7 +45,7 @@ describeWith(['compiler', 'koffi'], 'the shim', () => {
 
   /** When all that clients had open is closed. */
   async function nothingOpen(): Promise<void> {
-    await expect.poll(() => served.sizes, { timeout: 10_000 }).toEqual({ connections: 0, files: 0 });
+    await expect.poll(() => served.sizes, { timeout: 10_000 }).toMatchObject({ connections: 0, files: 0 });
   }
 
   it.each(CASES)('%s, and its memory is sound', async (name) => {
