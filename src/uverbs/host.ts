@@ -34,6 +34,12 @@ export interface UverbsFileHost {
   openChannel(): number;
   /** Sends bytes that the client reads from the channel: one event, whole. */
   event(channel: number, bytes: Uint8Array): void;
+  /**
+   * Takes back those events of the channel that the client has not read and that `match` names, and says how many these
+   * were: for a command that destroys what they are about, within the call of `command` and not later. What was sent
+   * less what was taken back is what the client has read, exactly.
+   */
+  cancelEvents(channel: number, match: (bytes: Uint8Array) => boolean): number;
   /** The channel's end. */
   closeChannel(channel: number): void;
 }
