@@ -40,6 +40,11 @@ export interface UverbsFileHost {
    * less what was taken back is what the client has read, exactly.
    */
   cancelEvents(channel: number, match: (bytes: Uint8Array) => boolean): number;
+  /**
+   * A completion is in a ring of this file, its producer index stored: wakes a client that polls and would otherwise
+   * take the processor from the server. Cheap when none waits; call it after each, or after several.
+   */
+  completed(): void;
   /** The channel's end. */
   closeChannel(channel: number): void;
 }
