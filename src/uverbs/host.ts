@@ -62,6 +62,10 @@ export interface UverbsFile {
   /**
    * A write() of the client: `bytes` is what it wrote, from the command header on. Some commands wait (address handles
    * for the next hop), so the result is a promise for these.
+   *
+   * Where a command names a descriptor of an event channel (`comp_channel` of CREATE_CQ), it has the channel's number
+   * of `openChannel` in its place; the descriptors of a response (`async_fd` of GET_CONTEXT, `fd` of
+   * CREATE_COMP_CHANNEL) are such numbers, too, and become descriptors on the way.
    */
   command(bytes: Uint8Array): CommandResult | Promise<CommandResult>;
   /** POST_SEND without work requests in it: the client has put some into the ring of this queue pair. */
@@ -72,6 +76,8 @@ export interface UverbsFile {
 
 /** What the host does for one open file of rdma_cm. */
 export interface RdmaCmFileHost {
+  /** Stands for a descriptor of this file in commands of others (`fd` of MIGRATE_ID). No two files have the same. */
+  readonly number: number;
   /** One more event can be had by GET_EVENT: the descriptor becomes readable by one. */
   eventReady(): void;
 }
