@@ -1,6 +1,6 @@
 /**
- * Structures of the write() commands of uverbs, as <rdma/ib_user_verbs.h> has them: queue pairs, address handles, shared
- * receive queues. A test compiles that header and compares every size and offset.
+ * Structures of the write() commands of uverbs, as <rdma/ib_user_verbs.h> has them: queue pairs, address handles,
+ * shared receive queues. A test compiles that header and compares every size and offset.
  */
 import { bytes, struct, u8, u16, u32, u64 } from './struct.ts';
 
