@@ -40,6 +40,7 @@ export class LoopbackLink extends LifecycleLink {
   readonly name: string;
   readonly medium = Medium.Ip;
   readonly ecn = WHOLE_PACKETS;
+  readonly reflects = true;
   readonly mtu: number;
   readonly addresses: readonly string[];
 

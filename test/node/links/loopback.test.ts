@@ -49,6 +49,19 @@ describe('loopback', () => {
     await close();
   });
 
+  it('is captured once for each frame', async () => {
+    let seen = 0;
+    const directions = new Set<string>();
+    const frame = (_: number, direction: string): void => {
+      seen++;
+      directions.add(direction);
+    };
+    const { device, close } = await openDevice({ link: LINK, captureSink: { frame } });
+    expect(await writeToSelf(device, '10.0.0.1')).toBe(true);
+    expect([seen, [...directions]]).toEqual([device.counters.receivedFrames, ['out']]);
+    await close();
+  });
+
   it('takes what it has room for, says when there is more, and delivers nothing after its end', async () => {
     const link = new LoopbackLink(['10.0.0.1/24'], 1500);
     let received = 0;
