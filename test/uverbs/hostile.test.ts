@@ -1,7 +1,7 @@
 /**
- * Clients that write what they like: commands of random bytes, rings of random entries whose indices jump, while packets
- * come and go. Goal: nothing throws, nothing outside of the client's memory is touched, the other client is served, and
- * all is gone with the file. Method: properties over the program of support/.
+ * Clients that write what they like: commands of random bytes, rings of random entries whose indices jump, while
+ * packets come and go. Goal: nothing throws, nothing outside of the client's memory is touched, the other client is
+ * served, and all is gone with the file. Method: properties over the program of support/.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
