@@ -3,6 +3,7 @@ import type { Device } from '../device/device.ts';
 import { Context } from './context.ts';
 import { DeviceFacts } from './device-facts.ts';
 import type { RdmaCmFile, RdmaCmFileHost, UverbsFile, UverbsFileHost, UverbsServer } from './host.ts';
+import { runCmCommand } from './rdma-cm/commands.ts';
 import { CmFiles } from './rdma-cm/files.ts';
 import { sysfsOf } from './sysfs.ts';
 import { ServedFile } from './uverbs-file.ts';
@@ -23,7 +24,7 @@ class Server implements UverbsServer {
     this.#device = device;
     this.#facts = new DeviceFacts(device);
     this.#netdev = netdev;
-    this.#cmFiles = new CmFiles(this.#facts);
+    this.#cmFiles = new CmFiles(this.#facts, runCmCommand);
   }
 
   openUverbs(host: UverbsFileHost): UverbsFile {

@@ -26,10 +26,15 @@ export const Mask = {
   DEST: 0x100000,
 };
 
+const RC = 2;
+const UD = 4;
+
 /** Index of the address 10.0.0.x: 0 is the link-local one. */
 export const gidIndex = 1;
 
 export interface End {
+  /** Of its queue pair, as the kernel numbers them. */
+  readonly type: number;
   readonly device: Device;
   readonly program: Program;
   readonly pd: number;
@@ -93,38 +98,32 @@ async function makeEnd(
   const of = srq === undefined ? {} : { is_srq: 1, srq_handle: srq.handle };
   const qp = await program.createQp(pd, cq, { qp_type: type, user_handle: 6, ...of });
   const bytes = program.host.memory.at(mr.addr, mr.length);
-  return { device, program, pd, mr, bytes, channel, cq, qp, srq, gid };
+  return { type, device, program, pd, mr, bytes, channel, cq, qp, srq, gid };
 }
 
 /** Brings both queue pairs to RTS, connected to one another where their service is. */
-export async function toRts(pair: Pair, type?: number): Promise<Pair> {
+export async function toRts(pair: Pair): Promise<Pair> {
   const { world, left, right } = pair;
   await world.run(Promise.all([bring(left, right), bring(right, left)]));
-  expect(type).toBeUndefined();
   return pair;
 }
 
-async function bring({ program, qp }: End, peer: End): Promise<void> {
+async function bring({ program, qp, type }: End, peer: End): Promise<void> {
   const modify = (mask: number, values: Readonly<Record<string, number | Uint8Array>>) =>
     program.ok('MODIFY_QP', Q.MODIFY_QP, { qp_handle: qp.handle, attr_mask: mask | Mask.STATE, ...values });
   const begin = { qp_state: 1, port_num: 1, qp_access_flags: 0xf, qkey: 0x11 };
-  // A datagram queue pair refuses the attributes of a connected one: that is how this tells which it has.
-  const init = Mask.PKEY | Mask.PORT;
-  const datagrams = await program.errno('MODIFY_QP', Q.MODIFY_QP, {
-    ...{ qp_handle: qp.handle, attr_mask: init | Mask.ACCESS | Mask.STATE, ...begin },
-  });
-  if (datagrams !== 0) {
-    await modify(init | Mask.QKEY, begin);
+  await modify(Mask.PKEY | Mask.PORT | (type === UD ? Mask.QKEY : Mask.ACCESS), begin);
+  if (type === UD) {
     await modify(0, { qp_state: 2 });
     await modify(Mask.SQ_PSN, { qp_state: 3, sq_psn: 7 });
     return;
   }
   const dest = fill(Q.QP_DEST, { dgid: peer.gid, sgid_index: gidIndex, is_global: 1, port_num: 1 });
   const rtr = { qp_state: 2, dest, dest_qp_num: peer.qp.qpn, path_mtu: 3, rq_psn: 0xfffffe, min_rnr_timer: 1 };
-  const toPeer = Mask.AV | Mask.DEST | Mask.MTU | Mask.RQ_PSN | Mask.DEST_RD | Mask.MIN_RNR;
-  await modify(toPeer, { ...rtr, max_dest_rd_atomic: 4 });
+  const toPeer = Mask.AV | Mask.DEST | Mask.MTU | Mask.RQ_PSN;
+  await modify(type === RC ? toPeer | Mask.DEST_RD | Mask.MIN_RNR : toPeer, { ...rtr, max_dest_rd_atomic: 4 });
   const rts = { qp_state: 3, sq_psn: 0xfffffe, timeout: 10, retry_cnt: 3, rnr_retry: 2, max_rd_atomic: 4 };
-  await modify(Mask.SQ_PSN | Mask.TIMEOUT | Mask.RETRY | Mask.RNR | Mask.RD, rts);
+  await modify(type === RC ? Mask.SQ_PSN | Mask.TIMEOUT | Mask.RETRY | Mask.RNR | Mask.RD : Mask.SQ_PSN, rts);
 }
 
 /** The union of a WRITE or READ to byte `offset` of the peer's region. */
