@@ -35,6 +35,16 @@ describeWith('verbs', 'an unmodified program', () => {
     expect(stdout.match(/500 iters in/g)).toHaveLength(2);
   });
 
+  it.each([
+    ['rping -s -C 10 -a 10.0.0.1', 'rping -c -C 10 -v -a 10.0.0.1', /rdma-ping-9/],
+    // It listens twice on one port, with a connection that has come by it.
+    ['ib_send_lat -R -F -n 100', 'ib_send_lat -R -F -n 100 10.0.0.1', /t_typical\[usec\][\s\S]*\n 2 +100 /],
+  ])('connects by librdmacm: %s', async (server, client, printed) => {
+    const { code, stdout } = await startRoce(['run', '--pair', '--', server, client]).ended;
+    expect(code).toBe(0);
+    expect(stdout).toMatch(printed);
+  });
+
   it('measures latency, on a device that others share', async () => {
     const socket = join(directory, 'socket');
     const service = startRoce(['uverbs', '--socket', socket, '--link', 'loopback:10.0.0.7/24']);
