@@ -90,6 +90,7 @@ function place({ files }: ServedCmFile, id: ServedId, { address, port }: SocketA
   if (!ours && !isAny(address)) throw new Refusal(Errno.EADDRNOTAVAIL);
   if (port !== 0) files.demandPort(port, id.reuse);
   id.source = { address, port: port === 0 ? files.freePort() : port };
+  id.hasPort = true;
 }
 
 /** linux:core/cma.c#rdma_resolve_addr. The event comes when the next hop is known, or is not going to be. */

@@ -69,8 +69,8 @@ export class CmFiles {
   }
 
   #isTaken(port: number, reuse: boolean): boolean {
-    for (const { source, reuse: shares, state } of this.ids.values())
-      if (source?.port === port && !(reuse && shares && state !== 'listen')) return true;
+    for (const { source, hasPort, reuse: shares, state } of this.ids.values())
+      if (hasPort && source?.port === port && !(reuse && shares && state !== 'listen')) return true;
     return false;
   }
 }

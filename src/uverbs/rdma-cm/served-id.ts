@@ -73,6 +73,8 @@ export class ServedId implements CmGuest {
   sink: EventSink;
   state: IdState = 'idle';
   source: SocketAddress | undefined = undefined;
+  /** No other id may have the port of `source`. That of a request that came is its listener's. */
+  hasPort = false;
   destination: SocketAddress | undefined = undefined;
   /** Of the connection manager, once there is a connection. */
   connection: CmId | undefined = undefined;
