@@ -72,9 +72,12 @@ async function move(cm: CmProgram, id: number, { program, qp }: End, ...states: 
   }
 }
 
-async function established(setting: Setting, to = '10.0.0.2'): Promise<{ client: number; server: number }> {
+async function established(
+  setting: Setting,
+  to = '10.0.0.2',
+): Promise<{ client: number; server: number; listener: number }> {
   const { active, passive, left, right, world } = setting;
-  listen(setting);
+  const listener = listen(setting);
   const client = await routed(setting, to);
   await move(active, client, left, 1);
   const asked = {
@@ -100,7 +103,7 @@ async function established(setting: Setting, to = '10.0.0.2'): Promise<{ client:
   active.ok('ACCEPT', C.ACCEPT, { id: client });
   world.runFor(1e8);
   expect(passive.event()).toMatchObject({ uid: 51, id: server, event: Later.Established });
-  return { client, server };
+  return { client, server, listener };
 }
 
 async function expectOver(setting: Setting): Promise<void> {
@@ -191,6 +194,15 @@ describe('a connection by rdma_cm', () => {
     unread.world.runFor(1e8);
     expect(unread.active.event()).toMatchObject({ event: Event.Rejected });
     await expectOver(unread);
+  });
+
+  it('has no claim on the port it came by: that is listened on again while it is there', async () => {
+    const setting = await setUp();
+    const { passive } = setting;
+    const { listener } = await established(setting);
+    passive.ok('DESTROY_ID', C.DESTROY_ID, { id: listener });
+    listen(setting);
+    await expectOver(setting);
   });
 
   it('moves with its events to another file, and is nobody else’s', async () => {
