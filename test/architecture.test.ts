@@ -25,7 +25,8 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   'src/trace': ['packets', 'transport', 'pcap'],
   'src/sim': ['packets', 'transport', 'src/ground', 'src/device', 'src/faults'],
   'src/ulp': ['packets', 'transport', 'src/ground', 'src/device'],
-  'src/node': ['packets', 'transport', 'pcap', 'src/ground', 'src/device', 'src/faults', 'src/trace'],
+  'src/uverbs': ['packets', 'transport', 'src/ground', 'src/device'],
+  'src/node': ['packets', 'transport', 'pcap', 'src/ground', 'src/device', 'src/faults', 'src/trace', 'src/uverbs'],
   src: ['packets', 'transport', 'src/ground', 'src/device', 'src/faults', 'src/sim', 'src/node'],
   tools: [],
 };

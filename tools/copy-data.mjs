@@ -1,6 +1,6 @@
 /**
  * Puts what is data and no TypeScript beside the compiled tools: built-in experiments and scenarios, the page of a
- * report, the Lua for Wireshark, the agent's C sources, the script that takes snapshots of counters.
+ * report, the Lua for Wireshark, the agent's and the shim's C sources, the script that takes snapshots of counters.
  */
 import { cpSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -15,3 +15,4 @@ cpSync(at('conformance/agent'), at('dist/conformance/agent'), {
   recursive: true,
   filter: (path) => !/\.ts$|rocev2-agent$/.test(path),
 });
+cpSync(at('uverbs/shim'), at('dist/uverbs/shim'), { recursive: true });

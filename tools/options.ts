@@ -8,6 +8,7 @@
  */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import {
+  type Device,
   type LinkFacts,
   type OpenDeviceOptions,
   type OpenRdmaDevice,
@@ -131,16 +132,39 @@ function addPathOptions(command: Command): void {
  * within a few seconds loses the device. Resolves to undefined when it ended by ctrl-C, whatever `use` did then.
  * `watch` sees every frame and takes the place of `--write`.
  */
-export async function withDevice<T>(
+export function withDevice<T>(
   flags: LinkFlags,
   use: (device: RdmaDevice, interrupted: AbortSignal) => Promise<T>,
   watch?: (link: LinkFacts) => CaptureSink,
 ): Promise<T | undefined> {
+  return recorded(flags, watch, async (recording) => {
+    const options = { ...deviceOptions(flags), ...recording };
+    const opening = flags.worker === true ? openDevice({ ...options, thread: 'worker' }) : openDevice(options);
+    return lend(await opening, use);
+  });
+}
+
+/** The same with a device in this thread, for a command that sees to ctrl-C by itself. */
+export function withDeviceHere<T>(flags: LinkFlags, use: (device: Device) => Promise<T>): Promise<T> {
+  return recorded(flags, undefined, async (recording) => {
+    const opened = await openDevice({ ...deviceOptions(flags), ...recording });
+    void printDeviceEvents(opened.device.events, terminal);
+    try {
+      return await use(opened.device);
+    } finally {
+      await opened.close();
+    }
+  });
+}
+
+async function recorded<T>(
+  flags: LinkFlags,
+  watch: ((link: LinkFacts) => CaptureSink) | undefined,
+  run: (options: Recording['options']) => Promise<T>,
+): Promise<T> {
   const recording = new Recording(flags, watch);
   try {
-    const options = { ...deviceOptions(flags), ...recording.options };
-    const opening = flags.worker === true ? openDevice({ ...options, thread: 'worker' }) : openDevice(options);
-    const result = await lend(await opening, use);
+    const result = await run(recording.options);
     recording.close();
     if (recording.failure !== undefined) throw recording.failure;
     return result;

@@ -57,6 +57,16 @@ export const SUBCOMMANDS: readonly Subcommand[] = [
     load: async () => (await import('./pingpong/main.ts')).pingpongCommand(),
   },
   {
+    name: 'run',
+    description: 'run a program written for libibverbs or librdmacm, unmodified, on a device of this stack',
+    load: async () => (await import('./uverbs/command.ts')).runCommand(),
+  },
+  {
+    name: 'uverbs',
+    description: 'serve a device to programs that "roce run --on" starts, until ctrl-C',
+    load: async () => (await import('./uverbs/command.ts')).uverbsCommand(),
+  },
+  {
     name: 'dump',
     description: 'print the frames of a capture file (pcap or pcapng) or of a wire, RoCEv2 in full',
     load: async () => (await import('./dump/index.ts')).dumpCommand(),

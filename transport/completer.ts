@@ -338,8 +338,8 @@ function placeRead(frame: Frame, entry: SendEntry, config: QpConfig): WcStatus {
   if (!fits || !hasGoodSyndrome(frame)) return WcStatus.BadRespErr;
   if (frame.payloadLength !== Math.min(left, config.mtu)) return WcStatus.LocLenErr;
   if (!entry.segments.accessible(config.pd, true)) return WcStatus.LocProtErr;
-  entry.segments.scatter(done, frame.bytes, frame.payloadOffset, frame.payloadLength);
-  return WcStatus.Success;
+  const placed = entry.segments.scatter(done, frame.bytes, frame.payloadOffset, frame.payloadLength);
+  return placed ? WcStatus.Success : WcStatus.LocProtErr;
 }
 
 /** Stores the original value in host order, which is little-endian here (ref:conformance#ATM-14). */
@@ -347,8 +347,8 @@ function placeAtomic(frame: Frame, entry: SendEntry, config: QpConfig): WcStatus
   if (operationOf(frame) !== Op.AtomicAcknowledge || !hasGoodSyndrome(frame)) return WcStatus.BadRespErr;
   if (!entry.segments.accessible(config.pd, true)) return WcStatus.LocProtErr;
   const at = frame.bthOffset + (ATOMIC_ACK_ETH_AT[frame.opcode] as number);
-  entry.segments.scatter64(atomicAckHi(frame.view, at), atomicAckLo(frame.view, at));
-  return WcStatus.Success;
+  const placed = entry.segments.scatter64(atomicAckHi(frame.view, at), atomicAckLo(frame.view, at));
+  return placed ? WcStatus.Success : WcStatus.LocProtErr;
 }
 
 /** The message bytes a completed request reports: what a READ or atomic returned. */

@@ -4,6 +4,7 @@
  * that keeps a grant over several packets has only to check `valid`. Bounds are checked here and cannot wrap
  * (ref:hostile#3: subtract form).
  */
+import type { CopiedMemory } from './copied-memory.ts';
 import type { ProtectionDomain } from './protection-domain.ts';
 import { copyBytes, isShared, Stage, WORTH_STAGING } from './shared-copy.ts';
 
@@ -22,9 +23,12 @@ export interface GrantTerms {
   readonly qpn?: number;
   /** Makes bytes durable; offsets count from `base`. */
   readonly persistent?: Persist | undefined;
-  /** Offset of the first byte in the region that `persistent` is called for; default 0. */
+  /** Offset of the first byte in the region, for `persistent` and for memory that is copied; default 0. */
   readonly base?: number;
 }
+
+/** What a grant is of: bytes of this process, or memory that is reached by copies. */
+export type GrantMemory = Uint8Array | CopiedMemory;
 
 /**
  * Makes `length` bytes at `offset` of a region durable; called while a FLUSH for persistence is executed, before it is
@@ -38,7 +42,7 @@ export class Grant {
   readonly pd: ProtectionDomain;
   /** The key, 32 bits. */
   readonly key: number;
-  /** The memory. */
+  /** The memory; none where it is reached by copies. */
   readonly bytes: Uint8Array;
   /** The same memory. */
   readonly view: DataView;
@@ -58,14 +62,19 @@ export class Grant {
   readonly #base: number;
   /** For copies, where threads share the memory. */
   readonly #stage: Stage | undefined;
+  /** The memory, where it is reached by copies. */
+  readonly #copied: CopiedMemory | undefined;
+  /** Copies are plain ones: neither of the two above. */
+  readonly #plain: boolean;
 
   /** Called by `MemoryRegion` and `KeyTable`, which have checked every argument. */
-  constructor(pd: ProtectionDomain, bytes: Uint8Array, terms: GrantTerms) {
+  constructor(pd: ProtectionDomain, memory: GrantMemory, terms: GrantTerms, length = memory.length) {
+    const bytes = memory instanceof Uint8Array ? memory : NOTHING;
     this.pd = pd;
     this.key = terms.key;
     this.bytes = bytes;
     this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    this.length = bytes.byteLength;
+    this.length = length;
     this.iova = terms.iova;
     this.access = terms.access;
     this.qpn = terms.qpn ?? 0;
@@ -74,6 +83,8 @@ export class Grant {
     this.#persistent = terms.persistent;
     this.#base = terms.base ?? 0;
     this.#stage = isShared(bytes) ? new Stage() : undefined;
+    this.#copied = memory instanceof Uint8Array ? undefined : memory;
+    this.#plain = this.#stage === undefined && this.#copied === undefined;
   }
 
   /**
@@ -90,18 +101,33 @@ export class Grant {
     return offset >= 0 && offset <= this.length && length >= 0 && length <= this.length - offset;
   }
 
-  /** Copies `length` bytes at `offset`, which lie inside, to byte `toAt` of `to`. */
-  copyOut(offset: number, to: Uint8Array, toAt: number, length: number): void {
+  /**
+   * Copies `length` bytes at `offset`, which lie inside, to byte `toAt` of `to`. False when some of them are not there
+   * any more, which only memory can be that is reached by copies.
+   */
+  copyOut(offset: number, to: Uint8Array, toAt: number, length: number): boolean {
+    if (this.#plain) {
+      copyBytes(to, toAt, this.bytes, offset, length);
+      return true;
+    }
+    if (this.#copied !== undefined) return this.#copied.read(this.#base + offset, to, toAt, length);
     if (this.#stage === undefined || length < WORTH_STAGING || isShared(to))
       copyBytes(to, toAt, this.bytes, offset, length);
     else this.#stage.copy(to, toAt, this.bytes, offset, length, true);
+    return true;
   }
 
-  /** Copies `length` bytes at byte `fromAt` of `from` to `offset`, where they must fit. */
-  copyIn(offset: number, from: Uint8Array, fromAt: number, length: number): void {
+  /** Copies `length` bytes at byte `fromAt` of `from` to `offset`, where they must fit; false as with `copyOut`. */
+  copyIn(offset: number, from: Uint8Array, fromAt: number, length: number): boolean {
+    if (this.#plain) {
+      copyBytes(this.bytes, offset, from, fromAt, length);
+      return true;
+    }
+    if (this.#copied !== undefined) return this.#copied.write(this.#base + offset, from, fromAt, length);
     if (this.#stage === undefined || length < WORTH_STAGING || isShared(from))
       copyBytes(this.bytes, offset, from, fromAt, length);
     else this.#stage.copy(this.bytes, offset, from, fromAt, length, false);
+    return true;
   }
 
   /** Makes bytes durable that lie inside; `Access.FlushPersistent` requires that the region has a way. */
@@ -111,7 +137,10 @@ export class Grant {
 
   /** A grant of `length` bytes of this one at `offset`, on terms of its own. */
   part(offset: number, length: number, terms: GrantTerms): Grant {
-    const bytes = this.bytes.subarray(offset, offset + length);
-    return new Grant(this.pd, bytes, { ...terms, persistent: this.#persistent, base: this.#base + offset });
+    const memory = this.#copied ?? this.bytes.subarray(offset, offset + length);
+    const own = { ...terms, persistent: this.#persistent, base: this.#base + offset };
+    return new Grant(this.pd, memory, own, length);
   }
 }
+
+const NOTHING = new Uint8Array(0);

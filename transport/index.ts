@@ -9,9 +9,10 @@ export { AddressHandle } from './address-handle.ts';
 export * from './cm/index.ts';
 export * from './completion-queue.ts';
 export * from './congestion/index.ts';
+export type { CopiedMemory } from './copied-memory.ts';
 export * from './counters.ts';
 export { DEFAULT_DEFENCES, type Defences } from './defences.ts';
-export type { Grant, GrantTerms, Persist } from './grant.ts';
+export type { Grant, GrantMemory, GrantTerms, Persist } from './grant.ts';
 export type {
   QpInspection,
   ReceiveInspection,
@@ -36,6 +37,7 @@ export { QpType } from './qp-type.ts';
 export { QueuePair } from './queue-pair.ts';
 export type { Random } from './random.ts';
 export { RcQueuePair } from './rc-queue-pair.ts';
+export type { ReceiveSource } from './recv-queue.ts';
 export { MAX_MESSAGE_BYTES } from './send-queue.ts';
 export * from './srq.ts';
 export { ackTimeoutNs } from './timers.ts';

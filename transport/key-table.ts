@@ -9,7 +9,7 @@
  * only (KEY-10).
  */
 import { invariant, RoceError } from '../packets/errors.ts';
-import { Grant } from './grant.ts';
+import { Grant, type GrantMemory } from './grant.ts';
 import { Access, MemoryRegion, type MemoryWindow, type ProtectionDomain, type RegionOptions } from './memory.ts';
 import type { Random } from './random.ts';
 
@@ -103,14 +103,14 @@ export class KeyTable {
   // Called for the application.
 
   /**
-   * Registers `bytes` (shared, not copied). Throws ERR_ROCE_ARGUMENT for bad access or address, ERR_ROCE_LIMIT when
+   * Registers memory (shared, not copied). Throws ERR_ROCE_ARGUMENT for bad access or address, ERR_ROCE_LIMIT when
    * full.
    */
-  register(pd: ProtectionDomain, bytes: Uint8Array, options: RegionOptions): MemoryRegion {
-    checkRegistration(options.access, options.iova, bytes.byteLength);
+  register(pd: ProtectionDomain, memory: GrantMemory, options: RegionOptions): MemoryRegion {
+    checkRegistration(options.access, options.iova, memory.length);
     if ((options.access & Access.FlushPersistent) !== 0 && options.persistent === undefined)
       throw new RoceError('ERR_ROCE_ARGUMENT', 'a region that nothing can make durable has no persistent flush access');
-    return this.#add(new MemoryRegion(pd, bytes, this.#freshKey(this.#regions.size, 'regions'), options));
+    return this.#add(new MemoryRegion(pd, memory, this.#freshKey(this.#regions.size, 'regions'), options));
   }
 
   /** A region without memory, for fast registration of at most `maxBytes` (ib_alloc_mr). Throws as `register` does. */

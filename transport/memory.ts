@@ -4,7 +4,7 @@
  * part of a region to one queue pair (ibv_alloc_mw, type 2B). What their keys open is a `Grant`; the `KeyTable` finds
  * and changes them.
  */
-import { Grant, type Persist } from './grant.ts';
+import { Grant, type GrantMemory, type Persist } from './grant.ts';
 import type { ProtectionDomain } from './protection-domain.ts';
 
 export { ProtectionDomain } from './protection-domain.ts';
@@ -58,15 +58,15 @@ export class MemoryRegion {
   grant: Grant;
 
   /** Called by `KeyTable`, which has checked every argument. */
-  constructor(pd: ProtectionDomain, bytes: Uint8Array, key: number, options: RegionOptions, maxBytes = -1) {
+  constructor(pd: ProtectionDomain, memory: GrantMemory, key: number, options: RegionOptions, maxBytes = -1) {
     const { access, iova, persistent, remoteInvalidate = false } = options;
     this.pd = pd;
     this.remoteInvalidate = remoteInvalidate;
     this.maxBytes = maxBytes;
-    this.grant = new Grant(pd, bytes, { key, access, iova, persistent });
+    this.grant = new Grant(pd, memory, { key, access, iova, persistent });
   }
 
-  /** The memory itself. Shared with the application; what a peer writes shows here. */
+  /** The memory itself. Shared with the application; what a peer writes shows here. None where copies reach it. */
   get bytes(): Uint8Array {
     return this.grant.bytes;
   }

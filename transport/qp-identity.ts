@@ -6,6 +6,7 @@ import type { Defences } from './defences.ts';
 import type { KeyTable } from './key-table.ts';
 import type { ProtectionDomain } from './memory.ts';
 import type { TransportPools } from './pools.ts';
+import type { ReceiveSource } from './recv-queue.ts';
 import type { SharedReceiveQueue } from './srq.ts';
 import type { QpTrace } from './trace.ts';
 
@@ -23,6 +24,8 @@ export interface QpIdentity {
   readonly recvCq: CompletionQueue;
   /** Where receives come from; absent: from a queue of its own. */
   readonly srq?: SharedReceiveQueue;
+  /** Where receives of a queue of its own wait that are not posted to it. */
+  readonly receiveSource?: ReceiveSource | undefined;
   /** What it does about congestion; absent: nothing. */
   readonly congestion?: QpCongestion | undefined;
   /** What it does about packets that no honest peer sends; absent: `DEFAULT_DEFENCES`. */

@@ -78,10 +78,10 @@ export abstract class QueuePair {
     if (this.config.defences.strictUdpSport) this.port = new PeerPort();
     this.counters = counters;
     const { maxSendWr, maxRecvWr, maxSge } = capabilities;
-    const { srq, pd, pools = new TransportPools() } = identity;
+    const { srq, pd, pools = new TransportPools(), receiveSource } = identity;
     this.pools = pools;
     this.sendQueue = new SendQueue(maxSendWr, capabilities, pools.sends);
-    this.recvQueue = srq ?? new RecvQueue(maxRecvWr, maxSge, pd, pools.receives);
+    this.recvQueue = srq ?? new RecvQueue(maxRecvWr, maxSge, pd, pools.receives, undefined, receiveSource);
   }
 
   /** Its service. */

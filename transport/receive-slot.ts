@@ -56,23 +56,24 @@ export class ReceiveSlot {
 
   /**
    * Places what a datagram's buffer begins with: 40 bytes that hold the IPv6 header, or zeros and the IPv4 header
-   * (ref:conformance#UD-03, rxe:rxe_resp.c#execute).
+   * (ref:conformance#UD-03, rxe:rxe_resp.c#execute). False when memory is not there any more.
    */
-  placeNetworkHeader(frame: Frame): void {
+  placeNetworkHeader(frame: Frame): boolean {
     const { segments } = this.#entry;
-    if (frame.ipVersion === 6) {
-      segments.scatter(0, frame.bytes, frame.ipOffset, GRH_BYTES);
-    } else {
-      segments.scatter(0, ZEROS, 0, GRH_IPV4_AT);
-      segments.scatter(GRH_IPV4_AT, frame.bytes, frame.ipOffset, IPV4_BYTES);
-    }
     this.#placed = GRH_BYTES;
+    if (frame.ipVersion === 6) return segments.scatter(0, frame.bytes, frame.ipOffset, GRH_BYTES);
+    return (
+      segments.scatter(0, ZEROS, 0, GRH_IPV4_AT) &&
+      segments.scatter(GRH_IPV4_AT, frame.bytes, frame.ipOffset, IPV4_BYTES)
+    );
   }
 
-  /** Places the payload of a SEND behind what is there. */
-  place(frame: Frame): void {
-    this.#entry.segments.scatter(this.#placed, frame.bytes, frame.payloadOffset, frame.payloadLength);
-    this.#placed += frame.payloadLength;
+  /** Places the payload of a SEND behind what is there; false when memory is not there any more. */
+  place(frame: Frame): boolean {
+    const { payloadLength } = frame;
+    if (!this.#entry.segments.scatter(this.#placed, frame.bytes, frame.payloadOffset, payloadLength)) return false;
+    this.#placed += payloadLength;
+    return true;
   }
 
   /**

@@ -2,6 +2,9 @@
  * The receive queue: buffers waiting for the peer's SENDs, taken strictly in order. The responder takes a buffer out
  * and owns it until its completion, so that a shared receive queue (srq.ts) can stand in for this class. A queue has
  * the protection domain of its buffers and the queue where they complete, for both may be others than the queue pair's.
+ *
+ * Receives may also lie with the application until they are needed (`ReceiveSource`): in a ring that it writes without
+ * telling anyone, as the user provider of rdma_rxe does. Then the queue looks there when it is asked for one.
  */
 import { RoceError } from '../packets/errors.ts';
 import type { CompletionQueue } from './completion-queue.ts';
@@ -12,6 +15,17 @@ import { type Pool, Ring } from './ring.ts';
 import { checkSges } from './segments.ts';
 import { type RecvWr, WcOpcode, WcStatus } from './work.ts';
 
+/** Where receives wait until one is needed. What is in it may change at any time. */
+export interface ReceiveSource {
+  /** Receives that wait. */
+  readonly length: number;
+  /**
+   * Takes the oldest out and fills `entry` with it, of which nothing is left from before; false when there is none.
+   * What is wrong with it shows when its memory is used.
+   */
+  pull(entry: RecvEntry): boolean;
+}
+
 export class RecvQueue {
   /** The domain that the memory of the buffers belongs to. */
   readonly pd: ProtectionDomain;
@@ -20,9 +34,19 @@ export class RecvQueue {
   /** Pieces of memory of one receive at most. */
   readonly maxSge: number;
   protected readonly ring: Ring<RecvEntry>;
+  /** Where receives come from that nobody has posted here. */
+  readonly #source: ReceiveSource | undefined;
 
-  constructor(capacity: number, maxSge: number, pd: ProtectionDomain, pool: Pool<RecvEntry>, cq?: CompletionQueue) {
+  constructor(
+    capacity: number,
+    maxSge: number,
+    pd: ProtectionDomain,
+    pool: Pool<RecvEntry>,
+    cq?: CompletionQueue,
+    source?: ReceiveSource,
+  ) {
     this.ring = new Ring(capacity, pool);
+    this.#source = source;
     this.maxSge = maxSge;
     this.pd = pd;
     this.cq = cq;
@@ -30,7 +54,7 @@ export class RecvQueue {
 
   /** Receives posted and not yet taken. */
   get length(): number {
-    return this.ring.length;
+    return this.#source === undefined ? this.ring.length : this.ring.length + this.#source.length;
   }
 
   /** Whether queue pairs share it. */
@@ -55,15 +79,18 @@ export class RecvQueue {
    * @internal
    */
   take(spent: RecvEntry): RecvEntry | undefined {
-    if (this.ring.length === 0) return undefined;
+    if (this.ring.length === 0 && this.#source === undefined) return undefined;
     spent.segments.release();
-    return this.ring.exchange(spent);
+    if (this.ring.length > 0) return this.ring.exchange(spent);
+    return this.#source?.pull(spent) === true ? spent : undefined;
   }
 
   /** Completes all that wait as flushed, for queue pair `qpn`. @internal */
   flush(qpn: number, cq: CompletionQueue): void {
     let spent = new RecvEntry();
-    for (let taken = this.take(spent); taken !== undefined; taken = this.take(spent)) {
+    // A source cannot be trusted to end: an application that goes on posting would keep this loop going.
+    let most = this.length;
+    for (let taken = this.take(spent); taken !== undefined; taken = --most > 0 ? this.take(spent) : undefined) {
       const wc = cq.push(qpn, taken.wrId, WcStatus.WrFlushErr, WcOpcode.Recv, 0);
       if (wc !== undefined) cq.pushed(wc);
       spent = taken;

@@ -14,14 +14,18 @@ import { PSN_MASK } from '../packets/psn.ts';
 import type { QpConfig } from './qp-config.ts';
 import { type Reply, ReplyKind, type ReplyQueue } from './reply-queue.ts';
 
-/** Writes the next packet of `reply`; true when it was the last. */
-export function writeReply(reply: Reply, replies: ReplyQueue, config: QpConfig, writer: FrameWriter): boolean {
+/** What became of a reply's next packet; after `Fault` there is none, as the memory is not there any more. */
+export const ReplyStep = { More: 0, Last: 1, Fault: 2 } as const;
+export type ReplyStep = (typeof ReplyStep)[keyof typeof ReplyStep];
+
+/** Writes the next packet of `reply`. */
+export function writeReply(reply: Reply, replies: ReplyQueue, config: QpConfig, writer: FrameWriter): ReplyStep {
   return reply.kind === ReplyKind.Read
     ? writeReadResponse(reply, replies, config, writer)
     : writeAcknowledge(reply, replies, config, writer);
 }
 
-function writeAcknowledge(reply: Reply, replies: ReplyQueue, config: QpConfig, writer: FrameWriter): boolean {
+function writeAcknowledge(reply: Reply, replies: ReplyQueue, config: QpConfig, writer: FrameWriter): ReplyStep {
   invariant(config.path !== undefined, 'a queue pair that replies has a path');
   const opcode = acknowledgeOpcode(reply.kind) | config.service;
   const { template } = config.path;
@@ -36,7 +40,7 @@ function writeAcknowledge(reply: Reply, replies: ReplyQueue, config: QpConfig, w
     writeAtomicAckEth(writer.view, bth + (ATOMIC_ACK_ETH_AT[opcode] as number), reply.originalHi, reply.originalLo);
   }
   writer.end(template, bth + BTH_BYTES + (OPCODE_HEADER_BYTES[opcode] as number));
-  return true;
+  return ReplyStep.Last;
 }
 
 /** A positive ACK says how many receives there are when it leaves, not when it was owed. */
@@ -49,7 +53,7 @@ function acknowledgeOpcode(kind: ReplyKind): number {
   return kind === ReplyKind.Empty ? Op.ReadResponseOnly : Op.Acknowledge;
 }
 
-function writeReadResponse(reply: Reply, replies: ReplyQueue, config: QpConfig, writer: FrameWriter): boolean {
+function writeReadResponse(reply: Reply, replies: ReplyQueue, config: QpConfig, writer: FrameWriter): ReplyStep {
   invariant(config.path !== undefined, 'a queue pair that replies has a path');
   const { template } = config.path;
   const left = reply.length - reply.sent;
@@ -76,11 +80,12 @@ function writeReadResponse(reply: Reply, replies: ReplyQueue, config: QpConfig, 
     writeAeth(writer.view, at, syndromeOf(reply, replies), reply.msn);
     at += AETH_BYTES;
   }
-  if (reply.grant !== undefined) reply.grant.copyOut(reply.offset + reply.sent, writer.bytes, at, size);
+  const { grant } = reply;
+  if (grant !== undefined && !grant.copyOut(reply.offset + reply.sent, writer.bytes, at, size)) return ReplyStep.Fault;
   for (let i = 0; i < pad; i++) writer.bytes[at + size + i] = 0;
   writer.end(template, at + size + pad);
   reply.sent += size;
-  return last;
+  return last ? ReplyStep.Last : ReplyStep.More;
 }
 
 function readResponseOpcode(first: boolean, last: boolean): number {

@@ -21,7 +21,10 @@ import type { SendEntry } from './send-entry.ts';
 import { copyBytes } from './shared-copy.ts';
 import { WrOpcode } from './work.ts';
 
-/** Writes the packet of a SEND or WRITE that carries its bytes from `offset` on, and returns how many it carries. */
+/**
+ * Writes the packet of a SEND or WRITE that carries its bytes from `offset` on, and returns how many it carries; -1,
+ * and no packet, when memory is not there any more.
+ */
 export function writeData(
   writer: FrameWriter,
   config: QpConfig,
@@ -44,7 +47,7 @@ export function writeData(
   writeBth(view, bth, opcode, solicited, config.migReq, pad, config.pkey, config.destQpn, ackReq, psn & PSN_MASK);
   writeDataHeaders(view, writeServiceHeader(view, bth + BTH_BYTES, config, entry), entry, first, last);
   const payload = bth + BTH_BYTES + (OPCODE_HEADER_BYTES[opcode] as number);
-  writePayload(bytes, payload, entry, offset, size);
+  if (!writePayload(bytes, payload, entry, offset, size)) return -1;
   for (let i = 0; i < pad; i++) bytes[payload + size + i] = 0;
   writer.end(template, payload + size + pad);
   return size;
@@ -100,10 +103,11 @@ export function writeFlush(
   writer.view.setUint32(end, icrc, true);
 }
 
-/** Copies `size` bytes of a message, from byte `offset` on, into a frame. */
-export function writePayload(bytes: Uint8Array, at: number, entry: SendEntry, offset: number, size: number): void {
-  if (entry.inlineLength >= 0) copyBytes(bytes, at, entry.inlineBytes, offset, size);
-  else entry.segments.gather(offset, bytes, at, size);
+/** Copies `size` bytes of a message, from byte `offset` on, into a frame; false when memory is not there any more. */
+export function writePayload(bytes: Uint8Array, at: number, entry: SendEntry, offset: number, size: number): boolean {
+  if (entry.inlineLength < 0) return entry.segments.gather(offset, bytes, at, size);
+  copyBytes(bytes, at, entry.inlineBytes, offset, size);
+  return true;
 }
 
 /**

@@ -111,6 +111,7 @@ export class Requester {
   /** Sends at most one packet. `una` is the oldest unacknowledged PSN. */
   transmit(queue: SendQueue, config: QpConfig, una: number, mayStart: boolean, writer: FrameWriter): Attempt {
     if (!this.ready(queue, config, una, mayStart)) return Attempt.Nothing;
+    if (this.position === this.#faultyPosition) return Attempt.Fault;
     const entry = queue.at(this.position);
     if (entry.local) return this.#executeLocal(entry, queue, config);
     this.drawsReply = true;
@@ -120,7 +121,7 @@ export class Requester {
     if (entry.opcode === WrOpcode.RdmaRead) this.#sendRead(entry, config, writer);
     else if (entry.isAtomic) this.#sendAtomic(entry, config, writer);
     else if (entry.opcode === WrOpcode.Flush) this.#sendFlush(entry, config, writer);
-    else this.#sendData(entry, config, writer, una);
+    else if (!this.#sendData(entry, config, writer, una)) return this.#stop(WcStatus.LocProtErr, queue);
     if (this.psn > entry.lastPsn) {
       this.position += 1;
       this.#offset = 0;
@@ -177,7 +178,6 @@ export class Requester {
    * back before it.
    */
   #executeLocal(entry: SendEntry, queue: SendQueue, config: QpConfig): Attempt {
-    if (this.position === this.#faultyPosition) return Attempt.Fault;
     if (!entry.started) {
       const fault = executeLocalWork(entry, config);
       if (fault !== WcStatus.Success) return this.#stop(fault, queue);
@@ -207,7 +207,8 @@ export class Requester {
     if (this.credits !== undefined && !entry.consumesReceive) this.credits.sentWithoutReceive();
   }
 
-  #sendData(entry: SendEntry, config: QpConfig, writer: FrameWriter, una: number): void {
+  /** False when the memory of the message is not there any more. */
+  #sendData(entry: SendEntry, config: QpConfig, writer: FrameWriter, una: number): boolean {
     this.#sinceAckReq += 1;
     const last = entry.length - this.#offset <= config.mtu;
     const windowCloses = this.psn + 1 - una >= config.maxUnacked;
@@ -215,8 +216,11 @@ export class Requester {
     const ackReq = requestsAck || this.#sinceAckReq >= config.ackInterval ? 1 : 0;
     this.drawsReply = ackReq === 1;
     if (ackReq === 1) this.#sinceAckReq = 0;
-    this.#offset += writeData(writer, config, entry, this.#offset, this.psn, ackReq);
+    const sent = writeData(writer, config, entry, this.#offset, this.psn, ackReq);
+    if (sent < 0) return false;
+    this.#offset += sent;
     this.psn += 1;
+    return true;
   }
 
   /** Whether this packet probes for a receive beyond the credits. */

@@ -14,7 +14,6 @@ import { executeAtomic, executeAtomicWrite } from './atomic.ts';
 import { Attempt } from './attempt.ts';
 import type { PortCounters } from './counters.ts';
 import { checkFlush, executeFlush } from './flush.ts';
-import type { Grant } from './grant.ts';
 import { type ResponderInspection, wirePsn } from './inspection.ts';
 import { Access } from './memory.ts';
 import type { TransportPools } from './pools.ts';
@@ -25,7 +24,7 @@ import { invalidatedKey, ReceiveSlot } from './receive-slot.ts';
 import type { RecvQueue } from './recv-queue.ts';
 import { ReplayMemory } from './replay.ts';
 import { type Reply, ReplyKind, ReplyQueue } from './reply-queue.ts';
-import { writeReply } from './reply-writer.ts';
+import { ReplyStep, writeReply } from './reply-writer.ts';
 import { continues, isPermitted, lengthFits, OpenMessage } from './request-checks.ts';
 import { RequestOutcome } from './request-outcome.ts';
 import { extendPsn, MAX_MESSAGE_BYTES } from './send-queue.ts';
@@ -38,10 +37,7 @@ const DRAWS_EMPTY_RESPONSE = OpFlag.Flush | OpFlag.AtomicWrite;
 /** All that is answered by more than an ACK. */
 const DRAWS_RESPONSE = OpFlag.Read | OpFlag.Atomic | DRAWS_EMPTY_RESPONSE;
 
-/**
- * While so many replies wait, requests are dropped as if the network had lost them: no conforming peer can cause so
- * many.
- */
+/** While so many replies wait, requests are dropped as if they were lost: no conforming peer can cause so many. */
 const MAX_REPLIES = 1024;
 
 export class Responder {
@@ -110,7 +106,7 @@ export class Responder {
     const verdict = this.#judge(frame, queue, config);
     if (verdict !== Verdict.Accept) return this.#refuse(verdict, config);
     this.peerLives(config);
-    return this.#execute(frame, config) ? RequestOutcome.Executed : RequestOutcome.Overrun;
+    return this.#execute(frame, config);
   }
 
   /** A reserved opcode of our service: refused at the expected PSN, else treated as any packet out of order. */
@@ -121,25 +117,21 @@ export class Responder {
   }
 
   /**
-   * Writes one packet of a reply. Fault: a key was invalidated while its READ was being answered; a NAK takes the place
-   * of the missing response (ref:conformance#KEY-13) and `verdict` says why.
+   * Writes one packet of a reply. Fault: a key was invalidated, or memory went away, while its READ was being answered;
+   * a NAK takes the place of the missing response (ref:conformance#KEY-13) and `verdict` says why.
    */
   transmit(config: QpConfig, writer: FrameWriter): Attempt {
-    let reply = this.replies.first;
-    while (reply?.repeated === true && reply.revoked) {
+    for (let reply = this.replies.first; reply !== undefined; reply = this.replies.first) {
+      if (!reply.revoked && this.#writeReply(reply, config, writer)) return Attempt.Sent;
+      if (!reply.repeated) {
+        const psn = reply.psn + reply.sent / config.mtu;
+        this.replies.clear();
+        this.#refuseAt(psn, Verdict.KeyRefused, config);
+        return Attempt.Fault;
+      }
       this.replies.shift();
-      reply = this.replies.first;
     }
-    if (reply === undefined) return Attempt.Nothing;
-    if (reply.revoked) {
-      const psn = reply.psn + reply.sent / config.mtu;
-      this.replies.clear();
-      this.#refuseAt(psn, Verdict.KeyRefused, config);
-      return Attempt.Fault;
-    }
-    if (reply.kind === ReplyKind.Read && reply.length - reply.sent > config.mtu) this.#spendBudget(reply, config);
-    if (writeReply(reply, this.replies, config, writer)) this.replies.shift();
-    return Attempt.Sent;
+    return Attempt.Nothing;
   }
 
   /** Something came that only the peer, or who knows its PSNs, can have sent: READ responses may leave. */
@@ -154,9 +146,8 @@ export class Responder {
 
   /** Repeats the last ACK, for the credits in it (ref:conformance#ACK-13). */
   repeatAcknowledge(): void {
-    if (this.#newestAck >= 0 && this.replies.length === 0) {
+    if (this.#newestAck >= 0 && this.replies.length === 0)
       this.replies.acknowledge(this.#newestAck, Syndrome.Ack, this.msn);
-    }
   }
 
   /** Gives up the message in progress: its receive completes with `status`. For the way to ERROR. */
@@ -180,10 +171,16 @@ export class Responder {
     return this.#guard.isOutside(now, away);
   }
 
-  /** The next packet of a READ response of several is about to leave. */
-  #spendBudget(reply: Reply, { mtu, defences }: QpConfig): void {
-    this.#readBudget ??= new ReadBudget(this.#counters, defences.maxReadResponseBytes);
-    this.#readBudget.spend(reply, mtu);
+  /** False when the memory it is of is not there any more. */
+  #writeReply(reply: Reply, config: QpConfig, writer: FrameWriter): boolean {
+    // The next packet of a READ response of several is about to leave.
+    if (reply.kind === ReplyKind.Read && reply.length - reply.sent > config.mtu) {
+      this.#readBudget ??= new ReadBudget(this.#counters, config.defences.maxReadResponseBytes);
+      this.#readBudget.spend(reply, config.mtu);
+    }
+    const step = writeReply(reply, this.replies, config, writer);
+    if (step === ReplyStep.Last) this.replies.shift();
+    return step !== ReplyStep.Fault;
   }
 
   /**
@@ -302,32 +299,30 @@ export class Responder {
     return this.#target.openReth(view, reth, 8, Access.RemoteWrite, config);
   }
 
-  // Execution: nothing below can fail, but a completion may find no room: then the result is false, and no
+  // Execution: memory may turn out to be gone, then the request is refused; a completion may find no room, then no
   // reply is queued.
 
-  #execute(frame: Frame, config: QpConfig): boolean {
+  #execute(frame: Frame, config: QpConfig): RequestOutcome {
     const { flags } = frame;
     if ((flags & DRAWS_RESPONSE) === 0) return this.#executeData(frame, config);
-    if ((flags & OpFlag.Read) !== 0) this.#executeRead(frame, config);
-    else if ((flags & OpFlag.Atomic) !== 0) this.#executeAtomic(frame, config);
-    else this.#executeFlushOrAtomicWrite(frame);
-    return true;
+    if ((flags & OpFlag.Read) !== 0) return this.#executeRead(frame, config);
+    return (flags & OpFlag.Atomic) !== 0 ? this.#executeAtomic(frame, config) : this.#executeOther(frame, config);
   }
 
-  #executeData(frame: Frame, config: QpConfig): boolean {
+  #executeData(frame: Frame, config: QpConfig): RequestOutcome {
     const { flags } = frame;
-    if ((flags & OpFlag.Write) !== 0) this.#writeOf(flags).place(frame);
-    else this.#slot.place(frame);
+    const write = (flags & OpFlag.Write) !== 0;
+    if (!(write ? this.#writeOf(flags) : this.#slot).place(frame))
+      return this.#refuse(write ? Verdict.KeyRefused : Verdict.BufferFault, config);
     this.#newestAck = this.expected;
     this.expected += 1;
-    if ((flags & (OpFlag.Last | OpFlag.Only)) === 0)
-      this.#open = (flags & OpFlag.Write) !== 0 ? OpenMessage.Write : OpenMessage.Send;
-    else if (!this.#finish(frame, config)) return false;
+    if ((flags & (OpFlag.Last | OpFlag.Only)) === 0) this.#open = write ? OpenMessage.Write : OpenMessage.Send;
+    else if (!this.#finish(frame, config)) return RequestOutcome.Overrun;
     if (frame.ackReq !== 0) this.replies.acknowledge(this.#newestAck, Syndrome.Ack, this.msn);
-    return true;
+    return RequestOutcome.Executed;
   }
 
-  #executeRead(frame: Frame, config: QpConfig): void {
+  #executeRead(frame: Frame, config: QpConfig): RequestOutcome {
     const reth = frame.bthOffset + (RETH_AT[frame.opcode] as number);
     const length = rethDmaLength(frame.view, reth);
     const packets = Math.max(1, Math.ceil(length / config.mtu));
@@ -349,27 +344,31 @@ export class Responder {
     reply.offset = this.#target.offset;
     reply.length = length;
     this.expected += packets;
+    return RequestOutcome.Executed;
   }
 
-  #executeAtomic(frame: Frame, config: QpConfig): void {
-    this.#countMessage();
+  #executeAtomic(frame: Frame, config: QpConfig): RequestOutcome {
     const kept = this.#replay.remember(frame.opcode, this.expected, 1, config.maxDestRdAtomic);
-    executeAtomic(frame, (this.#target.grant as Grant).view, this.#target.offset, kept);
+    if (!executeAtomic(frame, this.#target, kept)) return this.#refuse(Verdict.KeyRefused, config);
+    this.#countMessage();
     const reply = this.replies.answer(ReplyKind.Atomic, this.expected, this.expected, this.msn, false);
     reply.originalHi = kept.originalHi;
     reply.originalLo = kept.originalLo;
     this.#newestAck = this.expected;
     this.expected += 1;
+    return RequestOutcome.Executed;
   }
 
-  #executeFlushOrAtomicWrite(frame: Frame): void {
-    this.#countMessage();
+  /** FLUSH and ATOMIC WRITE. */
+  #executeOther(frame: Frame, config: QpConfig): RequestOutcome {
     if ((frame.flags & OpFlag.Flush) !== 0) executeFlush(frame, this.#target);
-    else executeAtomicWrite(frame, (this.#target.grant as Grant).view, this.#target.offset);
+    else if (!executeAtomicWrite(frame, this.#target)) return this.#refuse(Verdict.KeyRefused, config);
+    this.#countMessage();
     this.#replay.rememberEmptyResponse(frame.opcode, this.expected);
     this.replies.answer(ReplyKind.Empty, this.expected, this.expected, this.msn, false);
     this.#newestAck = this.expected;
     this.expected += 1;
+    return RequestOutcome.Executed;
   }
 
   /** The last packet of a SEND or WRITE has been placed. */

@@ -72,8 +72,11 @@ export class SegmentList {
     return true;
   }
 
-  /** Copies `length` bytes of the message, from byte `at`, into `to`. The list must be accessible. */
-  gather(at: number, to: Uint8Array, toAt: number, length: number): void {
+  /**
+   * Copies `length` bytes of the message, from byte `at`, into `to`. The list must be accessible. False when memory is
+   * not there any more.
+   */
+  gather(at: number, to: Uint8Array, toAt: number, length: number): boolean {
     for (let i = 0; i < this.#count && length > 0; i++) {
       const size = this.#lengths[i] as number;
       if (at >= size) {
@@ -82,15 +85,19 @@ export class SegmentList {
       }
       const n = Math.min(size - at, length);
       const { grant } = this.#regions[i] as MemoryRegion;
-      grant.copyOut((this.#offsets[i] as number) + at, to, toAt, n);
+      if (!grant.copyOut((this.#offsets[i] as number) + at, to, toAt, n)) return false;
       at = 0;
       toAt += n;
       length -= n;
     }
+    return true;
   }
 
-  /** Copies `length` bytes from `from` to byte `at` of the message. The list must be accessible and long enough. */
-  scatter(at: number, from: Uint8Array, fromAt: number, length: number): void {
+  /**
+   * Copies `length` bytes from `from` to byte `at` of the message. The list must be accessible and long enough. False
+   * as with `gather`.
+   */
+  scatter(at: number, from: Uint8Array, fromAt: number, length: number): boolean {
     for (let i = 0; i < this.#count && length > 0; i++) {
       const size = this.#lengths[i] as number;
       if (at >= size) {
@@ -99,20 +106,23 @@ export class SegmentList {
       }
       const n = Math.min(size - at, length);
       const { grant } = this.#regions[i] as MemoryRegion;
-      grant.copyIn((this.#offsets[i] as number) + at, from, fromAt, n);
+      if (!grant.copyIn((this.#offsets[i] as number) + at, from, fromAt, n)) return false;
       at = 0;
       fromAt += n;
       length -= n;
     }
+    return true;
   }
-  /** Stores a 64-bit value, little-endian, in the eight bytes of the message. The list must be accessible. */
-  scatter64(hi: number, lo: number): void {
-    let done = 0;
-    for (let i = 0; i < this.#count; i++) {
-      const { grant } = this.#regions[i] as MemoryRegion;
-      const offset = this.#offsets[i] as number;
-      const end = Math.min(8, done + (this.#lengths[i] as number));
-      for (let at = offset; done < end; at++, done++) grant.bytes[at] = (done < 4 ? lo : hi) >>> (8 * (done & 3));
-    }
+
+  /**
+   * Stores a 64-bit value, little-endian, in the eight bytes of the message. The list must be accessible. False as with
+   * `gather`.
+   */
+  scatter64(hi: number, lo: number): boolean {
+    for (let i = 0; i < 8; i++) WORD[i] = (i < 4 ? lo : hi) >>> (8 * (i & 3));
+    return this.scatter(0, WORD, 0, 8);
   }
 }
+
+/** One 64-bit value on its way. */
+const WORD = new Uint8Array(8);

@@ -8,7 +8,7 @@ import type { CompletionQueue } from './completion-queue.ts';
 import type { ProtectionDomain } from './memory.ts';
 import { TransportPools } from './pools.ts';
 import type { RecvEntry } from './recv-entry.ts';
-import { RecvQueue } from './recv-queue.ts';
+import { type ReceiveSource, RecvQueue } from './recv-queue.ts';
 import type { RecvWr } from './work.ts';
 import type { XrcDomain } from './xrc-domain.ts';
 
@@ -42,6 +42,8 @@ export interface SrqIdentity {
   };
   /** Those of the device; absent: the queue has its own. */
   readonly pools?: TransportPools;
+  /** Where receives wait that are not posted here. */
+  readonly source?: ReceiveSource;
 }
 
 /** A shared receive queue, sans I/O. */
@@ -60,10 +62,10 @@ export class SharedReceiveQueue extends RecvQueue {
 
   /** `notified` is the list this queue adds itself to when it has an event. */
   constructor(
-    { srqn, pd, maxWr, maxSge, xrc, pools = new TransportPools() }: SrqIdentity,
+    { srqn, pd, maxWr, maxSge, xrc, pools = new TransportPools(), source }: SrqIdentity,
     notified: SharedReceiveQueue[],
   ) {
-    super(maxWr, maxSge, pd, pools.receives, xrc?.cq);
+    super(maxWr, maxSge, pd, pools.receives, xrc?.cq, source);
     this.srqn = srqn;
     this.domain = xrc?.domain;
     this.#notified = notified;
@@ -116,7 +118,7 @@ export class SharedReceiveQueue extends RecvQueue {
   override take(spent: RecvEntry): RecvEntry | undefined {
     if (this.failed) return undefined;
     const taken = super.take(spent);
-    if (taken !== undefined && this.ring.length < this.#limit) {
+    if (taken !== undefined && this.length < this.#limit) {
       this.#limit = 0;
       this.#note('srq-limit-reached');
     }

@@ -78,17 +78,21 @@ export class UcQueuePair extends UnreliableQueuePair {
     }
     // Checked for every packet, as keys may be invalidated.
     if (entry.inlineLength < 0 && !entry.segments.accessible(this.config.pd, false)) return WcStatus.LocProtErr;
-    this.#sendPacket(entry, writer);
+    if (!this.#sendPacket(entry, writer)) return WcStatus.LocProtErr;
     this.frameSent(now, writer);
     return WcStatus.Success;
   }
 
-  #sendPacket(entry: SendEntry, writer: FrameWriter): void {
+  /** False when the memory of the message is not there any more. */
+  #sendPacket(entry: SendEntry, writer: FrameWriter): boolean {
     if (!entry.started) entry.firstPsn = this.psn;
     const last = entry.length - this.#offset <= this.config.mtu;
-    this.#offset += writeData(writer, this.config, entry, this.#offset, this.psn, 0);
+    const sent = writeData(writer, this.config, entry, this.#offset, this.psn, 0);
+    if (sent < 0) return false;
+    this.#offset += sent;
     this.psn += 1;
     if (last) this.#complete(entry);
+    return true;
   }
 
   #complete(entry: SendEntry): void {

@@ -58,8 +58,11 @@ export class UcResponder {
     }
     const verdict = this.#judge(frame, queue, config);
     if (verdict !== Verdict.Accept) return this.#refuse(verdict, queue, config, counters);
+    const write = (flags & OpFlag.Write) !== 0;
+    const placed = write ? this.#write.place(frame) : this.#slot.place(frame);
+    if (!placed) return this.#refuse(write ? Verdict.KeyRefused : Verdict.BufferFault, queue, config, counters);
     this.#expected = (psn + 1) & PSN_MASK;
-    return this.#execute(frame, config) ? UcOutcome.Done : UcOutcome.Overrun;
+    return this.#finish(frame, config) ? UcOutcome.Done : UcOutcome.Overrun;
   }
 
   /** Gives up the message in progress: its receive, or the one that waits for the next, completes with `status`. */
@@ -101,14 +104,11 @@ export class UcResponder {
     this.#open = OpenMessage.None;
   }
 
-  /** False when the completion found no room. */
-  #execute(frame: Frame, config: QpConfig): boolean {
+  /** Its payload is placed. False when the completion found no room. */
+  #finish(frame: Frame, config: QpConfig): boolean {
     const { flags } = frame;
-    const write = (flags & OpFlag.Write) !== 0;
-    if (write) this.#write.place(frame);
-    else this.#slot.place(frame);
     if ((flags & (OpFlag.Last | OpFlag.Only)) === 0) {
-      this.#open = write ? OpenMessage.Write : OpenMessage.Send;
+      this.#open = (flags & OpFlag.Write) !== 0 ? OpenMessage.Write : OpenMessage.Send;
       return true;
     }
     this.#open = OpenMessage.None;

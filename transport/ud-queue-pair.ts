@@ -58,9 +58,10 @@ export class UdQueuePair extends UnreliableQueuePair {
         return;
       }
       if (entry.length > this.config.mtu) this.counters.oversizedSend += 1;
+      else if (this.#send(entry, writer)) this.frameSent(now, writer);
       else {
-        this.#send(entry, writer);
-        this.frameSent(now, writer);
+        this.stopSending(WcStatus.LocProtErr);
+        return;
       }
       if (entry.signaled) this.completeSend(entry, WcStatus.Success);
       entry.release();
@@ -77,7 +78,8 @@ export class UdQueuePair extends UnreliableQueuePair {
     super.flush(firstStatus);
   }
 
-  #send(entry: SendEntry, writer: FrameWriter): void {
+  /** False when the memory of the message is not there any more. */
+  #send(entry: SendEntry, writer: FrameWriter): boolean {
     const { config } = this;
     const path = entry.ah?.path;
     invariant(path !== undefined, 'a datagram is posted with an address handle that has a path');
@@ -89,11 +91,12 @@ export class UdQueuePair extends UnreliableQueuePair {
     const bth = writer.begin(template);
     const { view, bytes } = writer;
     const at = writeDatagramHeaders(view, bth, config, entry.remoteQpn, qkey, this.psn, length, solicited, imm);
-    writePayload(bytes, at, entry, 0, length);
+    if (!writePayload(bytes, at, entry, 0, length)) return false;
     const pad = -length & 3;
     for (let i = 0; i < pad; i++) bytes[at + length + i] = 0;
     writer.end(template, at + length + pad);
     this.psn += 1;
+    return true;
   }
 
   /** Datagrams to a group draw no CNP: every member would send one. */
@@ -132,9 +135,8 @@ export class UdQueuePair extends UnreliableQueuePair {
       this.#refuse(verdict);
       return;
     }
-    slot.placeNetworkHeader(frame);
-    slot.place(frame);
-    if (!slot.finish(frame, 0, this.config)) this.fail();
+    if (!slot.placeNetworkHeader(frame) || !slot.place(frame)) this.#refuse(Verdict.BufferFault);
+    else if (!slot.finish(frame, 0, this.config)) this.fail();
   }
 
   #refuse(verdict: Verdict): void {

@@ -68,12 +68,15 @@ export class WriteSlot extends RemoteTarget {
     return this.grant?.valid === true ? Verdict.Accept : Verdict.KeyRefused;
   }
 
-  /** Places the payload behind what is there. */
-  place(frame: Frame): void {
+  /** Places the payload behind what is there; false when memory is not there any more. */
+  place(frame: Frame): boolean {
     const { payloadLength } = frame;
-    if (this.grant !== undefined) this.grant.copyIn(this.offset, frame.bytes, frame.payloadOffset, payloadLength);
+    const { grant } = this;
+    if (grant !== undefined && !grant.copyIn(this.offset, frame.bytes, frame.payloadOffset, payloadLength))
+      return false;
     this.offset += payloadLength;
     this.#left -= payloadLength;
+    return true;
   }
 
   /** The WRITE is done or given up. */

@@ -344,13 +344,15 @@ export class Device implements Machine, RdmaDevice {
     const now = this.now();
     // Hosts of a simulated world share writers.
     writer.icrcOffload = this.icrcOffload;
+    const first = writer.count;
     const servicesOwe = this.#services.transmit(now, writer);
     const before = writer.count;
     this.#turnAt = now;
     const notificationsOwe = this.#services.transmitNotifications(now, writer);
     const queued = this.#scheduler.transmit(now, writer, this.#afterTurn);
     this.portCounters.sentPkts += writer.count - before;
-    if (this.multicast.loopsBack) this.#receiver.takeOwn(now, writer, before);
+    const loops = this.multicast.loopsBack || this.paths.loopsBack;
+    if (loops && this.#receiver.takeOwn(now, writer, first, before)) this.#host.wake();
     this.#settling.settle();
     // Once more: sending may have started the resolution of a next hop.
     return this.#services.transmitNeighbours(now, writer) || servicesOwe || notificationsOwe || queued;

@@ -34,7 +34,7 @@ export interface ReceivingDevice {
   readonly suspicious: Pick<SuspiciousCounters, 'afterFrame'>;
   readonly gsi: Pick<Gsi, 'handleFrame'>;
   readonly paths: Pick<Paths, 'hosts' | 'isToUs'>;
-  readonly multicast: Pick<Multicast, 'membersOf'>;
+  readonly multicast: Pick<Multicast, 'loopsBack' | 'membersOf'>;
   now(): number;
 }
 
@@ -49,6 +49,9 @@ export class FrameReceiver {
   #current: Qp | undefined;
   /** Of the next frame in its batch. */
   #index = 0;
+  /** The frames are the device's own, on their way back to it. */
+  #looping = false;
+  #groupsFrom = 0;
 
   /**
    * @param changed called for each queue pair that a frame was given to
@@ -71,17 +74,27 @@ export class FrameReceiver {
   /** Takes the frames of a batch from the `from`th on. */
   take(now: number, batch: FrameBatch, from: number): void {
     this.#index = from;
-    while (this.#index < batch.count) this.#takeSome(now, batch, false);
+    while (this.#index < batch.count) this.#takeSome(now, batch);
   }
 
-  /** Loops back frames to groups that the device is in, as no switch returns them to the sender. */
-  takeOwn(now: number, batch: FrameBatch, from: number): void {
+  /**
+   * Loops back frames to the device itself, and from `groupsFrom` on those to groups that it is in, as no switch
+   * returns them to the sender. True when there were some.
+   */
+  takeOwn(now: number, batch: FrameBatch, from: number, groupsFrom: number): boolean {
+    const before = this.#device.counters.receivedFrames;
     this.#index = from;
-    while (this.#index < batch.count) this.#takeSome(now, batch, true);
+    this.#looping = true;
+    this.#groupsFrom = groupsFrom;
+    while (this.#index < batch.count) this.#takeSome(now, batch);
+    this.#looping = false;
+    return this.#device.counters.receivedFrames > before;
   }
 
-  /** The boundary for errors of ours: nothing that a frame contains gets past it. After one, the next frame follows. */
-  #takeSome(now: number, batch: FrameBatch, groupsOnly: boolean): void {
+  /**
+   * The boundary for errors of ours: nothing that a frame contains gets past it. After one, the next frame follows.
+   */
+  #takeSome(now: number, batch: FrameBatch): void {
     let start = 0;
     let end = 0;
     try {
@@ -90,11 +103,19 @@ export class FrameReceiver {
         end = start + (batch.lengths[this.#index] as number);
         this.#index += 1;
         this.#current = undefined;
-        if (!groupsOnly || (batch.view.getUint8(start) & 1) !== 0) this.#takeFrame(now, batch, start, end);
+        if (!this.#looping || this.#returns(batch.view, start, end)) this.#takeFrame(now, batch, start, end);
       }
     } catch (error) {
       this.#errors.caught('receive', error, this.#current, batch.bytes.subarray(start, end));
     }
+  }
+
+  /** Whether a frame of our own is one that we receive. */
+  #returns(view: DataView, start: number, end: number): boolean {
+    const { multicast, mac } = this.#device;
+    if ((view.getUint8(start) & 1) === 0) return isForMac(view, start, end, mac);
+    // The index is already that of the next frame.
+    return multicast.loopsBack && this.#index > this.#groupsFrom;
   }
 
   #takeFrame(now: number, batch: FrameBatch, start: number, end: number): void {
@@ -150,13 +171,13 @@ export class FrameReceiver {
   }
 
   /**
-   * Whether a datagram is to an address of ours, and from one that may be answered. Connected queue pairs compare both
-   * addresses themselves.
+   * Whether a datagram is to an address of ours, and from one that may be answered, which is our own for what loops
+   * back only. Connected queue pairs compare both addresses themselves.
    */
   #isBetweenHosts(frame: Frame): boolean {
     const { counters, paths } = this.#device;
     if (!paths.isToUs(frame)) counters.otherAddress += 1;
-    else if (hasGroupMac(frame) || !paths.hosts.isFromHost(frame)) counters.badSource += 1;
+    else if (hasGroupMac(frame) || !(this.#looping || paths.hosts.isFromHost(frame))) counters.badSource += 1;
     else return true;
     return false;
   }

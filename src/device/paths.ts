@@ -65,6 +65,11 @@ export class Paths {
   readonly #nextHops = new Map<string, NextHop>();
   readonly #waiters = new Map<string, Waiter[]>();
   readonly #templates = new Map<string, HeaderTemplate>();
+  /**
+   * Some path leads from the device to itself: no switch returns such frames, so the device has to loop them back. On
+   * the IP medium the kernel does.
+   */
+  loopsBack = false;
 
   constructor(options: PathsOptions) {
     const { medium, vlan, path = {} } = options;
@@ -156,8 +161,9 @@ export class Paths {
   /** From now on the user's headers follow the neighbour at its next hop. */
   follow(user: PathUser, destination: IpAddress): void {
     this.unfollow(user);
-    // A group's MAC address is derived from the group; no neighbour has it.
-    const address = destination.isMulticast ? undefined : this.neighbours?.nextHop(destination);
+    // A group's MAC address is derived from the group, and our own is known; no neighbour has them.
+    const fixed = destination.isMulticast || this.isOurs(destination);
+    const address = fixed ? undefined : this.neighbours?.nextHop(destination);
     if (address === undefined) return;
     const key = keyOf(address);
     const hop = this.#nextHops.get(key) ?? { address, users: new Set(), checkAt: 0 };
@@ -193,7 +199,7 @@ export class Paths {
 
   /** Packets to this address were not answered: its next hop may have moved. */
   doubt(now: number, address: IpAddress): void {
-    const hop = this.neighbours?.nextHop(address);
+    const hop = this.isOurs(address) ? undefined : this.neighbours?.nextHop(address);
     if (hop !== undefined) this.neighbours?.doubt(now, hop);
   }
 
@@ -212,7 +218,7 @@ export class Paths {
       this.neighbours?.resolve(now, destination, forStranger ? 'answer' : 'own');
       return undefined;
     }
-    const hop = this.neighbours?.nextHop(destination);
+    const hop = this.isOurs(destination) ? undefined : this.neighbours?.nextHop(destination);
     if (hop !== undefined) this.neighbours?.use(now, hop);
     const key = `${source} ${destination}`;
     const known = this.#templates.get(key);
@@ -283,7 +289,10 @@ export class Paths {
   }
 
   #macTowards(address: IpAddress): MacAddress | undefined {
-    return this.neighbours === undefined ? ZERO_MAC : this.neighbours.lookup(address);
+    if (this.neighbours === undefined) return ZERO_MAC;
+    if (!this.isOurs(address)) return this.neighbours.lookup(address);
+    this.loopsBack = true;
+    return this.#options.mac;
   }
 }
 

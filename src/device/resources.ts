@@ -8,6 +8,7 @@ import { defined } from '../../packets/defined.ts';
 import { invariant, RoceError } from '../../packets/errors.ts';
 import type { PortCounters } from '../../transport/counters.ts';
 import type { Defences } from '../../transport/defences.ts';
+import type { GrantMemory } from '../../transport/grant.ts';
 import { KeyTable } from '../../transport/key-table.ts';
 import { Access, type MemoryRegion } from '../../transport/memory.ts';
 import { type PeerProfile, peerProfile } from '../../transport/peer-profile.ts';
@@ -137,7 +138,7 @@ export class Resources {
   }
 
   /** For `Pd.regMr`. */
-  regMr(pd: Pd, memory: Uint8Array | number, options: RegMrOptions): MemoryRegion {
+  regMr(pd: Pd, memory: GrantMemory | number, options: RegMrOptions): MemoryRegion {
     this.#demandOpen();
     const bytes = typeof memory === 'number' ? new Uint8Array(memory) : memory;
     return this.#keys.register(pd.core, bytes, {
@@ -175,7 +176,7 @@ export class Resources {
     this.#demandOpen();
     this.#demandRoom();
     const capabilities = qpCapabilities(init, this.#options.limits);
-    const { sendCq, recvCq } = init;
+    const { sendCq, recvCq, receiveSource } = init;
     const peer = init.peer === undefined ? this.#options.peer : peerProfile(init.peer);
     if (!(this.#cqs.has(sendCq) && this.#cqs.has(recvCq)))
       throw new RoceError('ERR_ROCE_ARGUMENT', 'a queue pair completes into queues of its own device');
@@ -187,7 +188,7 @@ export class Resources {
     const pools = this.#pools;
     const identity = {
       ...{ qpn: this.#freshQpn(), pd: pd.core, keys, sendCq, recvCq, congestion, defences, trace, pools },
-      ...shared,
+      ...{ ...shared, receiveSource },
     };
     const qp = new Qp(this.#device, pd, this.#makeCore(init.type ?? QpType.Rc, identity, capabilities));
     if (shared.srq !== undefined) shared.srq.users += 1;
@@ -227,7 +228,7 @@ export class Resources {
         maxWr,
         maxSge,
         pools: this.#pools,
-        ...defined({ xrc }),
+        ...defined({ xrc, source: init.source }),
       },
       this.#eventful,
     );

@@ -76,6 +76,8 @@ export interface Link {
    * with an ICRC of 0, and one that it delivers is whole. Absent: the device does both.
    */
   readonly icrcOffload?: boolean | undefined;
+  /** What is sent comes back: a capture shows it when it is sent, and not again. Absent: it does not. */
+  readonly reflects?: boolean | undefined;
   /** Begins delivery; resolves when frames can be sent. Rejects with ERR_ROCE_LINK_UNAVAILABLE. */
   start(sink: LinkSink): Promise<void>;
   /** Takes frames `from .. batch.count - 1` in order and returns how many it took; fewer means: wait for `writable`. */

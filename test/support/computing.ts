@@ -18,6 +18,7 @@ const FOLDERS = [
   'trace',
   'transport',
   'ulp',
+  'uverbs',
   'tools/conformance',
   'tools/sim',
   'tools/swarm',

@@ -7,7 +7,7 @@
  * lane lacks things on purpose.
  */
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -107,6 +107,14 @@ function luaMissing(): string | undefined {
   return /\bwith\s+Lua\b/i.test(about) ? undefined : 'this tshark was built without Lua';
 }
 
+/** Programs of others for libibverbs and librdmacm, and libibverbs' provider for rxe. */
+function verbsMissing(): string | undefined {
+  const lacking = PROGRAMS.verbs.find((name) => findTool(name) === undefined);
+  const packages = 'ibverbs-utils, ibverbs-providers, rdmacm-utils and perftest';
+  if (lacking !== undefined) return `${lacking} is not installed (Debian packages ${packages})`;
+  return existsSync('/etc/libibverbs.d/rxe.driver') ? undefined : `libibverbs has no provider for rxe (${packages})`;
+}
+
 /** Whether a small file system in memory can be mounted, for disks that fill up. */
 function tmpfsMissing(): string | undefined {
   if (findTool('mount') === undefined) return 'mount is not installed';
@@ -156,6 +164,7 @@ const LOOK: Readonly<Record<Thing, () => string | undefined>> = {
     PROGRAMS.compiler.some((name) => findTool(name) !== undefined)
       ? undefined
       : 'there is no C compiler (Debian package gcc)',
+  verbs: verbsMissing,
   netns: () =>
     findTool('ip') === undefined ? 'ip is not installed (Debian package iproute2)' : reasonOf(netnsAvailable()),
   tmpfs: tmpfsMissing,
@@ -171,6 +180,7 @@ const BEHIND: Readonly<Partial<Record<Thing, readonly Thing[]>>> = {
   'tshark-lua': ['tshark'],
   sharkd: ['tshark', 'tshark-lua'],
   netns: ['koffi'],
+  verbs: ['compiler', 'koffi'],
 };
 
 const known = new Map<Thing, string | undefined>();

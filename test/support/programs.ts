@@ -24,6 +24,7 @@ export const PROGRAMS = {
   scapy: ['python3'],
   chromium: ['chromium', 'chromium-browser', 'google-chrome'],
   compiler: ['cc', 'gcc'],
+  verbs: ['ibv_devices', 'ibv_devinfo', 'ibv_rc_pingpong', 'ib_send_lat', 'rping'],
   netns: ['ip', 'setpriv'],
   tmpfs: ['mount', 'umount'],
   lab: ['qemu-system-x86_64', 'apt-get', 'apt-cache', 'dpkg-deb'],

@@ -100,7 +100,7 @@ describe('the survey of links', () => {
 
 it.each(LINK_KINDS.map(({ name }) => name))('what is said of ECN on %s is what its links say of themselves', (name) => {
   const kind = LINK_KINDS.find((one) => one.name === name);
-  const target = kind?.usage.startsWith('ADDRESS') === true ? '[::1]' : 'some0';
+  const target = kind?.usage.startsWith('ADDRESS') ? '[::1]' : kind?.usage.startsWith('IP') ? '::1/128' : 'some0';
   expect(openLink(`${name}:${target}`).ecn).toEqual(kind?.ecn);
 });
 

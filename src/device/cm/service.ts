@@ -21,6 +21,7 @@ import {
 import { type CmIdState, CmIdTable } from './conversations.ts';
 import type { ListenUdOptions, ResolveUdOptions, UdDestination } from './datagram-service.ts';
 import { CmDatagrams, type UdListener } from './datagrams.ts';
+import { CmGuests } from './guests.ts';
 import { PassiveSide } from './passive-side.ts';
 import type { CmDevice } from './port.ts';
 
@@ -33,6 +34,8 @@ export class CmService implements RdmaCm, ConnectionPort {
   readonly #passive: PassiveSide;
   readonly #datagrams: CmDatagrams;
   readonly #alternates: AlternatePaths;
+  /** Users that move their queue pairs themselves. @internal */
+  readonly guests: CmGuests;
 
   /** @internal */
   constructor(device: CmDevice, manager: ConnectionManager) {
@@ -44,6 +47,7 @@ export class CmService implements RdmaCm, ConnectionPort {
     this.#passive = new PassiveSide(device, manager, this.#conversations);
     this.#datagrams = new CmDatagrams(device, manager, this.#conversations);
     this.#alternates = new AlternatePaths(device, manager, this.#conversations);
+    this.guests = new CmGuests(device, manager, this.#conversations);
   }
 
   /**
@@ -130,14 +134,18 @@ export class CmService implements RdmaCm, ConnectionPort {
     return {
       connections: this.size,
       connectionEntries:
-        this.#manager.entries + conversations.size + this.#datagrams.waiting + this.#alternates.waiting,
+        this.#manager.entries +
+        conversations.size +
+        this.#datagrams.waiting +
+        this.#alternates.waiting +
+        this.guests.size,
       heldQueuePairNumbers: conversations.heldCount,
     };
   }
 
   /** Ports that are listened on. @internal */
   get listeners(): number {
-    return this.#passive.listeners + this.#datagrams.listeners;
+    return this.#passive.listeners + this.#datagrams.listeners + this.guests.listeners;
   }
 
   /** Counters of the connection manager: one for each reason to drop a MAD. */
@@ -176,6 +184,7 @@ export class CmService implements RdmaCm, ConnectionPort {
   }
 
   #handleEvent(event: CmEvent): void {
+    if (this.guests.handleEvent(event)) return;
     const conversation = this.#conversations.get(event.id);
     switch (event.type) {
       case 'connect-request':

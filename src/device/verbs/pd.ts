@@ -5,6 +5,7 @@
 
 import type { IpAddress } from '../../../packets/address.ts';
 import { RoceError } from '../../../packets/errors.ts';
+import type { GrantMemory } from '../../../transport/grant.ts';
 import { type MemoryRegion, ProtectionDomain } from '../../../transport/memory.ts';
 import type { QpPath } from '../../../transport/qp-path.ts';
 
@@ -31,7 +32,7 @@ export interface PdPaths extends AhPaths {
 
 /** The tables of the device that hold a protection domain's objects. */
 export interface PdResources {
-  regMr(pd: Pd, memory: Uint8Array | number, options: RegMrOptions): MemoryRegion;
+  regMr(pd: Pd, memory: GrantMemory | number, options: RegMrOptions): MemoryRegion;
   deregMr(region: MemoryRegion): void;
   allocMr(pd: Pd, maxBytes: number): MemoryRegion;
   allocMw(pd: Pd): Mw;
@@ -57,8 +58,8 @@ export class Pd implements LocalPd {
     this.core = new ProtectionDomain(handle);
   }
 
-  /** Registers memory (ibv_reg_mr): bytes of the caller's, shared, or that many fresh zeroed ones. */
-  regMr(memory: Uint8Array | number, options: RegMrOptions = {}): MemoryRegion {
+  /** Registers memory (ibv_reg_mr): the caller's, shared, or that many fresh zeroed bytes. */
+  regMr(memory: GrantMemory | number, options: RegMrOptions = {}): MemoryRegion {
     return this.#resources.regMr(this, memory, options);
   }
 

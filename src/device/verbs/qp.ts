@@ -13,6 +13,7 @@ import type { QpPath } from '../../../transport/qp-path.ts';
 import { QP_STATE_NAMES, type QpState } from '../../../transport/qp-state.ts';
 import type { QpType } from '../../../transport/qp-type.ts';
 import type { QueuePair } from '../../../transport/queue-pair.ts';
+import type { ReceiveSource } from '../../../transport/recv-queue.ts';
 import type { RecvWr, SendWr } from '../../../transport/work.ts';
 import { AsyncQueue } from '../../ground/async-queue.ts';
 import type { RdmaQp, RdmaQpInit } from '../api.ts';
@@ -31,6 +32,8 @@ export interface QpInit extends RdmaQpInit {
   readonly sendCq: Cq;
   /** Where receives complete; may be the same. */
   readonly recvCq: Cq;
+  /** Where receives wait that are not posted here. @internal */
+  readonly receiveSource?: ReceiveSource;
 }
 
 /** What a queue pair needs of its device. */

@@ -3,6 +3,7 @@
  * application awaits, and the limits of the device.
  */
 import { RoceError } from '../../../packets/errors.ts';
+import type { ReceiveSource } from '../../../transport/recv-queue.ts';
 import type { SharedReceiveQueue, SrqAttributes, SrqEvent } from '../../../transport/srq.ts';
 import type { RecvWr } from '../../../transport/work.ts';
 import { AsyncQueue } from '../../ground/async-queue.ts';
@@ -17,6 +18,8 @@ export interface SrqInit extends RdmaSrqInit {
   readonly xrcd?: Xrcd;
   /** XRC: where its receives complete. */
   readonly cq?: Cq;
+  /** Where receives wait that are not posted here. @internal */
+  readonly source?: ReceiveSource;
 }
 
 /** The device's table of shared receive queues. */

@@ -30,7 +30,7 @@ export class CaptureLink extends LinkDecorator {
   start(sink: LinkSink): Promise<void> {
     return this.inner.start({
       receive: (batch) => {
-        this.#show('in', batch, 0, batch.count);
+        if (this.inner.reflects !== true) this.#show('in', batch, 0, batch.count);
         sink.receive(batch);
       },
       writable: () => sink.writable(),

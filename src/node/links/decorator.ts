@@ -39,6 +39,10 @@ export abstract class LinkDecorator implements Link {
     return this.inner.ecn;
   }
 
+  get reflects(): boolean | undefined {
+    return this.inner.reflects;
+  }
+
   get join(): ((group: IpAddress) => Promise<void>) | undefined {
     return this.inner.join?.bind(this.inner);
   }

@@ -6,6 +6,7 @@
 import type { Link } from '../../ground/link.ts';
 import type { LinkKind } from './kind.ts';
 import { LinkText } from './kind.ts';
+import { loopbackKind } from './loopback.ts';
 import { packetRingKind } from './packet-ring.ts';
 import { pcapKind } from './pcap.ts';
 import { qemuKind } from './qemu.ts';
@@ -17,6 +18,7 @@ import { udp6Kind } from './udp6.ts';
 export { type Link, type LinkEcn, type LinkSink, readsEcn, setsEcn } from '../../ground/link.ts';
 export { CaptureLink, type CaptureSink } from './capture.ts';
 export type { LinkKind, Requirement } from './kind.ts';
+export { LoopbackLink } from './loopback.ts';
 export { type PacketRingCounters, PacketRingLink, type PacketRingLinkOptions } from './packet-ring.ts';
 export { PcapLink, type PcapLinkOptions } from './pcap.ts';
 export { QemuLink, type QemuLinkOptions } from './qemu.ts';
@@ -34,6 +36,7 @@ export const LINK_KINDS: readonly LinkKind[] = [
   udpOffloadKind,
   tapKind,
   packetRingKind,
+  loopbackKind,
 ];
 
 /** Options of `openLink` that hold for every kind. */

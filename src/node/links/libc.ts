@@ -46,12 +46,25 @@ export interface Libc {
   mmap(address: Pointer, length: number, protection: number, flags: number, fd: number, offset: number): number;
   munmap(address: number, length: number): number;
   socket(domain: number, type: number, protocol: number): number;
+  listen(fd: number, backlog: number): number;
+  accept4(fd: number, address: Pointer, length: Pointer, flags: number): number;
   bind(fd: number, address: Pointer, length: number): number;
+  connect(fd: number, address: Pointer, length: number): number;
   setsockopt(fd: number, level: number, option: number, value: Pointer, length: number): number;
   getsockopt(fd: number, level: number, option: number, value: Pointer, length: Pointer): number;
   sendto(fd: number, data: Pointer, length: number, flags: number, address: Pointer, addressLength: number): number;
   sendmmsg(fd: number, headers: Pointer, count: number, flags: number): number;
   recvmmsg(fd: number, headers: Pointer, count: number, flags: number, timeout: Pointer): number;
+  memfdCreate(name: string, flags: number): number;
+  fcntl(fd: number, command: number, argument: number): number;
+  fallocate(fd: number, mode: number, offset: number, length: number): number;
+  /** Both vectors have one part: an address and a length, 8 bytes each. */
+  processVmReadv(pid: number, local: Pointer, remote: Pointer): number;
+  processVmWritev(pid: number, local: Pointer, remote: Pointer): number;
+  /** Wakes at most `count` threads, of any process, that wait for a change of the word at `address`. */
+  futexWake(address: number, count: number): number;
+  /** A descriptor that is readable when the process has ended. */
+  pidfdOpen(pid: number): number;
   /** Why the last call failed; read it before any other call. */
   errno(): number;
   /** Where the bytes are; good as long as the buffer is held and not transferred. */
@@ -122,16 +135,38 @@ async function bindLibc(): Promise<Libc> {
     mmap: library.func('intptr_t mmap(void *at, size_t length, int prot, int flags, int fd, int64_t offset)'),
     munmap: library.func('int munmap(void *address, size_t length)'),
     socket: library.func('int socket(int domain, int type, int protocol)'),
+    listen: library.func('int listen(int fd, int backlog)'),
+    accept4: library.func('int accept4(int fd, void *address, void *length, int flags)'),
+    connect: library.func('int connect(int fd, void *address, uint length)'),
     bind: library.func('int bind(int fd, void *address, uint length)'),
     setsockopt: library.func('int setsockopt(int fd, int level, int option, void *value, uint length)'),
     getsockopt: library.func('int getsockopt(int fd, int level, int option, void *value, void *length)'),
     sendto: library.func('long sendto(int fd, void *data, size_t length, int flags, void *to, uint size)'),
     sendmmsg: library.func('int sendmmsg(int fd, void *headers, uint count, int flags)'),
     recvmmsg: library.func('int recvmmsg(int fd, void *headers, uint count, int flags, void *timeout)'),
+    ...bindProcesses(library),
     errno: () => koffi.errno(),
     address: (of) => Number(koffi.address(of)),
     view: (address, length) => koffi.view(address, length),
     poll: (fd, bits, ready) => pollWith(koffi, fd, bits, ready),
+  };
+}
+
+/** What reaches into other processes, and has no name in every C library. */
+function bindProcesses(library: ReturnType<Koffi['load']>) {
+  const vector = '(int pid, void *local, ulong localCount, void *remote, ulong remoteCount, ulong flags)';
+  const readv = library.func(`long process_vm_readv${vector}`);
+  const writev = library.func(`long process_vm_writev${vector}`);
+  const call = library.func('long syscall(long number, size_t a, size_t b, size_t c, size_t d, size_t e, size_t f)');
+  const futex = process.arch === 'x64' ? SYS_FUTEX_X64 : SYS_FUTEX_ARM64;
+  return {
+    memfdCreate: library.func('int memfd_create(const char *name, uint flags)'),
+    fcntl: library.func('int fcntl(int fd, int command, long argument)'),
+    fallocate: library.func('int fallocate(int fd, int mode, int64_t offset, int64_t length)'),
+    processVmReadv: (pid: number, local: Pointer, remote: Pointer): number => readv(pid, local, 1, remote, 1, 0),
+    processVmWritev: (pid: number, local: Pointer, remote: Pointer): number => writev(pid, local, 1, remote, 1, 0),
+    futexWake: (address: number, count: number): number => call(futex, address, FUTEX_WAKE, count, 0, 0, 0),
+    pidfdOpen: (pid: number): number => call(SYS_PIDFD_OPEN, pid, 0, 0, 0, 0, 0),
   };
 }
 
@@ -192,6 +227,7 @@ export const ENODEV = 19;
 export const EINVAL = 22;
 export const EBADFD = 77;
 export const EMSGSIZE = 90;
+export const EADDRINUSE = 98;
 export const ENETDOWN = 100;
 export const ENOBUFS = 105;
 export const ECONNREFUSED = 111;
@@ -202,17 +238,26 @@ export const O_NONBLOCK = 0x8_00;
 /** Also EFD_CLOEXEC and SOCK_CLOEXEC: no child process inherits the wire. */
 export const O_CLOEXEC = 0x8_00_00;
 
+export const AF_UNIX = 1;
 export const AF_INET = 2;
 export const AF_INET6 = 10;
+export const SOCK_STREAM = 1;
 export const SOCK_DGRAM = 2;
 export const SOCK_RAW = 3;
 export const SOL_SOCKET = 1;
 export const SO_ERROR = 4;
 export const SO_SNDBUF = 7;
 export const SO_RCVBUF = 8;
+export const SO_PEERCRED = 17;
 export const SO_SNDBUFFORCE = 32;
 export const SO_RCVBUFFORCE = 33;
 export const MSG_DONTWAIT = 0x40;
+export const MSG_NOSIGNAL = 0x40_00;
+
+const SYS_FUTEX_X64 = 202;
+const SYS_FUTEX_ARM64 = 98;
+const SYS_PIDFD_OPEN = 434;
+const FUTEX_WAKE = 1;
 
 const RTLD_LAZY = 0x1;
 const RTLD_NOLOAD = 0x4;

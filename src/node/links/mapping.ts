@@ -8,18 +8,21 @@ import type { Libc } from './libc.ts';
 
 export class Mapping {
   readonly buffer: ArrayBuffer;
+  /** Where it is. */
+  readonly address: number;
   readonly #libc: Libc;
-  readonly #address: number;
 
   private constructor(libc: Libc, address: number, length: number) {
     this.#libc = libc;
-    this.#address = address;
+    this.address = address;
     this.buffer = libc.view(address, length);
   }
 
-  /** Maps the first `length` bytes of what `fd` shares; undefined when that fails, and `errno` says why. */
-  static open(libc: Libc, fd: number, length: number): Mapping | undefined {
-    const address = libc.mmap(null, length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  /**
+   * Maps `length` bytes of what `fd` shares, from `offset` on; undefined when that fails, and `errno` says why.
+   */
+  static open(libc: Libc, fd: number, length: number, offset = 0): Mapping | undefined {
+    const address = libc.mmap(null, length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, offset);
     return address < 0 ? undefined : new Mapping(libc, address, length);
   }
 
@@ -27,9 +30,9 @@ export class Mapping {
   close(): void {
     const { byteLength: length } = this.buffer;
     const flags = MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS | MAP_NORESERVE;
-    this.#libc.mmap(this.#address, length, PROT_READ | PROT_WRITE, flags, -1, 0);
+    this.#libc.mmap(this.address, length, PROT_READ | PROT_WRITE, flags, -1, 0);
     const libc = this.#libc;
-    const address = this.#address;
+    const address = this.address;
     FORGOTTEN.register(this.buffer, () => libc.munmap(address, length));
   }
 }

@@ -185,8 +185,8 @@ export const SERVING_MUTANTS: readonly Mutant[] = [
   {
     id: 'silent-peer-reads-on',
     file: RESPONDER,
-    in: 'Responder.transmit',
-    at: 'if (reply.kind === ReplyKind.Read && reply.length - reply.sent > config.mtu) this.#spendBudget(reply, config);',
+    in: 'Responder.#writeReply',
+    at: 'this.#readBudget.spend(reply, config.mtu);',
     edit: 'drop',
     says: 'A READ is answered in full, however long the peer is silent.',
     caughtBy: [],

@@ -1,0 +1,114 @@
+/**
+ * The file that a client maps, and the rings in it. Memory without a name: it is gone with the last of the processes
+ * that have it open, however they end. Owns the file, its mappings and the offsets, which are not used twice.
+ *
+ * It cannot be made shorter: a client that could do that would end this process, which reads beyond the end then. The
+ * first page is for clients that poll: word 0 counts completions, word 16 is the number of those who wait (futex).
+ */
+import { ftruncateSync } from 'node:fs';
+import type { RoceError } from '../../../packets/errors.ts';
+import type { SharedRing } from '../../uverbs/host.ts';
+import { type Libc, systemError } from '../links/libc.ts';
+import { Mapping } from '../links/mapping.ts';
+import { PAGE_BYTES } from './wire.ts';
+
+interface Ring extends SharedRing {
+  readonly mapping: Mapping;
+}
+
+export class RingFile {
+  /** Of this process; a client opens it by its path in /proc. */
+  readonly fd: number;
+  readonly #libc: Libc;
+  readonly #page: Mapping;
+  readonly #progress: Int32Array;
+  readonly #rings = new Set<Ring>();
+  #end = PAGE_BYTES;
+  #live = 0;
+
+  private constructor(libc: Libc, fd: number, page: Mapping) {
+    this.#libc = libc;
+    this.fd = fd;
+    this.#page = page;
+    this.#progress = new Int32Array(page.buffer);
+  }
+
+  /** @throws RoceError ERR_ROCE_LINK_UNAVAILABLE when the kernel has no room for it */
+  static create(libc: Libc): RingFile {
+    const fd = libc.memfdCreate('rocev2-uverbs', MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    const failed = (): RoceError =>
+      systemError('ERR_ROCE_LINK_UNAVAILABLE', libc.errno(), 'a file for the rings of a client');
+    if (fd < 0) throw failed();
+    ftruncateSync(fd, PAGE_BYTES);
+    const sealed = libc.fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) === 0;
+    const page = sealed ? Mapping.open(libc, fd, PAGE_BYTES) : undefined;
+    if (page !== undefined) return new RingFile(libc, fd, page);
+    const error = failed();
+    libc.close(fd);
+    throw error;
+  }
+
+  /** See `UverbsFileHost.allocate`. */
+  allocate(length: number): SharedRing | undefined {
+    const bytes = Math.ceil(length / PAGE_BYTES) * PAGE_BYTES;
+    if (!(bytes > 0) || this.#live + bytes > MOST_BYTES || this.#rings.size >= MOST_RINGS) return undefined;
+    const offset = this.#end;
+    try {
+      ftruncateSync(this.fd, offset + bytes);
+    } catch {
+      return undefined;
+    }
+    // A client may have written here already, beyond what was the end.
+    this.#clear(offset, bytes);
+    const mapping = Mapping.open(this.#libc, this.fd, bytes, offset);
+    if (mapping === undefined) return undefined;
+    const ring = { offset, bytes: new Uint8Array(mapping.buffer), mapping };
+    this.#rings.add(ring);
+    this.#end += bytes;
+    this.#live += bytes;
+    return ring;
+  }
+
+  /** See `UverbsFileHost.free`. The client sees zeros there, the server too. */
+  free(ring: SharedRing): void {
+    for (const one of this.#rings) {
+      if (one.offset !== ring.offset) continue;
+      this.#rings.delete(one);
+      const { byteLength } = one.mapping.buffer;
+      this.#live -= byteLength;
+      one.mapping.close();
+      this.#clear(one.offset, byteLength);
+    }
+  }
+
+  /** Tells clients that poll that there is a completion. */
+  completed(): void {
+    Atomics.add(this.#progress, COMPLETIONS, 1);
+    if (Atomics.load(this.#progress, WAITING) !== 0) this.#libc.futexWake(this.#page.address, ALL);
+  }
+
+  #clear(offset: number, length: number): void {
+    this.#libc.fallocate(this.fd, FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE, offset, length);
+  }
+
+  close(): void {
+    for (const { mapping } of this.#rings) mapping.close();
+    this.#rings.clear();
+    this.#page.close();
+    this.#libc.close(this.fd);
+  }
+}
+
+const COMPLETIONS = 0;
+const WAITING = 16;
+const ALL = 0x7f_ff_ff_ff;
+/** Of one client: a queue of the largest size has 16 MiB. */
+const MOST_BYTES = 2 ** 30;
+const MOST_RINGS = 65_536;
+const MFD_CLOEXEC = 0x1;
+const MFD_ALLOW_SEALING = 0x2;
+const F_ADD_SEALS = 1033;
+const F_SEAL_SEAL = 0x1;
+const F_SEAL_SHRINK = 0x2;
+const FALLOC_FL_KEEP_SIZE = 0x1;
+const FALLOC_FL_PUNCH_HOLE = 0x2;

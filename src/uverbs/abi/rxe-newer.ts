@@ -1,0 +1,13 @@
+/**
+ * What <rdma/rdma_user_rxe.h> has since Linux 6.4: FLUSH. The test compares it where the installed header is new
+ * enough. The eight bytes of an ATOMIC WRITE stand where inline data begin.
+ */
+import { struct, u8, u32, u64 } from './struct.ts';
+
+export const WR_FLUSH = struct('rxe_send_wr.wr.flush', {
+  remote_addr: u64,
+  length: u32,
+  rkey: u32,
+  type: u8,
+  level: u8,
+});

@@ -1,0 +1,119 @@
+/**
+ * Commands about domains, memory and windows. Rules: linux:core/uverbs_cmd.c#ib_uverbs_reg_mr,
+ * linux:rdma/ib_verbs.h#ib_check_mr_access, rxe:rxe_verbs.c#rxe_reg_user_mr, rxe:rxe_mr.c#rxe_dereg_mr,
+ * rxe:rxe_mw.c#rxe_alloc_mw. REREG_MR is refused as rdma_rxe before 6.3 refused it.
+ */
+import { Access } from '../../../transport/memory.ts';
+import {
+  ALLOC_MW,
+  ALLOC_MW_RESP,
+  ALLOC_PD_RESP,
+  DEALLOC_MW,
+  DEALLOC_PD,
+  DEREG_MR,
+  REG_MR,
+  REG_MR_RESP,
+} from '../abi/verbs.ts';
+import type { ParsedCommand, Reply } from '../command.ts';
+import type { Context } from '../context.ts';
+import { Errno, Refusal } from '../errno.ts';
+import { response } from '../fields.ts';
+import { ProcessRegion } from '../process-region.ts';
+
+const PAGE_MASK = 0xf_ffn;
+/** User addresses end here. */
+const USER_END = 2 ** 47;
+const REMOTE = Access.RemoteWrite | Access.RemoteRead | Access.RemoteAtomic | Access.FlushGlobal;
+const WRITES = Access.RemoteWrite | Access.RemoteAtomic;
+/** IB_ACCESS_OPTIONAL: hints that a driver may ignore. */
+const OPTIONAL_ACCESS = 0x3f_f0_00_00;
+const ON_DEMAND = 0x40;
+/** Flags that ib_check_mr_access knows. */
+const KNOWN_ACCESS = 0x3_ff;
+const SUPPORTED_ACCESS = Access.LocalWrite | Access.MwBind | REMOTE;
+const MW_TYPE_2 = 2;
+
+export function allocPd(context: Context): Reply {
+  const handle = context.handles.add({ kind: 'pd', pd: context.device.allocPd() });
+  const reply = response(ALLOC_PD_RESP);
+  reply.put32(ALLOC_PD_RESP.at.pd_handle, handle);
+  return { core: reply };
+}
+
+export function deallocPd({ handles }: Context, { request }: ParsedCommand): Reply {
+  const handle = request.u32(DEALLOC_PD.at.pd_handle);
+  handles.doomed('pd', handle).pd.dealloc();
+  handles.remove(handle);
+  return {};
+}
+
+export function regMr(context: Context, { request }: ParsedCommand): Reply {
+  const at = REG_MR.at;
+  const start = request.u64(at.start);
+  const iova = request.u64(at.hca_va);
+  if ((start & PAGE_MASK) !== (iova & PAGE_MASK)) throw new Refusal(Errno.EINVAL);
+  const access = accessOf(request.u32(at.access_flags));
+  const { pd } = context.handles.get('pd', request.u32(at.pd_handle));
+  const memory = pinned(context, Number(start), Number(request.u64(at.length)));
+  const region = pd.regMr(memory, { access, iova });
+  context.addRegion(region);
+  const handle = context.handles.add({ kind: 'mr', region, pd });
+  const reply = response(REG_MR_RESP);
+  reply.put32(REG_MR_RESP.at.mr_handle, handle);
+  reply.put32(REG_MR_RESP.at.lkey, region.lkey);
+  reply.put32(REG_MR_RESP.at.rkey, (access & REMOTE) === 0 ? 0 : region.rkey);
+  return { core: reply };
+}
+
+function accessOf(flags: number): number {
+  const access = flags & ~OPTIONAL_ACCESS;
+  if ((access & WRITES) !== 0 && (access & Access.LocalWrite) === 0) throw new Refusal(Errno.EINVAL);
+  if ((access & ~KNOWN_ACCESS) !== 0 || (access & ON_DEMAND) !== 0) throw new Refusal(Errno.EINVAL);
+  // Nothing makes the memory of a process durable.
+  if ((access & Access.FlushPersistent) !== 0) throw new Refusal(Errno.EINVAL);
+  if ((access & ~SUPPORTED_ACCESS) !== 0) throw new Refusal(Errno.EOPNOTSUPP);
+  return access;
+}
+
+/**
+ * The kernel would pin all of it. Here its ends are looked at; what is missing between them shows when it is used.
+ */
+function pinned({ host }: Context, start: number, length: number): ProcessRegion {
+  if (length === 0) throw new Refusal(Errno.EINVAL);
+  if (start + length > USER_END) throw new Refusal(Errno.EFAULT);
+  const byte = new Uint8Array(1);
+  const there = host.memory.read(start, byte, 0, 1) && host.memory.read(start + length - 1, byte, 0, 1);
+  if (!there) throw new Refusal(Errno.EFAULT);
+  return new ProcessRegion(host.memory, start, length);
+}
+
+export function deregMr(context: Context, { request }: ParsedCommand): Reply {
+  const handle = request.u32(DEREG_MR.at.mr_handle);
+  const { region, pd } = context.handles.doomed('mr', handle);
+  if (region.windows > 0) throw new Refusal(Errno.EINVAL);
+  pd.deregMr(region);
+  context.removeRegion(region);
+  context.handles.remove(handle);
+  return {};
+}
+
+export function allocMw(context: Context, { request }: ParsedCommand): Reply {
+  const { pd } = context.handles.get('pd', request.u32(ALLOC_MW.at.pd_handle));
+  const type = request.u8(ALLOC_MW.at.mw_type);
+  if (type !== MW_TYPE_2) throw new Refusal(type === 1 ? Errno.EOPNOTSUPP : Errno.EINVAL);
+  const mw = pd.allocMw();
+  context.addWindow(mw);
+  const reply = response(ALLOC_MW_RESP);
+  reply.put32(ALLOC_MW_RESP.at.mw_handle, context.handles.add({ kind: 'mw', mw }));
+  reply.put32(ALLOC_MW_RESP.at.rkey, mw.rkey);
+  return { core: reply };
+}
+
+export function deallocMw(context: Context, { request }: ParsedCommand): Reply {
+  const handle = request.u32(DEALLOC_MW.at.mw_handle);
+  const { mw } = context.handles.doomed('mw', handle);
+  mw.dealloc();
+  context.removeWindow(mw);
+  context.handles.remove(handle);
+  return {};
+}

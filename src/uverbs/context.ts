@@ -1,0 +1,224 @@
+/**
+ * What one open file of uverbs holds: its objects, the keys and numbers by which work requests name them, its event
+ * channels. Owns the end of all of it. What commands do is in commands/.
+ */
+import type { AddressHandle } from '../../transport/address-handle.ts';
+import type { MemoryRegion, MemoryWindow } from '../../transport/memory.ts';
+import { WcOpcode, type WorkCompletion } from '../../transport/work.ts';
+import type { Device } from '../device/device.ts';
+import { RXE_AV, RXE_GLOBAL_ROUTE } from './abi/rxe.ts';
+import { ASYNC_EVENT_DESC, COMP_EVENT_DESC } from './abi/verbs.ts';
+import type { DeviceFacts } from './device-facts.ts';
+import { Errno, Refusal } from './errno.ts';
+import { Fields, response } from './fields.ts';
+import { type AhObject, type CqObject, type Eventful, Handles, type QpObject } from './handles.ts';
+import type { SharedRing, UverbsFileHost } from './host.ts';
+import type { RingSize } from './ring.ts';
+import type { RingCq, RingCqWatcher, WorkFacts } from './ring-cq.ts';
+import type { WorkObjects } from './work-requests.ts';
+
+/** Values of enum ib_event_type, by the names that our objects give their events. */
+const EVENT_TYPES: Readonly<Record<string, number>> = {
+  'cq-err': 0,
+  'qp-fatal': 1,
+  'qp-req-err': 2,
+  'qp-access-err': 3,
+  'comm-est': 4,
+  'sq-drained': 5,
+  'path-mig': 6,
+  'srq-err': 14,
+  'srq-limit-reached': 15,
+  'last-wqe-reached': 16,
+};
+
+export class Context implements WorkObjects, RingCqWatcher {
+  readonly device: Device;
+  readonly facts: DeviceFacts;
+  readonly host: UverbsFileHost;
+  readonly handles = new Handles();
+  readonly channels = new Set<number>();
+  /** The channel of asynchronous events; -1 before GET_CONTEXT. */
+  asyncChannel = -1;
+  closed = false;
+  readonly #regions = new Map<number, MemoryRegion>();
+  readonly #windows = new Map<number, MemoryWindow>();
+  readonly #qps = new Map<number, QpObject>();
+  readonly #cqs = new Map<RingCq, CqObject>();
+  readonly #ahs = new Map<number, AhObject>();
+  #nextAh = 1;
+
+  constructor(device: Device, facts: DeviceFacts, host: UverbsFileHost) {
+    this.device = device;
+    this.facts = facts;
+    this.host = host;
+  }
+
+  /** Memory for a ring. Refuses with ENOMEM. */
+  allocate(size: RingSize): SharedRing {
+    const shared = this.host.allocate(size.bytes);
+    if (shared === undefined) throw new Refusal(Errno.ENOMEM);
+    return shared;
+  }
+
+  /** A channel that this file has made; refuses with EBADF (linux:core/rdma_core.c#lookup_get_fd_uobject). */
+  demandChannel(channel: number): void {
+    if (!this.channels.has(channel)) throw new Refusal(Errno.EBADF);
+  }
+
+  // What work requests name.
+
+  region(lkey: number): MemoryRegion | undefined {
+    const region = this.#regions.get(lkey >>> 8);
+    return region?.lkey === lkey ? region : undefined;
+  }
+
+  window(rkey: number): MemoryWindow | undefined {
+    const window = this.#windows.get(rkey >>> 8);
+    return window?.rkey === rkey ? window : undefined;
+  }
+
+  handle(ahNumber: number, wqe: Fields, av: number): AddressHandle | undefined {
+    if (ahNumber !== 0) return this.#ahs.get(ahNumber)?.ah;
+    const route = routeOf(wqe.within(av + RXE_AV.at.grh, RXE_GLOBAL_ROUTE.size));
+    for (const object of this.#ahs.values()) if (object.route === route) return object.ah;
+    return undefined;
+  }
+
+  get nowhere(): AddressHandle | undefined {
+    return this.#ahs.values().next().value?.ah;
+  }
+
+  addRegion(region: MemoryRegion): void {
+    this.#regions.set(region.lkey >>> 8, region);
+  }
+
+  removeRegion(region: MemoryRegion): void {
+    this.#regions.delete(region.lkey >>> 8);
+  }
+
+  addWindow(window: MemoryWindow): void {
+    this.#windows.set(window.rkey >>> 8, window);
+  }
+
+  removeWindow(window: MemoryWindow): void {
+    this.#windows.delete(window.rkey >>> 8);
+  }
+
+  addHandle(make: (number: number) => AhObject): AhObject {
+    const object = make(this.#nextAh++);
+    this.#ahs.set(object.number, object);
+    return object;
+  }
+
+  removeHandle(object: AhObject): void {
+    this.#ahs.delete(object.number);
+  }
+
+  addQp(object: QpObject): void {
+    this.#qps.set(object.qp.qpn, object);
+    void this.#forward(object.qp.events, object);
+  }
+
+  addCq(object: CqObject): void {
+    this.#cqs.set(object.cq, object);
+    void this.#forward(object.cq.events, object);
+  }
+
+  /** Sends an object's events until it is gone. */
+  forwardEvents(events: AsyncIterable<string>, object: Eventful): void {
+    void this.#forward(events, object);
+  }
+
+  // What completion queues tell.
+
+  completing(wc: WorkCompletion, facts: WorkFacts): void {
+    const object = this.#qps.get(wc.qpn);
+    if (object === undefined) return;
+    if (wc.opcode < WcOpcode.Recv) object.sends.completing(wc.wrId, facts);
+    else {
+      const [high, low] = object.ids.take(wc.wrId);
+      facts.wrIdHigh = high;
+      facts.wrIdLow = low;
+    }
+  }
+
+  completed(): void {
+    this.host.completed();
+  }
+
+  notify(cq: RingCq): void {
+    const object = this.#cqs.get(cq);
+    if (object === undefined || object.channel < 0) return;
+    object.completionEvents += 1;
+    const event = response(COMP_EVENT_DESC);
+    event.put64(COMP_EVENT_DESC.at.cq_handle, object.userHandle);
+    this.host.event(object.channel, event.bytes);
+  }
+
+  // The end.
+
+  /** Completion events of a queue that the client has read; it gets no more of them. */
+  completionEventsRead({ channel, userHandle, completionEvents }: CqObject): number {
+    if (channel < 0) return 0;
+    const unread = this.host.cancelEvents(channel, (bytes) => new Fields(bytes).u64(0) === userHandle);
+    return completionEvents - unread;
+  }
+
+  /** Asynchronous events of an object that the client has read; it gets no more of them. */
+  asyncEventsRead({ userHandle, asyncEvents }: Eventful): number {
+    const { element } = ASYNC_EVENT_DESC.at;
+    const unread =
+      asyncEvents === 0
+        ? 0
+        : this.host.cancelEvents(this.asyncChannel, (bytes) => new Fields(bytes).u64(element) === userHandle);
+    return asyncEvents - unread;
+  }
+
+  destroyQp(object: QpObject): void {
+    object.qp.destroy();
+    this.#qps.delete(object.qp.qpn);
+    this.host.free(object.sends.shared);
+    if (object.receives !== undefined) this.host.free(object.receives.shared);
+  }
+
+  destroyCq(object: CqObject): void {
+    this.device.destroyCq(object.cq);
+    this.#cqs.delete(object.cq);
+    this.host.free(object.cq.ring.shared);
+  }
+
+  /** Frees everything, what uses something first. */
+  close(): void {
+    if (this.closed) return;
+    this.closed = true;
+    const { handles } = this;
+    for (const [, object] of handles.all('qp')) this.destroyQp(object);
+    for (const [, { ah }] of handles.all('ah')) ah.destroy();
+    for (const [, { mw }] of handles.all('mw')) mw.dealloc();
+    for (const [, { region, pd }] of handles.all('mr')) pd.deregMr(region);
+    for (const [, { srq, receives }] of handles.all('srq')) {
+      srq.destroy();
+      this.host.free(receives.shared);
+    }
+    for (const [, object] of handles.all('cq')) this.destroyCq(object);
+    for (const [, { pd }] of handles.all('pd')) pd.dealloc();
+    for (const channel of this.channels) this.host.closeChannel(channel);
+    this.channels.clear();
+  }
+
+  async #forward(events: AsyncIterable<string>, object: Eventful): Promise<void> {
+    for await (const name of events) {
+      if (this.closed) return;
+      object.asyncEvents += 1;
+      const event = response(ASYNC_EVENT_DESC);
+      event.put64(ASYNC_EVENT_DESC.at.element, object.userHandle);
+      event.put32(ASYNC_EVENT_DESC.at.event_type, EVENT_TYPES[name] ?? 0);
+      this.host.event(this.asyncChannel, event.bytes);
+    }
+  }
+}
+
+/** A struct rxe_global_route as text: what tells one address vector from another. */
+export function routeOf(route: Fields): string {
+  return route.bytes.slice(0, RXE_GLOBAL_ROUTE.at.traffic_class + 1).join('.');
+}

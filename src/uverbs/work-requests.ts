@@ -1,0 +1,201 @@
+/**
+ * Work requests from shared rings: a copied entry becomes a `SendWr` or a list of segments. Everything in it is the
+ * client's to invent. What is wrong with it fails when its turn comes, with the status that rdma_rxe gives; nothing
+ * here refuses it.
+ *
+ * Rules: rxe:rxe_req.c#rxe_requester, #rxe_do_local_ops, rxe:rxe_mr.c#copy_data, rxe:rxe_av.c#rxe_get_av.
+ */
+import type { AddressHandle } from '../../transport/address-handle.ts';
+import { type MemoryRegion, MemoryWindow } from '../../transport/memory.ts';
+import { type FlushLevel, type SendWr, type Sge, WrOpcode } from '../../transport/work.ts';
+import {
+  RXE_DMA_INFO,
+  RXE_RECV_WQE,
+  RXE_SEND_WQE,
+  RXE_SEND_WR,
+  RXE_SGE,
+  WR_ATOMIC,
+  WR_MW,
+  WR_RDMA,
+  WR_UD,
+} from './abi/rxe.ts';
+import { WR_FLUSH } from './abi/rxe-newer.ts';
+import type { Fields } from './fields.ts';
+import { NOWHERE } from './process-region.ts';
+
+const DMA = RXE_DMA_INFO.at;
+const WQE = RXE_SEND_WQE.at;
+const WR = RXE_SEND_WR.at;
+const SEND_DATA = RXE_SEND_WQE.size;
+const RECV_DATA = RXE_RECV_WQE.size;
+
+const SendFlag = { Fence: 1, Signaled: 2, Solicited: 4, Inline: 8 } as const;
+
+/** Objects that work requests name, as one open file has them. */
+export interface WorkObjects {
+  /** The region of a local key, whatever its domain; domains are compared when it is used. */
+  region(lkey: number): MemoryRegion | undefined;
+  window(rkey: number): MemoryWindow | undefined;
+  /** The address handle of this number; 0: the one that was made of the address vector that begins at `av`. */
+  handle(ahNumber: number, wqe: Fields, av: number): AddressHandle | undefined;
+  /** A handle of the domain for what fails before it is sent. */
+  readonly nowhere: AddressHandle | undefined;
+}
+
+/** What entries of one queue may contain. */
+export interface SendBounds {
+  readonly maxSge: number;
+  readonly maxInline: number;
+  readonly datagrams: boolean;
+  /** Every request completes (sq_sig_all). */
+  readonly allSignaled: boolean;
+}
+
+/** The request of an entry of a send queue. `position` comes back in its completion. */
+export function readSend(wqe: Fields, position: number, bounds: SendBounds, objects: WorkObjects): SendWr {
+  const opcode = wqe.u32(WQE.wr + WR.opcode);
+  const flags = wqe.u32(WQE.wr + WR.send_flags);
+  const base = {
+    wrId: position,
+    signaled: bounds.allSignaled || (flags & SendFlag.Signaled) !== 0,
+    fence: (flags & SendFlag.Fence) !== 0,
+    solicited: (flags & SendFlag.Solicited) !== 0,
+  };
+  const data = readData(wqe, opcode, (flags & SendFlag.Inline) !== 0, bounds, objects);
+  if (data === undefined) return failing(base, bounds, objects);
+  if (bounds.datagrams)
+    return readDatagram(wqe, opcode, { ...base, ...data }, objects) ?? failing(base, bounds, objects);
+  const ex = wqe.u32(WQE.wr + WR.ex);
+  const imm = wqe.view.getUint32(WQE.wr + WR.ex);
+  const at = WQE.wr + WR.wr;
+  const rdma = { remoteAddr: wqe.u64(at + WR_RDMA.at.remote_addr), rkey: wqe.u32(at + WR_RDMA.at.rkey) };
+  switch (opcode) {
+    case WrOpcode.Send:
+      return { ...base, ...data, opcode };
+    case WrOpcode.SendWithImm:
+      return { ...base, ...data, opcode, immData: imm };
+    case WrOpcode.SendWithInv:
+      return { ...base, ...data, opcode, invalidateRkey: ex };
+    case WrOpcode.RdmaWrite:
+    case WrOpcode.RdmaRead:
+    case WrOpcode.AtomicWrite:
+      return { ...base, ...data, ...rdma, opcode };
+    case WrOpcode.RdmaWriteWithImm:
+      return { ...base, ...data, ...rdma, opcode, immData: imm };
+    case WrOpcode.AtomicCmpAndSwp:
+    case WrOpcode.AtomicFetchAndAdd:
+      return { ...base, ...data, ...readAtomic(wqe, at), opcode };
+    case WrOpcode.LocalInv:
+      return { ...base, opcode, invalidateRkey: ex };
+    case WrOpcode.BindMw:
+      return { ...base, opcode, ...readBind(wqe, at, objects) };
+    case WrOpcode.Flush:
+      return { ...base, opcode, ...readFlush(wqe, at) };
+    default:
+      return failing(base, bounds, objects);
+  }
+}
+
+type Base = Pick<SendWr, 'wrId' | 'signaled' | 'fence' | 'solicited'>;
+
+/**
+ * A request that fails in its turn: by a local QP operation error where it is executed here (key 0 is nobody's), which
+ * datagram queue pairs do not do; there by a local protection error.
+ */
+export function failing(of: Base, { datagrams }: SendBounds, { nowhere }: WorkObjects): SendWr {
+  const { wrId, signaled = true, fence = false, solicited = false } = of;
+  const base = { wrId, signaled, fence, solicited };
+  if (!datagrams) return { ...base, opcode: WrOpcode.LocalInv, invalidateRkey: 0 };
+  const sges = [{ mr: NOWHERE, length: 1 }];
+  return { ...base, opcode: WrOpcode.Send, sges, remoteQpn: 1, ...(nowhere === undefined ? {} : { ah: nowhere }) };
+}
+
+/** Inline bytes or segments; undefined where there are more than the queue pair was made for. */
+function readData(
+  wqe: Fields,
+  opcode: number,
+  inline: boolean,
+  { maxSge, maxInline }: SendBounds,
+  objects: WorkObjects,
+): Pick<SendWr, 'inline' | 'sges'> | undefined {
+  if (opcode === WrOpcode.AtomicWrite) return { inline: wqe.slice(SEND_DATA, 8) };
+  if (inline) {
+    const length = wqe.u32(WQE.dma + DMA.length);
+    return length > maxInline ? undefined : { inline: wqe.slice(SEND_DATA, length) };
+  }
+  const count = wqe.u32(WQE.dma + DMA.num_sge);
+  if (count > maxSge) return undefined;
+  const atomic = opcode === WrOpcode.AtomicCmpAndSwp || opcode === WrOpcode.AtomicFetchAndAdd;
+  return { sges: readSegments(wqe, SEND_DATA, count, objects, atomic ? 8 : Number.POSITIVE_INFINITY) };
+}
+
+/** At most `most` bytes: an atomic answers with eight, whatever more there is room for. */
+function readSegments(wqe: Fields, at: number, count: number, objects: WorkObjects, most: number): Sge[] {
+  const sges: Sge[] = [];
+  for (let i = 0; i < count; i++) {
+    const sge = at + i * RXE_SGE.size;
+    const length = Math.min(wqe.u32(sge + RXE_SGE.at.length), most);
+    // Nothing is looked up for no bytes.
+    if (length === 0) continue;
+    most -= length;
+    const mr = objects.region(wqe.u32(sge + RXE_SGE.at.lkey));
+    const offset = mr?.grant.offsetOf(wqe.u32(sge + RXE_SGE.at.addr + 4), wqe.u32(sge + RXE_SGE.at.addr), length) ?? -1;
+    sges.push(mr === undefined || offset < 0 ? { mr: NOWHERE, offset: 0, length } : { mr, offset, length });
+  }
+  return sges;
+}
+
+function readDatagram(
+  wqe: Fields,
+  opcode: number,
+  base: Base & Pick<SendWr, 'inline' | 'sges'>,
+  objects: WorkObjects,
+): SendWr | undefined {
+  if (opcode !== WrOpcode.Send && opcode !== WrOpcode.SendWithImm) return undefined;
+  const ud = WQE.wr + WR.wr;
+  const ah = objects.handle(wqe.u32(ud + WR_UD.at.ah_num), wqe, ud + WR_UD.at.av);
+  if (ah === undefined) return undefined;
+  const remoteQpn = wqe.u32(ud + WR_UD.at.remote_qpn) & 0xff_ff_ff;
+  if (remoteQpn === 0) return undefined;
+  const remoteQkey = wqe.u32(ud + WR_UD.at.remote_qkey);
+  const imm = opcode === WrOpcode.SendWithImm ? { immData: wqe.view.getUint32(WQE.wr + WR.ex) } : {};
+  return { ...base, opcode, ah, remoteQpn, remoteQkey, ...imm };
+}
+
+function readAtomic(wqe: Fields, at: number): Pick<SendWr, 'remoteAddr' | 'rkey' | 'compareAdd' | 'swap'> {
+  return {
+    remoteAddr: wqe.u64(at + WR_ATOMIC.at.remote_addr),
+    rkey: wqe.u32(at + WR_ATOMIC.at.rkey),
+    compareAdd: wqe.u64(at + WR_ATOMIC.at.compare_add),
+    swap: wqe.u64(at + WR_ATOMIC.at.swap),
+  };
+}
+
+/** Unknown keys give a window that is in no table, and binding it fails in its turn. */
+function readBind(wqe: Fields, at: number, objects: WorkObjects): Pick<SendWr, 'mw' | 'bind' | 'rkey'> {
+  const { addr, length, mr_lkey, mw_rkey, rkey, access } = WR_MW.at;
+  const mr = objects.region(wqe.u32(at + mr_lkey)) ?? NOWHERE;
+  const bytes = wqe.u64(at + length);
+  const bind = { mr, addr: wqe.u64(at + addr), length: Number(bytes), access: wqe.u32(at + access) };
+  const mw = objects.window(wqe.u32(at + mw_rkey)) ?? new MemoryWindow(NOWHERE.pd, 0);
+  return { mw, bind, rkey: wqe.u32(at + rkey) };
+}
+
+function readFlush(wqe: Fields, at: number): Pick<SendWr, 'remoteAddr' | 'rkey' | 'length' | 'flush'> {
+  const { remote_addr, length, rkey, type, level } = WR_FLUSH.at;
+  return {
+    remoteAddr: wqe.u64(at + remote_addr),
+    rkey: wqe.u32(at + rkey),
+    length: wqe.u32(at + length),
+    flush: { type: wqe.u8(at + type), level: wqe.u8(at + level) as FlushLevel },
+  };
+}
+
+/**
+ * The segments of an entry of a receive queue; more of them than the queue was made for is memory that is nowhere.
+ */
+export function readReceive(wqe: Fields, maxSge: number, objects: WorkObjects): Sge[] {
+  const count = wqe.u32(RXE_RECV_WQE.at.dma + DMA.num_sge);
+  if (count > maxSge) return [{ mr: NOWHERE, offset: 0, length: 2 ** 31 }];
+  return readSegments(wqe, RECV_DATA, count, objects, Number.POSITIVE_INFINITY);
+}

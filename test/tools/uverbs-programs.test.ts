@@ -1,0 +1,62 @@
+/**
+ * Goal: programs that nobody has changed run on this stack, with libibverbs, its provider for rxe and librdmacm as the
+ * distribution has them. Method: `roce run`, and what the programs print.
+ */
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, it } from 'vitest';
+import { describeWith } from '../support/need.ts';
+import { startRoce } from './roce/run-roce.ts';
+
+const directory = mkdtempSync(join(tmpdir(), 'roce-programs-'));
+afterAll(() => rmSync(directory, { recursive: true }));
+
+describeWith('verbs', 'an unmodified program', () => {
+  it('finds the device and its addresses', async () => {
+    const { code, stdout } = await startRoce(['run', '--', 'ibv_devinfo', '-v']).ended;
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/hca_id:\s+rxe0[\s\S]*PORT_ACTIVE[\s\S]*::ffff:10\.0\.0\.1, RoCE v2/);
+  });
+
+  // It polls: without rest for the processor it would take minutes.
+  it('polls its completion queue', async () => {
+    const server = 'ibv_rc_pingpong -g 1 -n 500 -c';
+    const { code, stdout } = await startRoce(['run', '--pair', '--', server, `${server} localhost`]).ended;
+    expect(code).toBe(0);
+    expect(stdout.match(/500 iters in/g)).toHaveLength(2);
+    expect(stdout).not.toMatch(/invalid data/);
+  });
+
+  it('waits for events', async () => {
+    const server = 'ibv_rc_pingpong -g 1 -n 500 -e';
+    const { code, stdout } = await startRoce(['run', '--pair', '--', server, `${server} localhost`]).ended;
+    expect(code).toBe(0);
+    expect(stdout.match(/500 iters in/g)).toHaveLength(2);
+  });
+
+  it.each([
+    ['rping -s -C 10 -a 10.0.0.1', 'rping -c -C 10 -v -a 10.0.0.1', /rdma-ping-9/],
+    // It listens twice on one port, with a connection that has come by it.
+    ['ib_send_lat -R -F -n 100', 'ib_send_lat -R -F -n 100 10.0.0.1', /t_typical\[usec\][\s\S]*\n 2 +100 /],
+  ])('connects by librdmacm: %s', async (server, client, printed) => {
+    const { code, stdout } = await startRoce(['run', '--pair', '--', server, client]).ended;
+    expect(code).toBe(0);
+    expect(stdout).toMatch(printed);
+  });
+
+  it('measures latency, on a device that others share', async () => {
+    const socket = join(directory, 'socket');
+    const service = startRoce(['uverbs', '--socket', socket, '--link', 'loopback:10.0.0.7/24']);
+    await service.shows('serving at');
+    const test = 'ib_send_lat -n 100 -F';
+    const server = startRoce(['run', '--on', socket, '--', 'sh', '-c', test]);
+    const client = startRoce(['run', '--on', socket, '--', 'sh', '-c', `until ${test} localhost; do sleep 0.1; done`]);
+    const [{ code, stdout }, other] = await Promise.all([client.ended, server.ended]);
+    expect([code, other.code]).toEqual([0, 0]);
+    expect(stdout).toMatch(/t_typical\[usec\][\s\S]*\n 2 +100 /);
+    service.interrupt();
+    expect((await service.ended).code).toBe(130);
+    expect(existsSync(socket)).toBe(false);
+  });
+});

@@ -1,0 +1,17 @@
+/**
+ * Memory that is reached by copies alone: that of another process, say. It may go away while it is registered (nothing
+ * pins it), so each copy says whether it has succeeded. Owns the interface only.
+ *
+ * What a failed copy means is decided where the copy is made: a local protection error for memory that a work request
+ * names, a remote access error for memory that the peer names (rxe:rxe_resp.c#write_data_in, #read_reply).
+ */
+
+/** Memory that is reached by copies. Offsets are those of the region; a copy may be cut short when it fails. */
+export interface CopiedMemory {
+  /** Bytes. */
+  readonly length: number;
+  /** Copies `length` bytes at `offset` to byte `toAt` of `to`; false when any of them is not there. */
+  read(offset: number, to: Uint8Array, toAt: number, length: number): boolean;
+  /** Copies `length` bytes from byte `fromAt` of `from` to `offset`; false when any of them cannot be written. */
+  write(offset: number, from: Uint8Array, fromAt: number, length: number): boolean;
+}
