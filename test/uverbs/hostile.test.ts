@@ -106,6 +106,23 @@ describe('a client that writes what it likes', () => {
   });
 });
 
+describe('a producer index that jumps', () => {
+  it('brings no more requests than there is room for', async () => {
+    const pair = await toRts(await makeEnds());
+    const { left, right } = pair;
+    const { sq } = left.qp;
+    const wqe = pair.sendWqe({ opcode: 0, inline: Uint8Array.of(1), wr: rdma(right.mr, 0) });
+    for (let slot = 0; slot <= sq.mask; slot++) sq.bytes.set(wqe, sq.slot(slot));
+    for (const producer of [5, 4, sq.mask, 1]) {
+      sq.producer = producer;
+      left.program.file.doorbell(left.qp.handle);
+    }
+    const [qp] = left.device.queuePairs;
+    expect(qp?.core.sendsOutstanding).toBe(sq.mask);
+    await expectEmpty(pair);
+  });
+});
+
 describe('the errno of the kernel', () => {
   it('for lengths: short, long, no room, unknown commands and flags', async () => {
     const pair = await makeEnds();
