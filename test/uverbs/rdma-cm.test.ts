@@ -5,7 +5,8 @@
 import { describe, expect, it } from 'vitest';
 import * as C from '../../src/uverbs/abi/cm.ts';
 import * as Q from '../../src/uverbs/abi/queues.ts';
-import { createUverbsServer, Errno } from '../../src/uverbs/index.ts';
+import { Errno } from '../../src/uverbs/errno.ts';
+import { createUverbsServer } from '../../src/uverbs/index.ts';
 import { CmProgram, sockaddr } from './support/cm-program.ts';
 import { type End, expectEmpty, makeEnds, type Pair, rdma } from './support/ends.ts';
 import { fill, pick } from './support/program.ts';
