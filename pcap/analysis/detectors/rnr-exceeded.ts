@@ -4,8 +4,8 @@
  * Owns three findings for each pair of hosts. The requester gives up: an error. It is still refused when the capture
  * ends, for the fourth time in a row or more: a warning. RNR NAKs after which the connection went on: a note, or a
  * warning where there were ten or more and their waits take a tenth of the time of the conversation, or where they take
- * half of it and a tenth of a second. A wait that the capture cuts off counts as far as the capture goes, unless the
- * requester has no retries left, or disconnects: it does not wait then. Occasional RNR NAKs are normal.
+ * half of it and a tenth of a second. A wait that the capture cuts off counts as far as the capture goes, if the
+ * requester is known to wait: one that allows no retry gives up at once. Occasional RNR NAKs are normal.
  * Rules: ref:analyzer#1 row 4, ref:wire#7 (timer codes).
  */
 
@@ -127,13 +127,12 @@ function reportWaits(
 ): void {
   // The capture may end in the middle of a wait, which counts as far as it goes.
   const { durationNs } = context.capture;
-  const isWaiting = pending !== undefined && !mayHaveGivenUp(pending, conversation);
-  const cutNs = isWaiting ? durationNs : conversation.endNs;
-  const waitedNs = askedNs - Math.max(0, untilNs - cutNs);
+  const isWaiting = pending !== undefined && waits(pending, conversation);
+  const waitedNs = askedNs - Math.max(0, untilNs - durationNs);
   const endNs = isWaiting ? Math.min(untilNs, durationNs) : conversation.endNs;
   const lasted = Math.max(endNs, conversation.endNs) - conversation.startNs;
   const share = lasted > 0 ? Math.min(1, waitedNs / lasted) : 0;
-  const long = waitedNs >= LONG_WAIT_NS && share >= LONG_SHARE;
+  const long = (pending === undefined || isWaiting) && waitedNs >= LONG_WAIT_NS && share >= LONG_SHARE;
   const costly = long || (frames.count >= MANY_NAKS && share >= COSTLY_SHARE);
   const [first, second] = conversation.ends;
   context.report({
@@ -149,10 +148,15 @@ function reportWaits(
   });
 }
 
-/** The requester has used all its retries, or has disconnected. */
-function mayHaveGivenUp(pending: Failure, { cm }: ConversationReport): boolean {
-  const retries = rnrRetriesOf(pending) ?? INFINITE_RETRIES;
-  return (cm?.dreqFrame ?? 0) !== 0 || (retries !== INFINITE_RETRIES && pending.tries > retries);
+/**
+ * Whether the requester is known to wait: it has retries left and has not disconnected. Where its retry count is not
+ * known, that it has come back before shows it.
+ */
+function waits(pending: Failure, { cm }: ConversationReport): boolean {
+  if ((cm?.dreqFrame ?? 0) !== 0) return false;
+  const retries = rnrRetriesOf(pending);
+  if (retries === undefined) return pending.tries > 1;
+  return retries === INFINITE_RETRIES || pending.tries <= retries;
 }
 
 /** RNR retry count without an end (ref:wire#7). */
