@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import * as C from '../../src/uverbs/abi/cm.ts';
 import * as Q from '../../src/uverbs/abi/queues.ts';
 import { createUverbsServer, Errno } from '../../src/uverbs/index.ts';
-import { CmProgram, sockaddr } from './support/cm-program.ts';
+import { CmProgram, PortSpace, sockaddr } from './support/cm-program.ts';
 import { type End, expectEmpty, makeEnds, type Pair, rdma } from './support/ends.ts';
 import { fill, pick } from './support/program.ts';
 
@@ -242,7 +242,8 @@ describe('commands of rdma_cm', () => {
     const setting = await setUp();
     const { passive, active } = setting;
     const listener = listen(setting);
-    expect(passive.errno('CREATE_ID', C.CREATE_ID, { ps: 0x2 })).toBe(Errno.EPROTONOSUPPORT);
+    expect(passive.errno('CREATE_ID', C.CREATE_ID, { ps: PortSpace.Ib })).toBe(Errno.EPROTONOSUPPORT);
+    expect(passive.errno('CREATE_ID', C.CREATE_ID, { ps: 7 })).toBe(Errno.EINVAL);
     const id = passive.createId(1);
     const bind = (address: string, port: number): number =>
       passive.errno('BIND_IP', C.BIND_IP, { id, addr: sockaddr(address, port) });
