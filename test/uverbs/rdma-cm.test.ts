@@ -238,6 +238,16 @@ describe('commands of rdma_cm', () => {
     await expectOver(setting);
   });
 
+  it.each(['127.0.0.1', '127.9.9.9'])('do not find %s, which is on no wire', async (to) => {
+    const setting = await setUp();
+    const { active, world } = setting;
+    const id = active.createId(60);
+    active.ok('RESOLVE_IP', C.RESOLVE_IP, { id, timeout_ms: 2000, dst_addr: sockaddr(to, PORT) });
+    await world.run(Promise.resolve());
+    expect(active.event()).toMatchObject({ event: Event.AddrError, status: -Errno.ENODEV });
+    await expectOver(setting);
+  });
+
   it('are refused with the errno of the kernel', async () => {
     const setting = await setUp();
     const { passive, active } = setting;

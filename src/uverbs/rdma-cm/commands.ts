@@ -1,8 +1,9 @@
 /**
  * The commands of rdma_cm. Rules: linux:core/ucma.c, function by function, and linux:core/cma.c for what they call.
  */
+import type { IpAddress } from '../../../packets/address.ts';
 import { CmRejReason, CmSidrStatus, rdmaServiceId } from '../../../packets/cm/index.ts';
-import { RoceError } from '../../../packets/errors.ts';
+import type { Device } from '../../device/device.ts';
 import * as C from '../abi/cm.ts';
 import { CM_COMMANDS, CmCommand, type CmCommandName } from '../abi/commands.ts';
 import { Errno, errnoOf, Refusal } from '../errno.ts';
@@ -13,7 +14,7 @@ import { CmEventType } from './events.ts';
 import { type ServedCmFile, serviceIdOf } from './files.ts';
 import { portSpaceOf } from './port-space.ts';
 import type { IdState, ServedId } from './served-id.ts';
-import { isAny, readSockaddr, type SocketAddress } from './sockaddr.ts';
+import { isAny, isLoopback, readSockaddr, type SocketAddress } from './sockaddr.ts';
 
 interface CmCall {
   readonly file: ServedCmFile;
@@ -103,11 +104,16 @@ function resolve(call: CmCall, id: ServedId, from: SocketAddress | undefined, to
   else id.source = { address, port };
   id.destination = to;
   id.state = 'addr-query';
-  device.resolve(to.address).then(
+  nextHopOf(device, to.address).then(
     () => resolved(file, id, CmEventType.ADDR_RESOLVED, 0),
-    (error: unknown) =>
-      resolved(file, id, CmEventType.ADDR_ERROR, error instanceof RoceError ? -Errno[error.errno] : -5),
+    (error: unknown) => resolved(file, id, CmEventType.ADDR_ERROR, -errnoOf(error)),
   );
+}
+
+/** No wire leads to the machine's own 127.0.0.1: the kernel finds an interface there that no device is on. */
+async function nextHopOf(device: Device, address: IpAddress): Promise<void> {
+  if (isLoopback(address) && !device.paths.isOurs(address)) throw new Refusal(Errno.ENODEV);
+  await device.resolve(address);
 }
 
 function resolved(file: ServedCmFile, id: ServedId, type: number, status: number): void {
