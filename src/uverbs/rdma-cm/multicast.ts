@@ -1,6 +1,6 @@
 /**
- * Groups that ids have joined. A join tells the program the group's address and Q_Key; librdmacm then attaches its queue
- * pair, and that is what the network learns. Rules: linux:core/ucma.c#ucma_process_join, #ucma_leave_multicast,
+ * Groups that ids have joined. A join tells the program the group's address and Q_Key; librdmacm then attaches its
+ * queue pair, and that is what the network learns. Rules: linux:core/ucma.c#ucma_process_join, #ucma_leave_multicast,
  * linux:core/cma.c#cma_iboe_join_multicast.
  */
 import { Errno, Refusal } from '../errno.ts';

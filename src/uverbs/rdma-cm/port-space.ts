@@ -1,4 +1,7 @@
-/** Port spaces of rdma_cm: which services their ports are, and of which kind. Values are those of enum rdma_ucm_port_space. */
+/**
+ * Port spaces of rdma_cm: which services their ports are, and of which kind. Values are those of enum
+ * rdma_ucm_port_space.
+ */
 import { RDMA_UDP_QKEY, RdmaPortSpace } from '../../../packets/cm/index.ts';
 import { Errno, Refusal } from '../errno.ts';
 
