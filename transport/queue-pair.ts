@@ -42,8 +42,6 @@ export const BURST = 32;
 export abstract class QueuePair {
   /** Its number, 24 bits. */
   readonly qpn: number;
-  /** Its attributes, as `modify` has set them. */
-  readonly config: QpConfig;
   /** True while the device has this queue pair in its list of those with something to send. */
   listed = false;
   /** Set by the device until RESET: an invariant of ours failed in it, and it gets no frames, turns and timeouts. */
@@ -52,7 +50,6 @@ export abstract class QueuePair {
   pacer: Pacer | undefined = undefined;
   /** Deadline under which the device has this queue pair in its timer heap; Infinity when it has not. */
   heapDeadline = Number.POSITIVE_INFINITY;
-  /** The same record as `config`. */
   readonly #settings: QpSettings;
   protected readonly counters: PortCounters;
   protected readonly pools: TransportPools;
@@ -74,7 +71,6 @@ export abstract class QueuePair {
   constructor(type: QpType, identity: QpIdentity, capabilities: QpCapabilities, counters: PortCounters, mtu?: number) {
     this.qpn = identity.qpn;
     this.#settings = new QpSettings(type, identity, mtu);
-    this.config = this.#settings;
     if (this.config.defences.strictUdpSport) this.port = new PeerPort();
     this.counters = counters;
     const { maxSendWr, maxRecvWr, maxSge } = capabilities;
@@ -82,6 +78,11 @@ export abstract class QueuePair {
     this.pools = pools;
     this.sendQueue = new SendQueue(maxSendWr, capabilities, pools.sends);
     this.recvQueue = srq ?? new RecvQueue(maxRecvWr, maxSge, pd, pools.receives, undefined, receiveSource);
+  }
+
+  /** Its attributes, as `modify` has set them. */
+  get config(): QpConfig {
+    return this.#settings;
   }
 
   /** Its service. */
@@ -245,7 +246,6 @@ export abstract class QueuePair {
 
   /** A request came marked, where marks are echoed in ACKs. */
   protected oweBecn(): void {}
-
   // What services share.
 
   /** XRC: whose keys open memory for the current request. */

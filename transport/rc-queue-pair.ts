@@ -20,6 +20,7 @@ import { QpState, rightsOf } from './qp-state.ts';
 import { QpType } from './qp-type.ts';
 import { BURST, QueuePair } from './queue-pair.ts';
 import type { RecvQueue } from './recv-queue.ts';
+import type { ReplyQueue } from './reply-queue.ts';
 import { RequestOutcome } from './request-outcome.ts';
 import { Requester } from './requester.ts';
 import { Responder } from './responder.ts';
@@ -32,7 +33,6 @@ export class RcQueuePair extends QueuePair {
   readonly #requester = new Requester();
   readonly #completer = new Completer(this.counters);
   readonly #responder = new Responder(this.pools, this.counters);
-  readonly #replies = this.#responder.replies;
   /** The last ACK advertised zero credits. */
   #noReceivesAdvertised = false;
   /** A READ response was sent last: a request goes before the next one. */
@@ -41,6 +41,10 @@ export class RcQueuePair extends QueuePair {
   /** `type` is RC, or one of the two XRC types, whose connections work the same way. */
   constructor(identity: QpIdentity, capabilities: QpCapabilities, counters: PortCounters, type: QpType = QpType.Rc) {
     super(type, identity, capabilities, counters);
+  }
+
+  get #replies(): ReplyQueue {
+    return this.#responder.replies;
   }
 
   /** As in ERROR, ACKs still leave and READs are not answered any more. */
