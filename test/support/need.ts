@@ -11,6 +11,7 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { labAvailable } from '../../tools/lab/probe.ts';
 import { findTool } from '../../tools/lab/tool.ts';
@@ -127,6 +128,13 @@ function tmpfsMissing(): string | undefined {
   return status === 0 ? undefined : `no tmpfs can be mounted: ${stderr.trim()}`;
 }
 
+/** Whether these files are a clone, with git to ask for its revisions. */
+function cloneMissing(): string | undefined {
+  if (findTool('git') === undefined) return 'git is not installed';
+  const { status } = spawnSync('git', ['rev-parse', '--verify', 'HEAD'], { cwd: ROOT });
+  return status === 0 ? undefined : 'these files are no clone of the repository';
+}
+
 function packageMissing(name: string): string | undefined {
   try {
     createRequire(import.meta.url).resolve(name);
@@ -160,6 +168,7 @@ const LOOK: Readonly<Record<Thing, () => string | undefined>> = {
   python3: () => (findTool('python3') === undefined ? 'python3 is not installed' : undefined),
   scapy: () => (findTool('python3') === undefined ? 'python3 is not installed' : reasonOf(scapyAvailable())),
   chromium: () => (chromiumPath() === undefined ? `none of ${PROGRAMS.chromium.join(', ')} is in PATH` : undefined),
+  clone: cloneMissing,
   compiler: () =>
     PROGRAMS.compiler.some((name) => findTool(name) !== undefined)
       ? undefined
@@ -183,4 +192,5 @@ const BEHIND: Readonly<Partial<Record<Thing, readonly Thing[]>>> = {
   verbs: ['compiler', 'koffi'],
 };
 
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const known = new Map<Thing, string | undefined>();

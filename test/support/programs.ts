@@ -23,6 +23,7 @@ export const PROGRAMS = {
   python3: ['python3'],
   scapy: ['python3'],
   chromium: ['chromium', 'chromium-browser', 'google-chrome'],
+  clone: ['git'],
   compiler: ['cc', 'gcc'],
   verbs: ['ibv_devices', 'ibv_devinfo', 'ibv_rc_pingpong', 'ib_send_lat', 'rping'],
   netns: ['ip', 'setpriv'],

@@ -4,12 +4,14 @@
  *   npm run bench                                        a table
  *   npm run bench -- --json                              one JSON object a row
  *   npm run bench -- --only write                        one bench; may be repeated, or a list with commas
+ *   npm run bench -- --compare REV                       this clone beside an earlier revision, both in turns
  *   npm run bench -- --links                             every link between two processes, beside bare sockets of Node
  *   npm run bench -- --links --only udp6,dgram@loopback  some of them; --profile DIR leaves a CPU profile of every process
  *   npm run bench -- --soak 600 --only tap               full load on a link for ten minutes: are data right and memory flat?
  *
  * Ratios are what counts: both sides are measured in the same run, in turns, and machines differ. BENCH_QUICK=1 does a
- * thousandth of the work, to see that everything runs; its figures mean nothing.
+ * thousandth of the work, to see that everything runs; its figures mean nothing. BENCH_ROUNDS=N measures each side N
+ * times instead of five.
  * Exit codes: 0 every goal is met, 1 one is missed, 2 the command line is invalid.
  */
 import * as zlib from 'node:zlib';
@@ -17,6 +19,7 @@ import { Command, InvalidArgumentError } from 'commander';
 import { useBulkCrc32 } from 'rocev2/packets';
 import { analyzeBench, analyzeMemoryBench } from './analyze.ts';
 import type { Bench, BenchRow, BenchSettings, SkippedBench } from './bench.ts';
+import { compareWith } from './compare/index.ts';
 import { decodeBench } from './decode.ts';
 import { encodeBench } from './encode.ts';
 import { explorerOpenBench, explorerScrollBench } from './explorer.ts';
@@ -54,12 +57,16 @@ const QUICK: BenchSettings = { rounds: 1, scale: 0.001 };
 const EXIT_MISSED = 1;
 const EXIT_USAGE = 2;
 const MAX_SOAK_SECONDS = 86_400;
+const MAX_PAIRS = 1000;
+const DEFAULT_PAIRS = 9;
 
 interface BenchFlags {
   readonly json?: boolean;
   readonly only: readonly string[];
   readonly links?: boolean;
   readonly soak?: number;
+  readonly compare?: string;
+  readonly pairs?: number;
   readonly profile?: string;
 }
 
@@ -78,18 +85,27 @@ const program = new Command('bench')
     'full load on each link for that long: data verified, memory watched; other soaks: npm run soak',
     wholeSeconds,
   )
+  .option(
+    '--compare <revision>',
+    'ratios to an earlier revision: short processes of both in turns, paired; takes minutes',
+  )
+  .option(
+    '--pairs <count>',
+    `with --compare: how many pairs of processes for each bench (default: ${DEFAULT_PAIRS})`,
+    count,
+  )
   .option('--profile <directory>', 'with --links: a CPU profile of every process')
   .exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : EXIT_USAGE))
   .action(run);
 await program.parseAsync();
 
 async function run(flags: BenchFlags): Promise<void> {
-  const { json, only, links, soak, profile } = flags;
+  const { json, only, links, soak, profile, compare } = flags;
   const ofLinks = links === true || soak !== undefined;
   const unknown = ofLinks ? chosen(only).unknown : only.find((name) => !BENCHES.some((bench) => bench.name === name));
   if (unknown !== undefined) program.error(`error: there is no ${ofLinks ? 'link' : 'bench'} named ${unknown}`);
   const quick = process.env['BENCH_QUICK'] === '1';
-  const settings = quick ? QUICK : FULL;
+  const settings = quick ? QUICK : { ...FULL, rounds: roundsAsked() };
   if (quick && json !== true) process.stderr.write('BENCH_QUICK: hardly any work is done, the figures mean nothing\n');
   const output = {
     json: json === true,
@@ -98,6 +114,14 @@ async function run(flags: BenchFlags): Promise<void> {
   };
   const { those } = chosen(only);
   let good: boolean;
+  if (compare !== undefined) {
+    const benches = BENCHES.map(({ name }) => name).filter((name) => only.length === 0 || only.includes(name));
+    // What differs is told and is no failure: whether it matters is for a person to say.
+    await compareWith({ revision: compare, benches, pairs: flags.pairs ?? DEFAULT_PAIRS, ...output }).catch(
+      (error: unknown) => program.error(`error: ${error instanceof Error ? error.message : String(error)}`),
+    );
+    return;
+  }
   if (soak !== undefined) good = await soakLinks(those, soak, output);
   else if (links === true) good = await benchLinks(those, settings, profile === undefined ? {} : { profile }, output);
   else good = await runBenches(flags, settings);
@@ -120,9 +144,21 @@ async function runBenches({ json, only }: BenchFlags, settings: BenchSettings): 
   return !rows.some((row) => 'met' in row && row.met === false);
 }
 
+function roundsAsked(): number {
+  const text = process.env['BENCH_ROUNDS'];
+  return text === undefined ? FULL.rounds : wholeNumber(text, 'rounds', MAX_PAIRS);
+}
+
 function wholeSeconds(text: string): number {
-  const seconds = /^\d{1,5}$/.test(text) ? Number(text) : 0;
-  if (!(seconds >= 1 && seconds <= MAX_SOAK_SECONDS))
-    throw new InvalidArgumentError(`whole seconds from 1 to ${MAX_SOAK_SECONDS} are expected`);
-  return seconds;
+  return wholeNumber(text, 'seconds', MAX_SOAK_SECONDS);
+}
+
+function count(text: string): number {
+  return wholeNumber(text, 'pairs', MAX_PAIRS);
+}
+
+function wholeNumber(text: string, what: string, most: number): number {
+  const value = /^\d{1,5}$/.test(text) ? Number(text) : 0;
+  if (!(value >= 1 && value <= most)) throw new InvalidArgumentError(`whole ${what} from 1 to ${most} are expected`);
+  return value;
 }
