@@ -21,7 +21,7 @@ import { EventLog } from './event-log.ts';
 import { Limitations } from './evidence.ts';
 import { Mark, type PacketFacts } from './facts.ts';
 import { FindingList } from './finding-list.ts';
-import { moveDoubtfulLosses } from './limits/doubtful-losses.ts';
+import { moveDoubtful, withoutDoubtful } from './limits/doubtful-losses.ts';
 import { LimitWatch } from './limits/limit-watch.ts';
 import { PathComparer } from './paths/path-compare.ts';
 import { makeRuleChecker } from './rules/index.ts';
@@ -43,7 +43,8 @@ export interface AnalyzerOptions {
   readonly verifyIcrc?: boolean;
   /**
    * Called with every transport event as it becomes certain, those that the report omits included. An event of one half
-   * of a conversation keeps the id and the ends of that half; `Analyzer.wholeOf` tells what it is a part of.
+   * of a conversation keeps the id and the ends of that half; `Analyzer.wholeOf` tells what it is a part of. What the
+   * capture lacks is known at its end only: a loss that nobody asked for is `missing` in the report of such a capture.
    */
   readonly onEvent?: (event: TransportEvent) => void;
 }
@@ -157,7 +158,6 @@ export class Analyzer {
     this.#facts.begin(this.#facts.packet, this.#totals.durationNs, IcrcState.Unknown);
     tracker.finish(this.#facts);
     this.#events.drain(this.#tell);
-    this.#events.replace((event) => tracker.ofWhole(event));
     const capture = this.#totals.report();
     const paths = this.#paths.finish();
     const elsewhere = new OtherInterfaces(tracker.conversations);
@@ -172,8 +172,11 @@ export class Analyzer {
       seenElsewhere,
     });
     const limits = [...own, ...this.#paths.limits()];
-    for (const { ends, interfaceIndex } of tracker.conversations)
-      for (const { requester } of ends) moveDoubtfulLosses(requester, coverage.get(interfaceIndex));
+    const coverageOf = (each: ConversationReport | undefined) => coverage.get(each?.interfaceIndex ?? -1);
+    for (const each of tracker.conversations) moveDoubtful(each, coverageOf(each));
+    this.#events.replace((event) =>
+      withoutDoubtful(tracker.ofWhole(event), coverageOf(tracker.byId(event.conversation))),
+    );
     const conversations = tracker.conversations.map(conversationReport);
     const byId = new Map(conversations.map((conversation) => [conversation.id, conversation]));
     const conversation = (id: number) => byId.get(tracker.byId(id)?.id ?? 0);

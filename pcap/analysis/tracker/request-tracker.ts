@@ -371,7 +371,12 @@ export class RequestTracker extends SequenceTracker {
     state.report.responses.lostPackets++;
     const refersTo = state.responses.frameOf(psn);
     state.responses.addFlag(psn, PacketFlag.BookedLost);
-    state.emit('loss', facts, state.requester === 0 ? 1 : 0, { psn, refersTo, reason: 'seen-then-implied-nak' });
+    state.emit('loss', facts, state.requester === 0 ? 1 : 0, {
+      psn,
+      refersTo,
+      named: true,
+      reason: 'seen-then-implied-nak',
+    });
   }
 }
 
