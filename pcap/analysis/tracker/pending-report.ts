@@ -3,7 +3,9 @@
  *
  * Owns their shapes. Decides nothing.
  */
+
 import type { TransportEvent, TransportEventReason } from '../types.ts';
+import type { IpIdOrder } from './id-order.ts';
 import type { MutableFacts } from './mutable-facts.ts';
 
 /** Why packets are retransmitted. Its fields are those of the event. */
@@ -31,6 +33,15 @@ export interface PendingLoss extends PendingReport {
   readonly openedNs: number;
   /** Its first packet was asked for by its PSN; no other one is in the same report. */
   readonly named: boolean;
+}
+
+/** The run is nothing but what filled a hole after a NAK, and no identification tells what that was. */
+export function isFillAfterNak(
+  run: RetransmissionRun | undefined,
+  loss: PendingLoss | undefined,
+  ids: IpIdOrder,
+): boolean {
+  return !ids.isUsable && run?.trigger.cause === 'nak' && run.psn === loss?.psn && run.count === loss.count;
 }
 
 /** Behind a named packet of several PSNs nobody could tell the next one. */

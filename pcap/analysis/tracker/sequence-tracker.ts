@@ -15,15 +15,15 @@
  * back, unless it was reported already.
  */
 import { Mark } from '../facts.ts';
-import type { TransportEventReason } from '../types.ts';
 import type { DamagedPsns } from './damaged-psns.ts';
-import type { Hole, Holes } from './holes.ts';
+import { type Hole, type Holes, unfilledReason } from './holes.ts';
 import type { IpIdOrder } from './id-order.ts';
 import { bookLost, lostFlags, unbookLost, unbookPacket } from './lost-packets.ts';
 import type { MutableFacts } from './mutable-facts.ts';
 import { askedAck, PacketFlag, type PacketMemory } from './packet-memory.ts';
 import {
   isExtensible,
+  isFillAfterNak,
   lossWithout,
   newRun,
   type PendingLoss,
@@ -129,7 +129,9 @@ export abstract class SequenceTracker {
   protected fillHole(facts: MutableFacts, psn: number, count: number, hole: Hole): boolean {
     this.holes.fill(hole, psn, psn + count);
     const order = this.ids.compare(facts.ipId, hole.behindId);
-    const repeated = order === 0 ? this.continuesRun(facts, psn) || this.#hasTrigger(facts, psn, hole) : order > 0;
+    const likely =
+      this.continuesRun(facts, psn) || this.isRequestedAgain(hole) || this.triggerOf(facts, psn) !== undefined;
+    const repeated = order === 0 ? likely : order > 0;
     if (!repeated) {
       this.onLate(hole.openedNs, facts.timeNs);
       this.#handleLate(facts, psn, count, hole);
@@ -230,13 +232,8 @@ export abstract class SequenceTracker {
       count,
       frame,
       named,
-      reason: asked ? 'retransmission-not-seen' : this.#unfilledReason(hole),
+      reason: unfilledReason(hole, asked, this.state.reliable),
     });
-  }
-
-  #unfilledReason(hole: Hole): TransportEventReason {
-    if (!this.state.reliable) return 'service-without-acks';
-    return hole.acknowledgedNs >= 0 ? 'acknowledged' : 'not-missed';
   }
 
   /** Whether the packet at hand continues the current run of retransmissions. */
@@ -249,10 +246,14 @@ export abstract class SequenceTracker {
 
   /** A single packet filled a hole after a NAK, and what was sent behind it was not sent again: no one went back. */
   get #isLateAfterAll(): boolean {
-    const { run } = this;
-    const loss = this.#loss;
-    if (run === undefined || loss === undefined || run.trigger.cause !== 'nak') return false;
-    return run.psn === loss.psn && run.count === loss.count && run.cursor < this.state.next && !this.ids.isUsable;
+    return isFillAfterNak(this.run, this.#loss, this.ids) && (this.run?.cursor ?? Infinity) < this.state.next;
+  }
+
+  /** Or it came before the sender went back to what the NAK had asked for, which is a packet before it. */
+  #isLateBefore({ timeNs }: MutableFacts, psn: number): boolean {
+    const { psn: first = 0, lastNs = 0 } = this.run ?? {};
+    const soon = timeNs - lastNs < RUN_JUMP_NS;
+    return isFillAfterNak(this.run, this.#loss, this.ids) && psn < first && !this.isNamed(first) && soon;
   }
 
   #reportLateAlone(facts: MutableFacts, { psn, frame, timeNs, refersTo }: RetransmissionRun): void {
@@ -287,11 +288,8 @@ export abstract class SequenceTracker {
     this.state.emit('reordering', facts, this.sender, { ...loss, durationNs: timeNs - openedNs, named: false });
   }
 
-  #hasTrigger(facts: MutableFacts, psn: number, hole: Hole): boolean {
-    return this.isRequestedAgain(hole) || this.triggerOf(facts, psn) !== undefined;
-  }
-
   #startRun(facts: MutableFacts, psn: number, count: number): void {
+    if (this.#isLateBefore(facts, psn)) this.#takeLossBack(facts);
     this.closeRun(facts);
     const trigger = this.triggerOf(facts, psn) ?? this.fallbackTrigger(psn);
     this.run = newRun(pendingReport(facts, psn, count, -1, -1), trigger, facts, psn < this.state.acked);

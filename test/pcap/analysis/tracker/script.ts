@@ -51,8 +51,8 @@ export interface Extra {
 }
 
 export interface ScriptOptions {
-  /** Identifications count; or they are always the same; or there are none, over IPv6. Default 'count'. */
-  readonly ids?: 'count' | 'constant' | 'ipv6';
+  /** Identifications count, or have no order, or are always the same; or there are none, over IPv6. Default 'count'. */
+  readonly ids?: 'count' | 'random' | 'constant' | 'ipv6';
   readonly analyzer?: AnalyzerOptions;
   /** A and B are one host, with one address. */
   readonly withinHost?: boolean;
@@ -168,7 +168,8 @@ export class Script {
     );
     const writer = this.#writer;
     writer.reset();
-    writer.nextIpId = ids === 'constant' ? 7 : this.#ids[host]++;
+    const id = this.#ids[host]++;
+    writer.nextIpId = ids === 'constant' ? 7 : ids === 'random' ? scattered(id) : id;
     const bth = writer.begin(template);
     const wirePsn = extra.wirePsn ?? (FIRST_PSN + psn) & PSN_MASK;
     writeBth(writer.view, bth, opcode, 0, 1, pad, 0xff_ff, extra.qpn ?? 0, 1, wirePsn);
@@ -187,6 +188,11 @@ export class Script {
     if (at(AETH_AT) >= 0) writeAeth(view, bth + at(AETH_AT), syndrome, msn);
     if (at(DETH_AT) >= 0) writeDeth(view, bth + at(DETH_AT), 0x11, sourceQpn);
   }
+}
+
+function scattered(id: number): number {
+  const mixed = Math.imul(id, 0x9e_3b) & 0xff_ff;
+  return (mixed ^ (mixed >> 7)) & 0xff_ff;
 }
 
 /** The same frame with a byte of its ICRC turned over. */
