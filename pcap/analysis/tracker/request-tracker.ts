@@ -172,7 +172,7 @@ export class RequestTracker extends SequenceTracker {
   #noteResent({ timeNs }: MutableFacts, psn: number): void {
     const { missed, acked } = this.state;
     const cause = this.run?.trigger.cause;
-    if (cause === 'unknown') missed?.cameAgain(psn);
+    if (cause === 'unknown' && !this.ids.isUsable) missed?.cameAgain(psn);
     if (psn < acked) missed?.resentInVain(timeNs);
     else missed?.resent(psn, timeNs, cause !== 'nak' && cause !== 'rnr');
   }
