@@ -104,8 +104,8 @@ export interface TransportEvent {
   /** How it came about; absent where the kind says everything. */
   readonly reason?: TransportEventReason;
   /**
-   * Of a loss: a NAK, or a READ that was sent again, asked for its first packet by the PSN. The receiver lacked that one,
-   * whatever the capture lacks.
+   * Of a loss: a NAK, or a READ that was sent again, asked for its first packet by the PSN. The receiver lacked that
+   * one, whatever the capture lacks.
    */
   readonly named?: boolean;
   /** Of `nak` and `rnr-nak`: the whole syndrome of the AETH, 0..255. */

@@ -99,7 +99,7 @@ export class PathMatcher {
     return this.#found;
   }
 
-  /** Frames that left when they were not waited for any more. Where these are many, the rest of the report is worthless. */
+  /** Frames that left when they were not waited for any more. Where these are many, the report is worthless. */
   get tooLate(): number {
     return this.#tooLate;
   }

@@ -1,8 +1,8 @@
 /**
  * Which interfaces saw the same frames at all, however far apart in the capture.
  *
- * Owns a sample of the frames, chosen by what is in them, so that it is the same at every interface. It tells nothing of
- * single frames: it is what a comparison that did not come about is noticed by. Bounded memory.
+ * Owns a sample of the frames, chosen by what is in them, so that it is the same at every interface. It tells nothing
+ * of single frames: it is what a comparison that did not come about is noticed by. Bounded memory.
  */
 import { FrameStatus } from '../../../packets/frame.ts';
 import { capturedFrame, type PathFacts } from './captured-frame.ts';

@@ -197,7 +197,7 @@ export class MissedRequests {
     if (each !== undefined) this.#remove(each);
   }
 
-  /** Its retransmission came twice, and without a cause: one of them may have been sent before the NAK and come late. */
+  /** Its retransmission came twice, without a cause: one of them may have been sent before the NAK and come late. */
   cameAgain(psn: number): void {
     for (const each of this.#open) each.doubtful ||= each.unseen && each.psn === psn && each.resentNs >= 0;
   }

@@ -74,6 +74,19 @@ describe('a host that talks to itself', () => {
     fc.assert(check, { numRuns: 60 });
   });
 
+  it('over several connections with the same PSNs both ways has no wrong pair', () => {
+    const script = within();
+    for (const n of [1, 2]) script.a(Op.SendOnly, 0, { qpn: B_QPN + n }).b(Op.SendOnly, 0, { qpn: A_QPN + n });
+    for (const n of [2, 1]) {
+      script.ack(0, { qpn: A_QPN + n, msn: 1 });
+      script.a(Op.Acknowledge, 0, { qpn: B_QPN + n, msn: 1 });
+    }
+    const analysis = script.analyze();
+    const pairs = analysis.conversations.map(({ ends }) => ends.map(({ qpn }) => qpn));
+    expect(pairs.filter(([a = -1, b = -1]) => a >= 0 && b >= 0 && Math.abs(a - b) !== B_QPN - A_QPN)).toEqual([]);
+    expect(found(analysis)).toEqual([]);
+  });
+
   it('over UC leaves open who sends: another receiver is no proof', () => {
     const script = within().a(uc(Op.SendOnly), 0).a(uc(Op.SendOnly), 1);
     script.a(uc(Op.SendOnly), 0, { qpn: B_QPN + 1 }).a(uc(Op.SendOnly), 2);
