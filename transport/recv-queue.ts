@@ -22,6 +22,8 @@ export interface ReceiveSource {
   /**
    * Takes the oldest out and fills `entry` with it, of which nothing is left from before; false when there is none.
    * What is wrong with it shows when its memory is used.
+   *
+   * @internal
    */
   pull(entry: RecvEntry): boolean;
 }

@@ -4,7 +4,6 @@
  *
  * @module rocev2/uverbs
  */
-export { Errno } from './errno.ts';
 export type {
   CommandResult,
   ProcessMemory,

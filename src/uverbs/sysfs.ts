@@ -10,8 +10,9 @@ const VERBS_ABI = 6;
 const RXE_ABI = 2;
 const CM_ABI = 4;
 
-/** The device's name, and that of its character device. */
+/** The device's name: libibverbs finds its provider by it. */
 export const DEVICE_NAME = 'rxe0';
+/** The name of its character device. */
 export const UVERBS_NAME = 'uverbs0';
 
 /** Paths below /sys, and what stands there, without the newline at the end. `netdev`: the network interface. */

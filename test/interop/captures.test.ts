@@ -80,7 +80,8 @@ function compareAll(load: () => Promise<Expected>): void {
   });
 
   it('is no cause for alarm to the analyzer', () => {
-    expect(analyze(expected.packets).findings).toEqual([]);
+    // The sample lacks packets, and the same queue pair numbers are in its halves from two kernels: that is noted.
+    expect(analyze(expected.packets).findings.filter(({ severity }) => severity !== 'note')).toEqual([]);
   });
 
   it('has the payload that tshark hands on', () => {

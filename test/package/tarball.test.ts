@@ -38,7 +38,7 @@ import { fixedPoint, PAPER_FLUID } from 'rocev2/fluid';
 import { RSocket } from 'rocev2/rsockets';
 import { type TraceEvent, TraceReader } from 'rocev2/trace';
 import { ackTimeoutNs, QpState } from 'rocev2/transport';
-import { Errno } from 'rocev2/uverbs';
+import { DEVICE_NAME } from 'rocev2/uverbs';
 
 export const now: number = new World({ seed: 1 }).now;
 export const network: SimulatedNetwork = new World({ seed: new Prng(1).seed }).network;
@@ -50,7 +50,7 @@ export const packets: CapturedPacket[] = [...readCapture(new Uint8Array(24))];
 export const queueBytes: number | undefined = fixedPoint(PAPER_FLUID).queueBytes;
 export const event: TraceEvent | undefined = new TraceReader().next();
 export const open: typeof RSocket.connect = RSocket.connect;
-export const refused: 22 = Errno.EINVAL;
+export const named: 'rxe0' = DEVICE_NAME;
 export const rules: readonly WireRule[] = [];
 export const functions = [openDevice, Device, groupMac, openLink, describePacket, compileFilter];
 export const addresses = (device: RdmaDevice): string[] => device.addresses.map((prefix) => prefix.toString());

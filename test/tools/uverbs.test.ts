@@ -52,6 +52,8 @@ describeWith(['compiler', 'koffi'], 'a program under the shim', () => {
     const file = join(directory, 'file');
     writeFileSync(file, '');
     await expect(buildShim(join(file, 'cache'))).rejects.toThrow(/^the shim cannot be built in .*ENOTDIR/);
+    // A directory that is there and takes none: mkdir's own recursion would never end.
+    await expect(buildShim('/proc/cache')).rejects.toThrow(/^the shim cannot be built in .*ENOENT/);
     await expect(buildShim(join(directory, 'a b'))).rejects.toThrow(/^LD_PRELOAD takes no path with a space/);
   });
 

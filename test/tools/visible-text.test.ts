@@ -99,8 +99,9 @@ describe('the sources of the tools', () => {
   it('print through the sinks', () => {
     // The benchmarks print figures of their own, and JSON for each other.
     const others = holding(/\bstd(out|err)\.write\(|console\.\w+\(/).filter((name) => !name.startsWith('bench/'));
-    expect(others).toEqual(['analyze/command.ts', 'output.ts']);
-    expect(readFileSync(join(TOOLS, 'analyze/command.ts'), 'utf8').match(/\.write\((?!visible)/g)).toBe(null);
+    expect(others).toEqual(['analyze/command.ts', 'export/command.ts', 'output.ts']);
+    for (const name of ['analyze/command.ts', 'export/command.ts'])
+      expect(readFileSync(join(TOOLS, name), 'utf8').match(/\.write\((?!visible)/g)).toBe(null);
   });
 
   it('make no HTML of text in the explorer', () => {

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import * as Q from '../../src/uverbs/abi/queues.ts';
 import * as R from '../../src/uverbs/abi/rxe.ts';
 import * as V from '../../src/uverbs/abi/verbs.ts';
-import { Errno } from '../../src/uverbs/index.ts';
+import { Errno } from '../../src/uverbs/errno.ts';
 import { expectEmpty, gidIndex, Mask, makeEnds, type Pair, rdma, toRts } from './support/ends.ts';
 import { fill, pick } from './support/program.ts';
 

@@ -9,7 +9,7 @@ import { COMMANDS, Command, type CommandName } from '../../src/uverbs/abi/comman
 import * as Q from '../../src/uverbs/abi/queues.ts';
 import { RXE_QUEUE_BUF, RXE_SEND_WQE } from '../../src/uverbs/abi/rxe.ts';
 import * as V from '../../src/uverbs/abi/verbs.ts';
-import { Errno } from '../../src/uverbs/index.ts';
+import { Errno } from '../../src/uverbs/errno.ts';
 import { fcRuns } from '../transport/support/peer.ts';
 import { expectEmpty, makeEnds, type Pair, rdma, toRts } from './support/ends.ts';
 import { fill, type MappedRing, plain } from './support/program.ts';

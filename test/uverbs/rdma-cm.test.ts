@@ -5,8 +5,9 @@
 import { describe, expect, it } from 'vitest';
 import * as C from '../../src/uverbs/abi/cm.ts';
 import * as Q from '../../src/uverbs/abi/queues.ts';
-import { createUverbsServer, Errno } from '../../src/uverbs/index.ts';
-import { CmProgram, sockaddr } from './support/cm-program.ts';
+import { Errno } from '../../src/uverbs/errno.ts';
+import { createUverbsServer } from '../../src/uverbs/index.ts';
+import { CmProgram, PortSpace, sockaddr } from './support/cm-program.ts';
 import { type End, expectEmpty, makeEnds, type Pair, rdma } from './support/ends.ts';
 import { fill, pick } from './support/program.ts';
 
@@ -238,11 +239,22 @@ describe('commands of rdma_cm', () => {
     await expectOver(setting);
   });
 
+  it.each(['127.0.0.1', '127.9.9.9'])('do not find %s, which is on no wire', async (to) => {
+    const setting = await setUp();
+    const { active, world } = setting;
+    const id = active.createId(60);
+    active.ok('RESOLVE_IP', C.RESOLVE_IP, { id, timeout_ms: 2000, dst_addr: sockaddr(to, PORT) });
+    await world.run(Promise.resolve());
+    expect(active.event()).toMatchObject({ event: Event.AddrError, status: -Errno.ENODEV });
+    await expectOver(setting);
+  });
+
   it('are refused with the errno of the kernel', async () => {
     const setting = await setUp();
     const { passive, active } = setting;
     const listener = listen(setting);
-    expect(passive.errno('CREATE_ID', C.CREATE_ID, { ps: 0x2 })).toBe(Errno.EPROTONOSUPPORT);
+    expect(passive.errno('CREATE_ID', C.CREATE_ID, { ps: PortSpace.Ib })).toBe(Errno.EPROTONOSUPPORT);
+    expect(passive.errno('CREATE_ID', C.CREATE_ID, { ps: 7 })).toBe(Errno.EINVAL);
     const id = passive.createId(1);
     const bind = (address: string, port: number): number =>
       passive.errno('BIND_IP', C.BIND_IP, { id, addr: sockaddr(address, port) });

@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto';
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { RoceError } from 'rocev2/packets';
 import type { PackageRecord } from './packages.ts';
 
@@ -39,8 +39,8 @@ export async function buildPart(
   const existing = (await wholeDirectories(parent, `${prefix}-`)).at(-1);
   if (existing !== undefined && options.refresh !== true) return existing;
   const scratchParent = join(parent, '..', 'scratch');
-  await mkdir(scratchParent, { recursive: true });
-  await mkdir(parent, { recursive: true });
+  await makeDirectories(scratchParent);
+  await makeDirectories(parent);
   const scratch = await mkdtemp(join(scratchParent, 'build-'));
   try {
     await mkdir(join(scratch, 'out'));
@@ -89,6 +89,19 @@ export function defaultCacheDirectory(): string {
 /** Twelve digits that stand for a value of JSON. */
 export function hash(value: unknown): string {
   return createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 12);
+}
+
+/**
+ * A directory and those above it. Not by mkdir's own recursion: below a directory that takes none and says ENOENT, as
+ * /proc does, that of Node 20 never ends.
+ */
+async function makeDirectories(path: string): Promise<void> {
+  const parent = dirname(path);
+  const above = await stat(parent).catch(() => undefined);
+  if (above === undefined && parent !== path) await makeDirectories(parent);
+  await mkdir(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw error;
+  });
 }
 
 async function isWhole(directory: string): Promise<boolean> {

@@ -34,7 +34,10 @@ export async function buildShim(cache: string = shimCache()): Promise<string> {
     return join(directory, NAME);
   } catch (cause) {
     if (!(cause instanceof Error) || cause instanceof RoceError) throw cause;
-    throw unavailable(`the shim cannot be built in ${cache}: ${cause.message}`, cause);
+    throw unavailable(
+      `the shim cannot be built in ${cache} (XDG_CACHE_HOME names another place): ${cause.message}`,
+      cause,
+    );
   }
 }
 

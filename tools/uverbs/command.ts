@@ -62,10 +62,14 @@ async function run(words: readonly string[], { on, pair, ...flags }: RunFlags): 
   const place = await PrivatePlace.make();
   try {
     const [first = '', second = ''] = words;
-    process.exitCode = await withServer({ link: DEFAULT_LINK, ...flags }, place.socket, (served) => {
-      const at = { shim, socket: served.path };
-      return pair === true ? runPair([first, second], at, served) : runOne(words, at);
-    });
+    process.exitCode = await withServer(
+      flags.link === undefined ? { ...flags, ...DEFAULT_DEVICE } : { ...flags, link: flags.link },
+      place.socket,
+      (served) => {
+        const at = { shim, socket: served.path };
+        return pair === true ? runPair([first, second], at, served) : runOne(words, at);
+      },
+    );
   } finally {
     place.remove();
   }
@@ -102,4 +106,8 @@ function complainOfProvider(): void {
 const isRxe = (name: string): boolean => name === 'rxe.driver';
 const PROVIDER_PLACES = ['/etc/libibverbs.d', '/usr/local/etc/libibverbs.d', '/usr/etc/libibverbs.d'];
 const EXIT_INTERRUPTED = 130;
-const DEFAULT_LINK = 'loopback:10.0.0.1/24+fd00::1/64';
+/** Where no link is named: the addresses that `localhost` means as well, and the link-local one that GID 0 is. */
+const DEFAULT_DEVICE = {
+  link: 'loopback:10.0.0.1/24+fd00::1/64+127.0.0.1/8+::1/128+fe80::aff:fe00:1/64',
+  mac: '02:00:0a:00:00:01',
+};

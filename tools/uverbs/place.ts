@@ -15,8 +15,9 @@ export class PrivatePlace {
   }
 
   static async make(parent: string = runtimeDirectory()): Promise<PrivatePlace> {
-    for (const path of await abandoned(parent)) rmSync(path, { recursive: true, force: true });
-    return new PrivatePlace(mkdtempSync(join(parent, PREFIX)));
+    const own = mkdtempSync(join(parent, PREFIX));
+    for (const path of await abandoned(parent, lstatSync(own).mtimeMs)) rmSync(path, { recursive: true, force: true });
+    return new PrivatePlace(own);
   }
 
   get socket(): string {
@@ -28,14 +29,18 @@ export class PrivatePlace {
   }
 }
 
-/** Those of ours at whose socket nobody listens; one that has no socket yet gets a minute. */
-async function abandoned(parent: string): Promise<string[]> {
+/**
+ * Those of ours at whose socket nobody listens; one that has no socket yet gets a minute.
+ *
+ * @param nowMs by the clock of the file system
+ */
+async function abandoned(parent: string, nowMs: number): Promise<string[]> {
   const found: string[] = [];
   for (const name of readdirSync(parent)) {
     const path = join(parent, name);
     const facts = name.startsWith(PREFIX) ? lstatSync(path, { throwIfNoEntry: false }) : undefined;
     if (facts === undefined || !facts.isDirectory() || facts.uid !== process.getuid?.()) continue;
-    if (Date.now() - facts.mtimeMs > GRACE_MS && !(await listens(join(path, SOCKET)))) found.push(path);
+    if (nowMs - facts.mtimeMs > GRACE_MS && !(await listens(join(path, SOCKET)))) found.push(path);
   }
   return found;
 }

@@ -6,8 +6,9 @@
  *   one marked packet or more, so this holds wherever the capture was made, before the switch that marks as well as
  *   behind it, and whatever becomes of ECN on the way;
  * - more CNPs than marks: twice as many as packets that came in marked, in a capture of the receiver itself, which says
- *   so: the CNPs are outbound packets of its interface. Anywhere else marks may be set later, or be rewritten, and the
- *   same figures prove nothing; in a tunnel the mark may be on the outer header;
+ *   so: the CNPs are outbound packets of its interface, and no other interface has the connection, as a bump in the wire
+ *   does. Anywhere else marks may be set later, or be rewritten, and the same figures prove nothing; in a tunnel the
+ *   mark may be on the outer header;
  * - no pacing: 256 CNPs for one queue pair that are 2 us apart on average, half of the shortest interval that is known
  *   (4 us; ref:dcqcn#7). Many queue pairs, each with its pace, are an incast and none of this.
  * A capture that lacks more than a tenth of what the sender sent gives no finding by numbers of packets.
@@ -132,17 +133,23 @@ function stormOf(context: DetectorContext, flow: CnpFlow): Storm | undefined {
   const { address } = flow.conversation.ends[flow.receiver];
   const [first, second] = conversation.ends;
   const [receiver, sender] = first.address === address ? [first, second] : [second, first];
-  const sign = signOf(flow, sender);
+  const isOnlyPlace = !context.conversations.some(({ sameAs }) => sameAs === conversation.id);
+  const sign = signOf(flow, sender, isOnlyPlace);
   return sign === undefined ? undefined : { flow, conversation, sender, receiver, sign };
 }
 
-function signOf({ frames, fastestNs, outbound, tunneled }: CnpFlow, sender: EndReport): Storm['sign'] | undefined {
+function signOf(
+  { frames, fastestNs, outbound, tunneled }: CnpFlow,
+  sender: EndReport,
+  isOnlyPlace: boolean,
+): Storm['sign'] | undefined {
   const { packets, congestion, requester } = sender;
   const sent = packets - congestion.cnpsSent;
   const unseen = requester.unseenPackets + requester.responses.unseenPackets;
   const isWhole = sent > 0 && unseen <= sent / 10;
   if (isWhole && frames.count >= TOO_MANY * sent) return 'packets';
-  if (isWhole && outbound && !tunneled && frames.count >= TOO_MANY * congestion.ce) return 'marks';
+  const isReceivers = outbound && isOnlyPlace && !tunneled;
+  if (isWhole && isReceivers && frames.count >= TOO_MANY * congestion.ce) return 'marks';
   return fastestNs <= BLOCK * TOO_CLOSE_NS ? 'rate' : undefined;
 }
 

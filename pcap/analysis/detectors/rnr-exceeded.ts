@@ -4,8 +4,8 @@
  * Owns three findings for each pair of hosts. The requester gives up: an error. It is still refused when the capture
  * ends, for the fourth time in a row or more: a warning. RNR NAKs after which the connection went on: a note, or a
  * warning where there were ten or more and their waits take a tenth of the time of the conversation, or where they take
- * half of it and a tenth of a second. A wait that the capture cuts off counts as far as the capture goes. Occasional
- * RNR NAKs are normal.
+ * half of it and a tenth of a second. A wait that the capture cuts off counts as far as the capture goes, if the
+ * requester is known to wait: one that allows no retry gives up at once. Occasional RNR NAKs are normal.
  * Rules: ref:analyzer#1 row 4, ref:wire#7 (timer codes).
  */
 
@@ -69,7 +69,7 @@ class RnrExceeded implements Detector {
       const conversation = context.conversation(totals.conversation.id);
       if (conversation === undefined || conversation.sameAs !== 0) continue;
       const isThis = (failure: Failure): boolean => groupOf(failure.conversation) === conversation.id;
-      if (!stuck.some(isThis)) reportWaits(context, totals, conversation, refused.some(isThis));
+      if (!stuck.some(isThis)) reportWaits(context, totals, conversation, refused.find(isThis));
     }
   }
 
@@ -123,15 +123,16 @@ function reportWaits(
   context: DetectorContext,
   { frames, askedNs, untilNs }: RnrTotals,
   conversation: ConversationReport,
-  pending: boolean,
+  pending: Failure | undefined,
 ): void {
   // The capture may end in the middle of a wait, which counts as far as it goes.
   const { durationNs } = context.capture;
+  const isWaiting = pending !== undefined && waits(pending, conversation);
   const waitedNs = askedNs - Math.max(0, untilNs - durationNs);
-  const endNs = pending ? Math.min(untilNs, durationNs) : conversation.endNs;
+  const endNs = isWaiting ? Math.min(untilNs, durationNs) : conversation.endNs;
   const lasted = Math.max(endNs, conversation.endNs) - conversation.startNs;
   const share = lasted > 0 ? Math.min(1, waitedNs / lasted) : 0;
-  const long = waitedNs >= LONG_WAIT_NS && share >= LONG_SHARE;
+  const long = (pending === undefined || isWaiting) && waitedNs >= LONG_WAIT_NS && share >= LONG_SHARE;
   const costly = long || (frames.count >= MANY_NAKS && share >= COSTLY_SHARE);
   const [first, second] = conversation.ends;
   context.report({
@@ -139,7 +140,7 @@ function reportWaits(
     text:
       `${counted(frames.count, 'RNR NAK')} between ${first.address} and ${second.address} requested ${duration(askedNs)} of waiting ` +
       `(${percent(share)} of the time of the connection): receives are posted late` +
-      `${pending ? ', and the capture ends before the last one is' : ', but they are posted'}.`,
+      `${pending !== undefined ? ', and the capture ends before the last one is' : ', but they are posted'}.`,
     frames: frames.frames,
     frameCount: frames.count,
     conversations: [conversation.id],
@@ -147,6 +148,19 @@ function reportWaits(
   });
 }
 
+/**
+ * Whether the requester is known to wait: it has retries left and has not disconnected. Where its retry count is not
+ * known, that it has come back before shows it.
+ */
+function waits(pending: Failure, { cm }: ConversationReport): boolean {
+  if ((cm?.dreqFrame ?? 0) !== 0) return false;
+  const retries = rnrRetriesOf(pending);
+  if (retries === undefined) return pending.tries > 1;
+  return retries === INFINITE_RETRIES || pending.tries <= retries;
+}
+
+/** RNR retry count without an end (ref:wire#7). */
+const INFINITE_RETRIES = 7;
 /** Refusals of one request after which it is stuck, even if the capture ends. */
 const SURE_TRIES = 4;
 const MANY_NAKS = 10;

@@ -31,23 +31,24 @@ export interface FoundPair {
 /** What is known of the frames so far; those of interfaces without a partner are in no pair. */
 export function firstLook(frames: readonly CapturedFrame[]): FoundPair[] {
   const seen = new Map<number, CapturedFrame[]>();
-  const interfaces = new Set<number>();
   const directed = new Set<number>();
   const undirected = new Set<number>();
   for (const frame of frames) {
-    interfaces.add(frame.interfaceIndex);
     (frame.direction === Direction.Unknown ? undirected : directed).add(frame.interfaceIndex);
     const same = seen.get(frame.key);
     if (same === undefined) seen.set(frame.key, [frame]);
     else if (same.length < MOST_SIGHTINGS) same.push(frame);
   }
   const candidates: { pair: readonly [number, number]; samples: Sample[]; byDirection: boolean }[] = [];
-  for (const pair of pairsOf([...interfaces].sort((a, b) => a - b))) {
+  const { shared, keys } = sightingsOf(seen);
+  for (const [key, sightings] of [...shared].sort(([one], [other]) => one - other)) {
+    const pair = [Math.floor(key / INTERFACES), key % INTERFACES] as const;
     const byDirection = pair.every((index) => directed.has(index) && !undirected.has(index));
-    const samples = samplesOf(seen, pair, byDirection);
+    const samples = samplesOf(sightings, pair, byDirection);
     if (samples.length === 0) continue;
     // Without directions, a frame that is sent again through another member of a LAG looks the same.
-    if (!byDirection && sharedKeys(seen, pair) < LEAST_SHARE) continue;
+    const fewer = Math.min(...pair.map((index) => keys.get(index) ?? 0));
+    if (!byDirection && sightings.length / fewer < LEAST_SHARE) continue;
     candidates.push({ pair, samples, byDirection });
   }
   candidates.sort((one, other) => other.samples.length - one.samples.length);
@@ -61,36 +62,37 @@ export function firstLook(frames: readonly CapturedFrame[]): FoundPair[] {
   return found;
 }
 
-function* pairsOf(interfaces: readonly number[]): Generator<readonly [number, number]> {
-  for (const first of interfaces) for (const second of interfaces) if (first < second) yield [first, second];
-}
-
-/** The share of the frames of one interface that the other saw as well; of that which saw fewer. */
-function sharedKeys(
-  seen: ReadonlyMap<number, readonly CapturedFrame[]>,
-  [first, second]: readonly [number, number],
-): number {
-  const keys = [0, 0, 0] as [number, number, number];
+/**
+ * The sightings of each frame that two interfaces saw, by pair, and how many frames each interface saw. There may be
+ * many interfaces, most of which have no frame in common.
+ */
+function sightingsOf(seen: ReadonlyMap<number, readonly CapturedFrame[]>) {
+  const shared = new Map<number, (readonly CapturedFrame[])[]>();
+  const keys = new Map<number, number>();
   for (const sightings of seen.values()) {
-    const here = sightings.some(({ interfaceIndex }) => interfaceIndex === first);
-    const there = sightings.some(({ interfaceIndex }) => interfaceIndex === second);
-    if (here) keys[0] += 1;
-    if (there) keys[1] += 1;
-    if (here && there) keys[2] += 1;
+    const interfaces = [...new Set(sightings.map(({ interfaceIndex }) => interfaceIndex))].sort((a, b) => a - b);
+    for (const [at, first] of interfaces.entries()) {
+      keys.set(first, (keys.get(first) ?? 0) + 1);
+      for (const second of interfaces.slice(at + 1)) {
+        const key = first * INTERFACES + second;
+        const known = shared.get(key);
+        if (known === undefined) shared.set(key, [sightings]);
+        else known.push(sightings);
+      }
+    }
   }
-  return keys[2] / Math.min(keys[0], keys[1]);
+  return { shared, keys };
 }
 
 /** Frames that each of the two saw once; where there is none, those that came several times as they came first. */
 function samplesOf(
-  seen: ReadonlyMap<number, readonly CapturedFrame[]>,
+  shared: readonly (readonly CapturedFrame[])[],
   [first, second]: readonly [number, number],
   byDirection: boolean,
 ): Sample[] {
   const samples: Sample[] = [];
   const repeated: Sample[] = [];
-  for (const sightings of seen.values()) {
-    if (sightings.length < 2) continue;
+  for (const sightings of shared) {
     const here = sightings.filter(({ interfaceIndex }) => interfaceIndex === first);
     const there = sightings.filter(({ interfaceIndex }) => interfaceIndex === second);
     const [one, other] = [here[0], there[0]];
@@ -189,6 +191,8 @@ function comingOf(forward: readonly Sample[], backward: readonly Sample[]): Dire
   return forward[0]?.first.direction ?? backward[0]?.second.direction ?? Direction.Unknown;
 }
 
+/** More than a capture has: indices are of 32 bits, and pairs are exact in a double while one is below 2^21. */
+const INTERFACES = 2 ** 32;
 const MOST_SIGHTINGS = 8;
 /** More than loss and retransmission make the same at two members of a LAG. */
 const LEAST_SHARE = 0.25;

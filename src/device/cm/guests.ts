@@ -4,6 +4,7 @@
  * pair is held until TIMEWAIT is over. Beside active-side.ts and passive-side.ts, which move queue pairs for their
  * callers.
  */
+import { CmSidrStatus } from '../../../packets/cm/index.ts';
 import { RoceError } from '../../../packets/errors.ts';
 import type {
   AcceptParameters,
@@ -11,6 +12,8 @@ import type {
   CmId,
   ConnectionManager,
   ConnectParameters,
+  ResolveParameters,
+  SidrAnswer,
 } from '../../../transport/cm/index.ts';
 import { DEFAULT_PATIENCE } from './connection.ts';
 import type { CmIdTable } from './conversations.ts';
@@ -28,6 +31,10 @@ export class CmGuests {
   readonly #conversations: CmIdTable;
   readonly #services = new Map<bigint, CmGuest>();
   readonly #guests = new Map<CmId, CmGuest>();
+  /** Datagram services that are offered. */
+  readonly #datagramServices = new Map<bigint, CmGuest>();
+  /** Lookups of these that are not answered. */
+  readonly #asked = new Set<CmId>();
 
   constructor(device: CmDevice, manager: ConnectionManager, conversations: CmIdTable) {
     this.#device = device;
@@ -37,10 +44,10 @@ export class CmGuests {
 
   /** Services that are listened on. */
   get listeners(): number {
-    return this.#services.size;
+    return this.#services.size + this.#datagramServices.size;
   }
 
-  /** Connections with a guest. */
+  /** Connections and lookups with a guest. */
   get size(): number {
     return this.#guests.size;
   }
@@ -70,6 +77,7 @@ export class CmGuests {
   assign(id: CmId, guest: CmGuest): void {
     if (this.#guests.has(id)) this.#guests.set(id, guest);
     this.#manager.take(id);
+    if (this.#asked.has(id)) return;
     // As rdma_cm does: a repeated REQ is answered with an MRA (rdma:cma.c#cma_ib_req_handler, CMA_CM_MRA_SETTING).
     this.#manager.sendMra(this.#device.now(), id, DEFAULT_PATIENCE, true);
   }
@@ -104,9 +112,43 @@ export class CmGuests {
     this.#device.cmTouched();
   }
 
+  /** Offers a datagram service: what comes is `resolve-request`. Throws ERR_ROCE_IN_USE. */
+  offer(guest: CmGuest, serviceId: bigint, backlog: number): void {
+    this.#conversations.demandOpen();
+    this.#manager.listenSidr(serviceId, backlog);
+    this.#datagramServices.set(serviceId, guest);
+  }
+
+  withdraw(serviceId: bigint): void {
+    if (this.#datagramServices.delete(serviceId)) this.#manager.unlistenSidr(serviceId);
+  }
+
+  /** Sends SIDR_REQ. */
+  lookUp(guest: CmGuest, parameters: ResolveParameters): CmId {
+    this.#conversations.demandOpen();
+    const id = this.#manager.resolve(this.#device.now(), parameters);
+    this.#guests.set(id, guest);
+    this.#device.cmTouched();
+    return id;
+  }
+
+  /** Sends SIDR_REP; that is the end of the lookup. */
+  answer(id: CmId, answer: SidrAnswer): void {
+    this.#demand(id);
+    this.#manager.answerSidr(this.#device.now(), id, answer);
+    this.#asked.delete(id);
+    this.#guests.delete(id);
+    this.#device.cmTouched();
+  }
+
   /** The guest is gone: no more events; the peer is told what its state needs. */
   destroy(id: CmId): void {
+    if (this.#asked.has(id)) {
+      this.answer(id, { status: CmSidrStatus.Reject });
+      return;
+    }
     if (!this.#guests.delete(id)) return;
+    this.#manager.cancelResolve(id);
     this.#manager.destroy(this.#device.now(), id);
     this.#conversations.release(id);
     this.#device.cmTouched();
@@ -114,19 +156,37 @@ export class CmGuests {
 
   /** For the service: whether this event was a guest's. */
   handleEvent(event: CmEvent): boolean {
-    const guest = event.type === 'connect-request' ? this.#services.get(event.request.serviceId) : undefined;
+    const guest = this.#guestOf(event);
     if (guest !== undefined) this.#guests.set(event.id, guest);
+    if (guest !== undefined && event.type === 'resolve-request') this.#asked.add(event.id);
     const known = this.#guests.get(event.id);
     if (known === undefined) return false;
-    if (event.type === 'rejected' || event.type === 'unreachable' || event.type === 'timewait-exit') {
+    if (LAST.has(event.type)) {
       this.#guests.delete(event.id);
+      this.#asked.delete(event.id);
       this.#conversations.release(event.id);
     }
     known.handle(event);
     return true;
   }
 
+  /** Whose service a request is for. */
+  #guestOf(event: CmEvent): CmGuest | undefined {
+    if (event.type === 'connect-request') return this.#services.get(event.request.serviceId);
+    return event.type === 'resolve-request' ? this.#datagramServices.get(event.request.serviceId) : undefined;
+  }
+
   #demand(id: CmId): void {
     if (!this.#guests.has(id)) throw new RoceError('ERR_ROCE_STATE', 'the connection is over');
   }
 }
+
+/** After these the machine has no such id. */
+const LAST: ReadonlySet<CmEvent['type']> = new Set([
+  'rejected',
+  'unreachable',
+  'timewait-exit',
+  'resolved',
+  'unresolved',
+  'resolve-request-expired',
+]);

@@ -24,12 +24,22 @@ export interface ServeUverbsOptions {
   readonly path: string;
 }
 
+/** What a server of verbs holds. */
+export interface ServedSizes {
+  /** Connections of programs. */
+  readonly connections: number;
+  /** Device files that programs have open. */
+  readonly files: number;
+  /** How many times a program has begun to listen, since the start. */
+  readonly listens: number;
+}
+
 /** A socket at which programs find a device. */
 export interface ServedUverbs {
   /** The socket's name, absolute: the value of ROCE_UVERBS for the shim. */
   readonly path: string;
-  /** How many connections there are and how many files are open; how many times a program has begun to listen. */
-  readonly sizes: { readonly connections: number; readonly files: number; readonly listens: number };
+  /** What it holds now. */
+  readonly sizes: ServedSizes;
   /** Ends all connections and removes the socket. */
   close(): void;
 }
@@ -68,7 +78,7 @@ class Host implements ServedUverbs {
     }
   }
 
-  get sizes(): { connections: number; files: number; listens: number } {
+  get sizes(): ServedSizes {
     return { connections: this.#clients.size, files: this.#files.size, listens: this.#listens };
   }
 

@@ -58,8 +58,8 @@ export const QP_ATTR = struct('ib_uverbs_qp_attr', {
   reserved: bytes(5),
 });
 
-export const CREATE_QP = struct('ib_uverbs_create_qp', {
-  response: u64,
+/** What both forms of the command have. */
+const NEW_QP = {
   user_handle: u64,
   pd_handle: u32,
   send_cq_handle: u32,
@@ -74,23 +74,12 @@ export const CREATE_QP = struct('ib_uverbs_create_qp', {
   qp_type: u8,
   is_srq: u8,
   reserved: u8,
-});
+};
+
+export const CREATE_QP = struct('ib_uverbs_create_qp', { response: u64, ...NEW_QP });
 
 export const EX_CREATE_QP = struct('ib_uverbs_ex_create_qp', {
-  user_handle: u64,
-  pd_handle: u32,
-  send_cq_handle: u32,
-  recv_cq_handle: u32,
-  srq_handle: u32,
-  max_send_wr: u32,
-  max_recv_wr: u32,
-  max_send_sge: u32,
-  max_recv_sge: u32,
-  max_inline_data: u32,
-  sq_sig_all: u8,
-  qp_type: u8,
-  is_srq: u8,
-  reserved: u8,
+  ...NEW_QP,
   comp_mask: u32,
   create_flags: u32,
   rwq_ind_tbl_handle: u32,

@@ -1,6 +1,7 @@
 /**
- * What <rdma/rdma_user_rxe.h> has since Linux 6.4: FLUSH. The test compares it where the installed header is new
- * enough. The eight bytes of an ATOMIC WRITE stand where inline data begin.
+ * What <rdma/rdma_user_rxe.h> has since Linux 6.4: FLUSH. No test compares it with that header, which older
+ * distributions do not have, and no program has yet put FLUSH or ATOMIC WRITE into a ring. The eight bytes of an
+ * ATOMIC WRITE stand where inline data begin.
  */
 import { struct, u8, u32, u64 } from './struct.ts';
 

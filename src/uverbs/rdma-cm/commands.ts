@@ -1,18 +1,20 @@
 /**
- * The commands of rdma_cm for connections (RDMA_PS_TCP). Rules: linux:core/ucma.c, function by function, and
- * linux:core/cma.c for what they call. Port spaces without connections are refused with EPROTONOSUPPORT.
+ * The commands of rdma_cm. Rules: linux:core/ucma.c, function by function, and linux:core/cma.c for what they call.
  */
-import { CmRejReason } from '../../../packets/cm/index.ts';
-import { RoceError } from '../../../packets/errors.ts';
+import type { IpAddress } from '../../../packets/address.ts';
+import { CmRejReason, CmSidrStatus, rdmaServiceId } from '../../../packets/cm/index.ts';
+import type { Device } from '../../device/device.ts';
 import * as C from '../abi/cm.ts';
 import { CM_COMMANDS, CmCommand, type CmCommandName } from '../abi/commands.ts';
 import { Errno, errnoOf, Refusal } from '../errno.ts';
 import { Fields, response } from '../fields.ts';
 import type { CommandResult } from '../host.ts';
 import { initQpAttr, query, queryRoute } from './describe.ts';
-import { type ServedCmFile, serviceIdOfPort } from './files.ts';
-import { CmEventType, type IdState, type ServedId } from './served-id.ts';
-import { isAny, readSockaddr, type SocketAddress } from './sockaddr.ts';
+import { CmEventType } from './events.ts';
+import { type ServedCmFile, serviceIdOf } from './files.ts';
+import { portSpaceOf } from './port-space.ts';
+import type { IdState, ServedId } from './served-id.ts';
+import { isAny, isLoopback, readSockaddr, type SocketAddress } from './sockaddr.ts';
 
 interface CmCall {
   readonly file: ServedCmFile;
@@ -22,7 +24,6 @@ interface CmCall {
 
 type Handler = (call: CmCall) => Fields | undefined;
 
-const PS_TCP = 0x01_06;
 const MAX_BACKLOG = 1024;
 const MAX_RETRY = 7;
 const MAX_CONNECT_DATA = 56;
@@ -41,8 +42,6 @@ export function runCmCommand(file: ServedCmFile, bytes: Uint8Array): CommandResu
     const number = header.u32(C.CM_CMD_HDR.at.cmd);
     const name = NAMES.get(number);
     if (name === undefined) throw new Refusal(Errno.EINVAL);
-    const handler = HANDLERS[name];
-    if (handler === undefined) throw new Refusal(Errno.ENOSYS);
     const length = header.u16(C.CM_CMD_HDR.at.in);
     if (length + C.CM_CMD_HDR.size > bytes.length) throw new Refusal(Errno.EINVAL);
     const demand = CM_COMMANDS[name];
@@ -51,7 +50,7 @@ export function runCmCommand(file: ServedCmFile, bytes: Uint8Array): CommandResu
     // A short command is read as if zeros followed: the kernel reads what the caller has there.
     const request = new Uint8Array(Math.max(length, FULL_BYTES));
     request.set(bytes.subarray(C.CM_CMD_HDR.size, C.CM_CMD_HDR.size + length));
-    const reply = handler({ file, request: new Fields(request), room });
+    const reply = HANDLERS[name]({ file, request: new Fields(request), room });
     return { errno: 0, response: reply === undefined ? NOTHING : reply.bytes.subarray(0, room) };
   } catch (error) {
     return { errno: errnoOf(error), response: NOTHING };
@@ -64,8 +63,7 @@ function demandState(id: ServedId, ...states: readonly IdState[]): void {
 
 function createId({ file, request }: CmCall): Fields {
   const { uid, ps } = C.CREATE_ID.at;
-  if (request.u16(ps) !== PS_TCP) throw new Refusal(Errno.EPROTONOSUPPORT);
-  const id = file.files.newId(request.u64(uid), file);
+  const id = file.files.newId(request.u64(uid), file, portSpaceOf(request.u16(ps)));
   const reply = response(C.CREATE_ID_RESP);
   reply.put32(0, id.number);
   return reply;
@@ -88,8 +86,8 @@ function bind(file: ServedCmFile, id: ServedId, to: SocketAddress | undefined): 
 function place({ files }: ServedCmFile, id: ServedId, { address, port }: SocketAddress): void {
   const ours = files.facts.gids.some((gid) => gid.equals(address));
   if (!ours && !isAny(address)) throw new Refusal(Errno.EADDRNOTAVAIL);
-  if (port !== 0) files.demandPort(port, id.reuse);
-  id.source = { address, port: port === 0 ? files.freePort() : port };
+  if (port !== 0) files.demandPort(id.space, port, id.reuse);
+  id.source = { address, port: port === 0 ? files.freePort(id.space) : port };
   id.hasPort = true;
 }
 
@@ -106,11 +104,16 @@ function resolve(call: CmCall, id: ServedId, from: SocketAddress | undefined, to
   else id.source = { address, port };
   id.destination = to;
   id.state = 'addr-query';
-  device.resolve(to.address).then(
+  nextHopOf(device, to.address).then(
     () => resolved(file, id, CmEventType.ADDR_RESOLVED, 0),
-    (error: unknown) =>
-      resolved(file, id, CmEventType.ADDR_ERROR, error instanceof RoceError ? -Errno[error.errno] : -5),
+    (error: unknown) => resolved(file, id, CmEventType.ADDR_ERROR, -errnoOf(error)),
   );
+}
+
+/** No wire leads to the machine's own 127.0.0.1: the kernel finds an interface there that no device is on. */
+async function nextHopOf(device: Device, address: IpAddress): Promise<void> {
+  if (isLoopback(address) && !device.paths.isOurs(address)) throw new Refusal(Errno.ENODEV);
+  await device.resolve(address);
 }
 
 function resolved(file: ServedCmFile, id: ServedId, type: number, status: number): void {
@@ -137,7 +140,9 @@ function listen({ file, request }: CmCall): undefined {
   demandState(id, 'bound');
   const asked = request.s32(C.LISTEN.at.backlog);
   id.backlog = asked <= 0 || asked > MAX_BACKLOG ? MAX_BACKLOG : asked;
-  facts.device.cm.guests.listen(id, serviceIdOfPort(id.source?.port ?? 0), id.backlog);
+  const { guests } = facts.device.cm;
+  if (id.space.datagrams) guests.offer(id, serviceIdOf(id), id.backlog);
+  else guests.listen(id, serviceIdOf(id), id.backlog);
   id.state = 'listen';
 }
 
@@ -147,6 +152,7 @@ function connParam(request: Fields, base: number) {
   const u8 = (offset: number): number => request.u8(base + offset);
   return {
     qpn: request.u32(base + at.qp_num) & 0xff_ff_ff,
+    qkey: request.u32(base + at.qkey),
     privateData: request.slice(base + at.private_data, u8(at.private_data_len)),
     srq: u8(at.srq) !== 0,
     responderResources: u8(at.responder_resources),
@@ -167,11 +173,19 @@ function connect({ file, request }: CmCall): undefined {
   demandState(id, 'route-resolved');
   const { source, destination, negotiated } = id;
   if (source === undefined || destination === undefined) throw new Refusal(Errno.EINVAL);
+  const service = {
+    serviceId: rdmaServiceId(id.space.base, destination.port),
+    ...{ local: source.address, remote: destination.address, localPort: source.port },
+  };
+  if (id.space.datagrams) {
+    id.connection = device.cm.guests.lookUp(id, { ...service, privateData: parameters.privateData });
+    id.state = 'connect';
+    return;
+  }
   if (parameters.privateData.length > MAX_CONNECT_DATA) throw new Refusal(Errno.EINVAL);
   id.connection = device.cm.guests.connect(id, {
     ...parameters,
-    serviceId: serviceIdOfPort(destination.port),
-    ...{ local: source.address, remote: destination.address, localPort: source.port },
+    ...service,
     startingPsn: negotiated.rqPsn,
     mtu: negotiated.mtuCode,
     ackTimeout: ACK_TIMEOUT,
@@ -189,6 +203,13 @@ function accept({ file, request }: CmCall): undefined {
   demandState(id, 'connect');
   const { connection, negotiated } = id;
   if (connection === undefined) throw new Refusal(Errno.EINVAL);
+  if (id.space.datagrams) {
+    const { qpn, qkey, privateData } = parameters;
+    guests.answer(connection, { qpn, qkey: qkey === 0 ? (id.space.qkey ?? 0) : qkey, privateData });
+    id.connection = undefined;
+    if (parameters.valid) id.uid = request.u64(C.ACCEPT.at.uid);
+    return;
+  }
   if (!parameters.valid) {
     guests.ready(connection);
     return;
@@ -207,12 +228,16 @@ function reject({ file, request }: CmCall): undefined {
   if (reason !== CmRejReason.ConsumerDefined && reason !== REJECT_UNSUPPORTED) throw new Refusal(Errno.EINVAL);
   if (id.connection === undefined) throw new Refusal(Errno.EINVAL);
   const data = request.slice(at.private_data, request.u8(at.private_data_len));
-  file.files.facts.device.cm.guests.reject(id.connection, reason, data);
+  const { guests } = file.files.facts.device.cm;
+  if (id.space.datagrams) guests.answer(id.connection, { status: CmSidrStatus.Reject, privateData: data });
+  else guests.reject(id.connection, reason, data);
   id.connection = undefined;
 }
 
 function disconnect({ file, request }: CmCall): undefined {
   const id = file.id(request.u32(C.DISCONNECT.at.id));
+  // Nothing is connected, and the kernel finds nothing wrong with that.
+  if (id.space.datagrams) return;
   if (id.connection === undefined) throw new Refusal(Errno.EINVAL);
   file.files.facts.device.cm.guests.disconnect(id.connection);
 }
@@ -225,7 +250,7 @@ function getEvent({ file }: CmCall): Fields {
     event.id.backlog += 1;
     event.response.put32(C.EVENT_RESP.at.id, event.child.number);
   }
-  event.id.eventsRead += 1;
+  (event.group ?? event.id).eventsRead += 1;
   return event.response;
 }
 
@@ -257,7 +282,30 @@ function migrateId({ file, request }: CmCall): Fields {
   return reply;
 }
 
-const HANDLERS: Readonly<Partial<Record<CmCommandName, Handler>>> = {
+/** JOIN_IP_MCAST has room for an address of IP, and no flags. */
+function joinIpMcast({ file, request }: CmCall): Fields {
+  const { id, uid, addr } = C.JOIN_IP_MCAST.at;
+  return joined(file, request.u32(id), request.u64(uid), readSockaddr(request.view, addr), 0);
+}
+
+function joinMcast({ file, request }: CmCall): Fields {
+  const { id, uid, addr, join_flags } = C.JOIN_MCAST.at;
+  return joined(file, request.u32(id), request.u64(uid), readSockaddr(request.view, addr), request.u16(join_flags));
+}
+
+function joined(file: ServedCmFile, id: number, uid: bigint, to: SocketAddress | undefined, flags: number): Fields {
+  const reply = response(C.CREATE_ID_RESP);
+  reply.put32(0, file.files.join(file.id(id), uid, to, flags).number);
+  return reply;
+}
+
+function leaveMcast({ file, request }: CmCall): Fields {
+  const reply = response(C.DESTROY_ID_RESP);
+  reply.put32(0, file.leave(file.group(request.u32(C.DESTROY_ID.at.id))));
+  return reply;
+}
+
+const HANDLERS: Readonly<Record<CmCommandName, Handler>> = {
   CREATE_ID: createId,
   DESTROY_ID: destroyId,
   BIND_IP: ({ file, request }) => {
@@ -296,6 +344,9 @@ const HANDLERS: Readonly<Partial<Record<CmCommandName, Handler>>> = {
   GET_EVENT: getEvent,
   SET_OPTION: setOption,
   NOTIFY: notify,
+  JOIN_IP_MCAST: joinIpMcast,
+  LEAVE_MCAST: leaveMcast,
+  JOIN_MCAST: joinMcast,
   MIGRATE_ID: migrateId,
 };
 

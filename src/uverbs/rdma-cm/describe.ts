@@ -6,11 +6,12 @@
 import type { IpAddress } from '../../../packets/address.ts';
 import { QpState } from '../../../transport/qp-state.ts';
 import { QUERY_ADDR_RESP, QUERY_PATH_RESP, QUERY_ROUTE_RESP, USER_PATH_REC } from '../abi/cm.ts';
-import { AH_ATTR, GLOBAL_ROUTE, QP_ATTR } from '../abi/queues.ts';
+import { QP_ATTR } from '../abi/queues.ts';
 import { QpMask } from '../commands/modify.ts';
 import type { DeviceFacts } from '../device-facts.ts';
 import { Errno, Refusal } from '../errno.ts';
 import { type Fields, response } from '../fields.ts';
+import { HOP_LIMIT, routeAttributes } from './route.ts';
 import type { ServedId } from './served-id.ts';
 import { isAny, SOCKADDR_IN_BYTES, writeSockaddr } from './sockaddr.ts';
 
@@ -20,7 +21,6 @@ const SOCKADDR_IB_BYTES = 48;
 const SIB_ADDR_AT = 8;
 const DEFAULT_PKEY = 0xff_ff;
 const MIN_RNR_TIMER = 0;
-const HOP_LIMIT = 64;
 const REMOTE_WRITE = 2;
 const REMOTE_READ_ATOMIC = 4 | 8;
 
@@ -91,6 +91,14 @@ export function initQpAttr(id: ServedId, state: number, { gids }: DeviceFacts): 
   const { negotiated } = id;
   const reply = response(QP_ATTR);
   reply.put32(at.qp_state, state);
+  reply.put8(at.port_num, 1);
+  if (id.space.datagrams) {
+    // Whatever the state: there is nothing but the Q_Key to say (linux:core/cma.c#cma_ib_init_qp_attr).
+    if (id.space.qkey === undefined) throw new Refusal(Errno.ENODEV);
+    reply.put32(at.qkey, id.space.qkey);
+    reply.put32(at.qp_attr_mask, QpMask.STATE | QpMask.PKEY_INDEX | QpMask.PORT | QpMask.QKEY);
+    return reply;
+  }
   reply.put32(at.path_mtu, negotiated.mtuCode);
   reply.put32(at.rq_psn, negotiated.rqPsn);
   reply.put32(at.sq_psn, negotiated.sqPsn);
@@ -99,26 +107,18 @@ export function initQpAttr(id: ServedId, state: number, { gids }: DeviceFacts): 
   reply.put8(at.max_rd_atomic, negotiated.initiatorDepth);
   reply.put8(at.max_dest_rd_atomic, negotiated.responderResources);
   reply.put8(at.min_rnr_timer, MIN_RNR_TIMER);
-  reply.put8(at.port_num, 1);
   reply.put8(at.timeout, negotiated.timeout);
   reply.put8(at.retry_cnt, negotiated.retryCount);
   reply.put8(at.rnr_retry, negotiated.rnrRetryCount);
-  putRoute(reply.within(at.ah_attr, AH_ATTR.size), id, gids);
+  const { source, destination } = id;
+  if (source !== undefined && destination !== undefined) {
+    const ends = { source: source.address, destination: destination.address };
+    reply.bytes.set(routeAttributes({ ...ends, trafficClass: negotiated.trafficClass }, gids).bytes, at.ah_attr);
+  }
   const mask = MASKS[state];
   if (mask === undefined) throw new Refusal(Errno.EINVAL);
   reply.put32(at.qp_attr_mask, mask);
   return reply;
-}
-
-function putRoute(attr: Fields, { source, destination, negotiated }: ServedId, gids: readonly IpAddress[]): void {
-  if (source === undefined || destination === undefined) return;
-  destination.address.writeGid(attr.view, GLOBAL_ROUTE.at.dgid);
-  const index = gids.findIndex((gid) => gid.equals(source.address));
-  attr.put8(GLOBAL_ROUTE.at.sgid_index, Math.max(0, index));
-  attr.put8(GLOBAL_ROUTE.at.hop_limit, HOP_LIMIT);
-  attr.put8(GLOBAL_ROUTE.at.traffic_class, negotiated.trafficClass);
-  attr.put8(AH_ATTR.at.is_global, 1);
-  attr.put8(AH_ATTR.at.port_num, 1);
 }
 
 /** Of connections of type RC: those are what RDMA_PS_TCP has. */

@@ -3,13 +3,16 @@
  * An id of another file is refused as linux:core/ucma.c#_ucma_find_context does: EINVAL, and ENOENT for none at all.
  */
 
-import { RdmaPortSpace, rdmaServiceId } from '../../../packets/cm/index.ts';
-import { PSN_MASK } from '../../../packets/psn.ts';
+import { rdmaServiceId } from '../../../packets/cm/index.ts';
 import type { CmEvent } from '../../../transport/cm/index.ts';
 import type { DeviceFacts } from '../device-facts.ts';
 import { Errno, Refusal } from '../errno.ts';
 import type { CommandResult, RdmaCmFile, RdmaCmFileHost } from '../host.ts';
-import { CmEventType, type EventSink, ServedId, type WaitingEvent } from './served-id.ts';
+import { CmEventType } from './events.ts';
+import { join } from './multicast.ts';
+import type { PortSpace } from './port-space.ts';
+import { type EventSink, type Group, ServedId, type WaitingEvent } from './served-id.ts';
+import type { SocketAddress } from './sockaddr.ts';
 
 const EPHEMERAL_FIRST = 0xc0_00;
 const EPHEMERAL_COUNT = 0x40_00;
@@ -20,9 +23,11 @@ export type CmCommands = (file: ServedCmFile, bytes: Uint8Array) => CommandResul
 export class CmFiles {
   readonly facts: DeviceFacts;
   readonly ids = new Map<number, ServedId>();
+  readonly groups = new Map<number, Group>();
   readonly #files = new Map<number, ServedCmFile>();
   readonly #run: CmCommands;
   #nextId = 1;
+  #nextGroup = 1;
 
   constructor(facts: DeviceFacts, run: CmCommands) {
     this.facts = facts;
@@ -46,31 +51,38 @@ export class CmFiles {
     this.#files.delete(file.host.number);
   }
 
-  newId(uid: bigint, sink: EventSink): ServedId {
-    const { device, mtuCode } = this.facts;
-    const id = new ServedId(this.#nextId++, uid, sink, device.random.u32() & PSN_MASK, mtuCode);
+  newId(uid: bigint, sink: EventSink, space: PortSpace): ServedId {
+    const id = new ServedId(this.#nextId++, uid, sink, space, this.facts);
     this.ids.set(id.number, id);
     return id;
   }
 
+  /** For JOIN_MCAST. */
+  join(id: ServedId, uid: bigint, to: SocketAddress | undefined, flags: number): Group {
+    const group = join(id, this.#nextGroup, uid, to, flags);
+    this.#nextGroup += 1;
+    this.groups.set(group.number, group);
+    return group;
+  }
+
   /** A port that nobody has. Refuses with EADDRNOTAVAIL. */
-  freePort(): number {
+  freePort(space: PortSpace): number {
     const first = this.facts.device.random.u32() % EPHEMERAL_COUNT;
     for (let i = 0; i < EPHEMERAL_COUNT; i++) {
       const port = EPHEMERAL_FIRST + ((first + i) % EPHEMERAL_COUNT);
-      if (!this.#isTaken(port, false)) return port;
+      if (!this.#isTaken(space, port, false)) return port;
     }
     throw new Refusal(Errno.EADDRNOTAVAIL);
   }
 
   /** Refuses with EADDRINUSE a port that another id has (linux:core/cma.c#cma_check_port). */
-  demandPort(port: number, reuse: boolean): void {
-    if (this.#isTaken(port, reuse)) throw new Refusal(Errno.EADDRINUSE);
+  demandPort(space: PortSpace, port: number, reuse: boolean): void {
+    if (this.#isTaken(space, port, reuse)) throw new Refusal(Errno.EADDRINUSE);
   }
 
-  #isTaken(port: number, reuse: boolean): boolean {
-    for (const { source, hasPort, reuse: shares, state } of this.ids.values())
-      if (hasPort && source?.port === port && !(reuse && shares && state !== 'listen')) return true;
+  #isTaken(space: PortSpace, port: number, reuse: boolean): boolean {
+    for (const { source, hasPort, reuse: shares, state, space: other } of this.ids.values())
+      if (hasPort && other === space && source?.port === port && !(reuse && shares && state !== 'listen')) return true;
     return false;
   }
 }
@@ -107,24 +119,15 @@ export class ServedCmFile implements RdmaCmFile, EventSink {
   }
 
   requested(listener: ServedId, event: Extract<CmEvent, { type: 'connect-request' }>): void {
-    const { guests } = this.files.facts.device.cm;
-    if (listener.backlog <= 0) {
-      guests.destroy(event.id);
-      return;
-    }
-    listener.backlog -= 1;
-    const { request, source, destination, ipHeader } = event;
-    const child = this.files.newId(0n, this);
-    child.state = 'connect';
-    child.connection = event.id;
-    child.source = { address: destination, port: listener.source?.port ?? 0 };
-    child.destination = { address: source, port: ipHeader?.sourcePort ?? 0 };
+    const { request, ipHeader } = event;
+    const child = this.#childOf(listener, event, ipHeader?.sourcePort);
+    if (child === undefined) return;
     Object.assign(child.negotiated, {
       ...{ remoteQpn: request.localQpn, sqPsn: request.startingPsn, mtuCode: request.pathMtu },
       ...{ timeout: request.primaryPath.localAckTimeout, retryCount: request.retryCount },
       ...{ rnrRetryCount: request.rnrRetryCount, trafficClass: request.primaryPath.trafficClass },
     });
-    guests.assign(event.id, child);
+    this.files.facts.device.cm.guests.assign(event.id, child);
     // As the peer's wishes concern this side (rdma_get_cm_event(3)).
     listener.report(
       CmEventType.CONNECT_REQUEST,
@@ -139,15 +142,60 @@ export class ServedCmFile implements RdmaCmFile, EventSink {
     );
   }
 
-  /** Ends an id: its events, those of requests that nobody has read, its connection. Returns how many were read. */
-  destroy(id: ServedId): number {
-    const { device } = this.files.facts;
-    if (id.state === 'listen' && id.source !== undefined) device.cm.guests.unlisten(serviceIdOfPort(id.source.port));
-    for (const event of this.events.filter((waiting) => waiting.id === id)) {
+  lookedUp(listener: ServedId, event: Extract<CmEvent, { type: 'resolve-request' }>): void {
+    const child = this.#childOf(listener, event, event.ipHeader?.sourcePort);
+    if (child === undefined) return;
+    this.files.facts.device.cm.guests.assign(event.id, child);
+    listener.report(CmEventType.CONNECT_REQUEST, 0, { privateData: event.privateData }, child);
+  }
+
+  /** The group of this number. Refuses with ENOENT or EINVAL. */
+  group(number: number): Group {
+    const group = this.files.groups.get(number);
+    if (group === undefined) throw new Refusal(Errno.ENOENT);
+    if (group.id.sink !== this) throw new Refusal(Errno.EINVAL);
+    return group;
+  }
+
+  /** Ends a membership. Returns how many of its events were read. */
+  leave(group: Group): number {
+    this.files.groups.delete(group.number);
+    this.#drop((event) => event.group === group);
+    return group.eventsRead;
+  }
+
+  /** An id for a request that has come; undefined when too many wait. */
+  #childOf(listener: ServedId, { id, source, destination }: Arrival, port: number | undefined): ServedId | undefined {
+    if (listener.backlog <= 0) {
+      this.files.facts.device.cm.guests.destroy(id);
+      return undefined;
+    }
+    listener.backlog -= 1;
+    const child = this.files.newId(0n, this, listener.space);
+    child.state = 'connect';
+    child.connection = id;
+    child.source = { address: destination, port: listener.source?.port ?? 0 };
+    child.destination = { address: source, port: port ?? 0 };
+    return child;
+  }
+
+  #drop(match: (event: WaitingEvent) => boolean): void {
+    for (const event of this.events.filter(match)) {
       this.events.splice(this.events.indexOf(event), 1);
       if (event.child !== undefined) this.destroy(event.child);
     }
-    if (id.connection !== undefined) device.cm.guests.destroy(id.connection);
+  }
+
+  /** Ends an id: its events, those of requests that nobody has read, its connection. Returns how many were read. */
+  destroy(id: ServedId): number {
+    const { guests } = this.files.facts.device.cm;
+    if (id.state === 'listen') {
+      if (id.space.datagrams) guests.withdraw(serviceIdOf(id));
+      else guests.unlisten(serviceIdOf(id));
+    }
+    this.#drop((event) => event.id === id);
+    for (const group of [...this.files.groups.values()]) if (group.id === id) this.files.groups.delete(group.number);
+    if (id.connection !== undefined) guests.destroy(id.connection);
     this.files.ids.delete(id.number);
     return id.eventsRead;
   }
@@ -160,7 +208,10 @@ export class ServedCmFile implements RdmaCmFile, EventSink {
   }
 }
 
-/** The service id of a port of RDMA_PS_TCP. */
-export function serviceIdOfPort(port: number): bigint {
-  return rdmaServiceId(RdmaPortSpace.Tcp, port);
+/** A request that has come. */
+type Arrival = Extract<CmEvent, { type: 'connect-request' | 'resolve-request' }>;
+
+/** The service that a listening id offers. */
+export function serviceIdOf({ space, source }: ServedId): bigint {
+  return rdmaServiceId(space.base, source?.port ?? 0);
 }

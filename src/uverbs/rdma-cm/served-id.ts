@@ -3,25 +3,22 @@
  * program moves the queue pair; this has what the messages of the connection manager need and bring. Rules:
  * linux:core/cma.c, linux:core/ucma.c; names of states are those of enum rdma_cm_state.
  */
+
+import { PSN_MASK } from '../../../packets/psn.ts';
 import type { CmEvent, CmId } from '../../../transport/cm/index.ts';
 import type { CmGuest } from '../../device/cm/guests.ts';
-import { CONN_PARAM, EVENT_RESP } from '../abi/cm.ts';
-import { type Fields, response } from '../fields.ts';
+import type { DeviceFacts } from '../device-facts.ts';
+import type { Fields } from '../fields.ts';
+import {
+  CmEventType,
+  type ConnectionParameters,
+  connectionEvent,
+  type DatagramParameters,
+  datagramEvent,
+} from './events.ts';
+import type { PortSpace } from './port-space.ts';
+import { routeAttributes } from './route.ts';
 import type { SocketAddress } from './sockaddr.ts';
-
-/** Values of enum rdma_cm_event_type. */
-export const CmEventType = {
-  ADDR_RESOLVED: 0,
-  ADDR_ERROR: 1,
-  ROUTE_RESOLVED: 2,
-  CONNECT_REQUEST: 4,
-  CONNECT_RESPONSE: 5,
-  UNREACHABLE: 7,
-  REJECTED: 8,
-  ESTABLISHED: 9,
-  DISCONNECTED: 10,
-  TIMEWAIT_EXIT: 15,
-} as const;
 
 export type IdState =
   | 'idle'
@@ -56,6 +53,17 @@ export interface WaitingEvent {
   readonly response: Fields;
   /** A request: the id it makes. */
   readonly child: ServedId | undefined;
+  /** Of a group that its id has joined. */
+  readonly group?: Group;
+}
+
+/** A group that an id has joined. */
+export interface Group {
+  readonly id: ServedId;
+  /** What commands call it, and what the program does. */
+  readonly number: number;
+  readonly uid: bigint;
+  eventsRead: number;
 }
 
 /** Where an id's events go. */
@@ -63,6 +71,8 @@ export interface EventSink {
   push(event: WaitingEvent): void;
   /** A request has come for a listening id. */
   requested(listener: ServedId, event: Extract<CmEvent, { type: 'connect-request' }>): void;
+  /** Somebody looks for the datagram service of a listening id. */
+  lookedUp(listener: ServedId, event: Extract<CmEvent, { type: 'resolve-request' }>): void;
 }
 
 export class ServedId implements CmGuest {
@@ -70,13 +80,15 @@ export class ServedId implements CmGuest {
   uid: bigint;
   /** What commands call it. */
   readonly number: number;
+  readonly space: PortSpace;
+  readonly facts: DeviceFacts;
   sink: EventSink;
   state: IdState = 'idle';
   source: SocketAddress | undefined = undefined;
   /** No other id may have the port of `source`. That of a request that came is its listener's. */
   hasPort = false;
   destination: SocketAddress | undefined = undefined;
-  /** Of the connection manager, once there is a connection. */
+  /** Of the connection manager, while there is a connection or a lookup. */
   connection: CmId | undefined = undefined;
   readonly negotiated: Negotiated;
   /** Requests that may wait. */
@@ -84,12 +96,15 @@ export class ServedId implements CmGuest {
   reuse = false;
   eventsRead = 0;
 
-  constructor(number: number, uid: bigint, sink: EventSink, startingPsn: number, mtuCode: number) {
+  constructor(number: number, uid: bigint, sink: EventSink, space: PortSpace, facts: DeviceFacts) {
     this.number = number;
     this.uid = uid;
     this.sink = sink;
+    this.space = space;
+    this.facts = facts;
+    const rqPsn = facts.device.random.u32() & PSN_MASK;
     this.negotiated = {
-      ...{ remoteQpn: 0, rqPsn: startingPsn, sqPsn: 0, mtuCode, initiatorDepth: 0, responderResources: 0 },
+      ...{ remoteQpn: 0, rqPsn, sqPsn: 0, mtuCode: facts.mtuCode, initiatorDepth: 0, responderResources: 0 },
       ...{ timeout: 0, retryCount: 7, rnrRetryCount: 7, trafficClass: 0 },
     };
   }
@@ -129,7 +144,7 @@ export class ServedId implements CmGuest {
         return;
       case 'unreachable':
         this.#over();
-        this.report(CmEventType.UNREACHABLE, -110);
+        this.report(CmEventType.UNREACHABLE, -ETIMEDOUT);
         return;
       case 'disconnected':
         this.state = 'disconnect';
@@ -139,14 +154,46 @@ export class ServedId implements CmGuest {
         this.#over();
         this.report(CmEventType.TIMEWAIT_EXIT, 0);
         return;
+      case 'resolve-request':
+        this.sink.lookedUp(this, event);
+        return;
+      case 'resolve-request-expired':
+        this.#over();
+        return;
+      case 'resolved':
+        this.#found(event);
+        return;
+      case 'unresolved':
+        this.#over();
+        this.report(CmEventType.UNREACHABLE, -ETIMEDOUT);
+        return;
       default:
     }
   }
 
+  /** The answer of a datagram service. A status that is none of success is told as it came. */
+  #found({ status, qpn, qkey, privateData }: Extract<CmEvent, { type: 'resolved' }>): void {
+    const { source, destination, negotiated } = this;
+    this.#over();
+    if (status !== 0 || source === undefined || destination === undefined) {
+      this.report(CmEventType.UNREACHABLE, status);
+      return;
+    }
+    const ends = { source: source.address, destination: destination.address };
+    const route = routeAttributes({ ...ends, trafficClass: negotiated.trafficClass }, this.facts.gids);
+    this.report(CmEventType.ESTABLISHED, 0, { qpNum: qpn, qkey, privateData, route });
+  }
+
   /** Queues an event. A connection whose program has not taken it has no name for its events: they are dropped. */
-  report(type: number, status: number, parameters: EventParameters = {}, child?: ServedId): void {
+  report(
+    type: number,
+    status: number,
+    parameters: ConnectionParameters & DatagramParameters = {},
+    child?: ServedId,
+  ): void {
     if (this.uid === 0n) return;
-    this.sink.push({ id: this, response: eventOf(this, type, status, parameters), child });
+    const event = this.space.datagrams ? datagramEvent : connectionEvent;
+    this.sink.push({ id: this, response: event(this, type, status, parameters), child });
   }
 
   #over(): void {
@@ -155,37 +202,4 @@ export class ServedId implements CmGuest {
   }
 }
 
-/** What an event says of a connection. */
-export interface EventParameters {
-  readonly qpNum?: number;
-  readonly privateData?: Uint8Array;
-  readonly responderResources?: number;
-  readonly initiatorDepth?: number;
-  readonly flowControl?: number;
-  readonly retryCount?: number;
-  readonly rnrRetryCount?: number;
-  readonly srq?: number;
-}
-
-function eventOf({ uid, number }: ServedId, type: number, status: number, parameters: EventParameters): Fields {
-  const fields = response(EVENT_RESP);
-  fields.put64(EVENT_RESP.at.uid, uid);
-  fields.put32(EVENT_RESP.at.id, number);
-  fields.put32(EVENT_RESP.at.event, type);
-  fields.view.setInt32(EVENT_RESP.at.status, status, true);
-  const at = CONN_PARAM.at;
-  const conn = fields.within(EVENT_RESP.at.param, CONN_PARAM.size);
-  const { privateData = NOTHING } = parameters;
-  conn.put32(at.qp_num, parameters.qpNum ?? 0);
-  conn.bytes.set(privateData.subarray(0, 255), at.private_data);
-  conn.put8(at.private_data_len, Math.min(255, privateData.length));
-  conn.put8(at.responder_resources, parameters.responderResources ?? 0);
-  conn.put8(at.initiator_depth, parameters.initiatorDepth ?? 0);
-  conn.put8(at.flow_control, parameters.flowControl ?? 0);
-  conn.put8(at.retry_count, parameters.retryCount ?? 0);
-  conn.put8(at.rnr_retry_count, parameters.rnrRetryCount ?? 0);
-  conn.put8(at.srq, parameters.srq ?? 0);
-  return fields;
-}
-
-const NOTHING = new Uint8Array(0);
+const ETIMEDOUT = 110;

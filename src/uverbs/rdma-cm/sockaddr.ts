@@ -41,3 +41,9 @@ export function writeSockaddr(view: DataView, at: number, { address, port }: Soc
 export function isAny({ w0, w1, w3, version }: IpAddress): boolean {
   return w3 === 0 && (version === 4 || (w0 === 0 && w1 === 0));
 }
+
+/** 127.0.0.0/8 and ::1. */
+export function isLoopback({ w0, w1, w2, w3, version }: IpAddress): boolean {
+  if (version === 4) return w3 >>> 24 === 127;
+  return w0 === 0 && w1 === 0 && w2 === 0 && w3 === 1;
+}

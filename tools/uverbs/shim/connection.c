@@ -3,6 +3,7 @@
  * (`reading`), and a command that waits in the server holds nobody up.
  */
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -219,4 +220,17 @@ int tell(struct file *file, uint16_t type, const void *body, uint32_t length)
 	const int error = tell_locked(file, type, body, length);
 	pthread_mutex_unlock(&file->lock);
 	return error;
+}
+
+bool is_orphaned(int fd)
+{
+	struct file *file = hold(fd);
+	if (file == NULL)
+		return false;
+	pthread_mutex_lock(&file->lock);
+	struct pollfd end = { .fd = file->connection, .events = POLLRDHUP };
+	const bool gone = file->connection < 0 || (poll(&end, 1, 0) > 0 && (end.revents & (POLLRDHUP | POLLHUP | POLLERR)));
+	pthread_mutex_unlock(&file->lock);
+	release(file);
+	return gone;
 }

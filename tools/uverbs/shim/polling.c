@@ -3,6 +3,8 @@
  * after some polls in vain it sleeps until a completion is in some ring of its device, a millisecond at most. The call
  * is in the provider and reached through a table in struct ibv_context, whose layout is that of every program's inline
  * functions; it is replaced there when a device is opened. ROCE_UVERBS_POLL=spin leaves it alone.
+ *
+ * A ring says nothing of a server that is gone. Who has slept in vain looks for that, and the poll fails then.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -31,14 +33,17 @@ typedef struct ibv_context *(*open_call)(void *);
 static _Atomic poll_call provider_poll;
 static __thread unsigned int in_vain;
 
-static void sleep_until_another(struct progress *progress, uint32_t seen)
+/* False when the time is over and there was none. */
+static bool sleep_until_another(struct progress *progress, uint32_t seen)
 {
 	const struct timespec longest = { .tv_nsec = LONGEST_NS };
 	const int error = errno;
 	atomic_fetch_add(&progress->waiting, 1);
-	syscall(SYS_futex, &progress->completions, FUTEX_WAIT, seen, &longest, NULL, 0);
+	const long woken = syscall(SYS_futex, &progress->completions, FUTEX_WAIT, seen, &longest, NULL, 0);
+	const bool over = woken != 0 && errno == ETIMEDOUT;
 	atomic_fetch_sub(&progress->waiting, 1);
 	errno = error;
+	return !over;
 }
 
 static int poll_patiently(struct ibv_cq *cq, int count, void *completions)
@@ -51,8 +56,13 @@ static int poll_patiently(struct ibv_cq *cq, int count, void *completions)
 	const int found = poll(cq, count, completions);
 	if (found != 0)
 		in_vain = 0;
-	else if (++in_vain > POLLS_IN_VAIN)
-		sleep_until_another(progress, seen);
+	else if (++in_vain > POLLS_IN_VAIN && !sleep_until_another(progress, seen) && is_orphaned(cq->context->cmd_fd)) {
+		/* What it has completed before its end is in the ring by now. */
+		const int last = poll(cq, count, completions);
+		if (last == 0)
+			errno = EIO;
+		return last == 0 ? -1 : last;
+	}
 	return found;
 }
 

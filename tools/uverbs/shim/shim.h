@@ -98,6 +98,8 @@ int call(struct file *file, const void *bytes, uint32_t length, struct waiter *a
 int tell(struct file *file, uint16_t type, const void *body, uint32_t length);
 int tell_locked(struct file *file, uint16_t type, const void *body, uint32_t length);
 void fail_locked(struct file *file);
+/* Whether the server of the device behind a descriptor is gone. */
+bool is_orphaned(int fd);
 bool take_cancelled(struct file *file, uint32_t channel, uint32_t ordinal);
 
 /* --- device.c --- */

@@ -14,7 +14,7 @@ import { aeth } from '../../../../tools/symptoms/headers.ts';
 import { SCENES_E } from '../../../../tools/symptoms/list-e.ts';
 import { play } from '../../../../tools/symptoms/scene.ts';
 import type { Stage, StageOptions } from '../../../../tools/symptoms/stage.ts';
-import { analyze, findingOf, sceneNamed } from './support.ts';
+import { alarmIds, analyze, findingOf, packetsOf, sceneNamed } from './support.ts';
 
 const [A, B] = [station(1), station(2)];
 const QPN = { a: 0xaa, b: 0xbb };
@@ -334,4 +334,20 @@ describe('a MigReq bit that changes', () => {
     expect(await found('migreq-flip', answered(6, true))).toMatchObject([{ severity: 'note' }]);
     expect(await found('migreq-flip', answered(8, false))).toMatchObject([{ severity: 'error' }]);
   });
+});
+
+it('CNPs at a bump in the wire, which has marks on its other side only, are no storm for want of marks', async () => {
+  const packets = packetsOf(await sceneNamed('cnp-storm-without-marks').make());
+  // The interface towards the receiver: what leaves there came in on the other one.
+  const both = packets.flatMap((packet, index) => [
+    { ...packet, number: 2 * index + 1 },
+    {
+      ...packet,
+      number: 2 * index + 2,
+      interfaceIndex: 1,
+      direction: packet.direction === Direction.Inbound ? Direction.Outbound : Direction.Inbound,
+    },
+  ]);
+  expect(alarmIds(analyze(packets))).toEqual(['cnp-storm']);
+  expect(alarmIds(analyze(both))).toEqual([]);
 });
