@@ -21,7 +21,8 @@ import { EventLog } from './event-log.ts';
 import { Limitations } from './evidence.ts';
 import { Mark, type PacketFacts } from './facts.ts';
 import { FindingList } from './finding-list.ts';
-import { moveDoubtfulLosses } from './limits/doubtful-losses.ts';
+import type { Coverage } from './limits/coverage.ts';
+import { moveDoubtful, withoutDoubtful } from './limits/doubtful-losses.ts';
 import { LimitWatch } from './limits/limit-watch.ts';
 import { PathComparer } from './paths/path-compare.ts';
 import { makeRuleChecker } from './rules/index.ts';
@@ -42,8 +43,8 @@ export interface AnalyzerOptions {
   /** Default true. Without it a packet with a wrong ICRC is treated as a good one. */
   readonly verifyIcrc?: boolean;
   /**
-   * Called with every transport event as it becomes certain, those that the report omits included. An event of one half
-   * of a conversation keeps the id and the ends of that half; `Analyzer.wholeOf` tells what it is a part of.
+   * Called with every transport event as it becomes certain, those that the report omits included. What is known at the
+   * end only may still change it: `Analyzer.reported` has it as it is then.
    */
   readonly onEvent?: (event: TransportEvent) => void;
 }
@@ -63,6 +64,8 @@ export class Analyzer {
   readonly #dispatcher: DetectorDispatcher;
   readonly #listeners: readonly Detector[];
   readonly #onEvent: ((event: TransportEvent) => void) | undefined;
+  /** How much of its traffic each interface has, at the end. */
+  #coverage: ReadonlyMap<number, Coverage> | undefined;
   #analysis: Analysis | undefined;
 
   /** For one capture. */
@@ -107,6 +110,15 @@ export class Analyzer {
     | undefined {
     const whole = this.#tracker.byId(id)?.id ?? id;
     return whole === id ? undefined : { id: whole, crosswise: this.#tracker.isCrosswise(id) };
+  }
+
+  /**
+   * An event that `onEvent` was called with, as the report has it: one event, or two where its packets differ. Right
+   * after `finish`. Then the event of one half of a conversation is that of the whole, and what the capture lacks is
+   * known: a loss that nobody asked for is `missing` in a capture that lacks packets.
+   */
+  reported(event: TransportEvent): readonly TransportEvent[] {
+    return withoutDoubtful(this.#tracker.ofWhole(event), this.#coverageOf(this.#tracker.byId(event.conversation)));
   }
 
   /** The events so far. */
@@ -157,7 +169,6 @@ export class Analyzer {
     this.#facts.begin(this.#facts.packet, this.#totals.durationNs, IcrcState.Unknown);
     tracker.finish(this.#facts);
     this.#events.drain(this.#tell);
-    this.#events.replace((event) => tracker.ofWhole(event));
     const capture = this.#totals.report();
     const paths = this.#paths.finish();
     const elsewhere = new OtherInterfaces(tracker.conversations);
@@ -172,8 +183,9 @@ export class Analyzer {
       seenElsewhere,
     });
     const limits = [...own, ...this.#paths.limits()];
-    for (const { ends, interfaceIndex } of tracker.conversations)
-      for (const { requester } of ends) moveDoubtfulLosses(requester, coverage.get(interfaceIndex));
+    this.#coverage = coverage;
+    for (const each of tracker.conversations) moveDoubtful(each, this.#coverageOf(each));
+    this.#events.replace((event) => this.reported(event));
     const conversations = tracker.conversations.map(conversationReport);
     const byId = new Map(conversations.map((conversation) => [conversation.id, conversation]));
     const conversation = (id: number) => byId.get(tracker.byId(id)?.id ?? 0);
@@ -194,6 +206,10 @@ export class Analyzer {
       eventsOmitted: this.#events.omitted,
       paths,
     };
+  }
+
+  #coverageOf(conversation: ConversationReport | undefined): Coverage | undefined {
+    return this.#coverage?.get(conversation?.interfaceIndex ?? -1);
   }
 }
 

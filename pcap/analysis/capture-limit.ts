@@ -28,7 +28,8 @@ export const CAPTURE_LIMIT_KINDS = [
  * - `cut`: only the beginnings of packets were kept.
  * - `clock-step`: the clock of an interface jumped, backwards or forwards.
  * - `clock-offset`: the clocks of two interfaces differ.
- * - `not-compared`: interfaces that share too few frames with another one to tell what happened in between.
+ * - `not-compared`: interfaces that share too few frames with another one to tell what happened in between, or whose
+ *   sightings of the same frames are too far apart in the capture.
  * - `unread`: packets that may carry RoCEv2 and cannot be read.
  * - `conversations-omitted`: more conversations than are followed.
  */

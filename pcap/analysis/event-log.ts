@@ -34,10 +34,11 @@ export class EventLog implements EventSink {
     this.#fresh.length = 0;
   }
 
-  /** Replaces each event: one of a half of a conversation becomes one of the whole. */
-  replace(by: (event: TransportEvent) => TransportEvent): void {
-    this.kept.forEach((event, i) => {
-      this.kept[i] = by(event);
-    });
+  /** Replaces each event by what is known of it at the end: one, or two where its packets differ. */
+  replace(by: (event: TransportEvent) => readonly TransportEvent[]): void {
+    const replaced: TransportEvent[] = [];
+    for (const event of this.kept) replaced.push(...by(event));
+    this.kept.length = 0;
+    for (const event of replaced) this.kept.push(event);
   }
 }

@@ -24,7 +24,8 @@ export const TRANSPORT_EVENT_KINDS = [
 /**
  * One of them:
  * - `loss`: packets that were lost by the network. Their retransmission was captured, or nothing was.
- * - `missing`: requests that were captured here and that the receiver lacked, lost or overtaken: it cannot be told.
+ * - `missing`: it cannot be told what became of these packets. They were captured here and the receiver lacked them,
+ *   lost or overtaken; or they are not here, and either the network or the capture lost them.
  * - `unseen`: packets that the capture lacks though the peer has acknowledged them: the capture lost them, not the
  *   network.
  * - `reordering`: an original that was captured after packets sent later, or that the receiver got after them.
@@ -52,6 +53,7 @@ export const TRANSPORT_EVENT_REASONS = [
   'immediate',
   'after-timeout',
   'ack-not-received',
+  'incomplete-capture',
 ] as const;
 /**
  * One of them, by kind of event:
@@ -59,7 +61,8 @@ export const TRANSPORT_EVENT_REASONS = [
  *   `seen-then-implied-nak`, the same of a READ response that the requester requested again. `retransmission-not-seen`,
  *   the packets were requested again and not captured then either. `service-without-acks`, the network or the capture
  *   lost them. `came-twice`, of `missing`: what filled the gap came twice, and either its original was late or its
- *   retransmission was doubled.
+ *   retransmission was doubled. `incomplete-capture`, of `missing`, in the report only: the capture lacks packets, and
+ *   nobody asked for this one.
  * - `unseen`: `acknowledged`, the peer received it. `not-missed`, nothing shows that the peer lacked it.
  * - `reordering`: `after-retransmission`, the original came after its own retransmission. `behind-capture`, the
  *   request was captured here in order, and the receiver's answers show that it came late there.
@@ -100,6 +103,11 @@ export interface TransportEvent {
   readonly durationNs: number;
   /** How it came about; absent where the kind says everything. */
   readonly reason?: TransportEventReason;
+  /**
+   * Of a loss: a NAK, or a READ that was sent again, asked for its first packet by the PSN. The receiver lacked that
+   * one, whatever the capture lacks.
+   */
+  readonly named?: boolean;
   /** Of `nak` and `rnr-nak`: the whole syndrome of the AETH, 0..255. */
   readonly syndrome?: number;
 }

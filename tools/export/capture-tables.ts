@@ -55,6 +55,7 @@ export const CAPTURES: Table<CaptureRow> = {
     c.int64('conversations', 'conversations that were followed', ({ analysis }) => analysis.conversations.length),
     c.int64('conversations_omitted', 'beyond the bound, not followed', ({ analysis }) => analysis.conversationsOmitted),
     c.int64('events', 'transport events', ({ events }) => events),
+    c.int64('limits', 'what it cannot know', ({ analysis }) => analysis.limits.length),
     c.int64('findings', 'findings', ({ analysis }) => analysis.findings.length),
   ],
 };

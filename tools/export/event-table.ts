@@ -1,4 +1,4 @@
-/** The table of transport events: every one that the analyzer finds, also those that its report omits. */
+/** The table of transport events: every one, as the report of the analyzer has them, also those that it omits. */
 import { type CaptureTime, eventDetail, type TransportEvent } from 'rocev2/pcap';
 import { Columns, epochNs, known, nonZero, type Table } from './schema.ts';
 
@@ -34,24 +34,9 @@ export const EVENTS: Table<EventRow> = {
       'an earlier packet: the original of a retransmission, the NAK it reacts to; NULL: none',
       ({ event }) => known(event.refersTo),
     ),
-    c.int32(
-      'conversation',
-      'key into `conversation_ends`; NULL: none',
-      ({ event }) => nonZero(event.conversation),
-      'conversation',
-    ),
-    c.int32(
-      'requester',
-      'the end (`side`) whose PSNs these are, 0 or 1',
-      (row) => endOf(row, row.event.requester),
-      'end',
-    ),
-    c.int32(
-      'sender',
-      'the end that sent the packet: of a NAK the responder',
-      (row) => endOf(row, row.event.sender),
-      'end',
-    ),
+    c.int32('conversation', 'key into `conversation_ends`; NULL: none', ({ event }) => nonZero(event.conversation)),
+    c.int32('requester', 'the end (`side`) whose PSNs these are, 0 or 1', (row) => endOf(row, row.event.requester)),
+    c.int32('sender', 'the end that sent the packet: of a NAK the responder', (row) => endOf(row, row.event.sender)),
     c.int32('psn', 'first PSN concerned; NULL: none', ({ event }) => known(event.psn)),
     c.int64('packets', 'how many packets it is about, 1 or more', ({ event }) => event.count),
     c.text(
@@ -66,8 +51,13 @@ export const EVENTS: Table<EventRow> = {
     ),
     c.text(
       'reason',
-      'how it came about: `seen-then-nak`, `acknowledged`, `ack-not-received` ... (docs/analyze.md)',
+      'how it came about: `seen-then-nak`, `acknowledged`, `incomplete-capture` ... (docs/analyze.md)',
       ({ event }) => event.reason,
+    ),
+    c.flag(
+      'named',
+      'of a loss: a NAK or a repeated READ asked for its first packet by the PSN',
+      ({ event }) => event.named === true,
     ),
     c.int32('syndrome', 'of a NAK: syndrome of the AETH, 0..255', ({ event }) => event.syndrome),
     c.text(

@@ -1,15 +1,17 @@
 /**
- * Exports one capture: reads it once, and writes its tables as they come.
+ * Exports one capture: reads it once, and writes its packets as they come, all else at its end.
  *
  * Owns which rows there are, and that either all tables of a capture get their names or none does: `captures` last.
  */
 import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { defined } from 'rocev2/packets';
-import { type Analysis, Analyzer, type CaptureInterface, type CaptureTime } from 'rocev2/pcap';
+import { type Analysis, Analyzer, type CaptureInterface, type CaptureTime, type TransportEvent } from 'rocev2/pcap';
 import { withDrops } from '../analyze/drops.ts';
 import { type ReadingFlags, type ReadingStreams, readCapture } from '../analyze/read-capture.ts';
 import type { Source } from './capture-name.ts';
+import { EventSpill } from './event-spill.ts';
+import { conversationsOf } from './limit-tables.ts';
 import { TableFile, type WholeOf } from './table-file.ts';
 import { type Rows, TABLES, type TableName } from './tables.ts';
 
@@ -54,16 +56,12 @@ export async function exportCapture(
   const tables = written(() => new CaptureTables(source, options));
   try {
     let start: CaptureTime | undefined;
-    let events = 0;
     const analyzer = new Analyzer({
       verifyIcrc: options.icrc,
-      // All of them are written as they come.
+      // All of them wait in a file.
       maxEvents: 0,
       ...defined({ interfacesTogether: options.interfacesTogether }),
-      onEvent: (event) => {
-        events += 1;
-        if (start !== undefined) tables.add('events', { event, start });
-      },
+      onEvent: (event) => tables.keep(event),
     });
     const { interfaces, damage } = await readCapture(source.file, options, streams, (packet, icrc) => {
       start ??= { seconds: packet.seconds, nanoseconds: packet.nanoseconds };
@@ -74,6 +72,7 @@ export async function exportCapture(
       tables.discard();
       return { packets: 0, damage };
     }
+    const events = start === undefined ? 0 : tables.addEvents(start, (event) => analyzer.reported(event));
     tables.addAnalysis(analysis, interfaces, start);
     tables.add('captures', { file: source.file, analysis, start, events, damage: damage?.message });
     tables.publish((id) => analyzer.wholeOf(id));
@@ -91,12 +90,14 @@ class CaptureTables {
   readonly #source: Source;
   readonly #options: ExportOptions;
   readonly #files: Files = {};
+  #spill: EventSpill | undefined;
 
   constructor(source: Source, options: ExportOptions) {
     this.#source = source;
     this.#options = options;
     try {
       for (const name of options.tables) this.#open(name);
+      this.#spill = new EventSpill(join(options.out, 'captures', `${source.capture}.events`));
     } catch (error) {
       this.discard();
       throw error;
@@ -116,9 +117,27 @@ class CaptureTables {
     if (file !== undefined) written(() => file.add(row));
   }
 
-  /** What is known at the end only. */
+  /** Keeps an event until the end. */
+  keep(event: TransportEvent): void {
+    written(() => this.#spill?.add(event));
+  }
+
+  /** Adds all events that were kept, as they are `reported`. Returns how many rows that makes. */
+  addEvents(start: CaptureTime, reported: (event: TransportEvent) => readonly TransportEvent[]): number {
+    let rows = 0;
+    written(() => {
+      for (const kept of this.#spill?.all() ?? [])
+        for (const event of reported(kept)) {
+          rows++;
+          this.#files.events?.add({ event, start });
+        }
+    });
+    return rows;
+  }
+
+  /** The rest of what is known at the end only. */
   addAnalysis(
-    { conversations, findings }: Analysis,
+    { limits, conversations, findings }: Analysis,
     interfaces: readonly CaptureInterface[],
     start: CaptureTime | undefined,
   ): void {
@@ -126,6 +145,10 @@ class CaptureTables {
     for (const conversation of start === undefined ? [] : conversations) {
       this.add('conversation_ends', { conversation, side: 0, start: start as CaptureTime });
       this.add('conversation_ends', { conversation, side: 1, start: start as CaptureTime });
+    }
+    for (const [i, limit] of limits.entries()) {
+      this.add('limits', { limit, number: i + 1 });
+      for (const of of conversationsOf(limit, conversations)) this.add('limit_conversations', { limit: i + 1, of });
     }
     for (const [i, finding] of findings.entries()) {
       const number = i + 1;
@@ -137,6 +160,7 @@ class CaptureTables {
 
   publish(wholeOf: WholeOf): void {
     written(() => {
+      this.#spill?.discard();
       for (const file of this.#all()) file.finish(wholeOf);
       // Its old row must not vouch for what is replaced now.
       rmSync(fileOf(this.#options.out, 'captures', this.#source.capture), { force: true });
@@ -146,6 +170,7 @@ class CaptureTables {
   }
 
   discard(): void {
+    this.#spill?.discard();
     for (const file of this.#all()) file.discard();
   }
 

@@ -10,6 +10,7 @@ import {
   type FindingLink,
   type FindingRow,
 } from './finding-tables.ts';
+import { LIMIT_CONVERSATIONS, LIMITS, type LimitLink, type LimitRow } from './limit-tables.ts';
 import { PACKETS } from './packet-table.ts';
 import type { Table } from './schema.ts';
 
@@ -20,6 +21,8 @@ export interface Rows {
   packets: PacketFacts;
   conversation_ends: EndRow;
   events: EventRow;
+  limits: LimitRow;
+  limit_conversations: LimitLink;
   findings: FindingRow;
   finding_packets: FindingLink;
   finding_conversations: FindingLink;
@@ -35,6 +38,8 @@ export const TABLES: { readonly [Name in TableName]: Table<Rows[Name]> } = {
   packets: PACKETS,
   conversation_ends: CONVERSATION_ENDS,
   events: EVENTS,
+  limits: LIMITS,
+  limit_conversations: LIMIT_CONVERSATIONS,
   findings: FINDINGS,
   finding_packets: FINDING_PACKETS,
   finding_conversations: FINDING_CONVERSATIONS,

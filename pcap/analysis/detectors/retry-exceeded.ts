@@ -1,9 +1,10 @@
 /**
  * Symptom: a connection that worked gets no responses any more, and its requester gives up.
  *
- * Owns one finding for each pair of hosts. It is an error when the requester has given up after two tries or more, and
- * a warning when the capture ends after four tries (three timeouts in a row). Timeouts after which the connection went
- * on are a note: they cost time, and the detectors of losses have the cause. There is no finding where an earlier
+ * Owns one finding for each pair of hosts. It is an error when the requester has given up after two tries or more, a
+ * warning when the capture ends after four tries (three timeouts in a row), and a note when it ends after three.
+ * Timeouts after which the connection went on are a note, and a warning where they are many and cost a quarter of the
+ * time or more: nothing else may show that the last packets of messages get lost. There is no finding where an earlier
  * failure is the cause (`first-error`). Rules: ref:analyzer#1 row 2.
  */
 import type { Detector, DetectorContext, Symptom } from '../detector.ts';
@@ -89,7 +90,7 @@ class RetryExceeded implements Detector {
     const explained = consequences(failures);
     const silent = failures.filter((failure) => {
       if (failure.kind !== 'silence' || explained.has(failure)) return false;
-      return (failure.gaveUp || failure.tries >= SURE_TRIES) && wasAnswered(failure, context);
+      return (failure.gaveUp || failure.tries >= FEWEST_TRIES) && wasAnswered(failure, context);
     });
     for (const group of byHosts(silent)) report(context, group, this.#icmp);
   }
@@ -104,11 +105,13 @@ class RetryExceeded implements Detector {
       if (++told > MOST_NOTES) return;
       const { address, requester } = conversation.ends[key % 2 === 0 ? 0 : 1];
       if (requester.impliedNaks >= frames.count) continue;
+      const share = totalNs / Math.max(1, conversation.endNs - conversation.startNs);
+      const costly = frames.count >= MANY && share >= COSTLY_SHARE;
       context.report({
-        severity: 'note',
+        severity: costly ? 'warning' : 'note',
         text:
           `${address} got no answer within its ACK timeout ${times(frames.count)}, waited ${duration(totalNs)} in all, ` +
-          `at most ${duration(longestNs)}, and was answered when it had sent again.`,
+          `at most ${duration(longestNs)}${costly ? `, which is ${percent(Math.min(1, share))} of the time of the connection` : ''}, and was answered when it had sent again.`,
         frames: frames.frames,
         frameCount: frames.count,
         conversations: [conversation.id],
@@ -129,7 +132,7 @@ function report(context: DetectorContext, group: readonly Failure[], icmp: IcmpW
   const loss = packets === 0 ? 0 : lostPackets / packets;
   const gaveUp = group.some((failure) => failure.gaveUp);
   context.report({
-    severity: gaveUp ? 'error' : 'warning',
+    severity: gaveUp ? 'error' : group.some(({ tries }) => tries >= SURE_TRIES) ? 'warning' : 'note',
     text:
       `Requests from ${pathOf(first)} are not answered any more: that with PSN ${first.psn} was sent ${times(first.tries)} in ${span}, ` +
       `${distances(first.waits)}, ` +
@@ -153,5 +156,10 @@ function report(context: DetectorContext, group: readonly Failure[], icmp: IcmpW
 
 /** Tries after which a silence is one even if the capture ends. */
 const SURE_TRIES = 4;
+/** One retransmission at the end of a capture is nothing particular. */
+const FEWEST_TRIES = 3;
+/** Timeouts, and their share of the time of a connection, that are worth a warning. */
+const MANY = 10;
+const COSTLY_SHARE = 0.25;
 const MOST_SPACES = 4096;
 const MOST_NOTES = 20;

@@ -47,6 +47,7 @@ class DeliveryProblems {
   longestLateNs = 0;
   /** Of the losses and of the late packets, those that were captured here in order. */
   behind = 0;
+  undecidedBehind = 0;
   lateBehind = 0;
   /** PSN of the last RNR NAK; -1: none. */
   rnrPsn = -1;
@@ -59,6 +60,7 @@ class DeliveryProblems {
     this.lostResponses += other.lostResponses;
     this.longestLateNs = Math.max(this.longestLateNs, other.longestLateNs);
     this.behind += other.behind;
+    this.undecidedBehind += other.undecidedBehind;
     this.lateBehind += other.lateBehind;
   }
 }
@@ -79,8 +81,10 @@ class SequenceError implements Detector {
     } else if (kind === 'loss') {
       problems.losses.add(frame);
       if (event.reason === 'seen-then-nak') problems.behind += event.count;
-    } else if (kind === 'missing') problems.undecided.add(frame);
-    else {
+    } else if (kind === 'missing') {
+      problems.undecided.add(frame);
+      if (event.reason === 'seen-then-nak') problems.undecidedBehind += event.count;
+    } else {
       problems.late.add(frame);
       if (event.reason === 'behind-capture') problems.lateBehind += event.count;
       problems.longestLateNs = Math.max(problems.longestLateNs, event.durationNs);
@@ -250,9 +254,10 @@ class HostDirection {
       );
     }
     const gaps = this.#undecidedGaps;
+    const beyond = this.#problems.undecidedBehind > 0 ? ' after this capture point' : '';
     if (this.#undecided > gaps)
       parts.push(
-        `${this.#undecided - gaps} did not arrive in order after this capture point, lost or overtaken, which cannot be told from here`,
+        `${this.#undecided - gaps} did not arrive in order${beyond}, lost or overtaken, which cannot be told from here`,
       );
     if (gaps > 0)
       parts.push(

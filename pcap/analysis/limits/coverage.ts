@@ -64,6 +64,11 @@ export class Coverage {
     return meanRun <= LONG_RUNS * Math.max(oneIn, 2);
   }
 
+  /** Something is missing, and it was the capture that lost it, or never took it. */
+  get isIncomplete(): boolean {
+    return this.unseen > 0 || this.isSample;
+  }
+
   #end({ requester }: EndReport, reliable: boolean): void {
     const { firstPsn, nextPsn, packets, retransmittedPackets, lostPackets, undecidedPackets, copies } = requester;
     const { responses, messages, unseenPackets } = requester;

@@ -72,9 +72,11 @@ function vantageOf(
   directions: DirectionCounts,
 ): Vantage {
   const packets = conversations.reduce((sum, { ends: [a, b] }) => sum + a.packets + b.packets, 0);
-  const views = conversations.map((each) => viewOf(each, turnaround, directions)).filter((view) => view !== undefined);
+  // What a host sends to itself has no two ends to be near.
+  const between = conversations.filter(({ ends: [a, b] }) => a.address !== b.address);
+  const views = between.map((each) => viewOf(each, turnaround, directions)).filter((view) => view !== undefined);
   const unknown: Vantage = { interfaceIndex, place: 'unknown', hosts: [], packets, evidence: {} };
-  if (isShared(conversations)) return { ...unknown, place: 'middle', evidence: { hostsInAll: 0 } };
+  if (isShared(between)) return { ...unknown, place: 'middle', evidence: { hostsInAll: 0 } };
   const [first] = views;
   if (first === undefined) return unknown;
   const agreeing = views.filter(({ host }) => host === first.host);
@@ -82,7 +84,7 @@ function vantageOf(
   if (agreeing.length < views.length)
     return { ...unknown, evidence: { ...evidence, contradicting: views.length - agreeing.length } };
   if (first.host === '') return { ...unknown, place: 'middle', evidence };
-  return { ...unknown, place: placeOf(first.host, conversations), hosts: [first.host], evidence };
+  return { ...unknown, place: placeOf(first.host, between), hosts: [first.host], evidence };
 }
 
 /** What one conversation says: the address of the host nearby, empty: none; and why. */

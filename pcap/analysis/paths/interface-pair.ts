@@ -36,6 +36,7 @@ export class InterfacePair {
   readonly #whole: boolean;
   #clock: ClockEstimate;
   #samples = 0;
+  #tooLate = 0;
 
   constructor(pair: FoundPair, maxEvents: number) {
     this.#pair = pair;
@@ -87,12 +88,21 @@ export class InterfacePair {
     this.#back.release();
   }
 
+  /** Frames of ways that have no report, since the two interfaces are too far apart; after `finish`. */
+  get tooLate(): number {
+    return this.#tooLate;
+  }
+
   /** One report for each way that frames were seen to go. */
   finish(): PathReport[] {
     return [this.#there, this.#back].flatMap((queue, at) => {
       queue.finish();
       const { matcher } = queue;
       const findings = matcher.report();
+      if (matcher.tooLate > findings.frames * MOST_TOO_LATE) {
+        this.#tooLate += matcher.tooLate;
+        return [];
+      }
       // A bump may let nothing pass. Of two captures, one may lack the other direction.
       if (findings.frames === 0 || (matcher.found === 0 && !this.#whole)) return [];
       const { offsetNs, uncertaintyNs, slope } = this.#clock;
@@ -239,6 +249,8 @@ const LEAST_SLACK_NS = 10_000;
 /** Frames of one way that wait for the other side. */
 const MOST_WAITING = 65_536;
 const MOST_UNKNOWN = 4_096;
+/** Share of the frames of a way. */
+const MOST_TOO_LATE = 1 / 16;
 /** Frames found after which the clocks are looked at again. */
 const RENEWED = 2_048;
 const COMPACTED = 1_024;

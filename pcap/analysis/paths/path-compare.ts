@@ -15,7 +15,8 @@ import type { PathReport } from '../types.ts';
 import { type CapturedFrame, capturedFrame, type PathFacts } from './captured-frame.ts';
 import { type FoundPair, firstLook } from './first-look.ts';
 import { InterfacePair } from './interface-pair.ts';
-import { clockLimit, notComparedLimit } from './path-limits.ts';
+import { clockLimit, neverMetLimit, notComparedLimit, tooFarLimit } from './path-limits.ts';
+import { SharedFrames } from './shared-frames.ts';
 
 export interface PathComparerOptions {
   /** Events kept for each path; default 100,000. */
@@ -32,6 +33,7 @@ export class PathComparer {
   /** By index of the interface. */
   readonly #pairs = new Map<number, InterfacePair>();
   readonly #interfaces = new Set<number>();
+  readonly #shared = new SharedFrames();
 
   constructor(options: PathComparerOptions = {}) {
     this.#maxEvents = options.maxEvents ?? 100_000;
@@ -41,6 +43,7 @@ export class PathComparer {
   packet(facts: PathFacts): void {
     const { interfaceIndex } = facts.packet;
     if (this.#interfaces.size < MOST_INTERFACES) this.#interfaces.add(interfaceIndex);
+    this.#shared.packet(facts);
     const early = this.#early;
     if (early === undefined) {
       this.#pairs.get(interfaceIndex)?.add(capturedFrame(facts));
@@ -65,7 +68,10 @@ export class PathComparer {
   /** What the comparison cannot know, after `finish`. */
   limits(): CaptureLimit[] {
     const clocks = this.#found.flatMap((pair) => clockLimit(pair, this.#pairs.get(pair.first)?.clock ?? pair.clock));
-    return [...clocks, ...notComparedLimit(this.#found, [...this.#interfaces])];
+    const far = this.#found.flatMap((pair) => tooFarLimit(pair, this.#pairs.get(pair.first)?.tooLate ?? 0));
+    const met = this.#found.length > 0;
+    const never = met ? notComparedLimit(this.#found, [...this.#interfaces]) : this.#shared.pairs().map(neverMetLimit);
+    return [...clocks, ...far, ...never];
   }
 
   #settle(found: readonly FoundPair[], early: readonly CapturedFrame[]): void {

@@ -59,6 +59,30 @@ export function notComparedLimit(found: readonly FoundPair[], interfaces: readon
   ];
 }
 
+/** That a pair was recognized, and its frames are too far apart to be found again. */
+export function tooFarLimit({ first, second }: FoundPair, frames: number): CaptureLimit[] {
+  return frames === 0 ? [] : [farLimit(first, second, { frames })];
+}
+
+/** That two interfaces share frames, and that it was not noticed in time. */
+export function neverMetLimit([first, second]: readonly [number, number]): CaptureLimit {
+  return farLimit(first, second, {});
+}
+
+function farLimit(first: number, second: number, evidence: CaptureLimit['evidence']): CaptureLimit {
+  return {
+    kind: 'not-compared',
+    text:
+      `Interfaces ${first} and ${second} saw the same frames, but too many others are between the two sightings: what ` +
+      'happened on the way is not told. Correct the clock of one capture (editcap -t) before merging, or merge shorter ' +
+      'pieces.',
+    interfaces: [first, second],
+    conversations: [],
+    frames: [],
+    evidence,
+  };
+}
+
 function timeText(ns: number): string {
   const [unit, perUnit] = ns >= 1e9 ? ['s', 1e9] : ns >= 1e6 ? ['ms', 1e6] : ns >= 1e3 ? ['us', 1e3] : ['ns', 1];
   return `${Number((ns / perUnit).toPrecision(6))} ${unit}`;

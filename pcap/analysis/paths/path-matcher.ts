@@ -80,6 +80,7 @@ export class PathMatcher {
   #frames = 0;
   #found = 0;
   #notJudged = 0;
+  #tooLate = 0;
   #omitted = 0;
   /** Left as they came, to the byte. */
   #exact = 0;
@@ -96,6 +97,11 @@ export class PathMatcher {
   /** Frames that were found again. */
   get found(): number {
     return this.#found;
+  }
+
+  /** Frames that left when they were not waited for any more. Where these are many, the report is worthless. */
+  get tooLate(): number {
+    return this.#tooLate;
   }
 
   addIngress(ingress: CapturedFrame): void {
@@ -121,7 +127,8 @@ export class PathMatcher {
     else if (this.#waiting.has(passage)) {
       this.#passed(passage, egress, this.#exits);
       return known.length === 1 ? passage.ingress : undefined;
-    } else {
+    } else if (passage.out.length === 0) this.#tooLate += 1;
+    else {
       passage.out.push(egress.number);
       this.#add(passage, 'duplicated');
     }

@@ -182,6 +182,7 @@ export class Conversation implements ConversationReport {
   rivalOf: Conversation | undefined;
   /** Its events, while it is not known whether they are true (`hidden-life.ts`). */
   held: TransportEvent[] | undefined;
+  readonly #withinHost: boolean;
 
   constructor(
     id: number,
@@ -200,6 +201,7 @@ export class Conversation implements ConversationReport {
     this.lastFrame = this.firstFrame;
     this.startNs = facts.timeNs;
     this.endNs = facts.timeNs;
+    this.#withinHost = ends[0].ip.equals(ends[1].ip);
   }
 
   end(side: 0 | 1): ConversationEnd {
@@ -229,6 +231,11 @@ export class Conversation implements ConversationReport {
     this.lastFrame = facts.packet.number;
     this.endNs = facts.timeNs;
     this.end(sender).count(facts);
+  }
+
+  /** Both ends have one address: a host that talks to itself, where only queue pairs tell who sent a packet. */
+  get isWithinHost(): boolean {
+    return this.#withinHost;
   }
 
   /** For JSON, which would not find what is computed. */

@@ -1,8 +1,9 @@
 /**
  * Ranges of PSNs that are missing in a PSN space, in order, until they are filled or reported.
  *
- * Owns the list, which is bounded: the oldest hole is removed. Decides nothing.
+ * Owns the list, which is bounded: the oldest hole is removed; and how a hole is explained that is never filled.
  */
+import type { TransportEventReason } from '../types.ts';
 
 /** PSNs from `from` to just before `to` that were not captured, though later ones were. */
 export interface Hole {
@@ -52,6 +53,13 @@ export class Holes {
     else if (to < hole.to) hole.from = Math.max(hole.from, to);
     else this.list.splice(at, 1);
   }
+}
+
+/** Why a hole was never filled. @param asked its packets were requested again @param reliable the service has ACKs */
+export function unfilledReason({ acknowledgedNs }: Hole, asked: boolean, reliable: boolean): TransportEventReason {
+  if (asked) return 'retransmission-not-seen';
+  if (!reliable) return 'service-without-acks';
+  return acknowledgedNs >= 0 ? 'acknowledged' : 'not-missed';
 }
 
 const MOST_HOLES = 256;

@@ -13,7 +13,7 @@
  * - Nothing else begins a life: a pause, another source port, a PSN that wraps.
  */
 import { aethMsn } from '../../../packets/aeth.ts';
-import { frameDestinationIs, frameSourceIs } from '../../../packets/frame.ts';
+import { frameDestinationIs } from '../../../packets/frame.ts';
 import { AETH_AT } from '../../../packets/opcode.ts';
 import { psnDiff } from '../../../packets/psn.ts';
 import type { TransportEvent } from '../types.ts';
@@ -23,7 +23,7 @@ import { FlowKey, type FlowTable } from './flow-table.ts';
 import { HiddenLife } from './hidden-life.ts';
 import type { MutableFacts } from './mutable-facts.ts';
 import { Life } from './psn-space.ts';
-import { other, type UnpairedConversations, type UnpairedMatch } from './unpaired-conversations.ts';
+import { maySend, other, type UnpairedConversations, type UnpairedMatch } from './unpaired-conversations.ts';
 
 /** Counts a request with a conversation, and places it in the PSN space of its sender. */
 export type PlaceRequest = (facts: MutableFacts, conversation: Conversation, sender: 0 | 1) => void;
@@ -73,7 +73,7 @@ export class Lives {
     const { rival } = conversation;
     const hidden = this.#hiddenOf(conversation);
     if (hidden !== undefined) {
-      if (hidden.conversation.end(known.sender).qpn < 0) return known;
+      if (known.sender === hidden.sender || hidden.conversation.end(known.sender).qpn < 0) return known;
       return this.#decide(facts, hidden) ?? known;
     }
     if (rival === undefined) return known;
@@ -94,10 +94,10 @@ export class Lives {
   /** Whose response this is, if its queue pair is not known: a requester may have another one in a new life. */
   ofUnknown(facts: MutableFacts, vantage: number): UnpairedMatch | undefined {
     for (const hidden of this.#hidden.values()) {
-      const match = sideOf(facts, hidden.conversation);
-      if (match?.sender !== other(hidden.sender) || hidden.old.vantage !== vantage) continue;
+      const { frame } = facts.dissection;
+      if (hidden.old.vantage !== vantage || !maySend(frame, hidden.conversation, other(hidden.sender))) continue;
       if (hidden.conversation.end(hidden.sender).space?.isAnswered(facts) !== true) continue;
-      hidden.conversation.end(hidden.sender).qpn = facts.dissection.frame.destQpn;
+      hidden.conversation.end(hidden.sender).qpn = frame.destQpn;
       return this.#decide(facts, hidden);
     }
     return undefined;
@@ -208,8 +208,7 @@ export class Lives {
   /** The response at hand decides, if it can; the result is its place if the hidden life is the right one. */
   #decide(facts: MutableFacts, hidden: HiddenLife): UnpairedMatch | undefined {
     const { old, conversation, sender } = hidden;
-    const { frame } = facts.dissection;
-    if ((AETH_AT[frame.opcode] ?? -1) < 0 || !frameSourceIs(frame, old.end(other(sender)).ip)) return undefined;
+    if ((AETH_AT[facts.dissection.frame.opcode] ?? -1) < 0) return undefined;
     const space = conversation.end(sender).space;
     const isNew =
       space?.isAnswered(facts) === true &&
@@ -235,12 +234,15 @@ export class Lives {
   }
 }
 
-/** Which end of the conversation has sent the packet. */
+/** Which end of the conversation has sent the packet. Within a host: the one across from its queue pair. */
 function sideOf({ dissection: { frame } }: MutableFacts, conversation: Conversation): UnpairedMatch | undefined {
-  const [one, two] = conversation.ends;
-  if (frameSourceIs(frame, one.ip) && frameDestinationIs(frame, two.ip)) return { conversation, sender: 0 };
-  if (frameSourceIs(frame, two.ip) && frameDestinationIs(frame, one.ip)) return { conversation, sender: 1 };
-  return undefined;
+  const senders = ([0, 1] as const).filter((sender) => maySend(frame, conversation, sender));
+  const qpnAcross = (sender: 0 | 1): number => conversation.end(other(sender)).qpn;
+  const sender =
+    senders.find((each) => qpnAcross(each) === frame.destQpn) ??
+    senders.find((each) => qpnAcross(each) < 0) ??
+    senders[0];
+  return sender === undefined ? undefined : { conversation, sender };
 }
 
 /**

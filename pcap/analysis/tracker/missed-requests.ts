@@ -197,9 +197,9 @@ export class MissedRequests {
     if (each !== undefined) this.#remove(each);
   }
 
-  /** What was captured looks like a copy of its retransmission, and may be one that was sent before and came late. */
-  copied(psn: number): void {
-    for (const each of this.#open) each.doubtful ||= each.unseen && each.psn === psn;
+  /** Its retransmission came twice, without a cause: one of them may have been sent before the NAK and come late. */
+  cameAgain(psn: number): void {
+    for (const each of this.#open) each.doubtful ||= each.unseen && each.psn === psn && each.resentNs >= 0;
   }
 
   /** The capture ends. */

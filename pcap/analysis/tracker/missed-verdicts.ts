@@ -18,7 +18,7 @@ export function bookMissed(state: PsnSpaceState, request: MissedRequest, verdict
     state.emitAt('reordering', requester, { ...details, reason: unseen ? undefined : 'behind-capture' });
   } else if (verdict === 'lost') {
     report.lostPackets++;
-    state.emitAt('loss', requester, { ...details, reason });
+    state.emitAt('loss', requester, { ...details, named: true, reason });
   } else {
     report.undecidedPackets++;
     state.emitAt('missing', requester, { ...details, reason });

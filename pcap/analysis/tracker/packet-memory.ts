@@ -24,6 +24,8 @@ export const PacketFlag = {
   BookedLost: 1 << 2,
   /** Its AckReq bit is set. */
   AckReq: 1 << 3,
+  /** It is counted as lost, and nothing has asked for it by its PSN. */
+  UnnamedLoss: 1 << 4,
 } as const;
 
 /** The flag of a packet with the AckReq bit. */

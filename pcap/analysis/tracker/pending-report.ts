@@ -3,7 +3,9 @@
  *
  * Owns their shapes. Decides nothing.
  */
+
 import type { TransportEvent, TransportEventReason } from '../types.ts';
+import type { IpIdOrder } from './id-order.ts';
 import type { MutableFacts } from './mutable-facts.ts';
 
 /** Why packets are retransmitted. Its fields are those of the event. */
@@ -29,6 +31,32 @@ export interface PendingReport {
 export interface PendingLoss extends PendingReport {
   /** When the hole was seen. */
   readonly openedNs: number;
+  /** Its first packet was asked for by its PSN; no other one is in the same report. */
+  readonly named: boolean;
+}
+
+/** The run is nothing but what filled a hole after a NAK, and no identification tells what that was. */
+export function isFillAfterNak(
+  run: RetransmissionRun | undefined,
+  loss: PendingLoss | undefined,
+  ids: IpIdOrder,
+): boolean {
+  return !ids.isUsable && run?.trigger.cause === 'nak' && run.psn === loss?.psn && run.count === loss.count;
+}
+
+/** Behind a named packet of several PSNs nobody could tell the next one. */
+export function isExtensible({ named, psn, to, count }: PendingLoss): boolean {
+  return !named || to - psn === count;
+}
+
+/** The loss without the packet of `psn`: what is before it, and what is behind it; undefined where there is nothing. */
+export function lossWithout(loss: PendingLoss, psn: number): (PendingLoss | undefined)[] {
+  const behind = Math.min(loss.to - psn - 1, loss.count - 1);
+  const before = loss.count - behind - 1;
+  return [
+    before > 0 ? { ...loss, to: psn, count: before } : undefined,
+    behind > 0 ? { ...loss, psn: psn + 1, count: behind, named: false } : undefined,
+  ];
 }
 
 export interface RetransmissionRun extends PendingReport {

@@ -69,6 +69,7 @@ export interface EventDetails {
   readonly cause?: TransportEvent['cause'];
   readonly reason?: TransportEventReason | undefined;
   readonly syndrome?: number;
+  readonly named?: boolean;
 }
 
 /** The same of an event that belongs to another packet than the one at hand. */
@@ -193,7 +194,7 @@ export class PsnSpaceState {
   }
 
   emitAt(kind: TransportEventKind, sender: 0 | 1, details: PlacedDetails): void {
-    const { timeNs, frame, psn, cause, reason, syndrome } = details;
+    const { timeNs, frame, psn, cause, reason, syndrome, named = false } = details;
     const event: TransportEvent = {
       kind,
       timeNs,
@@ -208,6 +209,7 @@ export class PsnSpaceState {
       ...(cause === undefined ? {} : { cause }),
       ...(reason === undefined ? {} : { reason }),
       ...(syndrome === undefined ? {} : { syndrome }),
+      ...(named ? { named } : {}),
     };
     const { held } = this.conversation;
     if (held === undefined) this.surroundings.sink.emit(event);

@@ -163,7 +163,7 @@ export class RequestTracker extends SequenceTracker {
   /** Without identifications a late original right behind its retransmission looks like a copy of that. */
   #checkLoss(facts: MutableFacts, psn: number): void {
     if (this.ids.varies) return;
-    this.state.missed?.copied(psn);
+    this.state.missed?.cameAgain(psn);
     if ((this.memory.flagsOf(psn) & (PacketFlag.BookedLost | PacketFlag.Late)) !== PacketFlag.BookedLost) return;
     this.state.report.undecidedPackets++;
     this.doubtLoss(facts, psn);
@@ -172,6 +172,7 @@ export class RequestTracker extends SequenceTracker {
   #noteResent({ timeNs }: MutableFacts, psn: number): void {
     const { missed, acked } = this.state;
     const cause = this.run?.trigger.cause;
+    if (cause === 'unknown' && !this.ids.isUsable) missed?.cameAgain(psn);
     if (psn < acked) missed?.resentInVain(timeNs);
     else missed?.resent(psn, timeNs, cause !== 'nak' && cause !== 'rnr');
   }
@@ -371,7 +372,12 @@ export class RequestTracker extends SequenceTracker {
     state.report.responses.lostPackets++;
     const refersTo = state.responses.frameOf(psn);
     state.responses.addFlag(psn, PacketFlag.BookedLost);
-    state.emit('loss', facts, state.requester === 0 ? 1 : 0, { psn, refersTo, reason: 'seen-then-implied-nak' });
+    state.emit('loss', facts, state.requester === 0 ? 1 : 0, {
+      psn,
+      refersTo,
+      named: true,
+      reason: 'seen-then-implied-nak',
+    });
   }
 }
 

@@ -15,13 +15,16 @@
  * back, unless it was reported already.
  */
 import { Mark } from '../facts.ts';
-import type { TransportEventReason } from '../types.ts';
 import type { DamagedPsns } from './damaged-psns.ts';
-import type { Hole, Holes } from './holes.ts';
+import { type Hole, type Holes, unfilledReason } from './holes.ts';
 import type { IpIdOrder } from './id-order.ts';
+import { bookLost, lostFlags, unbookLost, unbookPacket } from './lost-packets.ts';
 import type { MutableFacts } from './mutable-facts.ts';
 import { askedAck, PacketFlag, type PacketMemory } from './packet-memory.ts';
 import {
+  isExtensible,
+  isFillAfterNak,
+  lossWithout,
   newRun,
   type PendingLoss,
   type PendingReport,
@@ -126,7 +129,9 @@ export abstract class SequenceTracker {
   protected fillHole(facts: MutableFacts, psn: number, count: number, hole: Hole): boolean {
     this.holes.fill(hole, psn, psn + count);
     const order = this.ids.compare(facts.ipId, hole.behindId);
-    const repeated = order === 0 ? this.continuesRun(facts, psn) || this.#hasTrigger(facts, psn, hole) : order > 0;
+    const likely =
+      this.continuesRun(facts, psn) || this.isRequestedAgain(hole) || this.triggerOf(facts, psn) !== undefined;
+    const repeated = order === 0 ? likely : order > 0;
     if (!repeated) {
       this.onLate(hole.openedNs, facts.timeNs);
       this.#handleLate(facts, psn, count, hole);
@@ -219,21 +224,16 @@ export abstract class SequenceTracker {
     const damaged = lost ? this.damaged.takeAll(from, to) : 0;
     const count = to - from - damaged;
     if (count <= 0) return;
-    if (lost) {
-      this.counts.lostPackets += count;
-      this.counts.unnamedLosses += asked && this.isNamed(from) ? count - 1 : count;
-    } else this.counts.unseenPackets += count;
+    const named = asked && this.isNamed(from);
+    if (lost) bookLost(this.counts, count, named);
+    else this.counts.unseenPackets += count;
     this.state.emit(lost ? 'loss' : 'unseen', facts, this.sender, {
       psn: from,
       count,
       frame,
-      reason: asked ? 'retransmission-not-seen' : this.#unfilledReason(hole),
+      named,
+      reason: unfilledReason(hole, asked, this.state.reliable),
     });
-  }
-
-  #unfilledReason(hole: Hole): TransportEventReason {
-    if (!this.state.reliable) return 'service-without-acks';
-    return hole.acknowledgedNs >= 0 ? 'acknowledged' : 'not-missed';
   }
 
   /** Whether the packet at hand continues the current run of retransmissions. */
@@ -246,17 +246,20 @@ export abstract class SequenceTracker {
 
   /** A single packet filled a hole after a NAK, and what was sent behind it was not sent again: no one went back. */
   get #isLateAfterAll(): boolean {
-    const { run } = this;
-    const loss = this.#loss;
-    if (run === undefined || loss === undefined || run.trigger.cause !== 'nak') return false;
-    return run.psn === loss.psn && run.count === loss.count && run.cursor < this.state.next && !this.ids.isUsable;
+    return isFillAfterNak(this.run, this.#loss, this.ids) && (this.run?.cursor ?? Infinity) < this.state.next;
+  }
+
+  /** Or it came before the sender went back to what the NAK had asked for, which is a packet before it. */
+  #isLateBefore({ timeNs }: MutableFacts, psn: number): boolean {
+    const { psn: first = 0, lastNs = 0 } = this.run ?? {};
+    const soon = timeNs - lastNs < RUN_JUMP_NS;
+    return isFillAfterNak(this.run, this.#loss, this.ids) && psn < first && !this.isNamed(first) && soon;
   }
 
   #reportLateAlone(facts: MutableFacts, { psn, frame, timeNs, refersTo }: RetransmissionRun): void {
-    const { counts, memory } = this;
-    counts.retransmittedPackets--;
-    counts.reorderedPackets++;
-    if ((memory.flagsOf(psn) & PacketFlag.BookedLost) !== 0) counts.lostPackets--;
+    this.counts.retransmittedPackets--;
+    this.counts.reorderedPackets++;
+    unbookPacket(this.counts, this.memory, psn);
     this.onLateOriginal(psn);
     this.state.emit('reordering', facts, this.sender, { psn, frame, timeNs, refersTo, reason: 'after-retransmission' });
     if (this.#loss !== undefined) this.#reportLoss(facts);
@@ -265,7 +268,7 @@ export abstract class SequenceTracker {
   /** What counts as lost came twice, which its late original or a doubled retransmission explains. */
   protected doubtLoss(facts: MutableFacts, psn: number): void {
     const loss = this.#loss;
-    this.counts.lostPackets--;
+    unbookPacket(this.counts, this.memory, psn);
     this.memory.addFlag(psn, PacketFlag.Late);
     if (loss !== undefined && psn >= loss.psn && psn < loss.to) this.#retractLoss(facts, loss, psn);
     const { refersTo } = facts;
@@ -277,19 +280,16 @@ export abstract class SequenceTracker {
     this.run = undefined;
     this.#loss = undefined;
     if (loss === undefined) return;
-    const { count, timeNs, openedNs } = loss;
-    this.counts.lostPackets -= count;
+    const { count, timeNs, openedNs, named } = loss;
+    unbookLost(this.counts, count, named);
     this.counts.retransmittedPackets -= count;
     this.counts.reorderedPackets += count;
     this.onLate(openedNs, timeNs);
-    this.state.emit('reordering', facts, this.sender, { ...loss, durationNs: timeNs - openedNs });
-  }
-
-  #hasTrigger(facts: MutableFacts, psn: number, hole: Hole): boolean {
-    return this.isRequestedAgain(hole) || this.triggerOf(facts, psn) !== undefined;
+    this.state.emit('reordering', facts, this.sender, { ...loss, durationNs: timeNs - openedNs, named: false });
   }
 
   #startRun(facts: MutableFacts, psn: number, count: number): void {
+    if (this.#isLateBefore(facts, psn)) this.#takeLossBack(facts);
     this.closeRun(facts);
     const trigger = this.triggerOf(facts, psn) ?? this.fallbackTrigger(psn);
     this.run = newRun(pendingReport(facts, psn, count, -1, -1), trigger, facts, psn < this.state.acked);
@@ -315,9 +315,10 @@ export abstract class SequenceTracker {
       return;
     }
     this.#late = undefined;
-    this.counts.lostPackets++;
+    const named = this.isNamed(late.psn);
+    bookLost(this.counts, 1, named);
     this.counts.retransmittedPackets++;
-    this.#loss = { ...late, durationNs: -1, openedNs: late.timeNs - late.durationNs };
+    this.#loss = { ...late, durationNs: -1, openedNs: late.timeNs - late.durationNs, named };
     const trigger = this.triggerOf(facts, late.psn) ?? this.fallbackTrigger(late.psn);
     this.run = newRun(late, trigger, facts, false);
     this.onRunStart(facts, late.psn, trigger);
@@ -350,8 +351,7 @@ export abstract class SequenceTracker {
     this.memory.addFlag(psn, PacketFlag.Late);
     this.onLateOriginal(psn);
     const loss = this.#loss;
-    const booked = (this.memory.flagsOf(psn) & PacketFlag.BookedLost) !== 0;
-    if (booked) this.counts.lostPackets--;
+    const booked = unbookPacket(this.counts, this.memory, psn);
     if (booked && loss !== undefined && psn >= loss.psn && psn < loss.to) this.#retractLoss(facts, loss, psn);
     this.counts.reorderedPackets++;
     const { refersTo } = facts;
@@ -359,27 +359,25 @@ export abstract class SequenceTracker {
   }
 
   #retractLoss(facts: MutableFacts, loss: PendingLoss, psn: number): void {
-    const behind = Math.min(loss.to - psn - 1, loss.count - 1);
-    const { to } = loss;
-    loss.count -= behind + 1;
-    loss.to = psn;
-    if (loss.count > 0) this.#reportLoss(facts);
-    this.#loss = behind > 0 ? { ...loss, psn: psn + 1, to, count: behind } : undefined;
+    const [before, behind] = lossWithout(loss, psn);
+    this.#loss = before;
+    this.#reportLoss(facts);
+    this.#loss = behind;
   }
 
   #countLoss(facts: MutableFacts, psn: number, count: number, hole: Hole): void {
     if (this.damaged.takeAll(psn, psn + count) > 0) return;
-    this.counts.lostPackets++;
-    if (!this.isNamed(psn)) this.counts.unnamedLosses++;
+    const named = this.isNamed(psn);
+    bookLost(this.counts, 1, named);
     const loss = this.#loss;
-    if (loss !== undefined && loss.to === psn) {
+    if (loss?.to === psn && !named && isExtensible(loss)) {
       loss.count++;
       loss.to = psn + count;
     } else {
       if (loss !== undefined) this.#reportLoss(facts);
-      this.#loss = { ...pendingReport(facts, psn, count, hole.openedFrame, -1), openedNs: hole.openedNs };
+      this.#loss = { ...pendingReport(facts, psn, count, hole.openedFrame, -1), openedNs: hole.openedNs, named };
     }
-    this.memory.put(psn, facts, this.memory.flagsOf(psn) | PacketFlag.BookedLost, this.state.acked);
+    this.memory.put(psn, facts, this.memory.flagsOf(psn) | lostFlags(named), this.state.acked);
   }
 
   #reportLoss(facts: MutableFacts): void {

@@ -15,7 +15,7 @@
  */
 
 import { dethSourceQpn } from '../../../packets/deth.ts';
-import { type Frame, frameDestination, frameSource } from '../../../packets/frame.ts';
+import { type Frame, frameDestination } from '../../../packets/frame.ts';
 import { GSI_QPN } from '../../../packets/mad.ts';
 import { DETH_AT, OpFlag, SERVICE_MASK, Service } from '../../../packets/opcode.ts';
 import { isMarked } from '../../../packets/traffic-class.ts';
@@ -286,19 +286,17 @@ export class Tracker {
   #pair(facts: MutableFacts, { conversation, sender }: UnpairedMatch, known: Flow | undefined): Flow {
     const { frame } = facts.dissection;
     conversation.end(other(sender)).qpn = frame.destQpn;
-    const half = known?.conversation;
-    const isHalf = half !== undefined && known !== undefined && half.end(known.sender).qpn < 0;
-    const whole = isHalf ? this.#merge(frame, conversation, half) : conversation;
+    const isHalf = known !== undefined && known.conversation.end(known.sender).qpn < 0;
+    const whole = isHalf ? this.#merge(frame, conversation, known.conversation, sender !== known.sender) : conversation;
+    const wholeSender = known !== undefined && whole === known.conversation ? known.sender : sender;
     this.#noteIfPaired(frame, whole);
     this.#lives.paired(facts, whole);
-    const key = this.#key.set(conversation.vantage, frame.destQpn, -1, false);
-    return this.#flows.point(frame, key, whole, whole.ends[0].ip.equals(frameSource(frame)) ? 0 : 1);
+    return this.#flows.point(frame, this.#key.set(whole.vantage, frame.destQpn, -1, false), whole, wholeSender);
   }
 
   /** Two halves, one for each direction of requests, are one conversation: the older one. */
-  #merge(frame: Frame, one: Conversation, two: Conversation): Conversation {
+  #merge(frame: Frame, one: Conversation, two: Conversation, crosswise: boolean): Conversation {
     const [older, younger] = one.id < two.id ? [one, two] : [two, one];
-    const crosswise = !older.ends[0].ip.equals(younger.ends[0].ip);
     older.absorb(younger, crosswise);
     this.#registry.merge(younger, older, crosswise);
     this.#unpaired.remove(frame, younger);

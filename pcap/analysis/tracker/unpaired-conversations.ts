@@ -35,18 +35,23 @@ export class UnpairedConversations {
     if (list?.length === 0) this.#lists.delete(key);
   }
 
-  /** Whose requests the response at hand answers. */
+  /**
+   * Whose requests the response at hand answers. Within a host where both ends ask, requests of either direction may
+   * fit equally well: then none, for a wrong pair is worse than two halves.
+   */
   forResponse(facts: MutableFacts, vantage: number, except: Conversation | undefined): UnpairedMatch | undefined {
     const { frame } = facts.dissection;
     let best: UnpairedMatch | undefined;
     let bestScore = Number.POSITIVE_INFINITY;
     let bestNs = Number.POSITIVE_INFINITY;
+    let ambiguous = false;
     for (const match of this.#between(frame, vantage)) {
       const { conversation, sender } = match;
       const requester = conversation.end(other(sender));
       if (conversation === except || requester.qpn >= 0 || requester.space === undefined) continue;
       const score = requester.space.answerScore(facts);
       if (score === Number.POSITIVE_INFINITY || score > bestScore) continue;
+      ambiguous = score === bestScore && conversation.isWithinHost && except !== undefined;
       const askedNs = requester.space.askedNs(frame.psn);
       // The list is searched newest first: of equals the one with the earliest request is right.
       if (score === bestScore && askedNs > bestNs) continue;
@@ -54,7 +59,7 @@ export class UnpairedConversations {
       bestScore = score;
       bestNs = askedNs;
     }
-    return best;
+    return ambiguous ? undefined : best;
   }
 
   /** Whose responses have shown that there is such a request. */
@@ -73,11 +78,15 @@ export class UnpairedConversations {
     return best;
   }
 
-  /** The only one there is whose end at the destination of the packet has not shown its queue pair, of this service. */
+  /**
+   * The only one there is whose end at the destination of the packet has not shown its queue pair, of this service.
+   * None within a host: there such a packet may go to either end of any of them.
+   */
   onlyOne(frame: Frame, vantage: number, service: Conversation['service'] | undefined): UnpairedMatch | undefined {
     let found: UnpairedMatch | undefined;
     for (const match of this.#between(frame, vantage)) {
       const { conversation, sender } = match;
+      if (conversation.isWithinHost) return undefined;
       if (conversation.end(other(sender)).qpn >= 0 || (service ?? conversation.service) !== conversation.service)
         continue;
       if (found !== undefined) return undefined;
@@ -92,11 +101,15 @@ export class UnpairedConversations {
     for (let i = list.length - 1; i >= Math.max(0, list.length - MOST_LOOKS); i--) {
       const conversation = list[i];
       if (conversation === undefined || conversation.vantage !== vantage) continue;
-      const [a, b] = conversation.ends;
-      if (frameSourceIs(frame, a.ip) && frameDestinationIs(frame, b.ip)) yield { conversation, sender: 0 };
-      else if (frameSourceIs(frame, b.ip) && frameDestinationIs(frame, a.ip)) yield { conversation, sender: 1 };
+      for (const sender of [0, 1] as const) if (maySend(frame, conversation, sender)) yield { conversation, sender };
     }
   }
+}
+
+/** Whether this end may have sent the packet, by its addresses: within a host either end. */
+export function maySend(frame: Frame, conversation: Conversation, sender: 0 | 1): boolean {
+  const { ip } = conversation.end(sender);
+  return frameSourceIs(frame, ip) && frameDestinationIs(frame, conversation.end(other(sender)).ip);
 }
 
 /** The end across. */

@@ -1,13 +1,14 @@
 /**
- * Captures of a few hosts for the tests of `roce export`: two of them of one connection, taken at both of its ends, and
- * what the analyzer says of each.
+ * Captures of a few hosts for the tests of `roce export`: two of them of one connection, taken at both of its ends, one
+ * that lacks packets; and what the analyzer says of each.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { asyncBufferFromFile, parquetReadObjects } from 'hyparquet';
 import { Op } from '../../../packets/index.ts';
-import type { Analysis } from '../../../pcap/index.ts';
+import { type Analysis, LinkType, PcapngWriter, readCapture } from '../../../pcap/index.ts';
+import { Prng } from '../../../src/sim/index.ts';
 import { analyzeChunks } from '../../../tools/analyze/index.ts';
 import { allScenes } from '../../../tools/symptoms/index.ts';
 import { play } from '../../../tools/symptoms/scene.ts';
@@ -43,6 +44,7 @@ export async function makeFleet(folder: string): Promise<Member[]> {
   const files: [string, Uint8Array][] = [
     ['A', await bothWays('A')],
     ['B', await bothWays('B')],
+    ['lacking', lacking(await bothWays('A'))],
   ];
   for (const name of SCENES) {
     const scene = allScenes().find((each) => each.name === name);
@@ -80,6 +82,16 @@ export function bothWays(vantage: 'A' | 'B'): Promise<Uint8Array> {
       if (round % 3 === 0) await a.read(b, 8_000);
     }
   });
+}
+
+/** The same capture as a host would have it that drops one packet in 20. */
+function lacking(bytes: Uint8Array): Uint8Array {
+  const random = new Prng(1);
+  const writer = new PcapngWriter();
+  writer.addInterface({ name: 'eth0', linkType: LinkType.Ethernet });
+  for (const { bytes: frame, seconds, nanoseconds } of readCapture(bytes))
+    if (random.below(20) > 0) writer.packet(0, frame, 0, frame.length, seconds, nanoseconds);
+  return writer.take();
 }
 
 /** The rows of a table, as another library reads them. */

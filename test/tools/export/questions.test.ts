@@ -114,7 +114,7 @@ describeWith('duckdb', 'the questions of docs/export.md', () => {
   const answer = (number: number): Promise<Row[]> => ask(sqlOf(new RegExp(`^${number}\\. `)));
 
   it('are as many as are asked below', () => {
-    expect(page.match(/^### \d+\. /gm)?.length).toBe(12);
+    expect(page.match(/^### \d+\. /gm)?.length).toBe(13);
   });
 
   it('1: pairs that retransmit', async () => {
@@ -292,6 +292,19 @@ describeWith('duckdb', 'the questions of docs/export.md', () => {
       expect([near, far]).toEqual([at('A'), at('B')]);
       expect(network_ns).toBe(Number(near) - Number(far));
     }
+  });
+
+  it('13: what captures cannot know', async () => {
+    const rows = await answer(13);
+    const limits = fleet.flatMap(({ host, analysis }) =>
+      analysis.limits.map(({ kind, text, conversations, interfaces }) => {
+        // None is named, and each of these captures has one interface.
+        expect([conversations.length, interfaces.filter((index) => index > 0)]).toEqual([0, []]);
+        return [host, kind, text, analysis.conversations.length];
+      }),
+    );
+    expect(new Set(limits.map(([, kind]) => kind))).toEqual(new Set(['capture-loss', 'cut', 'sampled']));
+    expect(rows.map(({ host, kind, text, conversations }) => [host, kind, text, conversations])).toEqual(limits.sort());
   });
 
   it('are answered from files that DuckDB knows the types and the version of', async () => {

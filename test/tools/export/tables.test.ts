@@ -8,8 +8,9 @@ import { join } from 'node:path';
 import { asyncBufferFromFile, parquetMetadataAsync } from 'hyparquet';
 import { afterAll, describe, expect, it } from 'vitest';
 import { eventDetail } from '../../../pcap/analysis/event-text.ts';
-import { Analyzer, type CapturedPacket, MARK_NAMES, readCapture } from '../../../pcap/index.ts';
+import { Analyzer, type CapturedPacket, MARK_NAMES, readCapture, type TransportEvent } from '../../../pcap/index.ts';
 import { exportCapture } from '../../../tools/export/export.ts';
+import { conversationsOf } from '../../../tools/export/limit-tables.ts';
 import { SCHEMA_VERSION } from '../../../tools/export/schema.ts';
 import { TABLE_NAMES } from '../../../tools/export/tables.ts';
 import { chunksOf, Sink } from '../../support/sink.ts';
@@ -112,8 +113,23 @@ describe.each(fleet.map((member) => [member.host, member] as const))('the captur
         cause: event.cause ?? null,
         duration_ns: big(orNull(event.durationNs, -1)),
         reason: event.reason ?? null,
+        named: event.named === true,
         syndrome: event.syndrome ?? null,
         detail: eventDetail(event) || null,
+      })),
+    );
+  });
+
+  it('has its limits, and the conversations that they are about', async () => {
+    const rows = await rowsOf(out, 'limits', host);
+    expect(rows.map(({ capture: _, host: __, ...rest }) => rest)).toEqual(
+      analysis.limits.map(({ kind, text, interfaces, frames, evidence }, i) => ({
+        limit_number: i + 1,
+        kind,
+        text,
+        interfaces: JSON.stringify(interfaces),
+        frames: JSON.stringify(frames),
+        evidence: JSON.stringify(evidence),
       })),
     );
   });
@@ -142,6 +158,7 @@ describe.each(fleet.map((member) => [member.host, member] as const))('the captur
         packets: BigInt(analysis.capture.packets),
         conversations: BigInt(analysis.conversations.length),
         events: BigInt(analysis.events.length),
+        limits: BigInt(analysis.limits.length),
         findings: BigInt(analysis.findings.length),
       },
     ]);
@@ -155,6 +172,29 @@ it('has captures in which conversations turned out to be halves, or this file pr
     return [...ids].some((id) => id !== undefined && analyzer.wholeOf(id) !== undefined);
   });
   expect(halves.map(({ host }) => host)).toContain('A');
+});
+
+it('has a capture of which events are told otherwise when its end is known, or this file proves little', () => {
+  const told = fleet.filter(({ bytes, analysis }) => {
+    const live: TransportEvent[] = [];
+    const analyzer = new Analyzer({ onEvent: (event) => live.push(event) });
+    for (const packet of readCapture(bytes)) analyzer.packet(packet);
+    analyzer.finish();
+    expect(live.flatMap((event) => analyzer.reported(event))).toEqual(analysis.events);
+    return (
+      live.filter(({ kind }) => kind === 'loss').length > analysis.events.filter(({ kind }) => kind === 'loss').length
+    );
+  });
+  expect(told.map(({ host }) => host)).toContain('lacking');
+});
+
+it('says of a limit which conversations it is about: those that it names, or all of its interfaces', () => {
+  const all = [0, 1, 1].map((interfaceIndex, i) => ({ id: i + 1, interfaceIndex }));
+  const about = (interfaces: number[], conversations: number[]) =>
+    conversationsOf({ kind: 'cut', text: '', frames: [], evidence: {}, interfaces, conversations }, all);
+  expect(about([], [])).toEqual([1, 2, 3]);
+  expect(about([1], [])).toEqual([2, 3]);
+  expect(about([1], [3])).toEqual([3]);
 });
 
 it('is the same whatever the row groups, but for their number', async () => {

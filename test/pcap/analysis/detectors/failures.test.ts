@@ -8,6 +8,7 @@ import { Op } from '../../../../packets/opcode.ts';
 import type { Finding } from '../../../../pcap/analysis/types.ts';
 import { Dissection, dissect } from '../../../../pcap/dissection.ts';
 import type { CapturedPacket } from '../../../../pcap/index.ts';
+import { play, type Script } from '../../../../tools/symptoms/scene.ts';
 import { alarmIds, analyze, findingOf, packetsOf, sceneNamed } from './support.ts';
 
 interface Found {
@@ -126,6 +127,33 @@ describe('retry-exceeded', () => {
     expect(finding.evidence['waitTotalNs']).toBeLessThan(2_100_000);
     const several = await found('no-reply-answered-in-the-end', 'retry-exceeded');
     expect(several.finding).toMatchObject({ severity: 'note', evidence: { timeouts: 4 } });
+  });
+
+  it('warns of timeouts that cost most of the time, though each ended well', async () => {
+    const traffic: Script = async (stage) => {
+      const [a, b] = [stage.host('A'), stage.host('B')];
+      const pair = await stage.connect(a, b, { timeout: 9 });
+      for (let i = 0; i < 5; i++) await pair.a.write(pair.b, 3000);
+      // ACKs take longer than the ACK timeout.
+      stage.faults(b, { delayNs: 5_000_000 });
+      for (let i = 0; i < 10; i++) await pair.a.write(pair.b, 3000);
+    };
+    const finding = findingOf(analyze(await play({ seed: 17 }, traffic)), 'retry-exceeded');
+    expect(finding).toMatchObject({ severity: 'warning', evidence: { timeouts: 20 } });
+    expect(finding.text).toContain('of the time of the connection');
+  });
+
+  it('takes note where the capture ends after two timeouts in a row without an answer', async () => {
+    const traffic: Script = async (stage) => {
+      const [a, b] = [stage.host('A'), stage.host('B')];
+      const pair = await stage.connect(a, b, { timeout: 14 });
+      await pair.a.write(pair.b, 3000);
+      stage.unplug(b);
+      void pair.a.write(pair.b, 3000);
+      await stage.goOn(150e6);
+    };
+    const finding = findingOf(analyze(await play({}, traffic)), 'retry-exceeded');
+    expect(finding).toMatchObject({ severity: 'note', evidence: { tries: 3 } });
   });
 
   it('says how much was lost', async () => {

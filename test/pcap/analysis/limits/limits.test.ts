@@ -4,6 +4,7 @@
  * responder, whole and then as a sample, with losses of the capture, one direction of it, and so on.
  */
 import { beforeAll, describe, expect, it } from 'vitest';
+import { Analyzer } from '../../../../pcap/analysis/analyzer.ts';
 import type { Analysis, CaptureLimitKind } from '../../../../pcap/analysis/types.ts';
 import type { CapturedPacket } from '../../../../pcap/types.ts';
 import { alarmIds, alarms } from '../detectors/support.ts';
@@ -137,6 +138,46 @@ describe('a capture that loses packets', () => {
         expect(analysis.findings.filter(({ severity }) => severity === 'error')).toEqual([]);
       }
     }
+  });
+});
+
+describe('events of a capture that lacks packets', () => {
+  /** Packets in events of this kind, and what a later event takes back. */
+  function inEvents({ events }: Analysis, kind: 'loss' | 'missing'): number {
+    const back = events.filter(({ reason }) => reason === 'after-retransmission' || reason === 'came-twice');
+    expect(back).toEqual([]);
+    return events.reduce((sum, each) => sum + (each.kind === kind ? each.count : 0), 0);
+  }
+
+  it('say the same as its totals: what nobody asked for is missing, and what a NAK names is lost', () => {
+    let [lost, missing] = [0, 0];
+    for (const { packets } of capturesOf(losing)) {
+      for (const worse of [sampled(packets, 2), sampled(packets, 10), lossy(packets, 0.01), lossy(packets, 0.05, 12)]) {
+        const analysis = analyze(worse);
+        const { requests, responses, undecided } = told(analysis);
+        expect([inEvents(analysis, 'loss'), inEvents(analysis, 'missing')]).toEqual([requests + responses, undecided]);
+        expect(analysis.events.filter(({ kind, named }) => kind === 'loss' && named !== true)).toEqual([]);
+        lost += requests + responses;
+        missing += undecided;
+      }
+    }
+    expect([lost > 0, missing > 0]).toEqual([true, true]);
+  });
+
+  it('are those of the live stream where the capture has everything', () => {
+    for (const { packets } of capturesOf(losing)) {
+      const live: unknown[] = [];
+      const analyzer = new Analyzer({ onEvent: (event) => live.push(event) });
+      for (const packet of packets) analyzer.packet(packet);
+      expect(analyzer.finish().events).toEqual(live);
+    }
+  });
+
+  it('of UC stay losses of either where few packets are missing, and are undecided in a sample', () => {
+    const [uc] = capturesOf(sound.slice(4, 5)).map(({ packets }) => overUc(packets));
+    const kinds = ({ events }: Analysis) => [...new Set(events.map(({ kind, reason }) => `${kind} ${reason}`))];
+    expect(kinds(analyze(lossy(uc ?? [], 0.05)))).toEqual(['loss service-without-acks']);
+    expect(kinds(analyze(sampled(uc ?? [], 4)))).toEqual(['missing incomplete-capture']);
   });
 });
 

@@ -45,7 +45,7 @@ class Told {
   }
 
   copy(psn: number): this {
-    this.#missed.copied(psn);
+    this.#missed.cameAgain(psn);
     return this;
   }
 

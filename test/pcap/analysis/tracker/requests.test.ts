@@ -237,3 +237,40 @@ describe('requests over UC', () => {
     expect(requester).toMatchObject({ lostPackets: 1, reorderedPackets: 1, unansweredPsn: -1 });
   });
 });
+
+describe('packets that come late, where identifications do not count', () => {
+  it('before the sender goes back are late, whatever a NAK asked for', () => {
+    const script = new Script({ ids: 'random' }).sends(0, 1).ack(1, { msn: 2 });
+    const late2 = script.fromA(Op.SendOnly, 2);
+    script.a(Op.SendOnly, 3).nak(2).see(late2).sends(4, 4).nak(3).sends(5, 5);
+    const late6 = script.fromA(Op.SendOnly, 6);
+    script.a(Op.SendOnly, 7).see(late6).wait(3000);
+    script.sends(3, 7).ack(7, { msn: 8 }).sends(8, 9).ack(9, { msn: 10 });
+    const analysis = script.analyze();
+    expect(requesterOf(script).requester).toMatchObject({
+      lostPackets: 0,
+      reorderedPackets: 2,
+      retransmittedPackets: 5,
+    });
+    expect(eventsOf(analysis)).toContain('retransmission 3+5 nak');
+  });
+
+  it('are no loss for certain as retransmissions that come beside the next ones', () => {
+    const script = new Script({ ids: 'random' }).sends(0, 0).ack(0, { msn: 1 });
+    script.fromA(Op.SendOnly, 1);
+    script.sends(2, 3).nak(1).wait(3000).a(Op.SendOnly, 1);
+    const late2 = script.fromA(Op.SendOnly, 2);
+    script.a(Op.SendOnly, 3).nak(2).wait(3000).see(late2).wait(500).sends(2, 3).ack(3, { msn: 4 });
+    script.sends(4, 5).ack(5, { msn: 6 });
+    expect(requesterOf(script).requester).toMatchObject({ lostPackets: 1, undecidedPackets: 1 });
+    expect(eventsOf(script.analyze())).toContain('missing 2');
+  });
+
+  it('are lost where the retransmission comes once', () => {
+    const script = new Script({ ids: 'random' }).sends(0, 0).ack(0, { msn: 1 });
+    script.fromA(Op.SendOnly, 1);
+    script.sends(2, 3).nak(1).wait(3000).a(Op.SendOnly, 1).a(Op.SendOnly, 3).nak(2).wait(3000);
+    script.sends(2, 3).ack(3, { msn: 4 }).sends(4, 5).ack(5, { msn: 6 });
+    expect(requesterOf(script).requester).toMatchObject({ lostPackets: 2, undecidedPackets: 0 });
+  });
+});

@@ -51,9 +51,11 @@ export interface Extra {
 }
 
 export interface ScriptOptions {
-  /** Identifications count; or they are always the same; or there are none, over IPv6. Default 'count'. */
-  readonly ids?: 'count' | 'constant' | 'ipv6';
+  /** Identifications count, or have no order, or are always the same; or there are none, over IPv6. Default 'count'. */
+  readonly ids?: 'count' | 'random' | 'constant' | 'ipv6';
   readonly analyzer?: AnalyzerOptions;
+  /** A and B are one host, with one address. */
+  readonly withinHost?: boolean;
 }
 
 /** A conversation as it is written down. */
@@ -154,15 +156,20 @@ export class Script {
   }
 
   #build(host: 'a' | 'b', opcode: number, psn: number, extra: Extra): Uint8Array {
-    const { ids = 'count' } = this.#options;
+    const { ids = 'count', withinHost = false } = this.#options;
     const flags = OPCODE_FLAGS[opcode] ?? 0;
     const full = (flags & (OpFlag.First | OpFlag.Middle)) !== 0;
     const payload = extra.payload ?? ((flags & OpFlag.Payload) === 0 ? 0 : full ? MTU : 100);
     const pad = -payload & 3;
-    const template = templateOf(host, ids === 'ipv6', extra.sourcePort ?? (host === 'a' ? 0xc0_01 : 0xc0_02));
+    const template = templateOf(
+      withinHost ? 'self' : host,
+      ids === 'ipv6',
+      extra.sourcePort ?? (host === 'a' ? 0xc0_01 : 0xc0_02),
+    );
     const writer = this.#writer;
     writer.reset();
-    writer.nextIpId = ids === 'constant' ? 7 : this.#ids[host]++;
+    const id = this.#ids[host]++;
+    writer.nextIpId = ids === 'constant' ? 7 : ids === 'random' ? scattered(id) : id;
     const bth = writer.begin(template);
     const wirePsn = extra.wirePsn ?? (FIRST_PSN + psn) & PSN_MASK;
     writeBth(writer.view, bth, opcode, 0, 1, pad, 0xff_ff, extra.qpn ?? 0, 1, wirePsn);
@@ -183,6 +190,11 @@ export class Script {
   }
 }
 
+function scattered(id: number): number {
+  const mixed = Math.imul(id, 0x9e_3b) & 0xff_ff;
+  return (mixed ^ (mixed >> 7)) & 0xff_ff;
+}
+
 /** The same frame with a byte of its ICRC turned over. */
 export function damaged(frame: Uint8Array): Uint8Array {
   const copy = frame.slice();
@@ -198,12 +210,12 @@ export function eventsOf({ events }: Analysis): string[] {
   });
 }
 
-function templateOf(host: 'a' | 'b', ipv6: boolean, sourcePort: number): HeaderTemplate {
-  const addresses = ipv6 ? ['fd00::a', 'fd00::b'] : ['192.0.2.1', '192.0.2.2'];
-  const [a = '', b = ''] = host === 'a' ? addresses : [...addresses].reverse();
+function templateOf(host: 'a' | 'b' | 'self', ipv6: boolean, sourcePort: number): HeaderTemplate {
+  const [one, two] = ipv6 ? ['fd00::a', 'fd00::b'] : ['192.0.2.1', '192.0.2.2'];
+  const [a, b] = host === 'a' ? [one, two] : [host === 'b' ? two : one, one];
   return new HeaderTemplate({
     medium: Medium.Ethernet,
-    sourceMac: Uint8Array.of(2, 0, 0, 0, 0, host === 'a' ? 1 : 2),
+    sourceMac: Uint8Array.of(2, 0, 0, 0, 0, host === 'b' ? 2 : 1),
     destMac: Uint8Array.of(2, 0, 0, 0, 0, host === 'a' ? 2 : 1),
     source: IpAddress.parse(a),
     destination: IpAddress.parse(b),
