@@ -159,7 +159,7 @@ export async function runProgram(args: readonly string[], output: RoceOutput): P
   try {
     if (wanted === undefined && args.length === 0) program.error('error: a command is missing; roce --help lists them');
     if (wanted !== undefined && !wanted.startsWith('-') && !SUBCOMMANDS.some(({ name }) => name === wanted))
-      program.error(`error: unknown command '${wanted}'; roce --help lists them`);
+      program.error(`error: unknown command '${wanted}'; ${await hintFor(wanted)}`);
     await program.parseAsync(args, { from: 'user' });
     return undefined;
   } catch (error) {
@@ -169,15 +169,27 @@ export async function runProgram(args: readonly string[], output: RoceOutput): P
 
 /** Makes a command and all below it speak and end as the conventions say. */
 function adopt(command: Command, path: string, output: RoceOutput): void {
-  command
-    .exitOverride()
-    .showSuggestionAfterError(false)
-    .configureOutput({
-      writeOut: output.out,
-      writeErr: output.err,
-      outputError: (text, write) => write(`${path}: ${oneLine(text.replace(/^error: /, ''))}\n`),
-    });
+  command.exitOverride().configureOutput({
+    writeOut: output.out,
+    writeErr: output.err,
+    outputError: (text, write) => write(`${path}: ${asOneSentence(text.replace(/^error: /, ''))}\n`),
+  });
   for (const child of command.commands) adopt(child, `${path} ${child.name()}`, output);
+}
+
+async function hintFor(wanted: string): Promise<string> {
+  // No command that is spelled right has to wait for it.
+  const { suggest } = await import('rocev2/pcap/filter');
+  const near = suggest(
+    wanted,
+    SUBCOMMANDS.map(({ name }) => name),
+  );
+  return near.length > 0 ? `did you mean ${near.join(' or ')}?` : 'roce --help lists them';
+}
+
+/** What commander says of a mistake: its suggestion stands in brackets on a line of its own. */
+function asOneSentence(text: string): string {
+  return oneLine(text.replace(/\s*\n\(Did you mean (.*)\?\)/, '; did you mean $1?'));
 }
 
 function oneLine(text: string): string {

@@ -20,10 +20,11 @@ export function suggest(word: string, candidates: Iterable<string>, limit = 3): 
 }
 
 /**
- * Distance of two names; smaller is nearer. A part of a name, such as `psn`, is near `infiniband.bth.psn`, after every
- * typing mistake.
+ * Distance of two names; smaller is nearer. The end of a name, such as `bth.psn`, is nearer to `infiniband.bth.psn` than
+ * any typing mistake; a single part of one, such as `psn`, comes after every typing mistake.
  */
 function distanceScore(wanted: string, candidate: string): number | undefined {
+  if (wanted.includes('.') && candidate.endsWith(`.${wanted}`)) return 0;
   // The product of lengths is bounded: what is longer than any word of ours by far is no slip.
   const tolerated = Math.min(MOST_SLIPS, Math.floor(wanted.length / 3) + (wanted.length > 1 ? 1 : 0));
   if (Math.abs(wanted.length - candidate.length) <= tolerated) {

@@ -212,6 +212,7 @@ describe('a filter that makes no sense', () => {
     ['opcode write-frist', 8, /'opcode' needs the name of an opcode/, ['write-first']],
     ['qp 0x11 or 0x12', 12, /value without a word before it/, ['qp 0x12']],
     ['nak sequnce', 5, /'and', 'or' or the end/, ['sequence']],
+    ['bth.psn == 1', 1, /'bth.psn' is not known/, ['infiniband.bth.psn']],
     ['psn', 4, /'psn' needs a PSN from 0 to 0xffffff.*not the end/, []],
     ['psn 0x1000000', 5, /'psn' needs a PSN/, []],
     ['frame 9-3', 7, /'frame' needs/, []],

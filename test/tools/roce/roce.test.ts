@@ -57,7 +57,10 @@ describe('a command line that makes no sense is one line and exit code 2', () =>
   it.each([
     [[], 'roce: a command is missing; roce --help lists them'],
     [['nonsense', '--foo'], "roce: unknown command 'nonsense'; roce --help lists them"],
+    [['analize', 'x.pcap'], "roce: unknown command 'analize'; did you mean analyze?"],
     [['--nonsense'], "roce: unknown option '--nonsense'"],
+    [['--verison'], "roce: unknown option '--verison'; did you mean --version?"],
+    [['rping', ...WIRE, '--traec', 'x'], "roce rping: unknown option '--traec'; did you mean --trace?"],
     [['rping', ...WIRE, '--nonsense'], "roce rping: unknown option '--nonsense'"],
     [['rping', '-s'], "roce rping: required option '--link <link>' not specified"],
     [['rping', '-s', '--link', 'qemu:/x'], 'roce rping: qemu:/x has no addresses of its own: --ip is required'],

@@ -165,6 +165,7 @@ describe('the exit code', () => {
       ['no-such-thing'],
       /^roce sim: no-such-thing: no such file or scenario; --list prints the built-in ones\n$/,
     ],
+    ['a slip', ['incst-fct'], /^roce sim: incst-fct: no such file or scenario; did you mean incast-fct\?\n$/],
     [
       'a value that is none',
       ['pfc-deadlock', '--sweep', 'mtu=256,300'],

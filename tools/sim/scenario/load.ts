@@ -6,6 +6,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { RoceError } from 'rocev2/packets';
+import { suggest } from 'rocev2/pcap/filter';
 import type { Setting } from '../run/plan.ts';
 import { checkNames, checkVariant, type NamedVariant } from './check.ts';
 import { faultOf, type Issue, issuesOf } from './issues.ts';
@@ -40,7 +41,9 @@ export function scenarioPath(fileOrName: string): string {
   if (existsSync(fileOrName) && statSync(fileOrName).isFile()) return fileOrName;
   const path = join(BUILT_IN, `${fileOrName}.json`);
   if (/^[a-z0-9.-]+$/.test(fileOrName) && existsSync(path)) return path;
-  throw new RoceError('ERR_ROCE_ARGUMENT', `${fileOrName}: no such file or scenario; --list prints the built-in ones`);
+  const near = suggest(fileOrName, builtInNames());
+  const hint = near.length > 0 ? `did you mean ${near.join(' or ')}?` : '--list prints the built-in ones';
+  throw new RoceError('ERR_ROCE_ARGUMENT', `${fileOrName}: no such file or scenario; ${hint}`);
 }
 
 /** @throws RoceError ERR_ROCE_ARGUMENT for what is no JSON */
