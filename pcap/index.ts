@@ -7,6 +7,7 @@
 export * from './analysis/index.ts';
 export { CaptureCopy } from './capture-copy.ts';
 export { Dissection, dissect, IcrcState, icrcState } from './dissection.ts';
+export { DISSECTION_ROW, type PackedPlace, packDissection, unpackDissection } from './dissection-row.ts';
 export { PcapWriter } from './pcap-writer.ts';
 export {
   type PcapngInterfaceOptions,

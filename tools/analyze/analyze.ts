@@ -34,7 +34,9 @@ export async function analyzeBy(
   options: AnalyzerOptions,
 ): Promise<Analyzed> {
   const analyzer = new Analyzer(options);
-  const { interfaces, damage, damaged } = await read((packet, icrc) => analyzer.packet(packet, icrc));
+  const { interfaces, damage, damaged } = await read((packet, icrc, dissection) =>
+    analyzer.packet(packet, icrc, dissection),
+  );
   const analysis = withDrops(analyzer.finish(), interfaces);
   const analyzed = { analysis, interfaces: interfaces.map(({ name }) => name), damage };
   return damaged === undefined ? analyzed : { ...analyzed, damaged };

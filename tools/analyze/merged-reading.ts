@@ -5,6 +5,7 @@
  * Owns that order, the numbers of packets and interfaces, and their names. Within a file packets keep their order,
  * whatever their times; of equal times the earlier file comes first, as mergecap has it. Opens no file.
  */
+import { defined } from 'rocev2/packets';
 import type { CapturedPacket, CaptureInterface } from 'rocev2/pcap';
 import type { PacketFeed, PacketTaker, ReadingResult } from './packet-feed.ts';
 
@@ -39,7 +40,8 @@ async function mergeAll(sources: readonly Source[], interfaces: Interfaces, take
   for (let number = 1; ; number++) {
     const source = earliest(sources);
     if (source?.head === undefined) return;
-    take(renumbered(source.head, number, interfaces.indexOf(source, source.head.interfaceIndex)), source.feed.icrc);
+    const { head, feed } = source;
+    take(renumbered(head, number, interfaces.indexOf(source, head.interfaceIndex)), feed.icrc, feed.dissection);
     if (!source.step()) await source.advance();
   }
 }
@@ -83,9 +85,10 @@ function isBefore(one: CapturedPacket, other: CapturedPacket): boolean {
 
 /** The same packet; those without what few have are all of one shape. */
 function renumbered(packet: CapturedPacket, number: number, interfaceIndex: number): CapturedPacket {
-  if (packet.dropCount !== undefined || packet.packetId !== undefined) return { ...packet, number, interfaceIndex };
-  const { seconds, nanoseconds, bytes, originalLength, linkType, direction, comments } = packet;
-  return { number, seconds, nanoseconds, bytes, originalLength, linkType, interfaceIndex, direction, comments };
+  const { seconds, nanoseconds, bytes, originalLength, linkType, direction, comments, dropCount, packetId } = packet;
+  const plain = { number, seconds, nanoseconds, bytes, originalLength, linkType, interfaceIndex, direction, comments };
+  if (dropCount === undefined && packetId === undefined) return plain;
+  return { ...plain, ...defined({ dropCount, packetId }) };
 }
 
 /** The interfaces of all captures, by index in the whole: those of first packets in the order of the captures. */

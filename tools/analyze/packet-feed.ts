@@ -3,7 +3,7 @@
  *
  * Owns what a reading hands over and what it ends with. Opens no file; runs in a browser too.
  */
-import type { CapturedPacket, CaptureInterface, IcrcState } from 'rocev2/pcap';
+import type { CapturedPacket, CaptureInterface, Dissection, IcrcState } from 'rocev2/pcap';
 
 /** What is known of a capture when all of it was read. */
 export interface ReadingResult {
@@ -18,7 +18,12 @@ export interface ReadingResult {
 export interface PacketFeed extends ReadingResult {
   /** Whether the ICRC of the last packet is right, where the feed has verified it. */
   readonly icrc: IcrcState | undefined;
-  /** The next packet, in the order of the file; its bytes are valid until `more`. Undefined: wait for `more`. */
+  /** What `dissect` makes of the last packet, where the feed knows it; the same object for each. */
+  readonly dissection: Dissection | undefined;
+  /**
+   * The next packet, in the order of the file: perhaps the same object for each. Its bytes are valid until `more`.
+   * Undefined: wait for `more`.
+   */
   next(): CapturedPacket | undefined;
   /** Waits until there is more; false at the end, or at a defect. Rejects with what is no fault of the file. */
   more(): Promise<boolean>;
@@ -27,16 +32,17 @@ export interface PacketFeed extends ReadingResult {
 }
 
 /**
- * Called for each packet, in the order of the file; the bytes are valid during the call. `icrc` is there where the
- * reading has verified it.
+ * Called for each packet, in the order of the file; all of it is valid during the call. `icrc` is there where the
+ * reading has verified it, and `dissection` where it has dissected the packet.
  */
-export type PacketTaker = (packet: CapturedPacket, icrc?: IcrcState) => void;
+export type PacketTaker = (packet: CapturedPacket, icrc?: IcrcState, dissection?: Dissection) => void;
 
 /** Hands over all packets, and closes the feed. Rejects with what `take` throws. */
 export async function readFeed(feed: PacketFeed, take: PacketTaker): Promise<ReadingResult> {
   try {
     do {
-      for (let packet = feed.next(); packet !== undefined; packet = feed.next()) take(packet, feed.icrc);
+      for (let packet = feed.next(); packet !== undefined; packet = feed.next()) 
+        take(packet, feed.icrc, feed.dissection);
     } while (await feed.more());
     const { interfaces, damage } = feed;
     return { interfaces, damage };

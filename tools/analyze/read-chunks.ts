@@ -16,6 +16,7 @@ export function readChunks(chunks: AsyncIterable<Uint8Array>, take: PacketTaker)
 /** The packets of a capture in chunks; the promise of `readChunks` about chunks holds. */
 export class ChunkFeed implements PacketFeed {
   readonly icrc = undefined;
+  readonly dissection = undefined;
   damage: Error | undefined;
   readonly #chunks: AsyncIterator<Uint8Array>;
   readonly #reader = new CaptureReader();

@@ -1,13 +1,13 @@
 /**
- * Reads a large capture in a thread of its own, which also verifies the ICRCs, while this one analyzes what has been
- * read. Packets arrive in the order of the file, so the analysis is the same as without.
+ * Reads a large capture in a thread of its own, which also dissects the packets and verifies their ICRCs, while this one
+ * analyzes what has been read. Packets arrive in the order of the file, so the analysis is the same as without.
  *
  * Owns the thread and the memory shared with it. Bounded: a few pieces of the file are on their way at most.
  */
 import { type FileHandle, open } from 'node:fs/promises';
 import { Worker } from 'node:worker_threads';
 import { RoceError, type RoceErrorCode } from 'rocev2/packets';
-import type { CapturedPacket, CaptureInterface, IcrcState } from 'rocev2/pcap';
+import { type CapturedPacket, type CaptureInterface, Dissection, type IcrcState } from 'rocev2/pcap';
 import { PacketBatch, type Rests } from './packet-batch.ts';
 import { type PacketFeed, type PacketTaker, type ReadingResult, readFeed } from './packet-feed.ts';
 
@@ -70,6 +70,8 @@ class ThreadFeed implements PacketFeed {
   interfaces: readonly CaptureInterface[] = [];
   damage: Error | undefined;
   icrc: IcrcState | undefined;
+  dissection: Dissection | undefined;
+  readonly #own = new Dissection();
   readonly #file: FileHandle;
   readonly #worker: Worker;
   readonly #batches: readonly PacketBatch[];
@@ -110,6 +112,7 @@ class ThreadFeed implements PacketFeed {
     const memory = this.#batches[batch.slot] as PacketBatch;
     const at = this.#taken++;
     this.icrc = memory.icrc(at);
+    this.dissection = memory.dissection(at, this.#own) ? this.#own : undefined;
     return memory.packet(at, batch.rests);
   }
 
