@@ -9,18 +9,13 @@ import type { Writable } from 'node:stream';
 import { Command, InvalidArgumentError } from 'commander';
 import { defined, RoceError } from 'rocev2/packets';
 import type { AnalyzerOptions, Finding } from 'rocev2/pcap';
-import { analyzeCounters, NoCountersError } from '../counters/index.ts';
 import { Output, TextBuffer } from '../dump/output.ts';
 import { refuseOverwriting } from '../dump/overwriting.ts';
 import type { ProgressTerminal } from '../progress-line.ts';
 import { visible, visibleLine } from '../visible-text.ts';
-import { analyzeBy, narrowed } from './analyze.ts';
-import { annotate } from './annotate.ts';
 import { isDamage } from './damage.ts';
-import { STANDARD_INPUT } from './findings-text.ts';
 import type { PacketTaker } from './packet-feed.ts';
-import { openCapture, parseJobs, readCapture, readCaptures } from './read-capture.ts';
-import { reportLines } from './report.ts';
+import { openCapture, openReading, parseJobs } from './read-capture.ts';
 
 /** Standard streams, of the process or of a test. */
 export interface Streams {
@@ -86,6 +81,7 @@ export async function compareCounters(
   flags: Pick<AnalyzeFlags, 'json' | 'verbose'>,
   streams: Streams,
 ): Promise<number> {
+  const { analyzeCounters, NoCountersError } = await import('../counters/index.ts');
   try {
     const { analysis, text } = analyzeCounters(paths, flags);
     await print(visible(text), streams.stdout);
@@ -128,8 +124,14 @@ async function analyze(
 ): Promise<number> {
   const { conversation: conversations = [], events = false, verbose = false, json = false, write } = flags;
   if (write !== undefined) refuseOverwriting(file, write);
-  const read = (take: PacketTaker) =>
-    files.length === 1 ? readCapture(file, flags, streams, take) : readCaptures(files, flags, streams, take);
+  const reading = await openReading(files, flags, streams);
+  // Most of the program. Loaded now, while the thread that reads starts.
+  const [{ analyzeBy, narrowed }, { STANDARD_INPUT }, { reportLines }] = await Promise.all([
+    import('./analyze.ts'),
+    import('./findings-text.ts'),
+    import('./report.ts'),
+  ]);
+  const read = (take: PacketTaker) => reading.read(take);
   const { analysis, interfaces, damage, damaged = file } = await analyzeBy(read, analyzerOptions(flags));
   // A file that is not there, or of which not even the beginning is a capture, has no analysis.
   if (damage !== undefined && analysis.capture.packets === 0) return complain(streams, damaged, damage);
@@ -154,6 +156,7 @@ async function analyze(
   if (write !== undefined) {
     const out = write === '-' ? streams.stdout : createWriteStream(write);
     try {
+      const { annotate } = await import('./annotate.ts');
       await annotate(openCapture(file, streams), analysis, out);
     } catch (error) {
       // A defect of the capture is reported below.

@@ -6,7 +6,7 @@
  * whatever their times; of equal times the earlier file comes first, as mergecap has it. Opens no file.
  */
 import { defined } from 'rocev2/packets';
-import type { CapturedPacket, CaptureInterface } from 'rocev2/pcap';
+import type { CapturedPacket, CaptureInterface } from 'rocev2/pcap/read';
 import type { PacketFeed, PacketTaker, ReadingResult } from './packet-feed.ts';
 
 /** One of several captures. */

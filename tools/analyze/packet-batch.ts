@@ -12,7 +12,7 @@ import {
   type IcrcState,
   packDissection,
   unpackDissection,
-} from 'rocev2/pcap';
+} from 'rocev2/pcap/read';
 
 /** What few packets have, or what does not fit into the shared memory; sent beside it, by position in the batch. */
 export type Rest = Pick<CapturedPacket, 'comments' | 'dropCount' | 'packetId'> & {

@@ -3,7 +3,7 @@
  *
  * Owns what a reading hands over and what it ends with. Opens no file; runs in a browser too.
  */
-import type { CapturedPacket, CaptureInterface, Dissection, IcrcState } from 'rocev2/pcap';
+import type { CapturedPacket, CaptureInterface, Dissection, IcrcState } from 'rocev2/pcap/read';
 
 /** What is known of a capture when all of it was read. */
 export interface ReadingResult {

@@ -11,7 +11,7 @@ import { loadNativeCrc32 } from 'rocev2/crc32';
 import { ProgressLine, type ProgressTerminal } from '../progress-line.ts';
 import { filePieces } from './file-pieces.ts';
 import { type NamedFeed, readMerged } from './merged-reading.ts';
-import { type PacketFeed, type PacketTaker, type ReadingResult, readFeed } from './packet-feed.ts';
+import { type PacketTaker, type ReadingResult, readFeed } from './packet-feed.ts';
 import { ChunkFeed } from './read-chunks.ts';
 import { openThreaded } from './threaded-reading.ts';
 
@@ -29,6 +29,12 @@ export interface ReadingFlags {
   readonly jobs?: number;
 }
 
+/** Captures whose reading has begun. */
+export interface OpenReading {
+  /** Hands over the packets, once. Rejects with what `take` throws. */
+  read(take: PacketTaker): Promise<ReadingResult>;
+}
+
 /**
  * Hands over the packets of `file` ("-": standard input) up to its first defect. Rejects where a large file cannot be
  * opened, and with what `take` throws.
@@ -39,40 +45,23 @@ export async function readCapture(
   streams: ReadingStreams,
   take: PacketTaker,
 ): Promise<ReadingResult> {
-  return await withProgress([file], flags, streams, async (open) => await readFeed(await open(file), take));
+  return await (await openReading([file], flags, streams)).read(take);
 }
 
-/** As `readCapture`, of several files as one: see `readMerged`. */
-export async function readCaptures(
-  files: readonly string[],
-  flags: ReadingFlags,
-  streams: ReadingStreams,
-  take: PacketTaker,
-): Promise<ReadingResult> {
-  return await withProgress(files, flags, streams, async (open) => {
-    const captures: NamedFeed[] = [];
-    try {
-      for (const file of files) captures.push({ name: nameAmong(file, files), feed: await open(file) });
-    } catch (error) {
-      for (const { feed } of captures) await feed.close();
-      throw error;
-    }
-    return await readMerged(captures, take);
-  });
-}
-
-/** Calls `read` with what opens a file in the way that fits the size of all. */
-async function withProgress<Result>(
+/**
+ * Begins to read a file, or several as one capture (`readMerged`), in the way that fits their size. Rejects where a large
+ * file cannot be opened.
+ */
+export async function openReading(
   files: readonly string[],
   { icrc, jobs }: ReadingFlags,
   streams: ReadingStreams,
-  read: (open: (file: string) => Promise<PacketFeed>) => Promise<Result>,
-): Promise<Result> {
+): Promise<OpenReading> {
   const total = files.reduce((sum, file) => sum + bytesOf(file), 0);
   const large = total >= LARGE_BYTES;
-  if (icrc && large) await loadNativeCrc32();
   const threads = jobs ?? (large ? availableParallelism() : 1);
   const threaded = threads > 1 && files.length <= MOST_THREADS;
+  if (icrc && large && !threaded) await loadNativeCrc32();
   const progress = new ProgressLine(streams.stderr, { quiet: !large, nowMs: () => performance.now() });
   let done = 0;
   /** For one file: told how many of its bytes are read. */
@@ -85,15 +74,30 @@ async function withProgress<Result>(
       progress.update(Math.min(1, done / total), `${gigabytes(done)} of ${gigabytes(total)} GB`);
     };
   };
-  const open = async (file: string): Promise<PacketFeed> =>
-    threaded && file !== STANDARD_INPUT
-      ? await openThreaded(file, icrc, teller())
-      : new ChunkFeed(counted(openCapture(file, streams, pieceBytes(files.length)), teller()));
+  const captures: NamedFeed[] = [];
   try {
-    return await read(open);
-  } finally {
-    progress.clear();
+    for (const file of files) {
+      const feed =
+        threaded && file !== STANDARD_INPUT
+          ? await openThreaded(file, icrc, teller())
+          : new ChunkFeed(counted(openCapture(file, streams, pieceBytes(files.length)), teller()));
+      captures.push({ name: nameAmong(file, files), feed });
+    }
+  } catch (error) {
+    for (const { feed } of captures) await feed.close();
+    throw error;
   }
+  const [first] = captures;
+  return {
+    async read(take) {
+      try {
+        const alone = captures.length === 1 && first !== undefined;
+        return await (alone ? readFeed(first.feed, take) : readMerged(captures, take));
+      } finally {
+        progress.clear();
+      }
+    },
+  };
 }
 
 /** The chunks of a file, or of standard input. */

@@ -1,7 +1,7 @@
 /**
  * Reads a capture that comes in chunks, up to its first defect. Opens no file; runs in a browser too.
  */
-import { type CapturedPacket, type CaptureInterface, CaptureReader } from 'rocev2/pcap';
+import { type CapturedPacket, type CaptureInterface, CaptureReader } from 'rocev2/pcap/read';
 import { isDamage } from './damage.ts';
 import { type PacketFeed, type PacketTaker, type ReadingResult, readFeed } from './packet-feed.ts';
 

@@ -6,7 +6,7 @@ import { readSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
 import { loadNativeCrc32 } from 'rocev2/crc32';
 import { invariant } from 'rocev2/packets';
-import { CaptureReader, Dissection, dissect, IcrcState, icrcState } from 'rocev2/pcap';
+import { CaptureReader, Dissection, dissect, IcrcState, icrcState } from 'rocev2/pcap/read';
 import { isDamage } from './damage.ts';
 import { PacketBatch, type Rest } from './packet-batch.ts';
 import type { FromReader, ReadingTask } from './threaded-reading.ts';

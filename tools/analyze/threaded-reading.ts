@@ -7,7 +7,8 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { Worker } from 'node:worker_threads';
 import { RoceError, type RoceErrorCode } from 'rocev2/packets';
-import { type CapturedPacket, type CaptureInterface, Dissection, type IcrcState } from 'rocev2/pcap';
+import { type CapturedPacket, type CaptureInterface, Dissection, type IcrcState } from 'rocev2/pcap/read';
+import { workerSource } from 'rocev2/thread';
 import { PacketBatch, type Rests } from './packet-batch.ts';
 import { type PacketFeed, type PacketTaker, type ReadingResult, readFeed } from './packet-feed.ts';
 
@@ -56,8 +57,6 @@ export async function openThreaded(
   icrc: boolean,
   progress: (bytes: number) => void,
 ): Promise<PacketFeed> {
-  // Loaded here alone: it brings every link, and most captures are small.
-  const { workerSource } = await import('rocev2/node');
   const { source, options } = workerSource(import.meta.url, 'reading-thread');
   const file = await open(path);
   const batches = Array.from({ length: BATCHES }, () => new PacketBatch());
