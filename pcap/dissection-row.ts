@@ -11,7 +11,7 @@ import { OPCODE_FLAGS } from '../packets/opcode.ts';
 import { UDP_BYTES } from '../packets/udp.ts';
 import type { Dissection } from './dissection.ts';
 import { Tunnel } from './tunnels/index.ts';
-import { type CapturedPacket, Direction, LinkType } from './types.ts';
+import { type CapturedPacket, type Direction, LinkType } from './types.ts';
 
 /** Numbers in a row. */
 export const DISSECTION_ROW = 12;

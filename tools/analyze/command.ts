@@ -102,11 +102,7 @@ function isSystemError(error: unknown): error is NodeJS.ErrnoException {
  *
  * @param files one for `flags.write`
  */
-export async function analyzeFiles(
-  files: readonly string[],
-  flags: AnalyzeFlags,
-  streams: Streams,
-): Promise<number> {
+export async function analyzeFiles(files: readonly string[], flags: AnalyzeFlags, streams: Streams): Promise<number> {
   const [file = ''] = files;
   try {
     return await analyze(files, file, flags, streams);
@@ -116,12 +112,7 @@ export async function analyzeFiles(
   }
 }
 
-async function analyze(
-  files: readonly string[],
-  file: string,
-  flags: AnalyzeFlags,
-  streams: Streams,
-): Promise<number> {
+async function analyze(files: readonly string[], file: string, flags: AnalyzeFlags, streams: Streams): Promise<number> {
   const { conversation: conversations = [], events = false, verbose = false, json = false, write } = flags;
   if (write !== undefined) refuseOverwriting(file, write);
   const reading = await openReading(files, flags, streams);

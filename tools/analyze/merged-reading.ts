@@ -18,8 +18,8 @@ export interface NamedFeed {
 
 /**
  * Hands over the packets of all captures, and closes them. Where one has a defect the others go on; but nothing is
- * handed over where one has it before its first packet, which is more likely a mistake than a capture. Rejects with what
- * `take` throws.
+ * handed over where one has it before its first packet, which is more likely a mistake than a capture. Rejects with
+ * what `take` throws.
  */
 export async function readMerged(captures: readonly NamedFeed[], take: PacketTaker): Promise<ReadingResult> {
   try {

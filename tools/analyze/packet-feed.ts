@@ -41,7 +41,7 @@ export type PacketTaker = (packet: CapturedPacket, icrc?: IcrcState, dissection?
 export async function readFeed(feed: PacketFeed, take: PacketTaker): Promise<ReadingResult> {
   try {
     do {
-      for (let packet = feed.next(); packet !== undefined; packet = feed.next()) 
+      for (let packet = feed.next(); packet !== undefined; packet = feed.next())
         take(packet, feed.icrc, feed.dissection);
     } while (await feed.more());
     const { interfaces, damage } = feed;

@@ -49,8 +49,8 @@ export async function readCapture(
 }
 
 /**
- * Begins to read a file, or several as one capture (`readMerged`), in the way that fits their size. Rejects where a large
- * file cannot be opened.
+ * Begins to read a file, or several as one capture (`readMerged`), in the way that fits their size. Rejects where a
+ * large file cannot be opened.
  */
 export async function openReading(
   files: readonly string[],

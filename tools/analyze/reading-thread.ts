@@ -1,6 +1,6 @@
 /**
- * The thread that reads a large capture for `roce analyze`: finds the packets, dissects them and verifies their ICRCs, a
- * batch for each piece of the file. Analyzes nothing. Its messages are in `threaded-reading.ts`.
+ * The thread that reads a large capture for `roce analyze`: finds the packets, dissects them and verifies their ICRCs,
+ * a batch for each piece of the file. Analyzes nothing. Its messages are in `threaded-reading.ts`.
  */
 import { readSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';

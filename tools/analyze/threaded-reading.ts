@@ -1,6 +1,6 @@
 /**
- * Reads a large capture in a thread of its own, which also dissects the packets and verifies their ICRCs, while this one
- * analyzes what has been read. Packets arrive in the order of the file, so the analysis is the same as without.
+ * Reads a large capture in a thread of its own, which also dissects the packets and verifies their ICRCs, while this
+ * one analyzes what has been read. Packets arrive in the order of the file, so the analysis is the same as without.
  *
  * Owns the thread and the memory shared with it. Bounded: a few pieces of the file are on their way at most.
  */
@@ -85,12 +85,7 @@ class ThreadFeed implements PacketFeed {
   #bytes = 0;
   #ended = false;
 
-  constructor(
-    file: FileHandle,
-    worker: Worker,
-    batches: readonly PacketBatch[],
-    progress: (bytes: number) => void,
-  ) {
+  constructor(file: FileHandle, worker: Worker, batches: readonly PacketBatch[], progress: (bytes: number) => void) {
     this.#file = file;
     this.#worker = worker;
     this.#batches = batches;

@@ -1,8 +1,8 @@
 /**
  * A server for the page and one file, on the loopback interface only.
  *
- * Owns what it answers: the page, the file, whole or a part of it, nothing else. A request whose Host is not the announced name is refused, so
- * that a page of another site cannot read the file through a DNS name that points here.
+ * Owns what it answers: the page, the file, whole or a part of it, nothing else. A request whose Host is not the
+ * announced name is refused, so that a page of another site cannot read the file through a DNS name that points here.
  */
 import { createReadStream, statSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';

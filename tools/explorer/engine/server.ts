@@ -1,8 +1,8 @@
 /**
  * The worker's side of the page: takes requests, answers them, and reads and filters in between.
  *
- * Owns the order of work: requests first, then a slice of reading. The worker is passed in as three functions, so that a
- * test can stand in for it.
+ * Owns the order of work: requests first, then a slice of reading. The worker is passed in as three functions, so that
+ * a test can stand in for it.
  */
 import type { Analysis, CaptureInterface, ConversationReport } from 'rocev2/pcap';
 import { verdictText } from '../../analyze/findings-text.ts';

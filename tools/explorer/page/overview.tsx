@@ -1,5 +1,6 @@
 /**
- * The overview: the verdict and what the capture cannot know, the findings, then the conversations, then the counts of the capture.
+ * The overview: the verdict and what the capture cannot know, the findings, then the conversations, then the counts of
+ * the capture.
  *
  * Owns how the analysis is laid out.
  */

@@ -91,7 +91,9 @@ function Elsewhere({ play: { session }, onAnalyze }: { readonly play: Play } & P
         <button
           type="button"
           data-testid="analyze"
-          onClick={() => onAnalyze({ name: 'playground.pcapng', content: new Blob([bufferOf(session.pcapng(vantage))]) })}
+          onClick={() =>
+            onAnalyze({ name: 'playground.pcapng', content: new Blob([bufferOf(session.pcapng(vantage))]) })
+          }
         >
           Analyze
         </button>
