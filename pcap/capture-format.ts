@@ -13,6 +13,8 @@ export interface CaptureFormat {
   readonly sections: readonly CaptureSection[];
   /** Names by address in text form. */
   readonly names: ReadonlyMap<string, readonly string[]>;
+  /** Where in the file the bytes of the packet begin that `next` returned last. */
+  readonly packetOffset: number;
   /** Consumes records up to and including the next packet; undefined when the queue holds no further whole packet. */
   next(queue: ByteQueue): CapturedPacket | undefined;
 }

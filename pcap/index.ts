@@ -6,7 +6,6 @@
 
 export * from './analysis/index.ts';
 export { CaptureCopy } from './capture-copy.ts';
-export { Dissection, dissect, IcrcState, icrcState } from './dissection.ts';
 export { PcapWriter } from './pcap-writer.ts';
 export {
   type PcapngInterfaceOptions,
@@ -14,6 +13,4 @@ export {
   type PcapngSectionOptions,
   PcapngWriter,
 } from './pcapng-writer.ts';
-export { CaptureReader, readCapture } from './reader.ts';
-export { concealsRoce, isUnreadable, Tunnel, TunnelLayer, tunnelName, tunnelsText } from './tunnels/index.ts';
-export * from './types.ts';
+export * from './read.ts';

@@ -42,6 +42,7 @@ export class PcapFormat implements CaptureFormat {
   readonly interfaces: CaptureInterface[] = [];
   readonly sections = [];
   readonly names = new Map<string, string[]>();
+  packetOffset = 0;
   private readonly variant: PcapVariant;
   private readonly sink: RecordSink | undefined;
   private linkType = -1;
@@ -64,6 +65,7 @@ export class PcapFormat implements CaptureFormat {
     const { view, start } = queue;
     const nanoseconds = view.getUint32(start + 4, littleEndian) * nanosecondsPerUnit;
     const at = start + recordHeaderBytes;
+    this.packetOffset = queue.offset + recordHeaderBytes;
     const packet: CapturedPacket = {
       number: ++this.packets,
       // Some writers let the fraction run past a second; carry it over.

@@ -29,6 +29,7 @@ export class PcapngFormat implements CaptureFormat {
   readonly interfaces: PcapngInterface[] = [];
   readonly sections: CaptureSection[] = [];
   readonly names = new Map<string, string[]>();
+  packetOffset = 0;
   private readonly sink: RecordSink | undefined;
   private readonly budget = new TextBudget();
   private readonly block = new Block();
@@ -157,6 +158,7 @@ export class PcapngFormat implements CaptureFormat {
     options.read(block, optionsAt);
     const { linkType, clock } = this.interfaceAt(interfaceIndex);
     clock.read(block.u32(4), block.u32(8));
+    this.packetOffset = block.offsetOf(PACKET_FIXED_BYTES);
     const packet = {
       number: ++this.numbered,
       seconds: clock.seconds,
@@ -186,19 +188,20 @@ export class PcapngFormat implements CaptureFormat {
 
   // original length 4 | bytes. No time, and the captured length follows from the interface's snap length.
   private simplePacket(block: Block): CapturedPacket {
-    block.require(4);
+    block.require(SIMPLE_PACKET_FIXED_BYTES);
     const interfaceIndex = this.interfaceIndex(block, 0);
     const { snapLength, linkType } = this.interfaceAt(interfaceIndex);
     const originalLength = block.u32(0);
     const captured = snapLength > 0 ? Math.min(originalLength, snapLength) : originalLength;
-    if (4 + padded(captured) > block.bodyLength) {
+    if (SIMPLE_PACKET_FIXED_BYTES + padded(captured) > block.bodyLength) {
       throw captureError(block.offsetOf(0), `a packet of ${captured} bytes does not fit into its block`);
     }
+    this.packetOffset = block.offsetOf(SIMPLE_PACKET_FIXED_BYTES);
     const packet = {
       number: ++this.numbered,
       seconds: 0,
       nanoseconds: 0,
-      bytes: block.bytes(4, captured),
+      bytes: block.bytes(SIMPLE_PACKET_FIXED_BYTES, captured),
       originalLength,
       linkType,
       interfaceIndex,
@@ -258,6 +261,8 @@ function directionOf(flags: number): Direction {
 }
 
 const SWAPPED_BYTE_ORDER_MAGIC = 0x4d3c_2b1a;
+/** The original length. */
+const SIMPLE_PACKET_FIXED_BYTES = 4;
 const MOST_INTERFACES = 65_536;
 const MOST_SECTIONS = 65_536;
 /** In an obsolete packet block: the count is not known. */

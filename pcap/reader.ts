@@ -43,6 +43,14 @@ export class CaptureReader {
     this.sink = copy;
   }
 
+  /**
+   * Where in the file the bytes of the packet begin that `next` returned last; 0 before the first. They lie there in
+   * one piece, so that whoever can read the file again need not keep them.
+   */
+  get packetOffset(): number {
+    return this.format?.packetOffset ?? 0;
+  }
+
   /** Which format it is; undefined before the first four bytes are there. */
   get formatName(): 'pcap' | 'pcapng' | undefined {
     return this.format?.name;

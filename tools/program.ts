@@ -74,7 +74,7 @@ export const SUBCOMMANDS: readonly Subcommand[] = [
   {
     name: 'analyze',
     description: 'what is wrong in a capture of RoCEv2, which packets prove it, and what to do',
-    load: async () => (await import('./analyze/index.ts')).analyzeCommand(),
+    load: async () => (await import('./analyze/command.ts')).analyzeCommand(),
   },
   {
     name: 'export',

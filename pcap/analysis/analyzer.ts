@@ -11,7 +11,7 @@
  * ```
  */
 import { FrameStatus } from '../../packets/frame.ts';
-import { dissect, IcrcState, icrcState } from '../dissection.ts';
+import { type Dissection, dissect, IcrcState, icrcState } from '../dissection.ts';
 import { type CapturedPacket, nanosecondsSince } from '../types.ts';
 import { CaptureTotals } from './capture-totals.ts';
 import type { Detector } from './detector.ts';
@@ -53,6 +53,7 @@ export interface AnalyzerOptions {
 export class Analyzer {
   readonly #verifyIcrc: boolean;
   readonly #facts = new MutableFacts();
+  readonly #own = this.#facts.dissection;
   readonly #totals = new CaptureTotals();
   readonly #events: EventLog;
   readonly #tracker: Tracker;
@@ -131,11 +132,13 @@ export class Analyzer {
    * before the next call.
    *
    * @param known whether its ICRC is right, where the caller has verified it (`icrcState`); default: verified here
+   * @param dissected what `dissect` makes of it, where the caller has it: not to be changed before the next call
    */
-  packet(packet: CapturedPacket, known?: IcrcState): PacketFacts {
+  packet(packet: CapturedPacket, known?: IcrcState, dissected?: Dissection): PacketFacts {
     const facts = this.#facts;
-    const { dissection } = facts;
-    const status = dissect(packet, dissection);
+    const dissection = dissected ?? this.#own;
+    facts.dissection = dissection;
+    const status = dissected === undefined ? dissect(packet, dissection) : dissection.status;
     const icrc = known ?? (this.#verifyIcrc ? icrcState(dissection) : IcrcState.Unknown);
     const timeNs = nanosecondsSince(this.#totals.start(packet), packet);
     facts.begin(packet, timeNs, icrc);

@@ -11,7 +11,7 @@ import type { Finding } from '../../pcap/analysis/types.ts';
 import { PcapngWriter } from '../../pcap/pcapng-writer.ts';
 import { readCapture } from '../../pcap/reader.ts';
 import { LinkType } from '../../pcap/types.ts';
-import { type AnalyzeFlags, analyzeFile } from '../../tools/analyze/command.ts';
+import { type AnalyzeFlags, analyzeFiles } from '../../tools/analyze/command.ts';
 import { findingLines } from '../../tools/analyze/findings-text.ts';
 import { type DumpOptions, dumpFrames, FileSource } from '../../tools/dump/index.ts';
 import { allScenes } from '../../tools/symptoms/index.ts';
@@ -59,7 +59,7 @@ async function dump(options: DumpOptions): Promise<string> {
 
 async function analyze(flags: Partial<AnalyzeFlags>): Promise<{ out: string; err: string }> {
   const [stdout, stderr] = [new Sink(), new Sink()];
-  await analyzeFile(file, { icrc: true, ...flags }, { stdin: chunksOf(), stdout, stderr });
+  await analyzeFiles([file], { icrc: true, ...flags }, { stdin: chunksOf(), stdout, stderr });
   return { out: stdout.bytes.toString('utf8'), err: stderr.bytes.toString('utf8') };
 }
 

@@ -6,7 +6,8 @@
  */
 import { type Analysis, Analyzer, type AnalyzerOptions } from 'rocev2/pcap';
 import { withDrops } from './drops.ts';
-import { type PacketTaker, type ReadingResult, readChunks } from './read-chunks.ts';
+import type { PacketTaker, ReadingResult } from './packet-feed.ts';
+import { readChunks } from './read-chunks.ts';
 
 /** What came of it. */
 export interface Analyzed {
@@ -15,6 +16,8 @@ export interface Analyzed {
   readonly interfaces: readonly string[];
   /** Why the file could not be read to its end. */
   readonly damage: Error | undefined;
+  /** Of several files, the name of the one that `damage` is about. */
+  readonly damaged?: string;
 }
 
 /**
@@ -31,9 +34,12 @@ export async function analyzeBy(
   options: AnalyzerOptions,
 ): Promise<Analyzed> {
   const analyzer = new Analyzer(options);
-  const { interfaces, damage } = await read((packet, icrc) => analyzer.packet(packet, icrc));
+  const { interfaces, damage, damaged } = await read((packet, icrc, dissection) =>
+    analyzer.packet(packet, icrc, dissection),
+  );
   const analysis = withDrops(analyzer.finish(), interfaces);
-  return { analysis, interfaces: interfaces.map(({ name }) => name), damage };
+  const analyzed = { analysis, interfaces: interfaces.map(({ name }) => name), damage };
+  return damaged === undefined ? analyzed : { ...analyzed, damaged };
 }
 
 /** The part of an analysis about these conversations. */

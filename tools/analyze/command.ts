@@ -9,17 +9,13 @@ import type { Writable } from 'node:stream';
 import { Command, InvalidArgumentError } from 'commander';
 import { defined, RoceError } from 'rocev2/packets';
 import type { AnalyzerOptions, Finding } from 'rocev2/pcap';
-import { analyzeCounters, NoCountersError } from '../counters/index.ts';
 import { Output, TextBuffer } from '../dump/output.ts';
 import { refuseOverwriting } from '../dump/overwriting.ts';
 import type { ProgressTerminal } from '../progress-line.ts';
 import { visible, visibleLine } from '../visible-text.ts';
-import { analyzeBy, narrowed } from './analyze.ts';
-import { annotate } from './annotate.ts';
 import { isDamage } from './damage.ts';
-import { STANDARD_INPUT } from './findings-text.ts';
-import { openCapture, parseJobs, readCapture } from './read-capture.ts';
-import { reportLines } from './report.ts';
+import type { PacketTaker } from './packet-feed.ts';
+import { openCapture, openReading, parseJobs } from './read-capture.ts';
 
 /** Standard streams, of the process or of a test. */
 export interface Streams {
@@ -44,7 +40,7 @@ export interface AnalyzeFlags {
 export function analyzeCommand(): Command {
   const command = new Command('analyze')
     .description('what is wrong in a capture of RoCEv2, which packets prove it, and what to do')
-    .argument('[file]', 'capture file (pcap or pcapng), - for standard input')
+    .argument('[files...]', 'capture file (pcap or pcapng), - for standard input; several: taken at several places')
     .option('--json', 'the whole analysis as one JSON object')
     .option('--conversation <id>', 'only this conversation, in full; may be repeated', collectId)
     .option('--events', 'list every loss, retransmission, NAK, timeout ...')
@@ -55,25 +51,28 @@ export function analyzeCommand(): Command {
     .option('--jobs <n>', 'threads: 1, or 2 for a large file (default: by its size)', parseJobs)
     .option('--counters <snapshots...>', 'no capture: counters before and after, or folders with those of many hosts')
     .exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : EXIT_BAD_INPUT))
-    .action((file: string | undefined, flags: AnalyzeFlags) => run(command, file, flags));
+    .action((files: readonly string[], flags: AnalyzeFlags) => run(command, files, flags));
   return command;
 }
 
-async function run(command: Command, file: string | undefined, flags: AnalyzeFlags): Promise<void> {
+async function run(command: Command, files: readonly string[], flags: AnalyzeFlags): Promise<void> {
   const { write, counters, conversation, events } = flags;
   if (counters !== undefined) {
-    if (file !== undefined) command.error('error: either a capture or --counters: one analysis is of one kind');
+    if (files.length > 0) command.error('error: either a capture or --counters: one analysis is of one kind');
     if (write !== undefined || conversation !== undefined || events === true)
       command.error('error: counters have no packets: --write, --conversation and --events need a capture');
     process.exitCode = await compareCounters(counters, flags, process);
     return;
   }
-  if (file === undefined) command.error("error: missing required argument 'file'");
-  if (write !== undefined && file === '-')
+  if (files.length === 0) command.error("error: missing required argument 'file'");
+  if (write !== undefined && files.length > 1)
+    command.error('error: --write copies one capture with its comments: merge several with mergecap first');
+  if (files.filter((file) => file === '-').length > 1) command.error('error: standard input is one capture');
+  if (write !== undefined && files[0] === '-')
     command.error('error: --write reads the capture a second time, and standard input is gone by then: give a file');
   if (write === '-' && flags.json === true)
     command.error('error: only one of the report and the capture can go to standard output');
-  process.exitCode = await analyzeFile(file, flags, process);
+  process.exitCode = await analyzeFiles(files, flags, process);
 }
 
 /** Compares counters and reports; resolves to the exit code. */
@@ -82,6 +81,7 @@ export async function compareCounters(
   flags: Pick<AnalyzeFlags, 'json' | 'verbose'>,
   streams: Streams,
 ): Promise<number> {
+  const { analyzeCounters, NoCountersError } = await import('../counters/index.ts');
   try {
     const { analysis, text } = analyzeCounters(paths, flags);
     await print(visible(text), streams.stdout);
@@ -97,31 +97,43 @@ function isSystemError(error: unknown): error is NodeJS.ErrnoException {
   return error instanceof Error && 'syscall' in error;
 }
 
-/** Analyzes, reports and writes as the flags say; resolves to the exit code. */
-export async function analyzeFile(file: string, flags: AnalyzeFlags, streams: Streams): Promise<number> {
+/**
+ * Analyzes one file, or several as one capture, reports and writes as the flags say; resolves to the exit code.
+ *
+ * @param files one for `flags.write`
+ */
+export async function analyzeFiles(files: readonly string[], flags: AnalyzeFlags, streams: Streams): Promise<number> {
+  const [file = ''] = files;
   try {
-    return await analyze(file, flags, streams);
+    return await analyze(files, file, flags, streams);
   } catch (error) {
     if (!isDamage(error)) throw error;
     return complain(streams, file, error);
   }
 }
 
-async function analyze(file: string, flags: AnalyzeFlags, streams: Streams): Promise<number> {
+async function analyze(files: readonly string[], file: string, flags: AnalyzeFlags, streams: Streams): Promise<number> {
   const { conversation: conversations = [], events = false, verbose = false, json = false, write } = flags;
   if (write !== undefined) refuseOverwriting(file, write);
-  const { analysis, interfaces, damage } = await analyzeBy(
-    (take) => readCapture(file, flags, streams, take),
-    analyzerOptions(flags),
-  );
+  const reading = await openReading(files, flags, streams);
+  // Most of the program. Loaded now, while the thread that reads starts.
+  const [{ analyzeBy, narrowed }, { STANDARD_INPUT }, { reportLines }] = await Promise.all([
+    import('./analyze.ts'),
+    import('./findings-text.ts'),
+    import('./report.ts'),
+  ]);
+  const read = (take: PacketTaker) => reading.read(take);
+  const { analysis, interfaces, damage, damaged = file } = await analyzeBy(read, analyzerOptions(flags));
   // A file that is not there, or of which not even the beginning is a capture, has no analysis.
-  if (damage !== undefined && analysis.capture.packets === 0) return complain(streams, file, damage);
+  if (damage !== undefined && analysis.capture.packets === 0) return complain(streams, damaged, damage);
   const known = analysis.conversations.map(({ id }) => id);
   const unknown = conversations.find((id) => !known.includes(id));
   if (unknown !== undefined) return complain(streams, file, new Error(noConversation(unknown, known)));
   if (write !== '-') {
     const options = {
-      name: file === '-' ? STANDARD_INPUT : file,
+      // Several files are no file that a command could be given.
+      name: file === '-' || files.length > 1 ? STANDARD_INPUT : file,
+      ...(files.length > 1 ? { title: files.join(', ') } : {}),
       // A name of more than one line would make lines of its own.
       interfaces: interfaces.map(visibleLine),
       conversations,
@@ -135,13 +147,14 @@ async function analyze(file: string, flags: AnalyzeFlags, streams: Streams): Pro
   if (write !== undefined) {
     const out = write === '-' ? streams.stdout : createWriteStream(write);
     try {
+      const { annotate } = await import('./annotate.ts');
       await annotate(openCapture(file, streams), analysis, out);
     } catch (error) {
       // A defect of the capture is reported below.
       if (damage === undefined || !isDamage(error) || 'path' in error) throw error;
     }
   }
-  return damage === undefined ? exitCodeOf(analysis.findings) : complain(streams, file, damage);
+  return damage === undefined ? exitCodeOf(analysis.findings) : complain(streams, damaged, damage);
 }
 
 function analyzerOptions({ interfacesTogether, icrc }: AnalyzeFlags): AnalyzerOptions {

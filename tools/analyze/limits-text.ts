@@ -1,23 +1,39 @@
 /**
- * What a capture is good for, above its findings: where it was taken, and what it cannot know.
+ * What a capture is good for, above its findings: where it was taken, and what it cannot know. Runs in a browser too.
  *
- * Owns the layout. What the lines say is the analyzer's.
+ * Owns the sentences about places and the layout. What a limit says is the analyzer's.
  */
 import type { Analysis, CaptureLimit, Vantage } from 'rocev2/pcap';
 import { wrap } from './words.ts';
 
-/** A line for each place that is known, and one for each limit; none for a capture of which nothing is to be said. */
-export function limitLines({ vantages, limits }: Analysis, interfaces: readonly string[]): string[] {
+/** The sentences above the findings. */
+export interface LimitTexts {
+  /** Where each interface stands, as far as that is known. */
+  readonly places: readonly string[];
+  /** What the capture cannot know; without what cannot be read, which the verdict has. */
+  readonly limits: readonly string[];
+}
+
+/** What is to be said of a capture with interfaces of these names. */
+export function limitTexts({ vantages, limits }: Analysis, interfaces: readonly string[]): LimitTexts {
   const name = (index: number): string => interfaces[index] || `interface ${index}`;
   const several = interfaces.length > 1;
-  const placed = vantages.filter(({ place }) => place !== 'unknown');
-  const lines = placed
-    .slice(0, MOST_LINES)
-    .flatMap((vantage) => wrap(placeText(vantage, several ? `${name(vantage.interfaceIndex)} ` : ''), 'captured   '));
-  // The verdict has what cannot be read.
-  const shown = limits.filter(({ kind }) => kind !== 'unread');
-  for (const limit of shown.slice(0, MOST_LINES)) lines.push(...wrap(limitText(limit, several, name), 'limit      '));
-  const rest = shown.length - MOST_LINES;
+  return {
+    places: vantages
+      .filter(({ place }) => place !== 'unknown')
+      .map((vantage) => placeText(vantage, several ? `${name(vantage.interfaceIndex)} ` : '')),
+    limits: limits.filter(({ kind }) => kind !== 'unread').map((limit) => limitText(limit, several, name)),
+  };
+}
+
+/** A line for each place that is known, and one for each limit; none for a capture of which nothing is to be said. */
+export function limitLines(analysis: Analysis, interfaces: readonly string[]): string[] {
+  const { places, limits } = limitTexts(analysis, interfaces);
+  const lines = [
+    ...places.slice(0, MOST_LINES).flatMap((text) => wrap(text, 'captured   ')),
+    ...limits.slice(0, MOST_LINES).flatMap((text) => wrap(text, 'limit      ')),
+  ];
+  const rest = limits.length - MOST_LINES;
   return rest > 0 ? [...lines, ...wrap(`${rest} more: --json has them all`, 'limit      ')] : lines;
 }
 

@@ -1,10 +1,18 @@
 /**
- * Packets of a capture in memory that two threads share: one reads the file into it and finds where the packets are,
- * the other analyzes them.
+ * Packets of a capture in memory that two threads share: one reads the file into it, finds where the packets are and
+ * dissects them, the other analyzes them.
  *
  * Owns the layout of that memory. A batch is never used by both threads at once: who sends it has done with it.
  */
-import type { CapturedPacket, Direction, IcrcState } from 'rocev2/pcap';
+import {
+  type CapturedPacket,
+  DISSECTION_ROW,
+  type Direction,
+  type Dissection,
+  type IcrcState,
+  packDissection,
+  unpackDissection,
+} from 'rocev2/pcap/read';
 
 /** What few packets have, or what does not fit into the shared memory; sent beside it, by position in the batch. */
 export type Rest = Pick<CapturedPacket, 'comments' | 'dropCount' | 'packetId'> & {
@@ -20,39 +28,29 @@ export class PacketBatch {
   readonly memory: SharedArrayBuffer;
   /** Where the piece of the file is to be read to. */
   readonly piece: Uint8Array;
+  readonly #all: Uint8Array;
+  readonly #view: DataView;
   readonly #spill: Uint8Array;
   readonly #seconds: Float64Array;
   readonly #numbers: Float64Array;
-  readonly #nanoseconds: Uint32Array;
-  readonly #at: Uint32Array;
-  readonly #captured: Uint32Array;
-  readonly #original: Uint32Array;
-  readonly #linkTypes: Uint32Array;
-  readonly #interfaces: Uint32Array;
-  readonly #directions: Uint8Array;
-  readonly #icrcs: Uint8Array;
+  /** `WORDS` of each packet. */
+  readonly #words: Int32Array;
+  /** Filled again for each packet. */
+  readonly #packet = new BatchPacket();
+  readonly #place: { memory: Uint8Array; view: DataView; start: number; length: number; direction: Direction };
   #spilled = 0;
 
   /** The same batch in either thread: one makes the memory and the other gets it. */
   constructor(memory = new SharedArrayBuffer(MEMORY_BYTES)) {
     this.memory = memory;
+    this.#all = new Uint8Array(memory);
+    this.#view = new DataView(memory);
     this.piece = new Uint8Array(memory, 0, PIECE_BYTES);
     this.#spill = new Uint8Array(memory, PIECE_BYTES, SPILL_BYTES);
-    let at = PIECE_BYTES + SPILL_BYTES;
-    const next = (bytes: number): number => {
-      at += bytes * MOST_PACKETS;
-      return at - bytes * MOST_PACKETS;
-    };
-    this.#seconds = new Float64Array(memory, next(8), MOST_PACKETS);
-    this.#numbers = new Float64Array(memory, next(8), MOST_PACKETS);
-    this.#nanoseconds = new Uint32Array(memory, next(4), MOST_PACKETS);
-    this.#at = new Uint32Array(memory, next(4), MOST_PACKETS);
-    this.#captured = new Uint32Array(memory, next(4), MOST_PACKETS);
-    this.#original = new Uint32Array(memory, next(4), MOST_PACKETS);
-    this.#linkTypes = new Uint32Array(memory, next(4), MOST_PACKETS);
-    this.#interfaces = new Uint32Array(memory, next(4), MOST_PACKETS);
-    this.#directions = new Uint8Array(memory, next(1), MOST_PACKETS);
-    this.#icrcs = new Uint8Array(memory, next(1), MOST_PACKETS);
+    this.#seconds = new Float64Array(memory, TABLES_AT, MOST_PACKETS);
+    this.#numbers = new Float64Array(memory, TABLES_AT + 8 * MOST_PACKETS, MOST_PACKETS);
+    this.#words = new Int32Array(memory, TABLES_AT + 16 * MOST_PACKETS, WORDS * MOST_PACKETS);
+    this.#place = { memory: this.#all, view: this.#view, start: 0, length: 0, direction: 0 };
   }
 
   /** Before the first packet of a piece. */
@@ -61,19 +59,21 @@ export class PacketBatch {
   }
 
   /** Notes the packet at position `i`. What does not fit into the memory is put into `rests`. */
-  set(i: number, packet: CapturedPacket, icrc: IcrcState, rests: Map<number, Rest>): void {
+  set(i: number, packet: CapturedPacket, dissection: Dissection, icrc: IcrcState, rests: Map<number, Rest>): void {
     const { bytes, comments, dropCount, packetId } = packet;
+    const words = this.#words;
+    const row = i * WORDS;
+    const at = this.#keep(bytes);
+    const isPacked = at >= 0 && packDissection(packet, dissection, words, row + Word.Dissection);
     this.#seconds[i] = packet.seconds;
     this.#numbers[i] = packet.number;
-    this.#nanoseconds[i] = packet.nanoseconds;
-    this.#captured[i] = bytes.length;
-    this.#original[i] = packet.originalLength;
-    this.#linkTypes[i] = packet.linkType;
-    this.#interfaces[i] = packet.interfaceIndex;
-    this.#directions[i] = packet.direction;
-    this.#icrcs[i] = icrc;
-    const at = this.#place(bytes);
-    this.#at[i] = Math.max(at, 0);
+    words[row + Word.Nanoseconds] = packet.nanoseconds;
+    words[row + Word.Captured] = bytes.length;
+    words[row + Word.Original] = packet.originalLength;
+    words[row + Word.LinkType] = packet.linkType;
+    words[row + Word.Interface] = packet.interfaceIndex;
+    words[row + Word.Flags] = packet.direction | (icrc << ICRC_SHIFT) | (isPacked ? PACKED : 0);
+    words[row + Word.At] = Math.max(at, 0);
     if (at >= 0 && comments.length === 0 && dropCount === undefined && packetId === undefined) return;
     rests.set(i, {
       comments,
@@ -83,30 +83,47 @@ export class PacketBatch {
     });
   }
 
-  /** The packet at position `i`; its bytes are those of the memory. */
+  /**
+   * The packet at position `i`; its bytes are those of the memory. The same object for each that has no rest: read it
+   * before the next.
+   */
   packet(i: number, rests: Rests): CapturedPacket {
-    const packet = {
-      number: this.#numbers[i] as number,
-      seconds: this.#seconds[i] as number,
-      nanoseconds: this.#nanoseconds[i] as number,
-      bytes: new Uint8Array(this.memory, this.#at[i], this.#captured[i]),
-      originalLength: this.#original[i] as number,
-      linkType: this.#linkTypes[i] as number,
-      interfaceIndex: this.#interfaces[i] as number,
-      direction: this.#directions[i] as Direction,
-      comments: NO_COMMENTS,
-    };
+    const words = this.#words;
+    const row = i * WORDS;
+    const packet = this.#packet;
+    packet.number = this.#numbers[i] as number;
+    packet.seconds = this.#seconds[i] as number;
+    packet.nanoseconds = words[row + Word.Nanoseconds] as number;
+    packet.originalLength = (words[row + Word.Original] as number) >>> 0;
+    packet.linkType = (words[row + Word.LinkType] as number) >>> 0;
+    packet.interfaceIndex = words[row + Word.Interface] as number;
+    packet.direction = ((words[row + Word.Flags] as number) & DIRECTION_MASK) as Direction;
+    packet.place(this.memory, words[row + Word.At] as number, words[row + Word.Captured] as number);
     const rest = rests.size === 0 ? undefined : rests.get(i);
-    return rest === undefined ? packet : { ...packet, ...rest };
+    return rest === undefined ? packet : { ...packet, bytes: packet.bytes, ...rest };
   }
 
   /** Whether the ICRC of the packet at position `i` is right. */
   icrc(i: number): IcrcState {
-    return this.#icrcs[i] as IcrcState;
+    return (((this.#words[i * WORDS + Word.Flags] as number) >> ICRC_SHIFT) & ICRC_MASK) as IcrcState;
+  }
+
+  /** Makes `into` the dissection of the packet at position `i`; false if it has to be dissected again. */
+  dissection(i: number, into: Dissection): boolean {
+    const words = this.#words;
+    const row = i * WORDS;
+    const flags = words[row + Word.Flags] as number;
+    if ((flags & PACKED) === 0) return false;
+    const place = this.#place;
+    place.start = words[row + Word.At] as number;
+    place.length = words[row + Word.Captured] as number;
+    place.direction = (flags & DIRECTION_MASK) as Direction;
+    unpackDissection(words, row + Word.Dissection, place, into);
+    return true;
   }
 
   /** Where these bytes are in the memory, or are copied to: a record that begins in one piece and ends in the next. */
-  #place(bytes: Uint8Array): number {
+  #keep(bytes: Uint8Array): number {
     if (bytes.buffer === this.memory) return bytes.byteOffset;
     if (bytes.length > SPILL_BYTES - this.#spilled) return -1;
     this.#spill.set(bytes, this.#spilled);
@@ -115,9 +132,43 @@ export class PacketBatch {
   }
 }
 
+/** A packet in shared memory. Few look at its bytes, so that they are an object only where one does. */
+class BatchPacket implements CapturedPacket {
+  number = 0;
+  seconds = 0;
+  nanoseconds = 0;
+  originalLength = 0;
+  linkType = 0;
+  interfaceIndex = 0;
+  direction: Direction = 0;
+  readonly comments = NO_COMMENTS;
+  #memory = new SharedArrayBuffer(0);
+  #at = 0;
+  #length = 0;
+
+  get bytes(): Uint8Array {
+    return new Uint8Array(this.#memory, this.#at, this.#length);
+  }
+
+  place(memory: SharedArrayBuffer, at: number, length: number): void {
+    this.#memory = memory;
+    this.#at = at;
+    this.#length = length;
+  }
+}
+
+const NO_COMMENTS: readonly string[] = [];
+/** Of a packet in the table of words. */
+const Word = { Nanoseconds: 0, Captured: 1, Original: 2, LinkType: 3, Interface: 4, Flags: 5, At: 6, Dissection: 7 };
+const WORDS = Word.Dissection + DISSECTION_ROW;
+/** Flags: direction, state of the ICRC, and whether there is a dissection. */
+const DIRECTION_MASK = 3;
+const ICRC_SHIFT = 2;
+const ICRC_MASK = 3;
+const PACKED = 1 << 4;
 const PIECE_BYTES = 1024 * 1024;
 const SPILL_BYTES = 128 * 1024;
+const TABLES_AT = PIECE_BYTES + SPILL_BYTES;
 /** A record has 16 bytes at least, and one has begun in the piece before. */
 const MOST_PACKETS = PIECE_BYTES / 16 + 8;
-const MEMORY_BYTES = PIECE_BYTES + SPILL_BYTES + MOST_PACKETS * (2 * 8 + 6 * 4 + 2);
-const NO_COMMENTS: readonly string[] = [];
+const MEMORY_BYTES = TABLES_AT + MOST_PACKETS * (2 * 8 + 4 * WORDS);

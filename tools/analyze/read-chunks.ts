@@ -1,40 +1,66 @@
 /**
- * Reads a capture that comes in chunks, up to its first defect.
- *
- * Owns what a reading hands over and what it ends with. Opens no file; runs in a browser too.
+ * Reads a capture that comes in chunks, up to its first defect. Opens no file; runs in a browser too.
  */
-import { type CapturedPacket, type CaptureInterface, CaptureReader, type IcrcState } from 'rocev2/pcap';
+import { type CapturedPacket, type CaptureInterface, CaptureReader } from 'rocev2/pcap/read';
 import { isDamage } from './damage.ts';
-
-/** What is known of a capture when all of it was read. */
-export interface ReadingResult {
-  readonly interfaces: readonly CaptureInterface[];
-  /** Why it could not be read to its end. */
-  readonly damage: Error | undefined;
-}
-
-/**
- * Called for each packet, in the order of the file; the bytes are valid during the call. `icrc` is there where the
- * reading has verified it.
- */
-export type PacketTaker = (packet: CapturedPacket, icrc?: IcrcState) => void;
+import { type PacketFeed, type PacketTaker, type ReadingResult, readFeed } from './packet-feed.ts';
 
 /**
  * Reads `chunks` up to the place where they are no capture any more or cannot be read. A chunk is no longer used when
  * the third one after it is requested.
  */
-export async function readChunks(chunks: AsyncIterable<Uint8Array>, take: PacketTaker): Promise<ReadingResult> {
-  const reader = new CaptureReader();
-  let damage: Error | undefined;
-  try {
-    for await (const chunk of chunks) {
-      reader.push(chunk);
-      for (let packet = reader.next(); packet !== undefined; packet = reader.next()) take(packet);
-    }
-    reader.end();
-  } catch (error) {
-    if (!isDamage(error)) throw error;
-    damage = error;
+export function readChunks(chunks: AsyncIterable<Uint8Array>, take: PacketTaker): Promise<ReadingResult> {
+  return readFeed(new ChunkFeed(chunks), take);
+}
+
+/** The packets of a capture in chunks; the promise of `readChunks` about chunks holds. */
+export class ChunkFeed implements PacketFeed {
+  readonly icrc = undefined;
+  readonly dissection = undefined;
+  damage: Error | undefined;
+  readonly #chunks: AsyncIterator<Uint8Array>;
+  readonly #reader = new CaptureReader();
+  #ended = false;
+
+  constructor(chunks: AsyncIterable<Uint8Array>) {
+    this.#chunks = chunks[Symbol.asyncIterator]();
   }
-  return { interfaces: reader.interfaces, damage };
+
+  get interfaces(): readonly CaptureInterface[] {
+    return this.#reader.interfaces;
+  }
+
+  next(): CapturedPacket | undefined {
+    if (this.#ended) return undefined;
+    try {
+      return this.#reader.next();
+    } catch (error) {
+      this.#end(error);
+      return undefined;
+    }
+  }
+
+  async more(): Promise<boolean> {
+    if (this.#ended) return false;
+    try {
+      const { done, value } = await this.#chunks.next();
+      if (done === true) {
+        this.#ended = true;
+        this.#reader.end();
+      } else this.#reader.push(value);
+    } catch (error) {
+      this.#end(error);
+    }
+    return !this.#ended;
+  }
+
+  async close(): Promise<void> {
+    await this.#chunks.return?.();
+  }
+
+  #end(error: unknown): void {
+    if (!isDamage(error)) throw error;
+    this.#ended = true;
+    this.damage = error;
+  }
 }

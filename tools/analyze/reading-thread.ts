@@ -1,12 +1,12 @@
 /**
- * The thread that reads a large capture for `roce analyze`: finds the packets and verifies their ICRCs, a batch for
- * each piece of the file. Analyzes nothing. Its messages are in `threaded-reading.ts`.
+ * The thread that reads a large capture for `roce analyze`: finds the packets, dissects them and verifies their ICRCs,
+ * a batch for each piece of the file. Analyzes nothing. Its messages are in `threaded-reading.ts`.
  */
 import { readSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
 import { loadNativeCrc32 } from 'rocev2/crc32';
 import { invariant } from 'rocev2/packets';
-import { type CapturedPacket, CaptureReader, Dissection, dissect, IcrcState, icrcState } from 'rocev2/pcap';
+import { CaptureReader, Dissection, dissect, IcrcState, icrcState } from 'rocev2/pcap/read';
 import { isDamage } from './damage.ts';
 import { PacketBatch, type Rest } from './packet-batch.ts';
 import type { FromReader, ReadingTask } from './threaded-reading.ts';
@@ -53,17 +53,13 @@ function readPiece(slot: number): boolean {
   try {
     reader.push(batch.piece.subarray(0, length));
     for (let packet = reader.next(); packet !== undefined; packet = reader.next()) {
-      batch.set(count++, packet, icrc ? icrcOf(packet) : IcrcState.Unknown, rests);
+      dissect(packet, dissection);
+      batch.set(count++, packet, dissection, icrc ? icrcState(dissection) : IcrcState.Unknown, rests);
     }
   } finally {
     tell({ kind: 'batch', slot, count, length, rests });
   }
   return true;
-}
-
-function icrcOf(packet: CapturedPacket): IcrcState {
-  dissect(packet, dissection);
-  return icrcState(dissection);
 }
 
 function end(error?: Error): void {

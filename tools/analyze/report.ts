@@ -16,8 +16,10 @@ import { bytesText, durationText, tallyText, wrap } from './words.ts';
 
 /** What of an analysis is shown. */
 export interface ReportOptions {
-  /** What the capture is called. */
+  /** What the capture is called, also in commands to be typed. */
   readonly name: string;
+  /** What it is called above the report; default: `name`. */
+  readonly title?: string;
   /** Names of its interfaces, by index. */
   readonly interfaces: readonly string[];
   /** Show only these conversations, in full, and the findings about them. */
@@ -29,11 +31,11 @@ export interface ReportOptions {
 
 /** The whole report in lines. */
 export function reportLines(whole: Analysis, options: ReportOptions): string[] {
-  const { conversations, verbose, name } = options;
+  const { conversations, verbose, name, title = name } = options;
   const analysis = conversations.length === 0 ? whole : narrowed(whole, conversations);
   const { findings } = analysis;
   const sections = [
-    [`${visibleLine(name)}: ${verdictText(findings, analysis.capture, isLimited(whole))}`],
+    [`${visibleLine(title)}: ${verdictText(findings, analysis.capture, isLimited(whole))}`],
     limitLines(whole, options.interfaces),
     ...findings.map((finding) => findingLines(finding, name, verbose)),
   ];

@@ -1,15 +1,16 @@
 /**
- * Reads a large capture in a thread of its own, which also verifies the ICRCs, while this one analyzes what has been
- * read. Packets arrive in the order of the file, so the analysis is the same as without.
+ * Reads a large capture in a thread of its own, which also dissects the packets and verifies their ICRCs, while this
+ * one analyzes what has been read. Packets arrive in the order of the file, so the analysis is the same as without.
  *
  * Owns the thread and the memory shared with it. Bounded: a few pieces of the file are on their way at most.
  */
 import { type FileHandle, open } from 'node:fs/promises';
 import { Worker } from 'node:worker_threads';
 import { RoceError, type RoceErrorCode } from 'rocev2/packets';
-import type { CaptureInterface } from 'rocev2/pcap';
+import { type CapturedPacket, type CaptureInterface, Dissection, type IcrcState } from 'rocev2/pcap/read';
+import { workerSource } from 'rocev2/thread';
 import { PacketBatch, type Rests } from './packet-batch.ts';
-import type { PacketTaker, ReadingResult } from './read-chunks.ts';
+import { type PacketFeed, type PacketTaker, type ReadingResult, readFeed } from './packet-feed.ts';
 
 /** What the thread is told at its start. */
 export interface ReadingTask {
@@ -37,59 +38,110 @@ export type FromReader =
       readonly damage: { readonly message: string; readonly code?: string; readonly syscall?: string } | undefined;
     };
 
-/**
- * Reads the file at `path`. `progress` is called with the bytes read so far. Rejects with the errors of the system
- * where the file cannot be opened.
- */
+/** Reads the file at `path`, as `openThreaded`. */
 export async function readThreaded(
   path: string,
   icrc: boolean,
   take: PacketTaker,
   progress: (bytes: number) => void,
 ): Promise<ReadingResult> {
-  const file = await open(path);
-  try {
-    return await readOpen(file, icrc, take, progress);
-  } finally {
-    await file.close();
-  }
+  return await readFeed(await openThreaded(path, icrc, progress), take);
 }
 
-async function readOpen(
-  file: FileHandle,
+/**
+ * Begins to read the file at `path`. `progress` is called with the bytes that were handed over so far. Rejects with the
+ * errors of the system where the file cannot be opened.
+ */
+export async function openThreaded(
+  path: string,
   icrc: boolean,
-  take: PacketTaker,
   progress: (bytes: number) => void,
-): Promise<ReadingResult> {
+): Promise<PacketFeed> {
+  const { source, options } = workerSource(import.meta.url, 'reading-thread');
+  const file = await open(path);
   const batches = Array.from({ length: BATCHES }, () => new PacketBatch());
   const task: ReadingTask = { file: file.fd, memories: batches.map(({ memory }) => memory), icrc };
-  // Loaded here alone: it brings every link, and most captures are small.
-  const { workerSource } = await import('rocev2/node');
-  const { source, options } = workerSource(import.meta.url, 'reading-thread');
   const worker = new Worker(source, { ...options, workerData: task, name: 'rocev2 capture' });
-  let bytes = 0;
-  try {
-    return await new Promise<ReadingResult>((resolve, reject) => {
-      worker.once('error', reject);
-      worker.on('message', (message: FromReader) => {
-        try {
-          if (message.kind === 'end') {
-            resolve({ interfaces: message.interfaces, damage: errorOf(message.damage) });
-            return;
-          }
-          const { slot, count, length, rests } = message;
-          const batch = batches[slot] as PacketBatch;
-          for (let i = 0; i < count; i++) take(batch.packet(i, rests), batch.icrc(i));
-          worker.postMessage(slot);
-          bytes += length;
-          progress(bytes);
-        } catch (error) {
-          reject(error);
-        }
-      });
+  return new ThreadFeed(file, worker, batches, progress);
+}
+
+class ThreadFeed implements PacketFeed {
+  interfaces: readonly CaptureInterface[] = [];
+  damage: Error | undefined;
+  icrc: IcrcState | undefined;
+  dissection: Dissection | undefined;
+  readonly #own = new Dissection();
+  readonly #file: FileHandle;
+  readonly #worker: Worker;
+  readonly #batches: readonly PacketBatch[];
+  readonly #progress: (bytes: number) => void;
+  /** What the thread said and nobody has looked at yet. */
+  readonly #said: FromReader[] = [];
+  #failure: Error | undefined;
+  #wake: (() => void) | undefined;
+  #batch: (FromReader & { kind: 'batch' }) | undefined;
+  /** Packets of the batch that were handed over. */
+  #taken = 0;
+  #bytes = 0;
+  #ended = false;
+
+  constructor(file: FileHandle, worker: Worker, batches: readonly PacketBatch[], progress: (bytes: number) => void) {
+    this.#file = file;
+    this.#worker = worker;
+    this.#batches = batches;
+    this.#progress = progress;
+    worker.once('error', (error) => {
+      this.#failure = error;
+      this.#wake?.();
     });
-  } finally {
-    await worker.terminate();
+    worker.on('message', (message: FromReader) => {
+      this.#said.push(message);
+      this.#wake?.();
+    });
+  }
+
+  next(): CapturedPacket | undefined {
+    const batch = this.#batch;
+    if (batch === undefined || this.#taken === batch.count) return undefined;
+    const memory = this.#batches[batch.slot] as PacketBatch;
+    const at = this.#taken++;
+    this.icrc = memory.icrc(at);
+    this.dissection = memory.dissection(at, this.#own) ? this.#own : undefined;
+    return memory.packet(at, batch.rests);
+  }
+
+  async more(): Promise<boolean> {
+    this.#giveBack();
+    if (this.#ended) return false;
+    while (this.#said.length === 0 && this.#failure === undefined)
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    const message = this.#said.shift();
+    if (message === undefined) throw this.#failure;
+    if (message.kind === 'batch') this.#batch = message;
+    else {
+      this.#ended = true;
+      this.interfaces = message.interfaces;
+      this.damage = errorOf(message.damage);
+    }
+    return !this.#ended;
+  }
+
+  async close(): Promise<void> {
+    this.#ended = true;
+    await this.#worker.terminate();
+    await this.#file.close();
+  }
+
+  #giveBack(): void {
+    const batch = this.#batch;
+    if (batch === undefined) return;
+    this.#batch = undefined;
+    this.#taken = 0;
+    this.#bytes += batch.length;
+    this.#worker.postMessage(batch.slot);
+    this.#progress(this.#bytes);
   }
 }
 

@@ -58,4 +58,4 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const BUILT = join(ROOT, 'node_modules/.cache/rocev2/explorer.html');
 const SHIPPED = fileURLToPath(new URL('./explorer.html', import.meta.url));
 /** Whatever may end up in the page. */
-const SOURCES = ['packets', 'transport', 'pcap', 'src', 'tools/explorer'];
+const SOURCES = ['packets', 'transport', 'pcap', 'src', 'tools/explorer', 'tools/analyze'];

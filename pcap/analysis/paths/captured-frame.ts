@@ -8,7 +8,7 @@ import { ECN_MASK } from '../../../packets/traffic-class.ts';
 import { IcrcState } from '../../dissection.ts';
 import type { Direction } from '../../types.ts';
 import type { PacketFacts } from '../facts.ts';
-import { differingBytes, frameKey, hashOf } from './frame-key.ts';
+import { bulkHashOf, differingBytes, frameKey, hashOf } from './frame-key.ts';
 
 /** A frame as it was seen at one interface. */
 export interface CapturedFrame {
@@ -68,7 +68,7 @@ export function capturedFrame({ packet, timeNs, dissection, icrc }: PathFacts): 
     key: frameKey(whole, ipOffset, ipVersion),
     length,
     bytes: endsOf(whole),
-    bodyHash: hashOf(whole, Math.min(HEAD_BYTES, length), Math.max(HEAD_BYTES, length - TAIL_BYTES)),
+    bodyHash: bulkHashOf(whole, Math.min(HEAD_BYTES, length), Math.max(HEAD_BYTES, length - TAIL_BYTES)),
     ipOffset,
     ipVersion,
     ecn: ipVersion === 0 ? -1 : frame.trafficClass & ECN_MASK,

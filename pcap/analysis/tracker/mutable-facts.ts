@@ -13,7 +13,7 @@ import type { ConversationReport } from '../types.ts';
 /** `PacketFacts` that can be written; made once. */
 export class MutableFacts implements PacketFacts {
   packet: CapturedPacket = NO_PACKET;
-  readonly dissection = new Dissection();
+  dissection = new Dissection();
   icrc: IcrcState = IcrcState.Unknown;
   timeNs = 0;
   conversation: ConversationReport | undefined;

@@ -12,7 +12,7 @@ import type { Analysis } from '../../../pcap/analysis/types.ts';
 import { PcapngWriter } from '../../../pcap/pcapng-writer.ts';
 import { readCapture } from '../../../pcap/reader.ts';
 import { LinkType } from '../../../pcap/types.ts';
-import { type AnalyzeFlags, analyzeFile } from '../../../tools/analyze/command.ts';
+import { type AnalyzeFlags, analyzeFiles } from '../../../tools/analyze/command.ts';
 import { allScenes } from '../../../tools/symptoms/index.ts';
 import { chunksOf, Sink } from '../../support/sink.ts';
 
@@ -22,7 +22,7 @@ afterAll(() => rmSync(scratch, { recursive: true }));
 
 async function analyze(file: string, flags: Partial<AnalyzeFlags> = {}, stdin = chunksOf()) {
   const [stdout, stderr] = [new Sink(), new Sink()];
-  const code = await analyzeFile(file, { icrc: true, ...flags }, { stdin, stdout, stderr });
+  const code = await analyzeFiles([file], { icrc: true, ...flags }, { stdin, stdout, stderr });
   const text = stdout.bytes.toString('utf8');
   return { code, text, lines: text.split('\n'), complaint: stderr.bytes.toString('utf8'), bytes: stdout.bytes };
 }

@@ -8,7 +8,15 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
-import { type CapturedPacket, Direction, IcrcState, LinkType, PcapngWriter } from '../../../pcap/index.ts';
+import {
+  type CapturedPacket,
+  Direction,
+  Dissection,
+  dissect,
+  IcrcState,
+  LinkType,
+  PcapngWriter,
+} from '../../../pcap/index.ts';
 import { type Analyzed, analyzeBy, analyzeChunks } from '../../../tools/analyze/analyze.ts';
 import { filePieces } from '../../../tools/analyze/file-pieces.ts';
 import { PacketBatch, type Rest } from '../../../tools/analyze/packet-batch.ts';
@@ -119,6 +127,7 @@ describe('PacketBatch', () => {
   it('gives back every packet that it was given, wherever its bytes are', () => {
     const batch = new PacketBatch();
     const there = new PacketBatch(batch.memory);
+    const dissection = new Dissection();
     const packets = fc.array(
       fc.record({
         at: fc.nat(900_000),
@@ -153,7 +162,8 @@ describe('PacketBatch', () => {
             ...(dropCount === undefined ? {} : { dropCount }),
             ...(packetId === undefined ? {} : { packetId }),
           };
-          batch.set(i, packet, icrc, rests);
+          dissect(packet, dissection);
+          batch.set(i, packet, dissection, icrc, rests);
           return { packet, icrc };
         });
         for (const [i, { packet, icrc }] of given.entries()) {

@@ -12,6 +12,7 @@ import { PcapWriter } from '../../../pcap/pcap-writer.ts';
 import { readCapture } from '../../../pcap/reader.ts';
 import { LinkType } from '../../../pcap/types.ts';
 import { WcStatus } from '../../../src/index.ts';
+import { bytesInMemory, FileBytes } from '../../../tools/explorer/engine/file-bytes.ts';
 import { CaptureAnalysis } from '../../../tools/explorer/engine/follow.ts';
 import { LadderIndex } from '../../../tools/explorer/engine/ladder-index.ts';
 import { NumberList } from '../../../tools/explorer/engine/packet-table.ts';
@@ -34,7 +35,7 @@ beforeAll(async () => {
 });
 
 function opened(bytes: Uint8Array, filter = ''): CaptureSession {
-  const session = new CaptureSession('test', bytes.slice());
+  const session = new CaptureSession('test', bytesInMemory(bytes.slice()));
   session.setFilter(filter);
   while (session.work(7));
   return session;
@@ -303,6 +304,10 @@ describe('ExplorerServer', () => {
     const later: (() => void)[] = [];
     const made = new RequestServer({
       post: (reply) => replies.push(reply),
+      open: (name) => {
+        if (name === 'lossy') return bytesInMemory(lossy.slice());
+        throw new Error(`there is no ${String(name)}`);
+      },
       later: (callback) => later.push(callback),
     });
     let id = 0;
@@ -319,7 +324,7 @@ describe('ExplorerServer', () => {
     const { ask, run, replies, news, turn } = server();
     ask('rows', { from: 0, count: 5 });
     expect(replies).toEqual([{ kind: 'refusal', id: 1, sentence: 'no file is open' }]);
-    ask('open', { name: 'lossy', bytes: lossy.slice().buffer });
+    ask('open', { name: 'lossy', content: 'lossy' });
     ask('filter', { text: 'nak' });
     turn();
     ask('filter', { text: 'retransmission' });
@@ -338,14 +343,63 @@ describe('ExplorerServer', () => {
 
   it('refuses what it cannot do with a sentence, and goes on', () => {
     const { ask, run, replies } = server();
-    ask('open', { name: 'x', bytes: 'no bytes' });
+    ask('open', { name: 'x', content: 'no file' });
     ask('ladder', null);
-    ask('open', { name: 'lossy', bytes: lossy.slice().buffer });
+    ask('open', { name: 'lossy', content: 'lossy' });
     run();
-    const [, refused] = replies;
-    expect(replies.filter(({ kind }) => kind === 'refusal').length).toBeGreaterThan(0);
-    expect(refused).toBeDefined();
+    expect(replies.slice(0, 2)).toEqual([
+      { kind: 'refusal', id: 1, sentence: 'there is no no file' },
+      { kind: 'refusal', id: 2, sentence: expect.any(String) },
+    ]);
     expect(replies.at(-1)).toMatchObject({ kind: 'news', news: { done: true, packets: 174 } });
+  });
+});
+
+describe('FileBytes', () => {
+  /** A file of 1,000 bytes, of which it is known how often it was read. */
+  function file(blockBytes: number) {
+    const bytes = Uint8Array.from({ length: 1000 }, (_, at) => at % 251);
+    const reads: [from: number, to: number][] = [];
+    const source = {
+      size: bytes.length,
+      read: (from: number, to: number) => {
+        reads.push([from, to]);
+        return bytes.slice(from, to);
+      },
+    };
+    return { bytes, reads, source, file: new FileBytes(source, blockBytes) };
+  }
+
+  it('gives any part, wherever blocks begin and end', () => {
+    const { bytes, file: whole } = file(64);
+    fc.assert(
+      fc.property(fc.nat(1000), fc.nat(400), (from, length) => {
+        expect(whole.range(from, length)).toEqual(bytes.subarray(from, from + length));
+      }),
+    );
+  });
+
+  it('keeps the blocks that were used last, and no more', () => {
+    const { reads, file: whole } = file(4);
+    for (let index = 0; index < 64; index++) whole.block(index);
+    for (let index = 0; index < 64; index++) whole.block(index);
+    expect(reads.length).toBe(64);
+    whole.block(64);
+    whole.block(1);
+    expect(reads.length).toBe(65);
+    whole.block(0);
+    expect(reads.slice(64)).toEqual([
+      [256, 260],
+      [0, 4],
+    ]);
+    expect(whole.block(250)).toBeUndefined();
+  });
+
+  it('says so when the file is shorter than it was', () => {
+    const { source, bytes } = file(64);
+    const shrunk = new FileBytes({ ...source, read: (from, to) => bytes.slice(from, Math.min(to, 100)) }, 64);
+    expect(shrunk.range(0, 64).length).toBe(64);
+    expect(() => shrunk.range(64, 64)).toThrow(/shorter/);
   });
 });
 

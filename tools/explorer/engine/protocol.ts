@@ -7,12 +7,16 @@
 import type { MappedField, MappedHeader } from 'rocev2/packets';
 import type { Analysis, CaptureInterface } from 'rocev2/pcap';
 import type { Completion } from 'rocev2/pcap/filter';
+import type { LimitTexts } from '../../analyze/limits-text.ts';
 import type { LadderRow } from '../ladder/rows.ts';
+
+/** A file, or where a server has it: an address of where the page comes from. */
+export type FileContent = Blob | string;
 
 /** The requests to the worker, by name: their arguments and their results. */
 export interface Requests {
-  /** Opens a file; the bytes are handed over. News of progress follow, and at the end the result of the whole. */
-  open: { readonly params: { readonly name: string; readonly bytes: ArrayBuffer }; readonly result: null };
+  /** Opens a file, which stays where it is. News of progress follow, and at the end the result of the whole. */
+  open: { readonly params: { readonly name: string; readonly content: FileContent }; readonly result: null };
   /** Rows of the list, after the filter. */
   rows: { readonly params: { readonly from: number; readonly count: number }; readonly result: RowWindow };
   /** Sets the filter; empty for none. Answers when all packets known so far have been looked at. */
@@ -92,6 +96,14 @@ export interface News {
   readonly shown: number;
   /** With `done`, where there is one. */
   readonly analysis: Analysis | null;
+  /** In words; with `analysis`. */
+  readonly summary: Summary | null;
+}
+
+/** What is said above the findings, sentences. */
+export interface Summary extends LimitTexts {
+  /** "2 errors, 1 warning". */
+  readonly verdict: string;
 }
 
 /** A window of the list. */

@@ -1,13 +1,16 @@
 /**
  * The worker's side of the page: takes requests, answers them, and reads and filters in between.
  *
- * Owns the order of work: requests first, then a slice of reading. The worker is passed in as two functions, so that a
- * test can stand in for it.
+ * Owns the order of work: requests first, then a slice of reading. The worker is passed in as three functions, so that
+ * a test can stand in for it.
  */
-import type { Analysis, ConversationReport } from 'rocev2/pcap';
+import type { Analysis, CaptureInterface, ConversationReport } from 'rocev2/pcap';
+import { verdictText } from '../../analyze/findings-text.ts';
+import { isLimited, limitTexts } from '../../analyze/limits-text.ts';
+import type { ByteSource } from './file-bytes.ts';
 import { completions } from './filter.ts';
 import { LadderIndex } from './ladder-index.ts';
-import type { News, RequestName, Requests, WorkerReply, WorkerRequest } from './protocol.ts';
+import type { FileContent, News, RequestName, Requests, Summary, WorkerReply, WorkerRequest } from './protocol.ts';
 import { ratePicture } from './rates.ts';
 import { packetDetail, rowWindow } from './rows.ts';
 import { sequencePicture } from './sequence.ts';
@@ -16,6 +19,8 @@ import { CaptureSession } from './session.ts';
 /** What the server needs from its environment. */
 export interface RequestServerHost {
   post(reply: WorkerReply): void;
+  /** The bytes of a file. Throws a sentence where there are none. */
+  open(content: FileContent): ByteSource;
   /** Calls back when messages that wait have been taken. */
   later(callback: () => void): void;
 }
@@ -79,9 +84,10 @@ export class RequestServer {
     return this.#ladder;
   }
 
-  #open({ name, bytes }: Requests['open']['params']): void {
+  #open({ name, content }: Requests['open']['params']): void {
     for (const { id } of this.#waiting.splice(0)) this.#refuse(id, new Error('another file was opened'));
-    this.#session = new CaptureSession(name, new Uint8Array(bytes));
+    this.#session = undefined;
+    this.#session = new CaptureSession(name, this.#surroundings.open(content));
     this.#ladder = undefined;
     this.#slices = 0;
     this.#work();
@@ -124,6 +130,7 @@ export class RequestServer {
       startTime: session.startTime,
       shown: session.shown,
       analysis: session.analysis === null ? null : bounded(session.analysis),
+      summary: session.analysis === null ? null : summaryOf(session.analysis, session.interfaces),
     };
     this.#surroundings.post({ kind: 'news', news });
   }
@@ -135,6 +142,18 @@ export class RequestServer {
   #refuse(id: number, error: unknown): void {
     this.#surroundings.post({ kind: 'refusal', id, sentence: error instanceof Error ? error.message : String(error) });
   }
+}
+
+function summaryOf(analysis: Analysis, interfaces: readonly CaptureInterface[]): Summary {
+  const { places, limits } = limitTexts(
+    analysis,
+    interfaces.map(({ name }) => name),
+  );
+  return {
+    verdict: verdictText(analysis.findings, analysis.capture, isLimited(analysis)),
+    places: places.slice(0, MOST_SENTENCES),
+    limits: limits.slice(0, MOST_SENTENCES),
+  };
 }
 
 /**
@@ -162,6 +181,7 @@ function bounded(analysis: Analysis): Analysis {
   };
 }
 
+const MOST_SENTENCES = 100;
 const MOST_CONVERSATIONS = 300;
 const MOST_PATH_EVENTS = 50;
 /** Packets per slice: a few milliseconds, so that no request waits. */

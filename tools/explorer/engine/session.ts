@@ -1,5 +1,5 @@
 /**
- * One open capture: its bytes, the table of its packets, the filter, and the results of the analysis.
+ * One open capture: its file, the table of its packets, the filter, and the results of the analysis.
  *
  * Owns reading in slices, so that requests are answered in between, and filtering in slices. Never throws, whatever the
  * bytes of the file: what is whole is kept, and `problem` says where it ends. Runs in the worker of the page; depends
@@ -16,6 +16,7 @@ import {
 } from 'rocev2/pcap';
 import type { TraceEvent } from 'rocev2/trace';
 import { withDrops } from '../../analyze/drops.ts';
+import { type ByteSource, FileBytes } from './file-bytes.ts';
 import { makeFilter, type PacketTest } from './filter.ts';
 import { CaptureAnalysis, type MergedConversation } from './follow.ts';
 import { NONE, NumberList, PacketTable } from './packet-table.ts';
@@ -35,12 +36,12 @@ export class CaptureSession {
   done = false;
   /** Name of the file. */
   readonly name: string;
-  readonly #bytes: Uint8Array;
+  readonly #file: FileBytes;
   #source: PacketSource | undefined;
   #follower: CaptureAnalysis | undefined = new CaptureAnalysis();
   readonly #dissection = new Dissection();
   readonly #comments = new Map<number, readonly string[]>();
-  /** Packets whose bytes are not those of the file, by index. */
+  /** Packets whose bytes are not in the file, by index. */
   readonly #copies = new Map<number, Uint8Array>();
   #firstSeconds = 0;
   #firstNanoseconds = 0;
@@ -49,17 +50,17 @@ export class CaptureSession {
   /** Packets that the filter has seen. */
   #filtered = 0;
 
-  constructor(name: string, bytes: Uint8Array) {
+  constructor(name: string, content: ByteSource) {
     this.name = name;
-    this.#bytes = bytes;
+    this.#file = new FileBytes(content);
     this.#guard(() => {
-      this.#source = openSource(bytes);
+      this.#source = openSource(this.#file);
     });
   }
 
   /** Bytes of the file, and how many of them are read. */
   get size(): number {
-    return this.#bytes.length;
+    return this.#file.size;
   }
 
   get bytesRead(): number {
@@ -125,7 +126,9 @@ export class CaptureSession {
     return this.#shown?.lowerBound(index) ?? index;
   }
 
-  /** The packet as the reader gave it; undefined when there is none. */
+  /**
+   * The packet as the reader gave it; undefined when there is none. Throws where the file cannot be read any more.
+   */
   packet(index: number): CapturedPacket | undefined {
     const { table } = this;
     if (!Number.isInteger(index) || index < 0 || index >= table.length) return undefined;
@@ -136,7 +139,7 @@ export class CaptureSession {
       number: index + 1,
       seconds: this.#firstSeconds + seconds,
       nanoseconds: sinceSecond - seconds * 1e9,
-      bytes: this.#copies.get(index) ?? this.#bytes.subarray(at, at + (table.captured[index] ?? 0)),
+      bytes: this.#copies.get(index) ?? this.#file.range(at, table.captured[index] ?? 0),
       originalLength: table.original[index] ?? 0,
       linkType: table.linkType[index] ?? 0,
       interfaceIndex: table.interfaceIndex[index] ?? 0,
@@ -165,7 +168,7 @@ export class CaptureSession {
         this.#end();
         return;
       }
-      this.#add(packet);
+      this.#add(packet, this.#source?.packetOffset ?? -1);
     }
   }
 
@@ -198,16 +201,17 @@ export class CaptureSession {
     this.byConversation.delete(from);
   }
 
-  #add(packet: CapturedPacket): void {
+  /** @param offset of its bytes in the file; -1: they are not in there */
+  #add(packet: CapturedPacket, offset: number): void {
     const { table } = this;
     const index = table.add();
     if (index === 0) {
       this.#firstSeconds = packet.seconds;
       this.#firstNanoseconds = packet.nanoseconds;
     }
-    if (packet.bytes.buffer !== this.#bytes.buffer) this.#copies.set(index, packet.bytes);
+    if (offset < 0) this.#copies.set(index, packet.bytes);
     if (packet.comments.length > 0) this.#comments.set(index, packet.comments);
-    table.offset[index] = packet.bytes.byteOffset - this.#bytes.byteOffset;
+    table.offset[index] = Math.max(0, offset);
     table.captured[index] = packet.bytes.length;
     table.original[index] = packet.originalLength;
     table.linkType[index] = packet.linkType;

@@ -14,7 +14,7 @@ import { Packets } from './packets.tsx';
 import { Playground } from './playground/index.tsx';
 import { Rates } from './rates.tsx';
 import { Sequence } from './sequence.tsx';
-import { type LoadedFile, openGiven } from './sources.ts';
+import { type NamedFile, openGiven } from './sources.ts';
 import { Start } from './start.tsx';
 import { nextTheme, type Theme, useTheme } from './theme.ts';
 import { isTyping, type ViewProps } from './view.ts';
@@ -31,13 +31,13 @@ export function App() {
   const opened = useRef(0);
   const [file, setFile] = useState(0);
   const open = useCallback(
-    async (source: Promise<LoadedFile> | LoadedFile) => {
+    async (source: Promise<NamedFile> | NamedFile) => {
       try {
-        const { name, bytes: content } = await source;
+        const { name, content } = await source;
         setFailure('');
         setNews(undefined);
         setFile(++opened.current);
-        await client.ask('open', { name, bytes: content }, [content]);
+        await client.ask('open', { name, content });
       } catch (error) {
         setFailure(error instanceof Error ? error.message : String(error));
       }
@@ -276,8 +276,8 @@ function useDrop(take: (file: File) => void): boolean {
   return over;
 }
 
-async function fromFile(file: File): Promise<LoadedFile> {
-  return { name: file.name, bytes: await file.arrayBuffer() };
+function fromFile(file: File): NamedFile {
+  return { name: file.name, content: file };
 }
 
 const TAB_NAMES: Readonly<Record<Tab, string>> = {

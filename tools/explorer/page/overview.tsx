@@ -1,9 +1,11 @@
 /**
- * The overview: findings first, then the conversations, then the counts of the capture.
+ * The overview: the verdict and what the capture cannot know, the findings, then the conversations, then the counts of
+ * the capture.
  *
  * Owns how the analysis is laid out.
  */
 import type { ConversationReport, EndReport, Finding } from 'rocev2/pcap';
+import type { News } from '../engine/protocol.ts';
 import type { ViewProps } from './view.ts';
 import { bytes, count, plural, qpn, rate, span } from './words.ts';
 
@@ -23,7 +25,8 @@ export function Overview({ news, go }: ViewProps) {
   return (
     <div class="prose" data-testid="overview">
       <h2>Diagnosis</h2>
-      {analysis.findings.length === 0 ? <p>{soundText(analysis.capture.packets, news.problem)}</p> : null}
+      <p data-testid="verdict">{verdictOf(news)}</p>
+      <Limits news={news} />
       {analysis.findings.map((finding) => (
         <FindingBox key={`${finding.id} ${finding.text}`} finding={finding} go={go} />
       ))}
@@ -39,10 +42,37 @@ export function Overview({ news, go }: ViewProps) {
   );
 }
 
-/** The text where nothing was found: it claims no more than the capture can show. */
-function soundText(packets: number, problem: string): string {
-  if (packets === 0) return 'No packets, hence no diagnosis.';
-  return problem === '' ? 'Nothing is wrong in this capture.' : 'Nothing is wrong in the packets that could be read.';
+/** As `roce analyze` begins: it claims no more than the capture can show. */
+function verdictOf({ summary, packets, problem }: News): string {
+  if (summary === null || packets === 0) return 'No packets, hence no diagnosis.';
+  const text = summary.verdict;
+  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}${problem === '' ? '' : ', in the packets that could be read'}.`;
+}
+
+/** Where the capture was taken, and what it cannot know. */
+function Limits({ news: { summary } }: Pick<ViewProps, 'news'>) {
+  const lines = [
+    ...(summary?.places ?? []).map((text) => ['Captured', text] as const),
+    ...(summary?.limits ?? []).map((text) => ['Limit', text] as const),
+  ];
+  if (lines.length === 0) return null;
+  const rest = lines.length - MOST_LIMITS;
+  return (
+    <dl class="limits" data-testid="limits">
+      {lines.slice(0, MOST_LIMITS).map(([label, text]) => (
+        <div key={`${label} ${text}`}>
+          <dt>{label}</dt>
+          <dd>{text}</dd>
+        </div>
+      ))}
+      {rest > 0 ? (
+        <div>
+          <dt>And</dt>
+          <dd>{count(rest)} more</dd>
+        </div>
+      ) : null}
+    </dl>
+  );
 }
 
 function FindingBox({ finding, go }: { readonly finding: Finding; readonly go: ViewProps['go'] }) {
@@ -270,3 +300,4 @@ function listOf(counts: Readonly<Record<string, number>>, least = 0): string {
 }
 
 const MOST_LINKS = 12;
+const MOST_LIMITS = 12;

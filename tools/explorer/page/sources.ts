@@ -3,22 +3,23 @@
  *
  * Owns these two ways. Files that people pick or drop are the page's own business.
  */
+import type { FileContent } from '../engine/protocol.ts';
 
-/** A file in memory. */
-export interface LoadedFile {
+/** A file that can be opened. */
+export interface NamedFile {
   readonly name: string;
-  readonly bytes: ArrayBuffer;
+  readonly content: FileContent;
 }
 
 /** The file that came with the page or is named in its address; undefined without one. */
-export function openGiven(): Promise<LoadedFile> | undefined {
+export function openGiven(): Promise<NamedFile> | undefined {
   const embedded = document.getElementById('capture');
   if (embedded !== null) return embeddedSource(embedded);
   const path = new URLSearchParams(location.search).get('file');
-  return path === null ? undefined : fetched(path);
+  return path === null ? undefined : served(path);
 }
 
-async function embeddedSource(element: HTMLElement): Promise<LoadedFile> {
+async function embeddedSource(element: HTMLElement): Promise<NamedFile> {
   const text = (element.textContent ?? '').trim();
   const bytes = new Uint8Array(
     Math.floor((text.length * 3) / 4) - (text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0),
@@ -30,16 +31,15 @@ async function embeddedSource(element: HTMLElement): Promise<LoadedFile> {
     // A large capture must not stop the page.
     if ((from / PIECE) % TURN === TURN - 1) await new Promise((resolve) => setTimeout(resolve));
   }
-  return { name: element.dataset['name'] ?? 'capture', bytes: bytes.buffer };
+  return { name: element.dataset['name'] ?? 'capture', content: new Blob([bytes]) };
 }
 
-async function fetched(path: string): Promise<LoadedFile> {
+/** The worker reads it from there, a piece at a time. */
+async function served(path: string): Promise<NamedFile> {
   const url = new URL(path, location.href);
   if (url.origin !== location.origin)
     throw new Error('a file is fetched from where the page comes, and from nowhere else');
-  const response = await fetch(url);
-  if (!response.ok) throw new Error(`${url.pathname}: ${response.status} ${response.statusText}`);
-  return { name: decodeURIComponent(url.pathname.split('/').at(-1) ?? path), bytes: await response.arrayBuffer() };
+  return { name: decodeURIComponent(url.pathname.split('/').at(-1) ?? path), content: url.href };
 }
 
 /** Characters at a time, a multiple of four. */

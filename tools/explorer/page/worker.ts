@@ -4,6 +4,7 @@
  */
 import type { WorkerReply, WorkerRequest } from '../engine/protocol.ts';
 import { RequestServer } from '../engine/server.ts';
+import { openContent } from './content.ts';
 
 /** What a worker's global has that a window's has not. */
 interface WorkerScope {
@@ -19,6 +20,7 @@ turn.port1.onmessage = () => next?.();
 
 const server = new RequestServer({
   post: (reply) => scope.postMessage(reply),
+  open: openContent,
   // A message to ourselves queues behind the page's, so that its questions come first.
   later: (callback) => {
     next = callback;

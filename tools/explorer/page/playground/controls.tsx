@@ -15,7 +15,7 @@ import type { Play } from './use-session.ts';
 /** What the page gives the playground. */
 export interface PlaygroundProps {
   /** Opens the session's packets as a capture in the other views; absent: no such button. */
-  readonly onAnalyze?: (source: { readonly name: string; readonly bytes: ArrayBuffer }) => void;
+  readonly onAnalyze?: (source: { readonly name: string; readonly content: Blob }) => void;
 }
 
 interface ControlsProps extends PlaygroundProps {
@@ -91,7 +91,9 @@ function Elsewhere({ play: { session }, onAnalyze }: { readonly play: Play } & P
         <button
           type="button"
           data-testid="analyze"
-          onClick={() => onAnalyze({ name: 'playground.pcapng', bytes: bufferOf(session.pcapng(vantage)) })}
+          onClick={() =>
+            onAnalyze({ name: 'playground.pcapng', content: new Blob([bufferOf(session.pcapng(vantage))]) })
+          }
         >
           Analyze
         </button>

@@ -1,0 +1,79 @@
+/**
+ * The bytes of a file, a few blocks of it at a time: the file may be larger than the memory.
+ *
+ * Owns the blocks that are kept. Where they come from is not its business: memory, a file that was picked, a server.
+ */
+
+/** A file that can be read anywhere, at once. */
+export interface ByteSource {
+  /** Bytes in it. */
+  readonly size: number;
+  /** The bytes from `from` up to `to`, both within the file. They never change. Throws where they cannot be read. */
+  read(from: number, to: number): Uint8Array<ArrayBuffer>;
+}
+
+/** Bytes that are in memory. */
+export function bytesInMemory(bytes: Uint8Array<ArrayBuffer>): ByteSource {
+  return { size: bytes.length, read: (from, to) => bytes.subarray(from, to) };
+}
+
+/** Reads a file in blocks of one size, and keeps those that were used last. */
+export class FileBytes {
+  readonly size: number;
+  readonly #source: ByteSource;
+  readonly #blockBytes: number;
+  /** By index; the one used last is the last one. */
+  readonly #kept = new Map<number, Uint8Array<ArrayBuffer>>();
+  #lastIndex = -1;
+  #last = NO_BYTES;
+
+  constructor(source: ByteSource, blockBytes = BLOCK_BYTES) {
+    this.size = source.size;
+    this.#source = source;
+    this.#blockBytes = blockBytes;
+  }
+
+  /** The block of this index, from 0; undefined behind the end of the file. */
+  block(index: number): Uint8Array<ArrayBuffer> | undefined {
+    if (index * this.#blockBytes >= this.size) return undefined;
+    if (index === this.#lastIndex) return this.#last;
+    const block = this.#kept.get(index) ?? this.#read(index);
+    this.#kept.delete(index);
+    this.#kept.set(index, block);
+    this.#lastIndex = index;
+    this.#last = block;
+    if (this.#kept.size > MOST_BLOCKS) {
+      const [oldest] = this.#kept.keys();
+      if (oldest !== undefined) this.#kept.delete(oldest);
+    }
+    return block;
+  }
+
+  /** `length` bytes from `from`, fewer at the end of the file. */
+  range(from: number, length: number): Uint8Array<ArrayBuffer> {
+    const first = Math.floor(from / this.#blockBytes);
+    const start = from - first * this.#blockBytes;
+    const block = this.block(first) ?? NO_BYTES;
+    if (start + length <= block.length) return block.subarray(start, start + length);
+    const whole = new Uint8Array(Math.max(0, Math.min(length, this.size - from)));
+    for (let index = first, at = 0; at < whole.length; index++) {
+      const part = (this.block(index) ?? NO_BYTES).subarray(at === 0 ? start : 0).subarray(0, whole.length - at);
+      whole.set(part, at);
+      at += part.length;
+    }
+    return whole;
+  }
+
+  #read(index: number): Uint8Array<ArrayBuffer> {
+    const from = index * this.#blockBytes;
+    const to = Math.min(this.size, from + this.#blockBytes);
+    const bytes = this.#source.read(from, to);
+    if (bytes.length !== to - from) throw new Error('the file is not the one any more that was opened: it is shorter');
+    return bytes;
+  }
+}
+
+const NO_BYTES = new Uint8Array(0);
+const BLOCK_BYTES = 1024 * 1024;
+/** 64 MiB of a file, which is all of most. */
+const MOST_BLOCKS = 64;
