@@ -25,6 +25,8 @@ export interface BindTerms {
   readonly length: number;
   /** Bit set of `Access`. */
   readonly access: number;
+  /** The key that the window must have by then. Default: whichever it has. */
+  readonly heldKey?: number;
   /** The new key; its low 8 bits count. */
   readonly rkey: number;
 }
@@ -163,8 +165,8 @@ export class KeyTable {
    * the addresses of its region.
    */
   bind(terms: BindTerms, user: KeyUser): boolean {
-    const { mw, length, access, rkey } = terms;
-    if (this.#windows.get(mw.rkey >>> 8) !== mw || mw.pd !== user.pd) return false;
+    const { mw, length, access, heldKey = mw.rkey, rkey } = terms;
+    if (this.#windows.get(mw.rkey >>> 8) !== mw || mw.pd !== user.pd || mw.rkey !== heldKey) return false;
     if (mw.type === 2 ? mw.grant !== undefined || length === 0 : (access & Access.ZeroBased) !== 0) return false;
     if (length > 0) return this.#lend(terms, user);
     this.#unbind(mw);

@@ -4,6 +4,7 @@
  * rxe:rxe_mw.c#rxe_alloc_mw. REREG_MR is refused as rdma_rxe before 6.3 refused it.
  */
 import { Access } from '../../../transport/memory.ts';
+import { ON_DEMAND_ACCESS, OPTIONAL_ACCESS } from '../abi/access.ts';
 import {
   ALLOC_MW,
   ALLOC_MW_RESP,
@@ -25,13 +26,9 @@ const PAGE_MASK = 0xf_ffn;
 const USER_END = 2 ** 47;
 const REMOTE = Access.RemoteWrite | Access.RemoteRead | Access.RemoteAtomic | Access.FlushGlobal;
 const WRITES = Access.RemoteWrite | Access.RemoteAtomic;
-/** IB_ACCESS_OPTIONAL: hints that a driver may ignore. */
-const OPTIONAL_ACCESS = 0x3f_f0_00_00;
-const ON_DEMAND = 0x40;
 /** Flags that ib_check_mr_access knows. */
 const KNOWN_ACCESS = 0x3_ff;
 const SUPPORTED_ACCESS = Access.LocalWrite | Access.MwBind | REMOTE;
-const MW_TYPE_2 = 2;
 
 export function allocPd(context: Context): Reply {
   const handle = context.handles.add({ kind: 'pd', pd: context.device.allocPd() });
@@ -68,7 +65,7 @@ export function regMr(context: Context, { request }: ParsedCommand): Reply {
 function accessOf(flags: number): number {
   const access = flags & ~OPTIONAL_ACCESS;
   if ((access & WRITES) !== 0 && (access & Access.LocalWrite) === 0) throw new Refusal(Errno.EINVAL);
-  if ((access & ~KNOWN_ACCESS) !== 0 || (access & ON_DEMAND) !== 0) throw new Refusal(Errno.EINVAL);
+  if ((access & ~KNOWN_ACCESS) !== 0 || (access & ON_DEMAND_ACCESS) !== 0) throw new Refusal(Errno.EINVAL);
   // Nothing makes the memory of a process durable.
   if ((access & Access.FlushPersistent) !== 0) throw new Refusal(Errno.EINVAL);
   if ((access & ~SUPPORTED_ACCESS) !== 0) throw new Refusal(Errno.EOPNOTSUPP);
@@ -100,8 +97,8 @@ export function deregMr(context: Context, { request }: ParsedCommand): Reply {
 export function allocMw(context: Context, { request }: ParsedCommand): Reply {
   const { pd } = context.handles.get('pd', request.u32(ALLOC_MW.at.pd_handle));
   const type = request.u8(ALLOC_MW.at.mw_type);
-  if (type !== MW_TYPE_2) throw new Refusal(type === 1 ? Errno.EOPNOTSUPP : Errno.EINVAL);
-  const mw = pd.allocMw();
+  if (type !== 1 && type !== 2) throw new Refusal(Errno.EINVAL);
+  const mw = pd.allocMw(type);
   context.addWindow(mw);
   const reply = response(ALLOC_MW_RESP);
   reply.put32(ALLOC_MW_RESP.at.mw_handle, context.handles.add({ kind: 'mw', mw }));
