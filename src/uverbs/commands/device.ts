@@ -121,8 +121,7 @@ export function queryPort({ facts }: Context, { request }: ParsedCommand): Reply
   const reply = response(QUERY_PORT_RESP);
   reply.put32(at.port_cap_flags, PORT_CAPABILITIES);
   reply.put32(at.max_msg_sz, MAX_MESSAGE);
-  // rxe has 1024, nearly all empty, and each would be a file: here there are those that are in use.
-  reply.put32(at.gid_tbl_len, facts.gids.length);
+  reply.put32(at.gid_tbl_len, facts.gidTableLength);
   reply.put16(at.pkey_tbl_len, 1);
   reply.put8(at.state, PORT_ACTIVE);
   reply.put8(at.max_mtu, MTU_4096);
