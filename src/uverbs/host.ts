@@ -45,6 +45,11 @@ export interface UverbsFileHost {
    * take the processor from the server. Cheap when none waits; call it after each, or after several.
    */
   completed(): void;
+  /**
+   * Resolves when the device has had a turn: what doorbells before this call asked for is on its way, and datagrams
+   * have completed.
+   */
+  turn(): Promise<void>;
   /** The channel's end. */
   closeChannel(channel: number): void;
 }

@@ -138,6 +138,11 @@ export class OpenUverbsFile extends OpenFile implements UverbsFileHost {
     this.#rings.completed();
   }
 
+  /** The turn that a doorbell asks the device's driver for comes before the check phase. */
+  turn(): Promise<void> {
+    return new Promise((resolve) => setImmediate(resolve));
+  }
+
   override doorbell(queuePair: number): void {
     this.#file.doorbell(queuePair);
   }
