@@ -3,6 +3,7 @@ import { type Errno as ErrnoName, RoceError } from '../../packets/errors.ts';
 
 /** Numbers of <asm-generic/errno.h>: those that the kernel's verbs answer with. */
 export const Errno = {
+  EPERM: 1,
   ENOENT: 2,
   EIO: 5,
   EBADF: 9,

@@ -81,6 +81,8 @@ export interface UverbsFile {
 
 /** What the host does for one open file of rdma_cm. */
 export interface RdmaCmFileHost {
+  /** The memory of the process that opened it. */
+  readonly memory: ProcessMemory;
   /** Stands for a descriptor of this file in commands of others (`fd` of MIGRATE_ID). No two files have the same. */
   readonly number: number;
   /** One more event can be had by GET_EVENT: the descriptor becomes readable by one. */
