@@ -1,8 +1,8 @@
 /**
  * Protection domains, memory regions and memory windows: what an application holds. A region is a byte array registered
  * under a virtual address, now (ibv_reg_mr) or by a work request later (ib_alloc_mr, IB_WR_REG_MR); a window lends a
- * part of a region, to one queue pair (ibv_alloc_mw, type 2B) or to all of a domain (type 1). What their keys open is a `Grant`; the `KeyTable` finds
- * and changes them.
+ * part of a region, to one queue pair (ibv_alloc_mw, type 2B) or to all of a domain (type 1). What their keys open is a
+ * `Grant`; the `KeyTable` finds and changes them.
  */
 import { Grant, type GrantMemory, type Persist } from './grant.ts';
 import type { ProtectionDomain } from './protection-domain.ts';

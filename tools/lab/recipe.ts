@@ -36,7 +36,9 @@ export const USERLAND_PROGRAMS: Readonly<Record<string, 'all' | readonly string[
   'ibverbs-providers': [],
 };
 
-/** Files that no program names as a library but that are needed when it runs: the loader, and what is opened by name. */
+/**
+ * Files that no program names as a library but that are needed when it runs: the loader, and what is opened by name.
+ */
 const isRuntimeFile = (path: string): boolean =>
   path === 'usr/lib64/ld-linux-x86-64.so.2' ||
   // libc opens it when a thread is cancelled, as rping's are.

@@ -17,8 +17,9 @@ export function isUserlandPath(userland: Userland, path: string): boolean {
 }
 
 /**
- * The entries of a userland: its programs, the runtime files, and the libraries they need, followed through the libraries' own needs. `packages` maps a package's name to its entries. Throws `RoceError` when a
- * program or library is missing.
+ * The entries of a userland: its programs, the runtime files, and the libraries they need, followed through the
+ * libraries' own needs. `packages` maps a package's name to its entries. Throws `RoceError` when a program or library
+ * is missing.
  */
 export function userlandEntries(userland: Userland, packages: ReadonlyMap<string, readonly TarEntry[]>): CpioEntry[] {
   const files = new Map<string, TarEntry>();

@@ -1,7 +1,8 @@
 /**
  * SET_OPTION: what a program chooses for an id. Owns which options there are, when each may be set, and how long a
  * connection waits for an ACK. Rules: linux:core/ucma.c#ucma_set_option_id; linux:core/cma.c#rdma_set_service_type,
- * #rdma_set_reuseaddr, #rdma_set_afonly, #rdma_set_ack_timeout, #cma_resolve_iboe_route; linux:core/cm.c#cm_ack_timeout.
+ * #rdma_set_reuseaddr, #rdma_set_afonly, #rdma_set_ack_timeout, #cma_resolve_iboe_route;
+ * linux:core/cm.c#cm_ack_timeout.
  */
 import { SET_OPTION } from '../abi/cm.ts';
 import { Errno, Refusal } from '../errno.ts';
