@@ -127,13 +127,27 @@ export class KeyTable {
 
   /** Throws ERR_ROCE_STATE when it is not registered here, ERR_ROCE_IN_USE while windows are bound to it. */
   deregister(region: MemoryRegion): void {
-    const index = region.rkey >>> 8;
-    if (this.#regions.get(index) !== region) throw new RoceError('ERR_ROCE_STATE', 'the region is not registered');
-    if (region.windows > 0)
-      throw new RoceError('ERR_ROCE_IN_USE', `${region.windows} memory windows are bound to the region`);
-    this.#regions.delete(index);
+    this.#demandFree(region);
+    this.#regions.delete(region.rkey >>> 8);
     this.#revoke(region.grant);
     releaseUse(region.pd);
+  }
+
+  /**
+   * Gives a region another domain or other rights (ibv_rereg_mr); its memory and its keys stay. What is under way with
+   * it fails. Throws as `register` does, ERR_ROCE_STATE when it is not registered here, ERR_ROCE_IN_USE while windows
+   * are bound to it.
+   */
+  reregister(region: MemoryRegion, pd: ProtectionDomain, access: number): void {
+    this.#demandFree(region);
+    const { grant } = region;
+    checkRegistration(access, region.iova, region.length);
+    grant.valid = false;
+    region.grant = grant.renewed(pd, access);
+    this.#grants.set(region.rkey >>> 8, region.grant);
+    releaseUse(region.pd);
+    region.pd = pd;
+    pd.users += 1;
   }
 
   /** A window that is not bound (ibv_alloc_mw), as `make` makes it. Throws ERR_ROCE_LIMIT when there are too many. */
@@ -219,6 +233,14 @@ export class KeyTable {
     const region = this.#regions.get(key >>> 8);
     if (this.#windows.get(key >>> 8)?.type === 1) return false;
     return region === undefined || (region.remoteInvalidate && region.windows === 0);
+  }
+
+  /** Throws ERR_ROCE_STATE when it is not registered here, ERR_ROCE_IN_USE while windows are bound to it. */
+  #demandFree(region: MemoryRegion): void {
+    if (this.#regions.get(region.rkey >>> 8) !== region)
+      throw new RoceError('ERR_ROCE_STATE', 'the region is not registered');
+    if (region.windows > 0)
+      throw new RoceError('ERR_ROCE_IN_USE', `${region.windows} memory windows are bound to the region`);
   }
 
   #add(region: MemoryRegion): MemoryRegion {

@@ -47,7 +47,7 @@ export interface RegionOptions {
 /** Registered memory (ibv_mr): bytes that work requests name, and peers too when they are given its key. */
 export class MemoryRegion {
   /** The domain it belongs to. */
-  readonly pd: ProtectionDomain;
+  pd: ProtectionDomain;
   /** Whether its keys can be invalidated. */
   readonly remoteInvalidate: boolean;
   /** Bytes a fast registration may give it; -1 for a region that has its memory for life. */

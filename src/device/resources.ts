@@ -166,6 +166,12 @@ export class Resources {
     this.#keys.deallocateWindow(mw);
   }
 
+  /** For `Device.reregMr`. */
+  reregMr(region: MemoryRegion, pd: Pd, access: number): void {
+    this.#demandOpen();
+    this.#keys.reregister(region, pd.core, access);
+  }
+
   /** For `Pd.deregMr`. */
   deregMr(region: MemoryRegion): void {
     this.#keys.deregister(region);

@@ -1,7 +1,7 @@
 /**
  * Commands about domains, memory and windows. Rules: linux:core/uverbs_cmd.c#ib_uverbs_reg_mr,
  * linux:rdma/ib_verbs.h#ib_check_mr_access, rxe:rxe_verbs.c#rxe_reg_user_mr, rxe:rxe_mr.c#rxe_dereg_mr,
- * rxe:rxe_mw.c#rxe_alloc_mw. REREG_MR is refused as rdma_rxe before 6.3 refused it.
+ * rxe:rxe_mw.c#rxe_alloc_mw; linux:core/uverbs_cmd.c#ib_uverbs_rereg_mr, rxe:rxe_verbs.c#rxe_rereg_user_mr.
  */
 import { Access } from '../../../transport/memory.ts';
 import { ON_DEMAND_ACCESS, OPTIONAL_ACCESS } from '../abi/access.ts';
@@ -14,6 +14,8 @@ import {
   DEREG_MR,
   REG_MR,
   REG_MR_RESP,
+  REREG_MR,
+  REREG_MR_RESP,
 } from '../abi/verbs.ts';
 import type { ParsedCommand, Reply } from '../command.ts';
 import type { Context } from '../context.ts';
@@ -28,6 +30,8 @@ const REMOTE = Access.RemoteWrite | Access.RemoteRead | Access.RemoteAtomic | Ac
 const WRITES = Access.RemoteWrite | Access.RemoteAtomic;
 /** Flags that ib_check_mr_access knows. */
 const KNOWN_ACCESS = 0x3_ff;
+/** Values of enum ib_mr_rereg_flags. */
+const Rereg = { TRANSLATION: 1, PD: 2, ACCESS: 4 } as const;
 const SUPPORTED_ACCESS = Access.LocalWrite | Access.MwBind | REMOTE;
 
 export function allocPd(context: Context): Reply {
@@ -82,6 +86,27 @@ function pinned({ host }: Context, start: number, length: number): ProcessRegion
   const there = host.memory.read(start, byte, 0, 1) && host.memory.read(start + length - 1, byte, 0, 1);
   if (!there) throw new Refusal(Errno.EFAULT);
   return new ProcessRegion(host.memory, start, length);
+}
+
+/** rdma_rxe gives a region another domain or other rights, and no other memory. */
+export function reregMr(context: Context, { request }: ParsedCommand): Reply {
+  const at = REREG_MR.at;
+  const flags = request.u32(at.flags);
+  if (flags === 0) throw new Refusal(Errno.EINVAL);
+  if ((flags & ~(Rereg.TRANSLATION | Rereg.PD | Rereg.ACCESS)) !== 0) throw new Refusal(Errno.EOPNOTSUPP);
+  const moves = (flags & Rereg.TRANSLATION) !== 0;
+  if (moves && ((request.u64(at.start) ^ request.u64(at.hca_va)) & PAGE_MASK) !== 0n) throw new Refusal(Errno.EINVAL);
+  const object = context.handles.doomed('mr', request.u32(at.mr_handle));
+  const { region } = object;
+  const access = (flags & Rereg.ACCESS) === 0 ? region.access : accessOf(request.u32(at.access_flags));
+  const pd = (flags & Rereg.PD) === 0 ? object.pd : context.handles.get('pd', request.u32(at.pd_handle)).pd;
+  if (moves) throw new Refusal(Errno.EOPNOTSUPP);
+  context.device.reregMr(region, pd, access);
+  object.pd = pd;
+  const reply = response(REREG_MR_RESP);
+  reply.put32(REREG_MR_RESP.at.lkey, region.lkey);
+  reply.put32(REREG_MR_RESP.at.rkey, region.rkey);
+  return { core: reply };
 }
 
 export function deregMr(context: Context, { request }: ParsedCommand): Reply {
