@@ -55,6 +55,7 @@ export {
   type SrqEvent,
   WcOpcode,
   WcStatus,
+  type WindowType,
   WorkCompletion,
   WrOpcode,
   wcStatusName,

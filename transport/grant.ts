@@ -135,6 +135,13 @@ export class Grant {
     this.#persistent?.(this.#base + offset, length);
   }
 
+  /** The same memory under the same key, for queue pairs of `pd` and with other rights. */
+  renewed(pd: ProtectionDomain, access: number): Grant {
+    const { key, iova, qpn } = this;
+    const terms = { key, access, iova, qpn, persistent: this.#persistent, base: this.#base };
+    return new Grant(pd, this.#copied ?? this.bytes, terms, this.length);
+  }
+
   /** A grant of `length` bytes of this one at `offset`, on terms of its own. */
   part(offset: number, length: number, terms: GrantTerms): Grant {
     const memory = this.#copied ?? this.bytes.subarray(offset, offset + length);

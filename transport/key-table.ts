@@ -15,16 +15,18 @@ import type { Random } from './random.ts';
 
 /** The terms of a BIND MW. */
 export interface BindTerms {
-  /** The window, not bound. */
+  /** The window; one of type 2 is not bound. */
   readonly mw: MemoryWindow;
   /** The region that lends. */
   readonly mr: MemoryRegion;
   /** First byte, in addresses of the region. */
   readonly addr: bigint;
-  /** Bytes, 1 or more. */
+  /** Bytes; 0 ends a window of type 1. */
   readonly length: number;
   /** Bit set of `Access`. */
   readonly access: number;
+  /** The key that the window must have by then. Default: whichever it has. */
+  readonly heldKey?: number;
   /** The new key; its low 8 bits count. */
   readonly rkey: number;
 }
@@ -125,13 +127,27 @@ export class KeyTable {
 
   /** Throws ERR_ROCE_STATE when it is not registered here, ERR_ROCE_IN_USE while windows are bound to it. */
   deregister(region: MemoryRegion): void {
-    const index = region.rkey >>> 8;
-    if (this.#regions.get(index) !== region) throw new RoceError('ERR_ROCE_STATE', 'the region is not registered');
-    if (region.windows > 0)
-      throw new RoceError('ERR_ROCE_IN_USE', `${region.windows} memory windows are bound to the region`);
-    this.#regions.delete(index);
+    this.#demandFree(region);
+    this.#regions.delete(region.rkey >>> 8);
     this.#revoke(region.grant);
     releaseUse(region.pd);
+  }
+
+  /**
+   * Gives a region another domain or other rights (ibv_rereg_mr); its memory and its keys stay. What is under way with
+   * it fails. Throws as `register` does, ERR_ROCE_STATE when it is not registered here, ERR_ROCE_IN_USE while windows
+   * are bound to it.
+   */
+  reregister(region: MemoryRegion, pd: ProtectionDomain, access: number): void {
+    this.#demandFree(region);
+    const { grant } = region;
+    checkRegistration(access, region.iova, region.length);
+    grant.valid = false;
+    region.grant = grant.renewed(pd, access);
+    this.#grants.set(region.rkey >>> 8, region.grant);
+    releaseUse(region.pd);
+    region.pd = pd;
+    pd.users += 1;
   }
 
   /** A window that is not bound (ibv_alloc_mw), as `make` makes it. Throws ERR_ROCE_LIMIT when there are too many. */
@@ -159,18 +175,29 @@ export class KeyTable {
   // Called for work requests and the peer: false when a rule forbids it, and nothing is changed then.
 
   /**
-   * BIND MW. A window that is bound has to be invalidated first, and a length of 0 is refused: both rules of type 2.
+   * BIND MW. A window of type 2 that is bound has to be invalidated first, and takes no length of 0; one of type 1 has
+   * the addresses of its region.
    */
-  bind({ mw, mr, addr, length, access, rkey }: BindTerms, user: KeyUser): boolean {
-    if (this.#windows.get(mw.rkey >>> 8) !== mw || mw.grant !== undefined || length === 0) return false;
-    if (mw.pd !== user.pd || mr.pd !== user.pd || !mr.valid || (mr.access & Access.MwBind) === 0) return false;
+  bind(terms: BindTerms, user: KeyUser): boolean {
+    const { mw, length, access, heldKey = mw.rkey, rkey } = terms;
+    if (this.#windows.get(mw.rkey >>> 8) !== mw || mw.pd !== user.pd || mw.rkey !== heldKey) return false;
+    if (mw.type === 2 ? mw.grant !== undefined || length === 0 : (access & Access.ZeroBased) !== 0) return false;
+    if (length > 0) return this.#lend(terms, user);
+    this.#unbind(mw);
+    mw.rkey = variantOf(mw.rkey, rkey);
+    return true;
+  }
+
+  #lend({ mw, mr, addr, length, access, rkey }: BindTerms, user: KeyUser): boolean {
+    if (mr.pd !== user.pd || !mr.valid || (mr.access & Access.MwBind) === 0) return false;
     if ((access & WRITES) !== 0 && (mr.access & Access.LocalWrite) === 0) return false;
     if ((access & FLUSHES & ~mr.access) !== 0) return false;
     const offset = mr.grant.offsetOf(Number(addr >> 32n), Number(addr & 0xff_ff_ff_ffn), length);
     if (offset < 0) return false;
     const iova = (access & Access.ZeroBased) === 0 ? addr : 0n;
     const key = variantOf(mw.rkey, rkey);
-    mw.grant = mr.grant.part(offset, length, { key, access, iova, qpn: user.qpn });
+    this.#unbind(mw);
+    mw.grant = mr.grant.part(offset, length, { key, access, iova, qpn: mw.type === 2 ? user.qpn : 0 });
     mw.rkey = key;
     mw.region = mr;
     mr.windows += 1;
@@ -189,7 +216,7 @@ export class KeyTable {
 
   /**
    * LOCAL INV, or SEND with invalidate from a peer: the key opens nothing any more. Not for regions that were
-   * registered for life, nor while windows are bound to the region.
+   * registered for life, nor while windows are bound to the region, nor for windows of type 1.
    */
   invalidate(key: number, user: KeyUser): boolean {
     if (!this.mayInvalidate(key, user)) return false;
@@ -204,7 +231,16 @@ export class KeyTable {
     const grant = this.find(key, pd, 0, qpn);
     if (grant === undefined) return false;
     const region = this.#regions.get(key >>> 8);
+    if (this.#windows.get(key >>> 8)?.type === 1) return false;
     return region === undefined || (region.remoteInvalidate && region.windows === 0);
+  }
+
+  /** Throws ERR_ROCE_STATE when it is not registered here, ERR_ROCE_IN_USE while windows are bound to it. */
+  #demandFree(region: MemoryRegion): void {
+    if (this.#regions.get(region.rkey >>> 8) !== region)
+      throw new RoceError('ERR_ROCE_STATE', 'the region is not registered');
+    if (region.windows > 0)
+      throw new RoceError('ERR_ROCE_IN_USE', `${region.windows} memory windows are bound to the region`);
   }
 
   #add(region: MemoryRegion): MemoryRegion {

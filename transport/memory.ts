@@ -1,8 +1,8 @@
 /**
  * Protection domains, memory regions and memory windows: what an application holds. A region is a byte array registered
  * under a virtual address, now (ibv_reg_mr) or by a work request later (ib_alloc_mr, IB_WR_REG_MR); a window lends a
- * part of a region to one queue pair (ibv_alloc_mw, type 2B). What their keys open is a `Grant`; the `KeyTable` finds
- * and changes them.
+ * part of a region, to one queue pair (ibv_alloc_mw, type 2B) or to all of a domain (type 1). What their keys open is a
+ * `Grant`; the `KeyTable` finds and changes them.
  */
 import { Grant, type GrantMemory, type Persist } from './grant.ts';
 import type { ProtectionDomain } from './protection-domain.ts';
@@ -47,7 +47,7 @@ export interface RegionOptions {
 /** Registered memory (ibv_mr): bytes that work requests name, and peers too when they are given its key. */
 export class MemoryRegion {
   /** The domain it belongs to. */
-  readonly pd: ProtectionDomain;
+  pd: ProtectionDomain;
   /** Whether its keys can be invalidated. */
   readonly remoteInvalidate: boolean;
   /** Bytes a fast registration may give it; -1 for a region that has its memory for life. */
@@ -112,10 +112,18 @@ export class MemoryRegion {
   }
 }
 
-/** A memory window of type 2B: names no memory until it is bound, and then serves one queue pair. */
+/**
+ * Type 1: for every queue pair of its domain, bound anew as often as is liked, ended by binding no bytes. Type 2, which
+ * is type 2B here: for the queue pair that binds it, and invalidated before it is bound again.
+ */
+export type WindowType = 1 | 2;
+
+/** A memory window: names no memory until it is bound. */
 export class MemoryWindow {
   /** The domain it belongs to. */
   readonly pd: ProtectionDomain;
+  /** Who may use it, and how it ends. */
+  readonly type: WindowType;
   /** The key as of the last bind. */
   rkey: number;
   /** What the key opens, while it is bound. */
@@ -124,8 +132,9 @@ export class MemoryWindow {
   region: MemoryRegion | undefined = undefined;
 
   /** Called by `KeyTable.allocateWindow`. */
-  constructor(pd: ProtectionDomain, rkey: number) {
+  constructor(pd: ProtectionDomain, rkey: number, type: WindowType = 2) {
     this.pd = pd;
     this.rkey = rkey;
+    this.type = type;
   }
 }

@@ -181,10 +181,12 @@ export interface MwBind {
   readonly mr: MemoryRegion;
   /** First byte, in addresses of the region. */
   readonly addr: bigint;
-  /** Bytes, 1 or more. */
+  /** Bytes, 1 or more; 0 ends a window of type 1. */
   readonly length: number;
   /** Bit set of `Access`: remote rights, flush rights that the region has too, and `ZeroBased`. */
   readonly access: number;
+  /** The key that the window must have when it is bound. Default: whichever it has then. */
+  readonly heldKey?: number;
 }
 
 /** What REG MR gives a region of `allocMr` (ib_reg_wr). */

@@ -11,7 +11,7 @@ import type { Medium } from '../../packets/frame.ts';
 import type { AddressHandle } from '../../transport/address-handle.ts';
 import type { RateState } from '../../transport/congestion/rate-controller.ts';
 import type { PortCounters } from '../../transport/counters.ts';
-import type { MemoryRegion, MemoryWindow } from '../../transport/memory.ts';
+import type { MemoryRegion, MemoryWindow, WindowType } from '../../transport/memory.ts';
 import type { QpCapabilities } from '../../transport/qp-capabilities.ts';
 import type { QpEvent } from '../../transport/qp-event.ts';
 import type { QpState } from '../../transport/qp-state.ts';
@@ -133,9 +133,10 @@ export interface RdmaPd {
    */
   allocMr(maxBytes: number): MemoryRegion;
   /**
-   * A memory window of type 2B (ibv_alloc_mw): a work request `BindMw` lends it a part of a region, for one queue pair.
+   * A memory window (ibv_alloc_mw): a work request `BindMw` lends it a part of a region, for one queue pair, or for all
+   * of the domain where it is of type 1. Type 2B by default.
    */
-  allocMw(): RdmaMw;
+  allocMw(type?: WindowType): RdmaMw;
   /** Makes a queue pair in state RESET (ibv_create_qp). */
   createQp(init: RdmaQpInit): RdmaQp;
   /**
@@ -158,7 +159,7 @@ export interface RdmaPd {
   dealloc(): void;
 }
 
-/** A part of a region that the peer of one queue pair may reach under a key of its own (ibv_mw). */
+/** A part of a region that peers may reach under a key of its own (ibv_mw). */
 export interface RdmaMw extends MemoryWindow {
   /** Frees the window, bound or not (ibv_dealloc_mw). */
   dealloc(): void;

@@ -10,7 +10,7 @@ import type { PortCounters } from '../../transport/counters.ts';
 import type { Defences } from '../../transport/defences.ts';
 import type { GrantMemory } from '../../transport/grant.ts';
 import { KeyTable } from '../../transport/key-table.ts';
-import { Access, type MemoryRegion } from '../../transport/memory.ts';
+import { Access, type MemoryRegion, type WindowType } from '../../transport/memory.ts';
 import { type PeerProfile, peerProfile } from '../../transport/peer-profile.ts';
 import { TransportPools } from '../../transport/pools.ts';
 import type { QpCapabilities } from '../../transport/qp-capabilities.ts';
@@ -156,14 +156,20 @@ export class Resources {
   }
 
   /** For `Pd.allocMw`. */
-  allocMw(pd: Pd): Mw {
+  allocMw(pd: Pd, type: WindowType): Mw {
     this.#demandOpen();
-    return this.#keys.allocateWindow(pd.core, (domain, rkey) => new Mw(this, domain, rkey));
+    return this.#keys.allocateWindow(pd.core, (domain, rkey) => new Mw(this, domain, rkey, type));
   }
 
   /** For `Mw.dealloc`. */
   deallocMw(mw: Mw): void {
     this.#keys.deallocateWindow(mw);
+  }
+
+  /** For `Device.reregMr`. */
+  reregMr(region: MemoryRegion, pd: Pd, access: number): void {
+    this.#demandOpen();
+    this.#keys.reregister(region, pd.core, access);
   }
 
   /** For `Pd.deregMr`. */

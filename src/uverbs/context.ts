@@ -72,9 +72,8 @@ export class Context implements WorkObjects, RingCqWatcher {
     return region?.lkey === lkey ? region : undefined;
   }
 
-  window(rkey: number): MemoryWindow | undefined {
-    const window = this.#windows.get(rkey >>> 8);
-    return window?.rkey === rkey ? window : undefined;
+  window(index: number): MemoryWindow | undefined {
+    return this.#windows.get(index);
   }
 
   handle(ahNumber: number, wqe: Fields, av: number): AddressHandle | undefined {

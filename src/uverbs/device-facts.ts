@@ -37,6 +37,11 @@ export class DeviceFacts {
     this.maxInline = limits.maxInlineData;
   }
 
+  /** rxe has 1024 of them, nearly all empty, and each is a file: here those that are in use and one that is not. */
+  get gidTableLength(): number {
+    return this.gids.length + 1;
+  }
+
   /** Code of an MTU of 256 to 4096 bytes, 1 to 5. */
   get mtuCode(): number {
     return mtuCodeOf(this.device.activeMtu);

@@ -28,7 +28,7 @@ export interface PdObject {
 export interface MrObject {
   readonly kind: 'mr';
   readonly region: MemoryRegion;
-  readonly pd: Pd;
+  pd: Pd;
 }
 
 export interface MwObject {

@@ -45,6 +45,11 @@ export interface UverbsFileHost {
    * take the processor from the server. Cheap when none waits; call it after each, or after several.
    */
   completed(): void;
+  /**
+   * Resolves when the device has had a turn: what doorbells before this call asked for is on its way, and datagrams
+   * have completed.
+   */
+  turn(): Promise<void>;
   /** The channel's end. */
   closeChannel(channel: number): void;
 }
@@ -76,6 +81,8 @@ export interface UverbsFile {
 
 /** What the host does for one open file of rdma_cm. */
 export interface RdmaCmFileHost {
+  /** The memory of the process that opened it. */
+  readonly memory: ProcessMemory;
   /** Stands for a descriptor of this file in commands of others (`fd` of MIGRATE_ID). No two files have the same. */
   readonly number: number;
   /** One more event can be had by GET_EVENT: the descriptor becomes readable by one. */

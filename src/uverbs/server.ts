@@ -10,7 +10,10 @@ import { ServedFile } from './uverbs-file.ts';
 
 /** How a device is served. */
 export interface UverbsServerOptions {
-  /** Name of the network interface that the device says it is on [roce0]. */
+  /**
+   * Name of the network interface that the device says it is on [lo]. Programs look for it: one that is not there makes
+   * queries of GIDs fail.
+   */
   readonly netdev?: string;
 }
 
@@ -20,7 +23,7 @@ class Server implements UverbsServer {
   readonly #netdev: string;
   readonly #cmFiles: CmFiles;
 
-  constructor(device: Device, { netdev = 'roce0' }: UverbsServerOptions) {
+  constructor(device: Device, { netdev = 'lo' }: UverbsServerOptions) {
     this.#device = device;
     this.#facts = new DeviceFacts(device);
     this.#netdev = netdev;

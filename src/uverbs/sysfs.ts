@@ -3,12 +3,13 @@
  * writes them (linux:core/sysfs.c, linux:core/uverbs_main.c, linux:core/ucma.c). The name begins with "rxe" because the
  * provider is chosen by it.
  */
-import type { IpAddress } from '../../packets/address.ts';
+import { IpAddress } from '../../packets/address.ts';
 import type { DeviceFacts } from './device-facts.ts';
 
 const VERBS_ABI = 6;
 const RXE_ABI = 2;
 const CM_ABI = 4;
+const NO_GID = new IpAddress(6, 0, 0, 0, 0);
 
 /** The device's name: libibverbs finds its provider by it. */
 export const DEVICE_NAME = 'rxe0';
@@ -48,6 +49,11 @@ export function sysfsOf(facts: DeviceFacts, netdev: string): ReadonlyMap<string,
     texts.push([`${port}/gids/${index}`, gidText(gid)]);
     texts.push([`${port}/gid_attrs/types/${index}`, 'RoCE v2']);
     texts.push([`${port}/gid_attrs/ndevs/${index}`, netdev]);
+  }
+  for (let index = facts.gids.length; index < facts.gidTableLength; index++) {
+    texts.push([`${port}/gids/${index}`, gidText(NO_GID)]);
+    // The kernel refuses to read it with EINVAL, which a file cannot; libibverbs makes this of it.
+    texts.push([`${port}/gid_attrs/types/${index}`, 'IB/RoCE v1']);
   }
   return new Map(texts);
 }

@@ -4,7 +4,7 @@ import { type ParsedCommand, parseCommand, type Reply, replyBytes } from './comm
 import { createAh, destroyAh } from './commands/address-handle.ts';
 import { createCq, createCqExtended, destroyCq, reqNotifyCq, resizeCq } from './commands/completion.ts';
 import { createCompChannel, getContext, queryDevice, queryDeviceExtended, queryPort } from './commands/device.ts';
-import { allocMw, allocPd, deallocMw, deallocPd, deregMr, regMr } from './commands/memory.ts';
+import { allocMw, allocPd, deallocMw, deallocPd, deregMr, regMr, reregMr } from './commands/memory.ts';
 import { modifyQp, modifyQpExtended } from './commands/modify.ts';
 import {
   attachMcast,
@@ -23,11 +23,6 @@ import type { CommandResult, UverbsFile } from './host.ts';
 
 type Handler = (context: Context, command: ParsedCommand) => Reply | Promise<Reply>;
 
-/** rdma_rxe of old has no REREG_MR, and what it lacks altogether is EOPNOTSUPP. */
-const unsupported: Handler = () => {
-  throw new Refusal(Errno.EOPNOTSUPP);
-};
-
 const HANDLERS: Readonly<Record<CommandName, Handler>> = {
   GET_CONTEXT: getContext,
   QUERY_DEVICE: queryDevice,
@@ -37,7 +32,7 @@ const HANDLERS: Readonly<Record<CommandName, Handler>> = {
   CREATE_AH: createAh,
   DESTROY_AH: destroyAh,
   REG_MR: regMr,
-  REREG_MR: unsupported,
+  REREG_MR: reregMr,
   DEREG_MR: deregMr,
   ALLOC_MW: allocMw,
   DEALLOC_MW: deallocMw,

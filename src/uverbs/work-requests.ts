@@ -6,8 +6,9 @@
  * Rules: rxe:rxe_req.c#rxe_requester, #rxe_do_local_ops, rxe:rxe_mr.c#copy_data, rxe:rxe_av.c#rxe_get_av.
  */
 import type { AddressHandle } from '../../transport/address-handle.ts';
-import { type MemoryRegion, MemoryWindow } from '../../transport/memory.ts';
+import { Access, type MemoryRegion, MemoryWindow } from '../../transport/memory.ts';
 import { type FlushLevel, type SendWr, type Sge, WrOpcode } from '../../transport/work.ts';
+import { OPTIONAL_ACCESS } from './abi/access.ts';
 import {
   RXE_DMA_INFO,
   RXE_RECV_WQE,
@@ -29,13 +30,16 @@ const WR = RXE_SEND_WR.at;
 const SEND_DATA = RXE_SEND_WQE.size;
 const RECV_DATA = RXE_RECV_WQE.size;
 
+/** Access flags of a bind that are for regions; rdma_rxe takes them and they change nothing. */
+const NO_WINDOWS_ACCESS = Access.LocalWrite | Access.MwBind | OPTIONAL_ACCESS;
 const SendFlag = { Fence: 1, Signaled: 2, Solicited: 4, Inline: 8 } as const;
 
 /** Objects that work requests name, as one open file has them. */
 export interface WorkObjects {
   /** The region of a local key, whatever its domain; domains are compared when it is used. */
   region(lkey: number): MemoryRegion | undefined;
-  window(rkey: number): MemoryWindow | undefined;
+  /** The window with this index in its key, the upper 24 bits. */
+  window(index: number): MemoryWindow | undefined;
   /** The address handle of this number; 0: the one that was made of the address vector that begins at `av`. */
   handle(ahNumber: number, wqe: Fields, av: number): AddressHandle | undefined;
   /** A handle of the domain for what fails before it is sent. */
@@ -171,13 +175,18 @@ function readAtomic(wqe: Fields, at: number): Pick<SendWr, 'remoteAddr' | 'rkey'
   };
 }
 
-/** Unknown keys give a window that is in no table, and binding it fails in its turn. */
+/**
+ * Unknown keys give a window that is in no table, and binding it fails in its turn. A window is known by the index in
+ * its key: the rest is compared in its turn, for what was posted before may change it.
+ */
 function readBind(wqe: Fields, at: number, objects: WorkObjects): Pick<SendWr, 'mw' | 'bind' | 'rkey'> {
   const { addr, length, mr_lkey, mw_rkey, rkey, access } = WR_MW.at;
   const mr = objects.region(wqe.u32(at + mr_lkey)) ?? NOWHERE;
   const bytes = wqe.u64(at + length);
-  const bind = { mr, addr: wqe.u64(at + addr), length: Number(bytes), access: wqe.u32(at + access) };
-  const mw = objects.window(wqe.u32(at + mw_rkey)) ?? new MemoryWindow(NOWHERE.pd, 0);
+  const heldKey = wqe.u32(at + mw_rkey);
+  const allowed = wqe.u32(at + access) & ~NO_WINDOWS_ACCESS;
+  const bind = { mr, addr: wqe.u64(at + addr), length: Number(bytes), access: allowed, heldKey };
+  const mw = objects.window(heldKey >>> 8) ?? new MemoryWindow(NOWHERE.pd, 0);
   return { mw, bind, rkey: wqe.u32(at + rkey) };
 }
 

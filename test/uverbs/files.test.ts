@@ -259,6 +259,21 @@ describe('two connected queue pairs of two programs', () => {
     await expectEmpty(pair);
   });
 
+  it('RESIZE_CQ counts what doorbells before it complete', async () => {
+    const pair = await toRts(await makeEnds({ type: 3 }));
+    const { world, left, right } = pair;
+    for (const wrId of [1, 2])
+      left.program.post(left.qp, { wrId, opcode: Op.Write, inline: Uint8Array.of(1), wr: rdma(right.mr, 0) });
+    left.program.host.meanwhile = () => world.runFor(1e7);
+    const resized = { cq_handle: left.cq.handle, cqe: 1 };
+    expect(await left.program.errno('RESIZE_CQ', V.RESIZE_CQ, resized, new Uint8Array(0), 16)).toBe(Errno.EINVAL);
+    expect(left.program.pollAll(left.cq)).toHaveLength(2);
+    // A queue may go, and its file too, while a command waits.
+    left.program.host.meanwhile = () => left.program.file.close();
+    expect(await left.program.errno('RESIZE_CQ', V.RESIZE_CQ, resized, new Uint8Array(0), 16)).toBe(Errno.EIO);
+    await expectEmpty(pair);
+  });
+
   it('RESIZE_CQ moves what waits into another ring', async () => {
     const pair = await connected();
     const { world, left, right } = pair;

@@ -132,6 +132,11 @@ describe('a connection by rdma_cm', () => {
     left.program.post(left.qp, { wrId: 1, opcode: 0, inline: Uint8Array.of(5), wr: rdma(right.mr, 3) });
     world.runFor(1e8);
     expect([left.program.poll(left.cq)?.status, right.bytes[3]]).toEqual([0, 5]);
+    // The passive side moves its queue pair before it accepts: what the request asks for has to be in it by then.
+    const into = { addr: left.mr.addr + 9, length: 1, lkey: left.mr.lkey };
+    left.program.post(left.qp, { wrId: 2, opcode: 4, sges: [into], wr: rdma(right.mr, 3) });
+    world.runFor(1e8);
+    expect([left.program.poll(left.cq)?.status, left.bytes[9]]).toEqual([0, 5]);
     active.ok('DISCONNECT', C.DISCONNECT, { id: client });
     world.runFor(1e8);
     expect(active.event()).toMatchObject({ event: Later.Disconnected });

@@ -41,10 +41,15 @@ export interface Image {
   readonly packages: Readonly<Record<string, string>>;
 }
 
+export interface ImageOptions extends BuildOptions {
+  /** What the guest has to run. Default: 'programs'. */
+  readonly userland?: recipe.Userland;
+}
+
 /** The image of a kernel generation, from the cache or built. Throws `RoceError` when the machine cannot build one. */
-export async function buildImage(kernel: recipe.KernelLabel, options: BuildOptions = {}): Promise<Image> {
+export async function buildImage(kernel: recipe.KernelLabel, options: ImageOptions = {}): Promise<Image> {
   const cache = options.cacheDirectory ?? defaultCacheDirectory();
-  const userland = await userlandPart(cache, options);
+  const userland = await userlandPart(options.userland ?? 'programs', cache, options);
   // The image holds the userland, so its key does too.
   const prefix = `${kernel}-${hash([kernelRecipe(), basename(userland)])}`;
   const directory = await buildPart(join(cache, 'images'), prefix, options, (scratch) =>
@@ -53,9 +58,10 @@ export async function buildImage(kernel: recipe.KernelLabel, options: BuildOptio
   return readImage(directory);
 }
 
-/** Versions of the packages that every guest's programs are from, by package. Rejects as `buildImage` does. */
-export async function userlandPackages(options: BuildOptions = {}): Promise<Readonly<Record<string, string>>> {
-  const directory = await userlandPart(options.cacheDirectory ?? defaultCacheDirectory(), options);
+/** Versions of the packages that a guest's programs are from, by package. Rejects as `buildImage` does. */
+export async function userlandPackages(options: ImageOptions = {}): Promise<Readonly<Record<string, string>>> {
+  const { userland = 'programs', cacheDirectory = defaultCacheDirectory() } = options;
+  const directory = await userlandPart(userland, cacheDirectory, options);
   return (await readManifest(directory)).packages;
 }
 
@@ -72,24 +78,25 @@ export async function cleanImages(cacheDirectory = defaultCacheDirectory()): Pro
   }
 }
 
-function userlandPart(cache: string, options: BuildOptions): Promise<string> {
-  return buildPart(join(cache, 'parts'), `userland-${userlandRecipe()}`, options, (scratch) =>
-    buildUserland(scratch, options),
+function userlandPart(userland: recipe.Userland, cache: string, options: BuildOptions): Promise<string> {
+  return buildPart(join(cache, 'parts'), `userland-${userlandRecipe(userland)}`, options, (scratch) =>
+    buildUserland(userland, scratch, options),
   );
 }
 
-async function buildUserland(scratch: string, options: BuildOptions): Promise<BuiltPart> {
+async function buildUserland(userland: recipe.Userland, scratch: string, options: BuildOptions): Promise<BuiltPart> {
   options.log?.(`userland: packages of ${recipe.USERLAND_SUITE}`);
   const apt = await AptRoot.create(join(scratch, 'apt'), recipe.USERLAND_SUITE, options.signal);
-  const wanted = Object.keys(recipe.USERLAND_PROGRAMS);
+  const wanted = Object.keys(recipe.programsOf(userland));
   const records = await resolvePackages(wanted, (names) => apt.show(names), recipe.isLibraryPackage);
   options.log?.(`userland: downloading ${records.length} packages`);
   const files = await apt.download(records, join(scratch, 'debs'));
   const packages = new Map<string, TarEntry[]>();
+  const isWanted = (path: string): boolean => isUserlandPath(userland, path);
   for (const file of files) {
-    packages.set(basename(file).split('_', 1)[0] ?? file, await readPackage(file, isUserlandPath, options.signal));
+    packages.set(basename(file).split('_', 1)[0] ?? file, await readPackage(file, isWanted, options.signal));
   }
-  await writeFile(join(scratch, 'out', 'userland.cpio'), writeCpio(userlandEntries(packages)));
+  await writeFile(join(scratch, 'out', 'userland.cpio'), writeCpio(userlandEntries(userland, packages)));
   return { release: recipe.USERLAND_SUITE, packages: records };
 }
 
@@ -170,8 +177,8 @@ const KERNEL_IMAGE = /^(?:boot\/vmlinuz-[^/]+|usr\/lib\/modules\/[^/]+\/vmlinuz)
 /** Raised when the code changes what it makes of the same recipe. */
 const RECIPE_VERSION = 4;
 
-function userlandRecipe(): string {
-  return hash([RECIPE_VERSION, recipe.USERLAND_SUITE, recipe.USERLAND_PROGRAMS, INIT_SCRIPT, AGENT_SCRIPT]);
+function userlandRecipe(userland: recipe.Userland): string {
+  return hash([RECIPE_VERSION, recipe.USERLAND_SUITE, recipe.programsOf(userland), INIT_SCRIPT, AGENT_SCRIPT]);
 }
 
 /**

@@ -39,12 +39,39 @@ export const USERLAND_PROGRAMS: Readonly<Record<string, 'all' | readonly string[
 /**
  * Files that no program names as a library but that are needed when it runs: the loader, and what is opened by name.
  */
-export const isRuntimeFile = (path: string): boolean =>
+const isRuntimeFile = (path: string): boolean =>
   path === 'usr/lib64/ld-linux-x86-64.so.2' ||
   // libc opens it when a thread is cancelled, as rping's are.
   path === 'usr/lib/x86_64-linux-gnu/libgcc_s.so.1' ||
   /^usr\/lib\/[^/]+\/libibverbs\/librxe-rdmav\d+\.so$/.test(path) ||
   path === 'etc/libibverbs.d/rxe.driver';
+
+/** What guests have to run: the programs that every guest has, or Python with the tests of pyverbs beside them. */
+export const USERLANDS = ['programs', 'pyverbs'] as const;
+export type Userland = (typeof USERLANDS)[number];
+
+/** A userland's programs, by package, as USERLAND_PROGRAMS has them. */
+export function programsOf(userland: Userland): typeof USERLAND_PROGRAMS {
+  return userland === 'programs' ? USERLAND_PROGRAMS : { ...USERLAND_PROGRAMS, ...PYVERBS_PROGRAMS };
+}
+
+/** Files of a userland that no program names as a library. */
+export function isRuntimeFileOf(userland: Userland, path: string): boolean {
+  return isRuntimeFile(path) || (userland === 'pyverbs' && isPythonFile(path));
+}
+
+/** The Python that USERLAND_SUITE has compiled pyverbs for. */
+const PYVERBS_PROGRAMS: Readonly<Record<string, readonly string[]>> = {
+  'python3.11-minimal': ['python3.11'],
+  'libpython3.11-minimal': [],
+  'libpython3.11-stdlib': [],
+  'python3-pyverbs': [],
+};
+
+const isPythonFile = (path: string): boolean =>
+  /^(?:usr\/lib|etc)\/python3\.11\//.test(path) ||
+  path.startsWith('usr/lib/python3/dist-packages/pyverbs/') ||
+  path.startsWith('usr/share/doc/rdma-core/tests/');
 
 /**
  * Dependencies followed from there: libraries. The others (udev, debconf, adduser) serve installation, which never

@@ -7,29 +7,29 @@ import { RoceError } from 'rocev2/packets';
 import type { CpioEntry } from './cpio.ts';
 import { isElf, neededLibraries } from './elf.ts';
 import { AGENT_SCRIPT, INIT_SCRIPT } from './init.ts';
-import { isRuntimeFile, USERLAND_PROGRAMS } from './recipe.ts';
+import { isRuntimeFileOf, programsOf, type Userland } from './recipe.ts';
 import type { TarEntry } from './tar.ts';
 
 /** Whether a package's file can matter: programs, libraries, runtime files. */
-export function isUserlandPath(path: string): boolean {
+export function isUserlandPath(userland: Userland, path: string): boolean {
   const merged = mergedPath(path);
-  return /^usr\/s?bin\/[^/]+$/.test(merged) || libraryName(merged) !== undefined || isRuntimeFile(merged);
+  return /^usr\/s?bin\/[^/]+$/.test(merged) || libraryName(merged) !== undefined || isRuntimeFileOf(userland, merged);
 }
 
 /**
- * The entries of the userland: the programs of USERLAND_PROGRAMS, the runtime files, and the libraries they need,
- * followed through the libraries' own needs. `packages` maps a package's name to its entries. Throws `RoceError` when a
- * program or library is missing.
+ * The entries of a userland: its programs, the runtime files, and the libraries they need, followed through the
+ * libraries' own needs. `packages` maps a package's name to its entries. Throws `RoceError` when a program or library
+ * is missing.
  */
-export function userlandEntries(packages: ReadonlyMap<string, readonly TarEntry[]>): CpioEntry[] {
+export function userlandEntries(userland: Userland, packages: ReadonlyMap<string, readonly TarEntry[]>): CpioEntry[] {
   const files = new Map<string, TarEntry>();
   for (const entries of packages.values()) {
-    for (const entry of entries) files.set(mergedPath(entry.path), entry);
+    for (const entry of entries) if (entry.kind !== 'directory') files.set(mergedPath(entry.path), entry);
   }
   const chosen = new Map<string, TarEntry>();
-  for (const path of programPaths(packages)) choose(path, files, chosen);
+  for (const path of programPaths(userland, packages)) choose(path, files, chosen);
   for (const path of files.keys()) {
-    if (isRuntimeFile(path)) choose(path, files, chosen);
+    if (isRuntimeFileOf(userland, path)) choose(path, files, chosen);
   }
   // A Map's iteration reaches what is added while it runs: the needs of the needs.
   for (const entry of chosen.values()) {
@@ -38,8 +38,8 @@ export function userlandEntries(packages: ReadonlyMap<string, readonly TarEntry[
   return [...skeleton(), ...[...chosen].map(([path, entry]) => cpioEntry(path, entry))];
 }
 
-function programPaths(packages: ReadonlyMap<string, readonly TarEntry[]>): string[] {
-  return Object.entries(USERLAND_PROGRAMS).flatMap(([name, programs]) => {
+function programPaths(userland: Userland, packages: ReadonlyMap<string, readonly TarEntry[]>): string[] {
+  return Object.entries(programsOf(userland)).flatMap(([name, programs]) => {
     const entries = (packages.get(name) ?? []).filter((entry) => /^usr\/s?bin\//.test(mergedPath(entry.path)));
     if (programs === 'all') return entries.filter((entry) => isElf(entry.data)).map((entry) => mergedPath(entry.path));
     return programs.map((program) => {

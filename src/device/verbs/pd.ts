@@ -6,7 +6,7 @@
 import type { IpAddress } from '../../../packets/address.ts';
 import { RoceError } from '../../../packets/errors.ts';
 import type { GrantMemory } from '../../../transport/grant.ts';
-import { type MemoryRegion, ProtectionDomain } from '../../../transport/memory.ts';
+import { type MemoryRegion, ProtectionDomain, type WindowType } from '../../../transport/memory.ts';
 import type { QpPath } from '../../../transport/qp-path.ts';
 
 import type { WorkCompletion } from '../../../transport/work.ts';
@@ -35,7 +35,7 @@ export interface PdResources {
   regMr(pd: Pd, memory: GrantMemory | number, options: RegMrOptions): MemoryRegion;
   deregMr(region: MemoryRegion): void;
   allocMr(pd: Pd, maxBytes: number): MemoryRegion;
-  allocMw(pd: Pd): Mw;
+  allocMw(pd: Pd, type: WindowType): Mw;
   createQp(pd: Pd, init: QpInit): Qp;
   createSrq(pd: Pd, init: SrqInit): Srq;
   /** A number for the next address handle. */
@@ -73,9 +73,9 @@ export class Pd implements LocalPd {
     return this.#resources.allocMr(this, maxBytes);
   }
 
-  /** A memory window of type 2B (ibv_alloc_mw): a work request binds it to a region. */
-  allocMw(): Mw {
-    return this.#resources.allocMw(this);
+  /** A memory window (ibv_alloc_mw), of type 2B by default: a work request binds it to a region. */
+  allocMw(type: WindowType = 2): Mw {
+    return this.#resources.allocMw(this, type);
   }
 
   /** Makes a queue pair in state RESET (ibv_create_qp). */

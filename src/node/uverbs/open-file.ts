@@ -138,6 +138,11 @@ export class OpenUverbsFile extends OpenFile implements UverbsFileHost {
     this.#rings.completed();
   }
 
+  /** The turn that a doorbell asks the device's driver for comes before the check phase. */
+  turn(): Promise<void> {
+    return new Promise((resolve) => setImmediate(resolve));
+  }
+
   override doorbell(queuePair: number): void {
     this.#file.doorbell(queuePair);
   }
@@ -169,16 +174,18 @@ export class OpenUverbsFile extends OpenFile implements UverbsFileHost {
 /** One of rdma_cm: its channel has the number 0, and is told of events one byte for each. */
 export class OpenRdmaCmFile extends OpenFile {
   readonly descriptor = 0;
+  readonly #memory: ClientMemory;
   readonly #file: RdmaCmFile;
   readonly #listens: () => void;
   #channel: Connection | undefined;
   #early = 0;
 
   /** @param listens called when an id has begun to listen */
-  constructor(server: UverbsServer, number: number, listens: () => void) {
+  constructor(libc: Libc, server: UverbsServer, number: number, pid: number, listens: () => void) {
     super(number);
+    this.#memory = new ClientMemory(libc, pid);
     this.#listens = listens;
-    this.#file = server.openRdmaCm({ number, eventReady: () => this.#eventReady() });
+    this.#file = server.openRdmaCm({ memory: this.#memory, number, eventReady: () => this.#eventReady() });
   }
 
   openChannel(connection: Connection, channel: number): boolean {
@@ -201,6 +208,7 @@ export class OpenRdmaCmFile extends OpenFile {
   protected end(): void {
     this.#file.close();
     this.#channel?.close();
+    this.#memory.close();
   }
 
   #eventReady(): void {

@@ -94,7 +94,8 @@ class Host implements ServedUverbs {
     const number = this.#nextNumber++;
     let file: OpenFile;
     if (kind === FileKind.Uverbs) file = new OpenUverbsFile(this.#libc, this.#server, number, pid);
-    else if (kind === FileKind.RdmaCm) file = new OpenRdmaCmFile(this.#server, number, () => this.#listens++);
+    else if (kind === FileKind.RdmaCm)
+      file = new OpenRdmaCmFile(this.#libc, this.#server, number, pid, () => this.#listens++);
     else return undefined;
     this.#files.set(file.token, file);
     return file;

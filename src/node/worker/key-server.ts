@@ -37,8 +37,8 @@ export class KeyServer {
       this.#regions.delete(key >>> 8);
       this.#watched.delete(key >>> 8);
     },
-    allocMw: (pd) => {
-      const mw = this.#served.pds.found(pd).allocMw();
+    allocMw: (pd, type) => {
+      const mw = this.#served.pds.found(pd).allocMw(type);
       this.#windows.set(mw.rkey >>> 8, mw);
       const cells = this.#watch(mw.rkey, () => windowState(mw));
       return { key: mw.rkey, iova: 0n, cells };

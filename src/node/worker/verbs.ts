@@ -7,6 +7,7 @@
  */
 
 import type { RateState } from '../../../transport/congestion/rate-controller.ts';
+import type { WindowType } from '../../../transport/memory.ts';
 import type { SrqAttributes } from '../../../transport/srq.ts';
 import type { ListenOptions } from '../../device/cm/api.ts';
 
@@ -69,7 +70,7 @@ export interface KeyVerbs {
   regMr(pd: ObjectHandle, memory: SharedMemory, options: RegMrOptions): WireKey;
   deregMr(key: number): void;
   allocMr(pd: ObjectHandle, maxBytes: number): WireKey;
-  allocMw(pd: ObjectHandle): WireKey;
+  allocMw(pd: ObjectHandle, type: WindowType): WireKey;
   deallocMw(key: number): void;
 }
 

@@ -6,7 +6,7 @@
 import { RoceError } from '../../../packets/errors.ts';
 import type { AddressHandle } from '../../../transport/address-handle.ts';
 import { Grant } from '../../../transport/grant.ts';
-import { Access, MemoryRegion, MemoryWindow } from '../../../transport/memory.ts';
+import { Access, MemoryRegion, MemoryWindow, type WindowType } from '../../../transport/memory.ts';
 import type { FastReg, Sge } from '../../../transport/work.ts';
 import type { RdmaMw } from '../../device/api.ts';
 import type { RegMrOptions } from '../../device/verbs/index.ts';
@@ -34,8 +34,8 @@ interface PendingRegistration {
 export class WorkerMw extends MemoryWindow implements RdmaMw {
   readonly #keys: WorkerKeys;
 
-  constructor(keys: WorkerKeys, pd: WorkerDomain, rkey: number) {
-    super(pd.core, rkey);
+  constructor(keys: WorkerKeys, pd: WorkerDomain, rkey: number, type: WindowType) {
+    super(pd.core, rkey, type);
     this.#keys = keys;
   }
 
@@ -90,10 +90,10 @@ export class WorkerKeys implements PostNames {
     region.pd.users -= 1;
   }
 
-  allocMw(pd: WorkerDomain): WorkerMw {
+  allocMw(pd: WorkerDomain, type: WindowType): WorkerMw {
     this.#stack.demandOpen();
-    const { key, cells } = this.#stack.channel.call('allocMw', pd.handle);
-    const mw = new WorkerMw(this, pd, key);
+    const { key, cells } = this.#stack.channel.call('allocMw', pd.handle, type);
+    const mw = new WorkerMw(this, pd, key, type);
     this.#windows.set(key >>> 8, mw);
     this.#followCells(key, cells);
     pd.core.users += 1;

@@ -1,5 +1,5 @@
 /** Protection domain of a device in a worker, on the application's side. */
-import { type MemoryRegion, ProtectionDomain } from '../../../transport/memory.ts';
+import { type MemoryRegion, ProtectionDomain, type WindowType } from '../../../transport/memory.ts';
 import type { WorkCompletion } from '../../../transport/work.ts';
 import type { RdmaDevice, RdmaQp, RdmaQpInit, RdmaSrq, RdmaSrqInit } from '../../device/api.ts';
 import type { AddressVector, RegMrOptions } from '../../device/verbs/index.ts';
@@ -41,8 +41,8 @@ export class WorkerPd implements WorkerDomain {
     return this.#owner.keys.allocMr(this, maxBytes);
   }
 
-  allocMw(): WorkerMw {
-    return this.#owner.keys.allocMw(this);
+  allocMw(type: WindowType = 2): WorkerMw {
+    return this.#owner.keys.allocMw(this, type);
   }
 
   createQp(init: RdmaQpInit): RdmaQp {

@@ -88,7 +88,10 @@ export function putMapping(fields: Fields, at: number, shared: SharedRing, bytes
   fields.put32(at + MMINFO.at.size, bytes);
 }
 
-export function resizeCq(context: Context, { request, driverRoom }: ParsedCommand): Reply {
+/** rdma_rxe sends within post_send: completions of what was posted before this count. */
+export async function resizeCq(context: Context, { request, driverRoom }: ParsedCommand): Promise<Reply> {
+  await context.host.turn();
+  if (context.closed) throw new Refusal(Errno.EIO);
   const { cq } = context.handles.get('cq', request.u32(RESIZE_CQ.at.cq_handle));
   const cqe = request.u32(RESIZE_CQ.at.cqe);
   if (driverRoom < RXE_RESIZE_CQ_RESP.size) throw new Refusal(Errno.EINVAL);

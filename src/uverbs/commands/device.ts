@@ -15,7 +15,7 @@ import { Errno, Refusal } from '../errno.ts';
 import { type Fields, response } from '../fields.ts';
 
 /**
- * rxe:rxe_param.h#RXE_DEVICE_CAP_FLAGS as of 6.12, without what is not here: windows of type 1, persistent flushes.
+ * rxe:rxe_param.h#RXE_DEVICE_CAP_FLAGS as of 6.12, without what is not here: persistent flushes.
  */
 const CAPABILITIES =
   (1n << 1n) | // bad P_Key counter
@@ -27,6 +27,7 @@ const CAPABILITIES =
   (1n << 11n) | // system image GUID
   (1n << 12n) | // RNR NAK
   (1n << 13n) | // SRQ resize
+  (1n << 17n) | // windows
   (1n << 21n) | // memory management extensions
   (1n << 24n) | // windows of type 2B
   (1n << 38n) | // FLUSH, global
@@ -120,8 +121,7 @@ export function queryPort({ facts }: Context, { request }: ParsedCommand): Reply
   const reply = response(QUERY_PORT_RESP);
   reply.put32(at.port_cap_flags, PORT_CAPABILITIES);
   reply.put32(at.max_msg_sz, MAX_MESSAGE);
-  // rxe has 1024, nearly all empty, and each would be a file: here there are those that are in use.
-  reply.put32(at.gid_tbl_len, facts.gids.length);
+  reply.put32(at.gid_tbl_len, facts.gidTableLength);
   reply.put16(at.pkey_tbl_len, 1);
   reply.put8(at.state, PORT_ACTIVE);
   reply.put8(at.max_mtu, MTU_4096);

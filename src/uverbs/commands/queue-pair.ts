@@ -32,10 +32,9 @@ import { SendRing } from '../send-ring.ts';
 import { WorkIds } from '../work-ids.ts';
 import { putMapping } from './completion.ts';
 
-/** Values of enum ib_qp_type. XRC types are known to the kernel, and rdma_rxe has none. */
+/** Values of enum ib_qp_type. Raw packets and XRC are known to the kernel, and rdma_rxe has none. */
 const TYPES: Readonly<Record<number, QpType>> = { 2: QpType.Rc, 3: QpType.Uc, 4: QpType.Ud };
 const KERNEL_TYPES: readonly number[] = [2, 3, 4, 8, 9, 10, 0xff];
-const RAW_PACKET = 8;
 
 export function createQp(context: Context, command: ParsedCommand): Reply {
   const core = response(CREATE_QP_RESP);
@@ -57,7 +56,6 @@ function create(context: Context, request: Fields, at: CreateOffsets, room: numb
   const { facts, handles } = context;
   const kernelType = request.u8(at.qp_type);
   if (!KERNEL_TYPES.includes(kernelType)) throw new Refusal(Errno.EINVAL);
-  if (kernelType === RAW_PACKET) throw new Refusal(Errno.EPERM);
   const srq = request.u8(at.is_srq) === 0 ? undefined : handles.get('srq', request.u32(at.srq_handle));
   const sendCq = handles.get('cq', request.u32(at.send_cq_handle)).cq;
   const recvCq = handles.get('cq', request.u32(at.recv_cq_handle)).cq;

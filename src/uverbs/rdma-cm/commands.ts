@@ -12,6 +12,7 @@ import type { CommandResult } from '../host.ts';
 import { initQpAttr, query, queryRoute } from './describe.ts';
 import { CmEventType } from './events.ts';
 import { type ServedCmFile, serviceIdOf } from './files.ts';
+import { offeredAckTimeout, setOption } from './options.ts';
 import { portSpaceOf } from './port-space.ts';
 import type { IdState, ServedId } from './served-id.ts';
 import { isAny, isLoopback, readSockaddr, type SocketAddress } from './sockaddr.ts';
@@ -125,6 +126,7 @@ function resolved(file: ServedCmFile, id: ServedId, type: number, status: number
 function resolveRoute({ file, request }: CmCall): undefined {
   const id = file.id(request.u32(C.RESOLVE_ROUTE.at.id));
   demandState(id, 'addr-resolved');
+  id.negotiated.trafficClass = id.tos ?? 0;
   id.state = 'route-resolved';
   id.report(CmEventType.ROUTE_RESOLVED, 0);
 }
@@ -183,15 +185,17 @@ function connect({ file, request }: CmCall): undefined {
     return;
   }
   if (parameters.privateData.length > MAX_CONNECT_DATA) throw new Refusal(Errno.EINVAL);
+  const ackTimeout = offeredAckTimeout(id);
   id.connection = device.cm.guests.connect(id, {
     ...parameters,
     ...service,
     startingPsn: negotiated.rqPsn,
     mtu: negotiated.mtuCode,
-    ackTimeout: ACK_TIMEOUT,
+    trafficClass: negotiated.trafficClass,
+    ackTimeout,
   });
   negotiated.retryCount = parameters.retryCount;
-  negotiated.timeout = ACK_TIMEOUT;
+  negotiated.timeout = ackTimeout;
   id.state = 'connect';
 }
 
@@ -252,12 +256,6 @@ function getEvent({ file }: CmCall): Fields {
   }
   (event.group ?? event.id).eventsRead += 1;
   return event.response;
-}
-
-/** The values of options are in memory that this side does not see: they are known, and change nothing. */
-function setOption({ file, request }: CmCall): undefined {
-  file.id(request.u32(C.SET_OPTION.at.id));
-  if (request.u32(C.SET_OPTION.at.level) !== 0) throw new Refusal(Errno.ENOSYS);
 }
 
 function notify({ file, request }: CmCall): undefined {
@@ -342,7 +340,10 @@ const HANDLERS: Readonly<Record<CmCommandName, Handler>> = {
     return initQpAttr(file.id(request.u32(id)), request.u32(qp_state), file.files.facts);
   },
   GET_EVENT: getEvent,
-  SET_OPTION: setOption,
+  SET_OPTION: ({ file, request }) => {
+    setOption(file, request);
+    return undefined;
+  },
   NOTIFY: notify,
   JOIN_IP_MCAST: joinIpMcast,
   LEAVE_MCAST: leaveMcast,
@@ -350,8 +351,6 @@ const HANDLERS: Readonly<Record<CmCommandName, Handler>> = {
   MIGRATE_ID: migrateId,
 };
 
-/** Code, 4.096 us * 2^17: 0.54 s, as rdma_cm of 6.12 offers (seen in ARCHITECTURE.md, "What live peers taught"). */
-const ACK_TIMEOUT = 17;
 /** The longest command. */
 const FULL_BYTES = 512;
 const NOTHING = new Uint8Array(0);

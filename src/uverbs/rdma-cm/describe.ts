@@ -46,6 +46,7 @@ export function queryRoute(id: ServedId, facts: DeviceFacts): Fields {
   path.put32(USER_PATH_REC.at.mtu, id.negotiated.mtuCode);
   path.put32(USER_PATH_REC.at.reversible, 1);
   path.put8(USER_PATH_REC.at.hop_limit, HOP_LIMIT);
+  path.put8(USER_PATH_REC.at.traffic_class, id.negotiated.trafficClass);
   return reply;
 }
 
@@ -107,7 +108,7 @@ export function initQpAttr(id: ServedId, state: number, { gids }: DeviceFacts): 
   reply.put8(at.max_rd_atomic, negotiated.initiatorDepth);
   reply.put8(at.max_dest_rd_atomic, negotiated.responderResources);
   reply.put8(at.min_rnr_timer, MIN_RNR_TIMER);
-  reply.put8(at.timeout, negotiated.timeout);
+  reply.put8(at.timeout, id.ackTimeout ?? negotiated.timeout);
   reply.put8(at.retry_cnt, negotiated.retryCount);
   reply.put8(at.rnr_retry, negotiated.rnrRetryCount);
   const { source, destination } = id;

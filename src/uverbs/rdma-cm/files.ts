@@ -122,19 +122,20 @@ export class ServedCmFile implements RdmaCmFile, EventSink {
     const { request, ipHeader } = event;
     const child = this.#childOf(listener, event, ipHeader?.sourcePort);
     if (child === undefined) return;
+    // As the peer's wishes concern this side (rdma_get_cm_event(3), linux:core/cm.c#cm_req_handler).
+    const depths = { responderResources: request.initiatorDepth, initiatorDepth: request.responderResources };
     Object.assign(child.negotiated, {
+      ...depths,
       ...{ remoteQpn: request.localQpn, sqPsn: request.startingPsn, mtuCode: request.pathMtu },
       ...{ timeout: request.primaryPath.localAckTimeout, retryCount: request.retryCount },
       ...{ rnrRetryCount: request.rnrRetryCount, trafficClass: request.primaryPath.trafficClass },
     });
     this.files.facts.device.cm.guests.assign(event.id, child);
-    // As the peer's wishes concern this side (rdma_get_cm_event(3)).
     listener.report(
       CmEventType.CONNECT_REQUEST,
       0,
       {
-        ...{ qpNum: request.localQpn, privateData: event.privateData, srq: request.srq },
-        ...{ responderResources: request.initiatorDepth, initiatorDepth: request.responderResources },
+        ...{ qpNum: request.localQpn, privateData: event.privateData, srq: request.srq, ...depths },
         ...{ flowControl: request.endToEndFlowControl, retryCount: request.retryCount },
         rnrRetryCount: request.rnrRetryCount,
       },

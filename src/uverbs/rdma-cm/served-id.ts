@@ -94,6 +94,9 @@ export class ServedId implements CmGuest {
   /** Requests that may wait. */
   backlog = 0;
   reuse = false;
+  /** DSCP and ECN of its path, and the ACK timeout of its queue pair, a code; where the program has chosen them. */
+  tos: number | undefined = undefined;
+  ackTimeout: number | undefined = undefined;
   eventsRead = 0;
 
   constructor(number: number, uid: bigint, sink: EventSink, space: PortSpace, facts: DeviceFacts) {

@@ -13,6 +13,7 @@ import type {
 
 const EAGAIN = 11;
 const EFAULT = 14;
+const EINVAL = 22;
 const ENOSYS = 38;
 
 export class FakeServer implements UverbsServer {
@@ -50,6 +51,8 @@ class FakeFile implements UverbsFile {
   readonly #cqs = new Map<number, Cq>();
   #next = 1;
   #doorbells = 0;
+  #posts = 0;
+  readonly #idle = new Set<number>();
   #waiting: ((result: CommandResult) => void)[] = [];
 
   constructor(host: UverbsFileHost, onClose: () => void) {
@@ -66,6 +69,8 @@ class FakeFile implements UverbsFile {
         return done(this.#host.openChannel(), 1);
       case 2: // how many doorbells came
         return done(this.#doorbells);
+      case 3: // how many of them were commands, which are answered
+        return done(this.#posts);
       case 4: // waits for command 13
         return new Promise((resolve) => this.#waiting.push(resolve));
       case 9:
@@ -101,6 +106,17 @@ class FakeFile implements UverbsFile {
         ring?.bytes.fill(0xa5);
         return ring === undefined ? { errno: 12, response: new Uint8Array() } : done(ring.offset, ring.bytes.length);
       }
+      case 26: // MODIFY_QP: by its mask this one cannot send, or can
+        if (word(76) === 0) this.#idle.add(word(72));
+        else this.#idle.delete(word(72));
+        return done();
+      case 27: // DESTROY_QP
+        return done(0);
+      case 28: // POST_SEND
+        if (this.#idle.has(word(16))) return { errno: EINVAL, response: new Uint8Array() };
+        this.#doorbells++;
+        this.#posts++;
+        return done(0);
       case 33: // one completion
         this.#host.completed();
         return done();

@@ -158,6 +158,45 @@ static void doorbells_do_not_wait(void)
 	CHECK(ask(fd, 2, 0) == 10000);
 }
 
+static int ring_bell(uint32_t qp)
+{
+	const uint32_t bell[] = { 28, 0, 0, 0, qp, 0, 0, 0 };
+	return write(fd, bell, sizeof bell) == sizeof bell ? 0 : -1;
+}
+
+/* To a state in which it can send, or cannot. */
+static void modify_qp(uint32_t qp, uint32_t sends)
+{
+	uint32_t command[30] = { 26 };
+	command[18] = qp;
+	command[19] = sends;
+	CHECK(write(fd, command, sizeof command) == sizeof command);
+}
+
+static void a_first_doorbell_is_answered(void)
+{
+	modify_qp(7, 0);
+	FAILS_WITH(EINVAL, ring_bell(7));
+	FAILS_WITH(EINVAL, ring_bell(7));
+	modify_qp(7, 1);
+	for (int at = 0; at < 5; at++)
+		CHECK(ring_bell(7) == 0);
+	CHECK(ask(fd, 2, 0) == 5 && ask(fd, 3, 0) == 1);
+	/* Whatever a queue pair was, it may be something else after a change. */
+	modify_qp(7, 0);
+	FAILS_WITH(EINVAL, ring_bell(7));
+	modify_qp(7, 1);
+	CHECK(ring_bell(7) == 0 && ring_bell(7) == 0);
+	CHECK(ask(fd, 2, 0) == 7 && ask(fd, 3, 0) == 2);
+	/* One does not speak for another, nor for what comes after it. */
+	modify_qp(8, 0);
+	modify_qp(7 + 4096, 0);
+	FAILS_WITH(EINVAL, ring_bell(8));
+	FAILS_WITH(EINVAL, ring_bell(7 + 4096));
+	ask(fd, 27, 7);
+	CHECK(ring_bell(7) == 0 && ask(fd, 3, 0) == 3);
+}
+
 static void events_are_counted(void)
 {
 	const int channel = (int)ask(fd, 17, 0);
@@ -420,6 +459,7 @@ static const struct {
 	CASE(rings_are_mapped),
 	CASE(memory_is_reached),
 	CASE(doorbells_do_not_wait),
+	CASE(a_first_doorbell_is_answered),
 	CASE(events_are_counted),
 	CASE(descriptors_are_shared),
 	CASE(threads_do_not_wait_for_each_other),

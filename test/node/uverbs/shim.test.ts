@@ -19,6 +19,7 @@ const CASES = [
   'rings_are_mapped',
   'memory_is_reached',
   'doorbells_do_not_wait',
+  'a_first_doorbell_is_answered',
   'events_are_counted',
   'descriptors_are_shared',
   'threads_do_not_wait_for_each_other',

@@ -5,6 +5,7 @@ import { CM_COMMANDS, CmCommand, type CmCommandName } from '../../../src/uverbs/
 import { AH_ATTR } from '../../../src/uverbs/abi/queues.ts';
 import type { Struct } from '../../../src/uverbs/abi/struct.ts';
 import type { CommandResult, RdmaCmFile, UverbsServer } from '../../../src/uverbs/index.ts';
+import { TestProcess } from './host.ts';
 import { fill, pick, type Values } from './program.ts';
 
 let files = 100;
@@ -32,9 +33,11 @@ export class CmProgram {
   readonly number = files++;
   /** Events that the descriptor is readable for. */
   ready = 0;
+  readonly memory = new TestProcess();
 
   constructor(server: UverbsServer) {
     this.file = server.openRdmaCm({
+      memory: this.memory,
       number: this.number,
       eventReady: () => {
         this.ready += 1;

@@ -57,8 +57,15 @@ export class TestHost implements UverbsFileHost {
   #nextOffset = 0;
   #nextChannel = 3;
 
+  /** What happens while a command waits for what doorbells asked for. */
+  meanwhile: () => void = () => undefined;
+
   constructor(memory = new TestProcess()) {
     this.memory = memory;
+  }
+
+  async turn(): Promise<void> {
+    this.meanwhile();
   }
 
   allocate(length: number): SharedRing | undefined {

@@ -15,12 +15,16 @@ enum {
 	CREATE_COMP_CHANNEL = 17,
 	CREATE_CQ = 18,
 	DESTROY_CQ = 20,
+	MODIFY_QP = 26,
 	DESTROY_QP = 27,
 	POST_SEND = 28,
 	DESTROY_SRQ = 35,
 	RESPONSE_AT = 8,
 	CREATE_CQ_CHANNEL_AT = 32,
 	EX_CREATE_CQ_CHANNEL_AT = 40,
+	MODIFY_QP_AT = 72,
+	EX_MODIFY_QP_AT = 88,
+	DESTROY_QP_AT = 16,
 	POST_SEND_QP_AT = 16,
 	POST_SEND_COUNT_AT = 20,
 };
@@ -208,13 +212,26 @@ static void *response_of(const char *command, size_t length, size_t at)
 	return response;
 }
 
+static void note_changes(struct file *file, const char *command, size_t length)
+{
+	const uint32_t number = word_at(command, length, 0);
+	if (number == MODIFY_QP)
+		note_changed(file, word_at(command, length, MODIFY_QP_AT));
+	else if (number == (MODIFY_QP | EXTENDED))
+		note_changed(file, word_at(command, length, EX_MODIFY_QP_AT));
+	else if (number == DESTROY_QP)
+		note_changed(file, word_at(command, length, DESTROY_QP_AT));
+}
+
 static int write_uverbs(struct file *file, char *command, size_t length)
 {
 	const uint32_t number = word_at(command, length, 0);
 	const uint32_t out_words = word_at(command, length, 4) >> 16;
 	/* Of an extended command the words are of 8 bytes, and there may be some for the provider. */
 	const uint32_t out_bytes = (number & EXTENDED) == 0 ? 4 * out_words : 8 * (out_words + (word_at(command, length, 16) >> 16));
-	if (number == POST_SEND && word_at(command, length, POST_SEND_COUNT_AT) == 0 && length > POST_SEND_COUNT_AT)
+	const bool rings = number == POST_SEND && word_at(command, length, POST_SEND_COUNT_AT) == 0 && length > POST_SEND_COUNT_AT;
+	const uint32_t rung = word_at(command, length, POST_SEND_QP_AT);
+	if (rings && is_sending(file, rung))
 		return tell(file, FRAME_DOORBELL, command + POST_SEND_QP_AT, sizeof(uint32_t));
 	int error = 0;
 	if (number == CREATE_CQ)
@@ -225,11 +242,14 @@ static int write_uverbs(struct file *file, char *command, size_t length)
 		return error;
 	const bool destroys = number == DESTROY_CQ || number == DESTROY_QP || number == DESTROY_SRQ;
 	struct waiter answer = { .into = response_of(command, length, RESPONSE_AT), .room = out_bytes };
+	note_changes(file, command, length);
 	if (destroys)
 		count_destroying(file, 1);
 	error = call(file, command, (uint32_t)length, &answer);
 	if (destroys)
 		count_destroying(file, -1);
+	if (error == 0 && rings)
+		note_sending(file, rung);
 	if (error == 0 && number == GET_CONTEXT)
 		return make_channel_descriptor(file, KIND_ASYNC, answer.into, answer.length);
 	if (error == 0 && number == CREATE_COMP_CHANNEL)

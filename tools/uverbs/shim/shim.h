@@ -42,6 +42,8 @@ struct cancelled {
 	uint32_t channel, ordinal;
 };
 
+enum { SENDING = 4096 };
+
 /* An open file. A channel has its file as `owner`, and no connection for commands. */
 struct file {
 	struct file *next;
@@ -61,6 +63,7 @@ struct file {
 	bool reading;   /* A thread is receiving for all. */
 	uint32_t next_id;
 	struct waiter *waiters;
+	_Atomic uint32_t sending[SENDING]; /* doorbells.c */
 	int destroying; /* Commands under way that may cancel events. */
 	int ready;      /* rdma_cm: events taken from the channel and not yet had. */
 	struct cancelled *cancelled;
@@ -101,6 +104,12 @@ void fail_locked(struct file *file);
 /* Whether the server of the device behind a descriptor is gone. */
 bool is_orphaned(int fd);
 bool take_cancelled(struct file *file, uint32_t channel, uint32_t ordinal);
+
+/* --- doorbells.c --- */
+/* Whether the server has taken sends of this queue pair since it was last changed. */
+bool is_sending(struct file *file, uint32_t queue_pair);
+void note_sending(struct file *file, uint32_t queue_pair);
+void note_changed(struct file *file, uint32_t queue_pair);
 
 /* --- device.c --- */
 int open_device(enum device which, int flags);
