@@ -173,7 +173,9 @@ export interface FindingsExpectation extends Stated {
   readonly wire: string;
   /** Ids, each to be found at least once; notes are not looked at. */
   readonly findings: readonly string[];
-  /** Ids of warnings that may be found as well where packets were sent again: a slow host causes them. */
+  /**
+   * Ids of warnings that may be found as well where packets were sent again, or ACKs are late: a slow host causes them.
+   */
   readonly tolerated?: readonly string[];
 }
 

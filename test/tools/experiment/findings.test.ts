@@ -66,6 +66,11 @@ describe('a slow host', () => {
     expect(faultsOf(alarm({ conversations: [1, 2] }), REPEATED)).toHaveLength(1);
   });
 
+  it('excuses late ACKs although nothing was sent again', () => {
+    expect(faultsOf(alarm({ id: 'slow-responder' }), QUIET)).toEqual([]);
+    expect(faultsOf(alarm({ id: 'slow-responder', severity: 'error' }), QUIET)).toHaveLength(1);
+  });
+
   it('excuses no sequence error without a NAK, and nothing that is not its doing', () => {
     expect(faultsOf(alarm({ id: 'sequence-error' }), REPEATED)).toHaveLength(1);
     const refused = { ...QUIET, retransmittedPackets: 1, naks: { 'PSN sequence error': 1 } };
