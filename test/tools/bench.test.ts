@@ -46,6 +46,8 @@ describe('npm run bench', () => {
       'fabric-flows',
       'fabric-hosts',
       'analyze',
+      'analyze-one-thread',
+      'analyze-queue-pairs',
       'analyze-memory',
       'explorer-open',
       'explorer-scroll',

@@ -18,12 +18,12 @@ export interface LimitTexts {
 export function limitTexts({ vantages, limits }: Analysis, interfaces: readonly string[]): LimitTexts {
   const name = (index: number): string => interfaces[index] || `interface ${index}`;
   const several = interfaces.length > 1;
-  return {
-    places: vantages
-      .filter(({ place }) => place !== 'unknown')
-      .map((vantage) => placeText(vantage, several ? `${name(vantage.interfaceIndex)} ` : '')),
-    limits: limits.filter(({ kind }) => kind !== 'unread').map((limit) => limitText(limit, several, name)),
-  };
+  const places = vantages
+    .filter(({ place }) => place !== 'unknown')
+    .map((vantage) => placeText(vantage, several ? `${name(vantage.interfaceIndex)} ` : ''));
+  const texts = limits.filter(({ kind }) => kind !== 'unread').map((limit) => limitText(limit, several, name));
+  // Interfaces of several sections may have one name, and stand at one place.
+  return { places: [...new Set(places)], limits: [...new Set(texts)] };
 }
 
 /** A line for each place that is known, and one for each limit; none for a capture of which nothing is to be said. */

@@ -1,12 +1,11 @@
 /**
- * `roce analyze FILE` in a process of its own, which prints behind the report how much memory it took at most, in
+ * `roce analyze ...` in a process of its own, which prints behind the report how much memory it took at most, in
  * kilobytes.
  */
 import { readFileSync } from 'node:fs';
 import { runProgram } from '../program.ts';
 
-const [, , file = ''] = process.argv;
-await runProgram(['analyze', file], {
+await runProgram(['analyze', ...process.argv.slice(2)], {
   out: (text) => process.stdout.write(text),
   err: (text) => process.stderr.write(text),
 });

@@ -2,8 +2,9 @@
  * What `roce analyze` costs on a capture of a gigabyte: packets a second beside `tshark -q -z io,stat`, which only
  * counts them, and its memory.
  *
- * Both are whole processes over the same file, in turns, ours compiled as it is installed. The file is ten captures of
- * the stack behind each other, a section each: READs and WRITEs of one connection, a packet lost now and then.
+ * All are whole processes over the same file, in turns, ours compiled as it is installed. The file is ten captures of
+ * the stack behind each other, a section each: READs and WRITEs of one connection, a packet lost now and then; or of 64
+ * queue pairs at the same time.
  */
 import { spawn } from 'node:child_process';
 import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
@@ -13,6 +14,7 @@ import { readCapture } from 'rocev2/pcap';
 import { tsharkAvailable } from '../tshark.ts';
 import { type Bench, type BenchSettings, rowFrom, scaled } from './bench.ts';
 import { buildProgram } from './built-program.ts';
+import { queuePairsCapture } from './queue-pairs-capture.ts';
 import { transfersCapture } from './transfers-capture.ts';
 
 /** Packets a second. */
@@ -25,6 +27,31 @@ export const analyzeBench: Bench = {
     const { ours, theirs } = await figures(settings);
     const goal = { sense: '>=', ratio: 5 } as const;
     return rowFrom('analyze', { unit: 'packets/s', peer: 'tshark -z io,stat', goal }, ours, theirs);
+  },
+};
+
+/** The same with one thread. */
+export const analyzeOneThreadBench: Bench = {
+  name: 'analyze-one-thread',
+  title: 'roce analyze --jobs 1: packets a second of the same capture, beside tshark -q -z io,stat',
+  run: async (settings) => {
+    const { available, reason } = tsharkAvailable();
+    if (!available) return { name: 'analyze-one-thread', skipped: reason };
+    const { alone, theirs } = await figures(settings);
+    return rowFrom('analyze-one-thread', { unit: 'packets/s', peer: 'tshark -z io,stat' }, alone, theirs);
+  },
+};
+
+/** Many queue pairs. */
+export const analyzeQueuePairsBench: Bench = {
+  name: 'analyze-queue-pairs',
+  title: 'roce analyze: packets a second of a 1 GB capture of many queue pairs, beside tshark -q -z io,stat',
+  run: async (settings) => {
+    const { available, reason } = tsharkAvailable();
+    if (!available) return { name: 'analyze-queue-pairs', skipped: reason };
+    const rounds = scaled(QUEUE_PAIR_ROUNDS, settings);
+    const { ours, theirs } = await measure(settings, (seed) => queuePairsCapture(QUEUE_PAIRS, rounds, seed));
+    return rowFrom('analyze-queue-pairs', { unit: 'packets/s', peer: 'tshark -z io,stat' }, ours, theirs);
   },
 };
 
@@ -41,8 +68,9 @@ export const analyzeMemoryBench: Bench = {
 };
 
 interface Figures {
-  /** Packets a second, a figure a round. */
+  /** Packets a second, a figure a round: with as many threads as there are processors, and with one. */
   readonly ours: number[];
+  readonly alone: number[];
   readonly theirs: number[];
   readonly mebibytes: number;
 }
@@ -51,39 +79,42 @@ const measured = new Map<number, Promise<Figures>>();
 
 /** Both rows come from the same runs. */
 function figures(settings: BenchSettings): Promise<Figures> {
-  const known = measured.get(settings.scale) ?? measure(settings);
+  const rounds = scaled(ROUNDS, settings);
+  const known = measured.get(settings.scale) ?? measure(settings, (seed) => transfersCapture(rounds, seed));
   measured.set(settings.scale, known);
   return known;
 }
 
-async function measure(settings: BenchSettings): Promise<Figures> {
+async function measure(settings: BenchSettings, capture: (seed: number) => Promise<Uint8Array>): Promise<Figures> {
   const folder = mkdtempSync(join(tmpdir(), 'rocev2-bench-'));
   try {
     const file = join(folder, 'big.pcapng');
-    const packets = await writeCapture(file, scaled(ROUNDS, settings));
+    const packets = await writeCapture(file, capture);
     const program = join(folder, 'program');
     buildProgram(program);
     const ours: number[] = [];
+    const alone: number[] = [];
     const theirs: number[] = [];
     let mebibytes = 0;
     for (let round = 0; round < settings.rounds; round++) {
       const run = await analyze(program, file);
       ours.push(packets / run.seconds);
       mebibytes = Math.max(mebibytes, run.mebibytes);
+      alone.push(packets / (await analyze(program, file, '--jobs', '1')).seconds);
       theirs.push(packets / (await tshark(file)));
     }
-    return { ours, theirs, mebibytes };
+    return { ours, alone, theirs, mebibytes };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
 /** Returns how many packets there are in it. */
-async function writeCapture(file: string, rounds: number): Promise<number> {
+async function writeCapture(file: string, capture: (seed: number) => Promise<Uint8Array>): Promise<number> {
   const out = openSync(file, 'w');
   let packets = 0;
   for (let section = 0; section < SECTIONS; section++) {
-    const bytes = await transfersCapture(rounds, section + 1);
+    const bytes = await capture(section + 1);
     writeSync(out, bytes);
     for (const _ of readCapture(bytes)) packets += 1;
   }
@@ -91,8 +122,8 @@ async function writeCapture(file: string, rounds: number): Promise<number> {
   return packets;
 }
 
-async function analyze(program: string, file: string): Promise<{ seconds: number; mebibytes: number }> {
-  const { seconds, output } = await run(process.execPath, [join(program, CHILD), file]);
+async function analyze(program: string, ...args: readonly string[]): Promise<{ seconds: number; mebibytes: number }> {
+  const { seconds, output } = await run(process.execPath, [join(program, CHILD), ...args]);
   return { seconds, mebibytes: Number(output.trim().split('\n').at(-1)) / 1024 };
 }
 
@@ -117,4 +148,6 @@ async function run(program: string, args: readonly string[]): Promise<{ seconds:
 const CHILD = 'dist/bench/analyze-child.js';
 const SECTIONS = 10;
 const ROUNDS = 1_000;
+const QUEUE_PAIRS = 64;
+const QUEUE_PAIR_ROUNDS = 36;
 const MOST_MEBIBYTES = 512;

@@ -17,7 +17,7 @@
 import * as zlib from 'node:zlib';
 import { Command, InvalidArgumentError } from 'commander';
 import { useBulkCrc32 } from 'rocev2/packets';
-import { analyzeBench, analyzeMemoryBench } from './analyze.ts';
+import { analyzeBench, analyzeMemoryBench, analyzeOneThreadBench, analyzeQueuePairsBench } from './analyze.ts';
 import type { Bench, BenchRow, BenchSettings, SkippedBench } from './bench.ts';
 import { compareWith } from './compare/index.ts';
 import { decodeBench } from './decode.ts';
@@ -48,6 +48,8 @@ const BENCHES: readonly Bench[] = [
   fabricFlowsBench,
   fabricHostsBench,
   analyzeBench,
+  analyzeOneThreadBench,
+  analyzeQueuePairsBench,
   analyzeMemoryBench,
   explorerOpenBench,
   explorerScrollBench,

@@ -72,7 +72,7 @@ function sendFile({ method, headers }: IncomingMessage, response: ServerResponse
     response.end();
     return;
   }
-  const stream = createReadStream(file, { start: from, end: to - 1 });
+  const stream = createReadStream(file, { start: from, end: to - 1, highWaterMark: PIECE_BYTES });
   stream.once('open', () => {
     response.writeHead(status, about);
     stream.pipe(response);
@@ -98,5 +98,6 @@ function refuse(response: ServerResponse, status: number): void {
   response.end(`${status}\n`);
 }
 
+const PIECE_BYTES = 1024 * 1024;
 const LOOPBACK = '127.0.0.1';
 const HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };

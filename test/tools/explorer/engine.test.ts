@@ -12,6 +12,7 @@ import { PcapWriter } from '../../../pcap/pcap-writer.ts';
 import { readCapture } from '../../../pcap/reader.ts';
 import { LinkType } from '../../../pcap/types.ts';
 import { WcStatus } from '../../../src/index.ts';
+import { transfersCapture } from '../../../tools/bench/transfers-capture.ts';
 import { bytesInMemory, FileBytes } from '../../../tools/explorer/engine/file-bytes.ts';
 import { CaptureAnalysis } from '../../../tools/explorer/engine/follow.ts';
 import { LadderIndex } from '../../../tools/explorer/engine/ladder-index.ts';
@@ -29,15 +30,18 @@ import { tracedRun } from './traced-run.ts';
 
 const REAL = readFileSync(new URL('../../vectors/rxe-sample.pcap', import.meta.url));
 let lossy = new Uint8Array();
+/** Longer than the pieces in which files are read. */
+let long = new Uint8Array();
 
 beforeAll(async () => {
   lossy = new Uint8Array(await lossyCapture());
+  long = new Uint8Array(await transfersCapture(25));
 });
 
 function opened(bytes: Uint8Array, filter = ''): CaptureSession {
   const session = new CaptureSession('test', bytesInMemory(bytes.slice()));
   session.setFilter(filter);
-  while (session.work(7));
+  while (session.work(97));
   return session;
 }
 
@@ -55,6 +59,17 @@ describe('Session', () => {
         expect(kept).toEqual(read);
       });
     }
+  });
+
+  it('finds every packet of a file again that is longer than the pieces in which it is read', () => {
+    const session = opened(long);
+    let number = 0;
+    for (const { bytes } of readCapture(long.slice())) {
+      if (Buffer.compare(session.packet(number)?.bytes ?? new Uint8Array(), bytes) !== 0) break;
+      number++;
+    }
+    expect(long.length).toBeGreaterThan(2_200_000);
+    expect([session.problem, number]).toEqual(['', session.table.length]);
   });
 
   it('keeps what the analysis says of each packet', () => {
@@ -381,18 +396,34 @@ describe('FileBytes', () => {
 
   it('keeps the blocks that were used last, and no more', () => {
     const { reads, file: whole } = file(4);
-    for (let index = 0; index < 64; index++) whole.block(index);
-    for (let index = 0; index < 64; index++) whole.block(index);
+    // Every other one: nobody goes on from one to the next.
+    for (let index = 0; index < 128; index += 2) whole.block(index);
+    for (let index = 0; index < 128; index += 2) whole.block(index);
     expect(reads.length).toBe(64);
-    whole.block(64);
-    whole.block(1);
+    whole.block(200);
+    whole.block(2);
     expect(reads.length).toBe(65);
     whole.block(0);
     expect(reads.slice(64)).toEqual([
-      [256, 260],
+      [800, 804],
       [0, 4],
     ]);
     expect(whole.block(250)).toBeUndefined();
+  });
+
+  it('reads far ahead for whoever goes from block to block, also where others look elsewhere in between', () => {
+    const { reads, file: whole } = file(4);
+    for (let index = 0; index < 34; index++) {
+      whole.block(index);
+      if (index % 10 === 9) whole.block(249 - index);
+    }
+    expect(reads.filter(([from]) => from < 500)).toEqual([
+      [0, 4],
+      [4, 68],
+      [68, 132],
+      [132, 196],
+    ]);
+    expect(whole.block(249)).toHaveLength(4);
   });
 
   it('says so when the file is shorter than it was', () => {

@@ -9,6 +9,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { frameSource } from '../../../packets/index.ts';
+import { Dissection, dissect, LinkType, PcapWriter, readCapture } from '../../../pcap/index.ts';
 import { explorerPage, pageWithCapture } from '../../../tools/explorer/page-file.ts';
 import { describeWith } from '../../support/need.ts';
 import { ExplorerBrowser, keepPicture, type PageOptions } from './browser.ts';
@@ -270,6 +272,33 @@ describeWith('chromium', 'the explorer in Chromium', () => {
     await page.getByTestId('picker').setInputFiles({ name: 'lossy.pcapng', mimeType: '', buffer: Buffer.from(whole) });
     await page.getByText(/^lossy.pcapng, .*174 packets/).waitFor();
     await page.getByTestId('problem').waitFor({ state: 'detached' });
+  });
+
+  it('says above the findings what the capture cannot know, as roce analyze does', async () => {
+    const page = await open();
+    await page
+      .getByTestId('verdict')
+      .getByText(/^\d+ (errors?|warnings?)/)
+      .waitFor();
+    const half = new PcapWriter(LinkType.Ethernet);
+    const parsed = new Dissection();
+    for (const packet of readCapture(await lossyCapture())) {
+      dissect(packet, parsed);
+      const { bytes, seconds, nanoseconds } = packet;
+      const isFromA = parsed.frame.ipVersion === 4 && frameSource(parsed.frame).toString() === '10.0.0.1';
+      if (isFromA) half.packet(bytes, 0, bytes.length, seconds, nanoseconds);
+    }
+    const file = { name: 'half.pcap', mimeType: '', buffer: Buffer.from(half.take()) };
+    await page.getByTestId('picker').setInputFiles(file);
+    await page
+      .getByTestId('limits')
+      .getByText(/this capture has only what 10\.0\.0\.1 sent .* and nothing of what 10\.0\.0\.2 sent/)
+      .waitFor();
+    await page
+      .getByTestId('verdict')
+      .getByText(/as far as this capture can show/)
+      .waitFor();
+    await keepPicture(page, 'limits');
   });
 
   it('works from a file with the capture inside, without any server', async () => {

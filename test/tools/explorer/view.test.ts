@@ -31,11 +31,11 @@ async function serve(file?: string): Promise<ExplorerHttpServer> {
 }
 
 /** Status and body, without following anything. */
-async function get(url: string, more: { readonly method?: string; readonly host?: string } = {}) {
-  const asked = request(url, {
-    method: more.method ?? 'GET',
-    ...(more.host === undefined ? {} : { headers: { host: more.host } }),
-  });
+async function get(
+  url: string,
+  { method = 'GET', ...headers }: { readonly method?: string; readonly host?: string; readonly range?: string } = {},
+) {
+  const asked = request(url, { method, headers });
   asked.end();
   const [response] = (await once(asked, 'response')) as [import('node:http').IncomingMessage];
   const pieces: Buffer[] = [];
@@ -54,6 +54,22 @@ describe('serveExplorer', () => {
     const file = await get(new URL(path, url).href);
     expect(file.status).toBe(200);
     expect(file.body.equals(readFileSync(SAMPLE))).toBe(true);
+  });
+
+  it('serves any part of the file, and says how long it is', async () => {
+    const { url } = await serve(SAMPLE);
+    const whole = readFileSync(SAMPLE);
+    const address = new URL('/rxe-sample.pcap', url).href;
+    const head = await get(address, { method: 'HEAD' });
+    expect([head.status, head.body.length, head.headers['content-length']]).toEqual([200, 0, `${whole.length}`]);
+    const part = async (range: string) => await get(address, { range });
+    const middle = await part('bytes=100-299');
+    expect([middle.status, middle.headers['content-range']]).toEqual([206, `bytes 100-299/${whole.length}`]);
+    expect(middle.body.equals(whole.subarray(100, 300))).toBe(true);
+    expect((await part(`bytes=${whole.length - 5}-`)).body.equals(whole.subarray(-5))).toBe(true);
+    expect((await part(`bytes=10-${2 * whole.length}`)).body.equals(whole.subarray(10))).toBe(true);
+    for (const range of [`bytes=${whole.length}-`, 'bytes=9-8', 'bytes=-5', 'bytes=0-1,4-5', 'lines=1-2'])
+      expect([range, (await part(range)).status]).toEqual([range, 416]);
   });
 
   it('serves files with any name', async () => {

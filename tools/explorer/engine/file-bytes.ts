@@ -42,9 +42,9 @@ export class FileBytes {
     this.#kept.set(index, block);
     this.#lastIndex = index;
     this.#last = block;
-    if (this.#kept.size > MOST_BLOCKS) {
-      const [oldest] = this.#kept.keys();
-      if (oldest !== undefined) this.#kept.delete(oldest);
+    for (const oldest of this.#kept.keys()) {
+      if (this.#kept.size <= MOST_BLOCKS) break;
+      this.#kept.delete(oldest);
     }
     return block;
   }
@@ -64,12 +64,17 @@ export class FileBytes {
     return whole;
   }
 
+  /** Whoever goes from one block to the next gets many at once: asking costs more than reading. */
   #read(index: number): Uint8Array<ArrayBuffer> {
+    let count = 1;
+    if (this.#kept.has(index - 1)) while (count < BLOCKS_AHEAD && !this.#kept.has(index + count)) count++;
     const from = index * this.#blockBytes;
-    const to = Math.min(this.size, from + this.#blockBytes);
+    const to = Math.min(this.size, from + count * this.#blockBytes);
     const bytes = this.#source.read(from, to);
     if (bytes.length !== to - from) throw new Error('the file is not the one any more that was opened: it is shorter');
-    return bytes;
+    for (let at = 0, next = index; at < bytes.length; at += this.#blockBytes, next++)
+      this.#kept.set(next, bytes.subarray(at, at + this.#blockBytes));
+    return bytes.subarray(0, this.#blockBytes);
   }
 }
 
@@ -77,3 +82,4 @@ const NO_BYTES = new Uint8Array(0);
 const BLOCK_BYTES = 1024 * 1024;
 /** 64 MiB of a file, which is all of most. */
 const MOST_BLOCKS = 64;
+const BLOCKS_AHEAD = 16;
