@@ -12,6 +12,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, it } from 'vitest';
+import { pyverbsMissing } from '../../tools/interop/pyverbs/suite.ts';
 import { labAvailable } from '../../tools/lab/probe.ts';
 import { findTool } from '../../tools/lab/tool.ts';
 import { netnsAvailable } from '../../tools/netns.ts';
@@ -165,6 +166,7 @@ const LOOK: Readonly<Record<Thing, () => string | undefined>> = {
       ? undefined
       : 'there is no C compiler (Debian package gcc)',
   verbs: verbsMissing,
+  pyverbs: pyverbsMissing,
   netns: () =>
     findTool('ip') === undefined ? 'ip is not installed (Debian package iproute2)' : reasonOf(netnsAvailable()),
   tmpfs: tmpfsMissing,
@@ -181,6 +183,7 @@ const BEHIND: Readonly<Partial<Record<Thing, readonly Thing[]>>> = {
   sharkd: ['tshark', 'tshark-lua'],
   netns: ['koffi'],
   verbs: ['compiler', 'koffi'],
+  pyverbs: ['compiler', 'koffi', 'verbs'],
 };
 
 const known = new Map<Thing, string | undefined>();

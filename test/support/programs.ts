@@ -25,6 +25,7 @@ export const PROGRAMS = {
   chromium: ['chromium', 'chromium-browser', 'google-chrome'],
   compiler: ['cc', 'gcc'],
   verbs: ['ibv_devices', 'ibv_devinfo', 'ibv_rc_pingpong', 'ib_send_lat', 'rping'],
+  pyverbs: ['python3', 'dpkg-query', 'ip'],
   netns: ['ip', 'setpriv'],
   tmpfs: ['mount', 'umount'],
   lab: ['qemu-system-x86_64', 'apt-get', 'apt-cache', 'dpkg-deb'],
