@@ -240,14 +240,6 @@ export class Device implements Machine, RdmaDevice {
     this.#resources.deregMr(region);
   }
 
-  /**
-   * Gives a region another domain of the device or other rights (ibv_rereg_mr). Throws ERR_ROCE_ARGUMENT for rights
-   * that no region has, ERR_ROCE_IN_USE while memory windows are bound to it. @internal
-   */
-  reregMr(region: MemoryRegion, pd: Pd, access: number): void {
-    this.#resources.reregMr(region, pd, access);
-  }
-
   /** For `Qp.destroy`. */
   destroyQp(qp: Qp): void {
     this.paths.unfollow(qp);

@@ -85,7 +85,7 @@ export class Resources {
   readonly #eventful: SharedReceiveQueue[] = [];
   readonly #device: ResourceDevice;
   readonly #options: ResourceOptions;
-  readonly #keys: KeyTable;
+  readonly keys: KeyTable;
   readonly #pools = new TransportPools();
   readonly #cqs = new Set<Cq>();
   /** By number. */
@@ -99,12 +99,12 @@ export class Resources {
   constructor(device: ResourceDevice, options: ResourceOptions) {
     this.#device = device;
     this.#options = options;
-    this.#keys = new KeyTable(options.random, options.limits.maxMr);
+    this.keys = new KeyTable(options.random, options.limits.maxMr);
   }
 
   /** Sizes of the tables. */
   get sizes(): Pick<DeviceTables, ResourceTable> {
-    const { size, windowCount, grantCount } = this.#keys;
+    const { size, windowCount, grantCount } = this.keys;
     return {
       queuePairs: this.qps.size,
       completionQueues: this.#cqs.size,
@@ -141,7 +141,7 @@ export class Resources {
   regMr(pd: Pd, memory: GrantMemory | number, options: RegMrOptions): MemoryRegion {
     this.#demandOpen();
     const bytes = typeof memory === 'number' ? new Uint8Array(memory) : memory;
-    return this.#keys.register(pd.core, bytes, {
+    return this.keys.register(pd.core, bytes, {
       access: options.access ?? Access.LocalWrite,
       iova: options.iova ?? this.#freshIova(),
       remoteInvalidate: options.remoteInvalidate ?? false,
@@ -152,29 +152,23 @@ export class Resources {
   /** For `Pd.allocMr`. */
   allocMr(pd: Pd, maxBytes: number): MemoryRegion {
     this.#demandOpen();
-    return this.#keys.allocate(pd.core, maxBytes);
+    return this.keys.allocate(pd.core, maxBytes);
   }
 
   /** For `Pd.allocMw`. */
   allocMw(pd: Pd, type: WindowType): Mw {
     this.#demandOpen();
-    return this.#keys.allocateWindow(pd.core, (domain, rkey) => new Mw(this, domain, rkey, type));
+    return this.keys.allocateWindow(pd.core, (domain, rkey) => new Mw(this, domain, rkey, type));
   }
 
   /** For `Mw.dealloc`. */
   deallocMw(mw: Mw): void {
-    this.#keys.deallocateWindow(mw);
-  }
-
-  /** For `Device.reregMr`. */
-  reregMr(region: MemoryRegion, pd: Pd, access: number): void {
-    this.#demandOpen();
-    this.#keys.reregister(region, pd.core, access);
+    this.keys.deallocateWindow(mw);
   }
 
   /** For `Pd.deregMr`. */
   deregMr(region: MemoryRegion): void {
-    this.#keys.deregister(region);
+    this.keys.deregister(region);
   }
 
   /** For `Pd.createQp`. */
@@ -190,7 +184,7 @@ export class Resources {
     const shares = init.srq !== undefined && init.type !== QpType.XrcSend;
     const shared = shares ? { srq: this.#sharedBy(init.srq) } : {};
     const { congestion, defences, trace } = this.#options;
-    const keys = this.#keys;
+    const keys = this.keys;
     const pools = this.#pools;
     const identity = {
       ...{ qpn: this.#freshQpn(), pd: pd.core, keys, sendCq, recvCq, congestion, defences, trace, pools },
@@ -205,7 +199,7 @@ export class Resources {
   destroyQp(qp: Qp): void {
     const { core } = qp;
     if (!this.qps.delete(qp.qpn)) return;
-    this.#keys.releaseQueuePair(qp.qpn);
+    this.keys.releaseQueuePair(qp.qpn);
     qp.pd.core.users -= 1;
     core.config.sendCq.users -= 1;
     core.config.recvCq.users -= 1;
@@ -270,7 +264,7 @@ export class Resources {
     this.#demandRoom();
     // Nothing is ever registered in this domain, and nothing ever completes into this queue.
     const pd = this.allocPd();
-    const keys = this.#keys;
+    const keys = this.keys;
     const pools = this.#pools;
     const cq = new Cq(1, this.notified, undefined, pools);
     const { congestion, defences, trace } = this.#options;

@@ -6,8 +6,6 @@
 import { IpAddress } from '../../packets/address.ts';
 import type { Device } from '../device/device.ts';
 
-/** Longest message that rxe's port admits to (rxe:rxe_param.h#RXE_PORT_MAX_MSG_SZ). */
-export const MAX_MESSAGE = 0x80_00_00;
 export const MAX_CQE = 32_767;
 const EUI64_FLIP = 0x02;
 

@@ -13,6 +13,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, it } from 'vitest';
+import { pyverbsMissing } from '../../tools/interop/pyverbs/suite.ts';
 import { labAvailable } from '../../tools/lab/probe.ts';
 import { findTool } from '../../tools/lab/tool.ts';
 import { netnsAvailable } from '../../tools/netns.ts';
@@ -174,6 +175,7 @@ const LOOK: Readonly<Record<Thing, () => string | undefined>> = {
       ? undefined
       : 'there is no C compiler (Debian package gcc)',
   verbs: verbsMissing,
+  pyverbs: pyverbsMissing,
   netns: () =>
     findTool('ip') === undefined ? 'ip is not installed (Debian package iproute2)' : reasonOf(netnsAvailable()),
   tmpfs: tmpfsMissing,
@@ -190,6 +192,7 @@ const BEHIND: Readonly<Partial<Record<Thing, readonly Thing[]>>> = {
   sharkd: ['tshark', 'tshark-lua'],
   netns: ['koffi'],
   verbs: ['compiler', 'koffi'],
+  pyverbs: ['compiler', 'koffi', 'verbs'],
 };
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));

@@ -26,6 +26,7 @@ export const PROGRAMS = {
   clone: ['git'],
   compiler: ['cc', 'gcc'],
   verbs: ['ibv_devices', 'ibv_devinfo', 'ibv_rc_pingpong', 'ib_send_lat', 'rping'],
+  pyverbs: ['python3', 'dpkg-query', 'ip'],
   netns: ['ip', 'setpriv'],
   tmpfs: ['mount', 'umount'],
   lab: ['qemu-system-x86_64', 'apt-get', 'apt-cache', 'dpkg-deb'],

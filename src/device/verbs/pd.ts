@@ -6,6 +6,7 @@
 import type { IpAddress } from '../../../packets/address.ts';
 import { RoceError } from '../../../packets/errors.ts';
 import type { GrantMemory } from '../../../transport/grant.ts';
+import type { KeyTable } from '../../../transport/key-table.ts';
 import { type MemoryRegion, ProtectionDomain, type WindowType } from '../../../transport/memory.ts';
 import type { QpPath } from '../../../transport/qp-path.ts';
 
@@ -32,6 +33,7 @@ export interface PdPaths extends AhPaths {
 
 /** The tables of the device that hold a protection domain's objects. */
 export interface PdResources {
+  readonly keys: KeyTable;
   regMr(pd: Pd, memory: GrantMemory | number, options: RegMrOptions): MemoryRegion;
   deregMr(region: MemoryRegion): void;
   allocMr(pd: Pd, maxBytes: number): MemoryRegion;
@@ -66,6 +68,14 @@ export class Pd implements LocalPd {
   /** Ends a registration; its key is invalid from now on. */
   deregMr(region: MemoryRegion): void {
     this.#resources.deregMr(region);
+  }
+
+  /**
+   * Gives a region this domain, of whichever of the device it is, and other rights (ibv_rereg_mr). Throws
+   * ERR_ROCE_ARGUMENT for rights that no region has, ERR_ROCE_IN_USE while memory windows are bound to it. @internal
+   */
+  reregMr(region: MemoryRegion, access: number): void {
+    this.#resources.keys.reregister(region, this.core, access);
   }
 
   /** A region for fast registration of at most `maxBytes` (ib_alloc_mr): a work request gives it memory and a key. */

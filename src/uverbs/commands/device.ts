@@ -1,4 +1,5 @@
 /** Commands about the context and the device: GET_CONTEXT, QUERY_DEVICE, QUERY_PORT, CREATE_COMP_CHANNEL. */
+import { MAX_MESSAGE_BYTES } from '../../../transport/send-queue.ts';
 import {
   CREATE_COMP_CHANNEL_RESP,
   EX_QUERY_DEVICE,
@@ -10,7 +11,7 @@ import {
 } from '../abi/verbs.ts';
 import type { ParsedCommand, Reply } from '../command.ts';
 import type { Context } from '../context.ts';
-import { type DeviceFacts, MAX_MESSAGE } from '../device-facts.ts';
+import type { DeviceFacts } from '../device-facts.ts';
 import { Errno, Refusal } from '../errno.ts';
 import { type Fields, response } from '../fields.ts';
 
@@ -41,8 +42,8 @@ const GRH_REQUIRED = 1;
 /** Code of 2.5 Gbit/s and of one lane: what rxe reports where the network interface does not say. */
 const SPEED_SDR = 1;
 const WIDTH_1X = 1;
-/** IP_BASED_GIDS, as linux:core/device.c#copy_port_attr_to_resp passes it for RoCE. */
-const PORT_CAPABILITIES = 1 << 26;
+/** Its connection manager (rxe:rxe_param.h#RXE_PORT_PORT_CAP_FLAGS); seen on 6.12, as in sysfs. */
+const PORT_CAPABILITIES = 1 << 16;
 
 export function getContext(context: Context): Reply {
   if (context.asyncChannel >= 0) throw new Refusal(Errno.EINVAL);
@@ -120,7 +121,8 @@ export function queryPort({ facts }: Context, { request }: ParsedCommand): Reply
   const at = QUERY_PORT_RESP.at;
   const reply = response(QUERY_PORT_RESP);
   reply.put32(at.port_cap_flags, PORT_CAPABILITIES);
-  reply.put32(at.max_msg_sz, MAX_MESSAGE);
+  // As rxe of 6.12 says.
+  reply.put32(at.max_msg_sz, MAX_MESSAGE_BYTES);
   reply.put32(at.gid_tbl_len, facts.gidTableLength);
   reply.put16(at.pkey_tbl_len, 1);
   reply.put8(at.state, PORT_ACTIVE);

@@ -101,7 +101,7 @@ export function reregMr(context: Context, { request }: ParsedCommand): Reply {
   const access = (flags & Rereg.ACCESS) === 0 ? region.access : accessOf(request.u32(at.access_flags));
   const pd = (flags & Rereg.PD) === 0 ? object.pd : context.handles.get('pd', request.u32(at.pd_handle)).pd;
   if (moves) throw new Refusal(Errno.EOPNOTSUPP);
-  context.device.reregMr(region, pd, access);
+  pd.reregMr(region, access);
   object.pd = pd;
   const reply = response(REREG_MR_RESP);
   reply.put32(REREG_MR_RESP.at.lkey, region.lkey);

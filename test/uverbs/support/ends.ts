@@ -102,16 +102,16 @@ async function makeEnd(
 }
 
 /** Brings both queue pairs to RTS, connected to one another where their service is. */
-export async function toRts(pair: Pair): Promise<Pair> {
+export async function toRts(pair: Pair, { access = 0xf } = {}): Promise<Pair> {
   const { world, left, right } = pair;
-  await world.run(Promise.all([bring(left, right), bring(right, left)]));
+  await world.run(Promise.all([bring(left, right, access), bring(right, left, access)]));
   return pair;
 }
 
-async function bring({ program, qp, type }: End, peer: End): Promise<void> {
+async function bring({ program, qp, type }: End, peer: End, access: number): Promise<void> {
   const modify = (mask: number, values: Readonly<Record<string, number | Uint8Array>>) =>
     program.ok('MODIFY_QP', Q.MODIFY_QP, { qp_handle: qp.handle, attr_mask: mask | Mask.STATE, ...values });
-  const begin = { qp_state: 1, port_num: 1, qp_access_flags: 0xf, qkey: 0x11 };
+  const begin = { qp_state: 1, port_num: 1, qp_access_flags: access, qkey: 0x11 };
   await modify(Mask.PKEY | Mask.PORT | (type === UD ? Mask.QKEY : Mask.ACCESS), begin);
   if (type === UD) {
     await modify(0, { qp_state: 2 });

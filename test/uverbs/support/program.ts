@@ -131,12 +131,24 @@ export interface SendSpec {
   readonly invalidate?: number;
   readonly sges?: readonly SgeSpec[];
   readonly inline?: Uint8Array;
+  /** The bytes of an ATOMIC WRITE, which stand where inline data do. */
+  readonly atomic?: Uint8Array;
   readonly wr?: Uint8Array;
 }
 
-export function sendWqe({ wrId = 0, opcode, flags = 2, imm, invalidate, sges = [], inline, wr }: SendSpec): Uint8Array {
-  const data = inline ?? new Uint8Array(sges.length * 16);
-  if (inline === undefined)
+export function sendWqe({
+  wrId = 0,
+  opcode,
+  flags = 2,
+  imm,
+  invalidate,
+  sges = [],
+  inline,
+  atomic,
+  wr,
+}: SendSpec): Uint8Array {
+  const data = inline ?? atomic ?? new Uint8Array(sges.length * 16);
+  if (inline === undefined && atomic === undefined)
     for (const [i, sge] of sges.entries()) data.set(fill(R.RXE_SGE, { ...sge }), i * R.RXE_SGE.size);
   const bytes = new Uint8Array(R.RXE_SEND_WQE.size + data.length);
   const view = new DataView(bytes.buffer);
@@ -144,7 +156,7 @@ export function sendWqe({ wrId = 0, opcode, flags = 2, imm, invalidate, sges = [
   bytes.set(fill(R.RXE_SEND_WR, { wr_id: wrId, opcode, send_flags: sendFlags, ...(wr === undefined ? {} : { wr }) }));
   if (imm !== undefined) view.setUint32(R.RXE_SEND_WR.at.ex, imm);
   if (invalidate !== undefined) view.setUint32(R.RXE_SEND_WR.at.ex, invalidate, true);
-  const length = inline?.length ?? sges.reduce((sum, sge) => sum + sge.length, 0);
+  const length = inline?.length ?? atomic?.length ?? sges.reduce((sum, sge) => sum + sge.length, 0);
   bytes.set(fill(R.RXE_DMA_INFO, { length, resid: length, num_sge: sges.length }), R.RXE_SEND_WQE.at.dma);
   bytes.set(data, R.RXE_SEND_WQE.size);
   return bytes;
