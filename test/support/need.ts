@@ -175,7 +175,6 @@ const LOOK: Readonly<Record<Thing, () => string | undefined>> = {
       ? undefined
       : 'there is no C compiler (Debian package gcc)',
   verbs: verbsMissing,
-  pyverbs: pyverbsMissing,
   netns: () =>
     findTool('ip') === undefined ? 'ip is not installed (Debian package iproute2)' : reasonOf(netnsAvailable()),
   tmpfs: tmpfsMissing,
@@ -184,6 +183,7 @@ const LOOK: Readonly<Record<Thing, () => string | undefined>> = {
   'raw-socket': () => packageMissing('raw-socket'),
   cap: () => packageMissing('cap'),
   duckdb: duckdbMissing,
+  pyverbs: pyverbsMissing,
 };
 
 /** What must be there first; koffi is how a test enters a namespace. */
@@ -191,8 +191,8 @@ const BEHIND: Readonly<Partial<Record<Thing, readonly Thing[]>>> = {
   'tshark-lua': ['tshark'],
   sharkd: ['tshark', 'tshark-lua'],
   netns: ['koffi'],
-  verbs: ['compiler', 'koffi'],
   pyverbs: ['compiler', 'koffi', 'verbs'],
+  verbs: ['compiler', 'koffi'],
 };
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));

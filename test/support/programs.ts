@@ -26,7 +26,6 @@ export const PROGRAMS = {
   clone: ['git'],
   compiler: ['cc', 'gcc'],
   verbs: ['ibv_devices', 'ibv_devinfo', 'ibv_rc_pingpong', 'ib_send_lat', 'rping'],
-  pyverbs: ['python3', 'dpkg-query', 'ip'],
   netns: ['ip', 'setpriv'],
   tmpfs: ['mount', 'umount'],
   lab: ['qemu-system-x86_64', 'apt-get', 'apt-cache', 'dpkg-deb'],
@@ -34,6 +33,7 @@ export const PROGRAMS = {
   'raw-socket': [],
   cap: [],
   duckdb: [],
+  pyverbs: ['python3', 'dpkg-query', 'ip'],
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 
 export type Thing = keyof typeof PROGRAMS;
