@@ -4,8 +4,8 @@
  *     npx tsx test/vectors/record-peers.ts [KERNEL] [NAME...]
  *
  * Owns what is run. Each file is what one program and its peer said from the first packet to the last, as the server's
- * host saw it. Emulated guests are slow, and now and then a timer runs out: a run in which a packet was sent again is
- * played once more. The programs of UCX are not in the guests of the lab: their runs need `'ucx-utils': ['ucx_perftest']`
+ * host saw it. Emulated guests are slow, and now and then a timer runs out: a run with alarms in which a packet was sent
+ * again is played once more; alarms are printed. The programs of UCX are not in the guests of the lab: their runs need `'ucx-utils': ['ucx_perftest']`
  * among the userland's programs, and its modules among the files that are opened by name.
  */
 import { writeFileSync } from 'node:fs';
@@ -22,9 +22,6 @@ interface PeerRun extends PairRun {
   readonly name: string;
   /** Run before, in the server's guest and the client's. */
   readonly prepare?: readonly [string, string];
-  /** Kernels; default all. */
-  readonly kernels?: readonly KernelLabel[];
-  readonly addresses?: never;
 }
 
 const PEER_RUNS: readonly PeerRun[] = [
@@ -37,23 +34,51 @@ const PEER_RUNS: readonly PeerRun[] = [
   perftest('ib_atomic_bw', '-n 50 -A FETCH_AND_ADD'),
   perftest('ib_send_bw-UD', '-n 50 -s 1024 -c UD', 'ib_send_bw'),
   perftest('ib_write_bw-UC', '-n 20 -s 8192 -c UC', 'ib_write_bw'),
-  rdmacm('rping', `rping -s -a ${SERVER_ADDRESS} -C 5 -S 20000 -v`, `rping -c -a ${SERVER_ADDRESS} -C 5 -S 20000 -v`, 7174),
-  rdmacm('rstream', `rstream -b ${SERVER_ADDRESS} -S 3000 -C 50 -T b -T v`, `rstream -s ${SERVER_ADDRESS} -S 3000 -C 50 -T b -T v`, 7471),
-  rdmacm('rstream-large', `rstream -b ${SERVER_ADDRESS} -S 200000 -C 2 -I 1 -T v`, `rstream -s ${SERVER_ADDRESS} -S 200000 -C 2 -I 1 -T v`, 7471),
-  rdmacm('riostream', `riostream -b ${SERVER_ADDRESS} -S 4096 -C 10 -I 5 -T v`, `riostream -s ${SERVER_ADDRESS} -S 4096 -C 10 -I 5 -T v`, 7471),
+  rdmacm(
+    'rping',
+    `rping -s -a ${SERVER_ADDRESS} -C 5 -S 20000 -v`,
+    `rping -c -a ${SERVER_ADDRESS} -C 5 -S 20000 -v`,
+    7174,
+  ),
+  rdmacm(
+    'rstream',
+    `rstream -b ${SERVER_ADDRESS} -S 3000 -C 50 -T b -T v`,
+    `rstream -s ${SERVER_ADDRESS} -S 3000 -C 50 -T b -T v`,
+    7471,
+  ),
+  rdmacm(
+    'rstream-large',
+    `rstream -b ${SERVER_ADDRESS} -S 200000 -C 2 -I 1 -T v`,
+    `rstream -s ${SERVER_ADDRESS} -S 200000 -C 2 -I 1 -T v`,
+    7471,
+  ),
+  rdmacm(
+    'riostream',
+    `riostream -b ${SERVER_ADDRESS} -S 4096 -C 10 -I 5 -T v`,
+    `riostream -s ${SERVER_ADDRESS} -S 4096 -C 10 -I 5 -T v`,
+    7471,
+  ),
   {
-    ...rdmacm('rcopy', 'rcopy', `head -c 100001 /dev/zero > /tmp/src.bin; rcopy /tmp/src.bin ${SERVER_ADDRESS}:/tmp/dst.bin`, 7427),
+    ...rdmacm(
+      'rcopy',
+      'rcopy',
+      `head -c 100001 /dev/zero > /tmp/src.bin; rcopy /tmp/src.bin ${SERVER_ADDRESS}:/tmp/dst.bin`,
+      7427,
+    ),
     endless: true,
   },
-  { ...rdmacm('cmtime', `cmtime -b ${SERVER_ADDRESS} -c 10`, `cmtime -s ${SERVER_ADDRESS} -c 10`, 7471), endless: true },
+  {
+    ...rdmacm('cmtime', `cmtime -b ${SERVER_ADDRESS} -c 10`, `cmtime -s ${SERVER_ADDRESS} -c 10`, 7471),
+    endless: true,
+  },
   nvme('nvme', 1),
   nvme('nvme-2-queues', 2),
-  ucx('ucx-rc', 'rc', 'tag_bw', 8192, 100),
-  ucx('ucx-rc-put', 'rc', 'ucp_put_bw', 8192, 100),
-  ucx('ucx-rc-get', 'rc', 'ucp_get', 8192, 50),
-  ucx('ucx-rc-rndv', 'rc', 'tag_bw', 200_000, 3),
-  ucx('ucx-ud', 'ud', 'tag_bw', 4096, 100),
-  ucx('ucx-am', 'rc', 'ucp_am_lat', 64, 100),
+  ucx('ucx-rc-am', 'rc_verbs', '-t am_lat -s 64 -n 50'),
+  ucx('ucx-rc-am-bcopy', 'rc_verbs', '-t am_bw -s 1024 -n 100 -D bcopy'),
+  ucx('ucx-rc-put', 'rc_verbs', '-t put_bw -s 8192 -n 20 -D zcopy'),
+  ucx('ucx-rc-get', 'rc_verbs', '-t get -s 8192 -n 20 -D zcopy'),
+  ucx('ucx-rc-fadd', 'rc_verbs', '-t fadd -s 8 -n 50'),
+  ucx('ucx-ud-am', 'ud_verbs', '-t am_bw -s 512 -n 100 -D bcopy'),
 ];
 
 async function main([kernel, ...names]: readonly string[]): Promise<void> {
@@ -61,8 +86,7 @@ async function main([kernel, ...names]: readonly string[]): Promise<void> {
   for (const label of kernels) {
     const pair = await GuestPair.boot(label);
     try {
-      for (const run of PEER_RUNS)
-        if (names.length > 0 ? names.includes(run.name) : !run.name.startsWith('ucx')) await record(pair, label, run);
+      for (const run of PEER_RUNS) if (names.length === 0 || names.includes(run.name)) await record(pair, label, run);
     } finally {
       await pair.close();
     }
@@ -71,8 +95,7 @@ async function main([kernel, ...names]: readonly string[]): Promise<void> {
 
 async function record(pair: GuestPair, kernel: KernelLabel, run: PeerRun): Promise<void> {
   const [server, client] = run.prepare ?? [];
-  const tries = Number(process.env['TRIES'] ?? 3);
-  for (let turn = 1; turn <= tries; turn++) {
+  for (let turn = 1; turn <= TRIES; turn++) {
     if (server !== undefined) await pair.command(1, server);
     if (client !== undefined) await pair.command(0, client);
     let frames: readonly WireFrame[];
@@ -94,7 +117,7 @@ async function record(pair: GuestPair, kernel: KernelLabel, run: PeerRun): Promi
     say(
       `${file}: ${packets.length} packets, ${bytes} bytes, ${repeats} sent again; ${findings.map(({ severity, id, text }) => `${severity} ${id}: ${text}`).join(' | ')}`,
     );
-    if (repeats === 0 || alarms.length === 0 || turn === tries) return;
+    if (repeats === 0 || alarms.length === 0 || turn === TRIES) return;
   }
 }
 
@@ -114,7 +137,12 @@ function write(frames: readonly WireFrame[], file: string): number {
 
 function perftest(name: string, options: string, tool = name): PeerRun {
   const line = `${tool} -d rxe0 -x 1 -F ${options}`;
-  return { name, server: line, ready: "grep -q ':4853 ' /proc/net/tcp /proc/net/tcp6 || rdma resource show cm_id | grep LISTEN | grep -q ':18515'", client: `${line} ${SERVER_ADDRESS}` };
+  return {
+    name,
+    server: line,
+    ready: "grep -q ':4853 ' /proc/net/tcp /proc/net/tcp6 || rdma resource show cm_id | grep LISTEN | grep -q ':18515'",
+    client: `${line} ${SERVER_ADDRESS}`,
+  };
 }
 
 function rdmacm(name: string, server: string, client: string, port: number): PeerRun {
@@ -138,7 +166,8 @@ function nvme(name: string, queues: number): PeerRun {
     'echo 4420 > ports/1/addr_trsvcid',
     `ln -s /sys/kernel/config/nvmet/subsystems/${nqn} ports/1/subsystems/${nqn}`,
   ].join(' && ');
-  const mount = 'mkdir -p /sys/kernel/config; grep -q configfs /proc/mounts || mount -t configfs none /sys/kernel/config';
+  const mount =
+    'mkdir -p /sys/kernel/config; grep -q configfs /proc/mounts || mount -t configfs none /sys/kernel/config';
   const id = '4f1c0b9e-0d5e-4d5b-9a52-6f5a4d3c2b1a';
   const host = `--hostnqn=nqn.2014-08.org.nvmexpress:uuid:${id} --hostid=${id}`;
   const io = [
@@ -152,23 +181,24 @@ function nvme(name: string, queues: number): PeerRun {
   ].join(' && ');
   return {
     name,
-    prepare: [`modprobe -a nvmet-rdma brd; ${mount}; [ -d /sys/kernel/config/nvmet/ports/1 ] || { ${target}; }`, 'modprobe nvme-rdma'],
+    prepare: [
+      `modprobe -a nvmet-rdma brd; ${mount}; [ -d /sys/kernel/config/nvmet/ports/1 ] || { ${target}; }`,
+      'modprobe nvme-rdma',
+    ],
     server: 'sleep 1000',
     ready: 'true',
     client: io,
     endless: true,
-    kernels: KERNELS,
   };
 }
 
-function ucx(name: string, transport: string, test: string, size: number, count: number): PeerRun {
-  const env = `UCX_TLS=${transport} UCX_NET_DEVICES=rxe0:1 UCX_IB_GID_INDEX=1`;
-  const line = `-t ${test} -s ${size} -n ${count} -w 1`;
+function ucx(name: string, transport: string, options: string): PeerRun {
+  const env = 'UCX_IB_GID_INDEX=1';
   return {
     name,
     server: `${env} ucx_perftest`,
     ready: "grep -q ':3419 ' /proc/net/tcp /proc/net/tcp6",
-    client: `${env} ucx_perftest ${SERVER_ADDRESS} ${line}`,
+    client: `${env} timeout 30 ucx_perftest ${SERVER_ADDRESS} -x ${transport} -d rxe0:1 ${options} -w 1`,
     endless: true,
   };
 }
@@ -176,5 +206,8 @@ function ucx(name: string, transport: string, test: string, size: number, count:
 function say(line: string): void {
   process.stdout.write(`${line}\n`);
 }
+
+/** Of each run, at most. */
+const TRIES = 3;
 
 await main(process.argv.slice(2));

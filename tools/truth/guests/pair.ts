@@ -48,7 +48,7 @@ export const SERVER_ADDRESS = '10.77.0.1';
 export class GuestPair {
   readonly #wires: readonly [LastingLink, LastingLink];
   readonly #directory: string;
-  readonly #guests: Guest[] = [];
+  readonly #guests: Partial<Record<0 | 1, Guest>> = {};
 
   private constructor(directory: string) {
     this.#directory = directory;
@@ -56,20 +56,22 @@ export class GuestPair {
     this.#wires = [link('a'), link('b')];
   }
 
-  /** @param addresses of the client and of the server beside the IPv4 addresses, with prefix length */
-  static async boot(kernel: KernelLabel, more: readonly [string[], string[]] = [[], []]): Promise<GuestPair> {
+  /** Boots both. Rejects as `Guest.boot` and `buildImage` do. */
+  static async boot(kernel: KernelLabel): Promise<GuestPair> {
     const image = await buildImage(kernel);
     const pair = new GuestPair(mkdtempSync(join(tmpdir(), 'rocev2-pair-')));
     try {
       await Promise.all(pair.#wires.map((wire) => wire.start()));
-      const boot = (name: string, address: string, index: 0 | 1): Promise<Guest> =>
-        Guest.boot({
+      const boot = async (index: 0 | 1, name: string, address: string): Promise<void> => {
+        pair.#guests[index] = await Guest.boot({
           image,
           netSocket: { path: join(pair.#directory, name) },
           mac: `52:54:00:00:00:0${address.at(-1)}`,
-          addresses: [`${address}/24`, ...more[index]],
+          addresses: [`${address}/24`],
         });
-      pair.#guests.push(...(await Promise.all([boot('a', CLIENT_ADDRESS, 0), boot('b', SERVER_ADDRESS, 1)])));
+      };
+      const boots = await Promise.allSettled([boot(0, 'a', CLIENT_ADDRESS), boot(1, 'b', SERVER_ADDRESS)]);
+      for (const each of boots) if (each.status === 'rejected') throw each.reason;
       return pair;
     } catch (error) {
       await pair.close();
@@ -90,7 +92,7 @@ export class GuestPair {
     return guestAt(this.#guests, 1);
   }
 
-  /** Runs a command in one guest, with no wire. */
+  /** Runs a command in one guest that says nothing to the other; what it prints. @throws Error when it fails */
   command(side: 0 | 1, command: string, timeoutMs = 60_000): Promise<string> {
     return succeed(guestAt(this.#guests, side), command, timeoutMs);
   }
@@ -99,7 +101,15 @@ export class GuestPair {
    * Plays one run: the server's command, then the client's, which must succeed. All frames of both ends, in order.
    * @throws Error with what the guest printed
    */
-  async run({ rules = [], seed = 1, server, ready, client, endless = false, timeoutMs = 90_000 }: PairRun): Promise<WireFrame[]> {
+  async run({
+    rules = [],
+    seed = 1,
+    server,
+    ready,
+    client,
+    endless = false,
+    timeoutMs = 90_000,
+  }: PairRun): Promise<WireFrame[]> {
     const observer = new Observer();
     const [a, b] = [this.#wires[0].lend(), this.#wires[1].lend()];
     const bump = new Bump({ a, b, rules, seed, observer });
@@ -120,7 +130,7 @@ export class GuestPair {
   }
 
   async close(): Promise<void> {
-    await Promise.all(this.#guests.map((guest) => guest.stop()));
+    await Promise.all(Object.values(this.#guests).map((guest) => guest.stop()));
     await Promise.all(this.#wires.map((wire) => wire.close()));
     rmSync(this.#directory, { recursive: true, force: true });
   }
@@ -132,7 +142,9 @@ class Observer implements BumpObserver {
   readonly #did = new Map<number, readonly FaultAction[]>();
 
   entered: BumpObserver['entered'] = (timeNs, { direction, engine }, serial, bytes, start, end) => {
-    const did = engine.verdict.rules.map(({ action }) => action);
+    const { dropped, rules } = engine.verdict;
+    // What the bump has no room for is dropped by no rule.
+    const did: FaultAction[] = dropped ? ['drop'] : rules.map(({ action }) => action);
     const key = 2 * serial + direction;
     if (did.length > 0) this.#did.set(key, did);
     const side = direction === 0 ? 0 : 1;
@@ -153,7 +165,7 @@ async function succeed(guest: Guest, command: string, timeoutMs: number): Promis
   return stdout;
 }
 
-function guestAt(guests: readonly Guest[], side: 0 | 1): Guest {
+function guestAt(guests: Partial<Record<0 | 1, Guest>>, side: 0 | 1): Guest {
   const guest = guests[side];
   if (guest === undefined) throw new Error('the guests have not booted');
   return guest;

@@ -51,7 +51,9 @@ export function judgePassages({ frames }: GuestCapture, { paths }: Analysis, row
     const real = numbersOf(frames, (frame) => {
       if (frame.direction === 'in') return false;
       // Damage and copies of a frame that does not leave are not.
-      return frame.did.some((done) => effectOf(done) === effect) && (effect === 'dropped' || !frame.did.includes('drop'));
+      return (
+        frame.did.some((done) => effectOf(done) === effect) && (effect === 'dropped' || !frame.did.includes('drop'))
+      );
     });
     const told = paths.flatMap(({ events }) => events.filter(({ effects }) => effects.includes(effect)));
     compare(real, new Set(told.map((event) => event.in)), share);
