@@ -1,6 +1,6 @@
 /**
  * Writes the tables of `docs/analyze.md` that say how often verdicts are right: `npm run docs:truth` those of the
- * simulated network, in a minute; `npm run docs:truth -- --guests` plays 60 runs between guests, in five minutes.
+ * simulated network, in a minute; `npm run docs:truth -- --guests` plays 60 runs between guests, in five.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { terminal } from '../output.ts';

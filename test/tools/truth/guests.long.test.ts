@@ -1,6 +1,6 @@
 /**
  * Goal: verdicts on real traffic are as good as docs/analyze.md says. Method: one run of each kind between two guests,
- * a minute; all 60, whose figures the page has, are `npm run docs:truth -- --guests`, eight minutes.
+ * a minute; all 60, whose figures the page has, are `npm run docs:truth -- --guests`, five minutes or more.
  */
 import { beforeAll, expect, it } from 'vitest';
 import type { GuestRow } from '../../../tools/truth/guests/judge.ts';

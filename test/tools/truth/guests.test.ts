@@ -9,7 +9,7 @@ import { Frame, Medium, parseFrame } from '../../../packets/frame.ts';
 import { Op } from '../../../packets/opcode.ts';
 import type { TransportEvent } from '../../../pcap/index.ts';
 import type { FaultAction } from '../../../src/faults/rule.ts';
-import { captureOf, captureOfBoth } from '../../../tools/truth/guests/capture.ts';
+import { captureOf, captureOfBoth, interleaved } from '../../../tools/truth/guests/capture.ts';
 import { judgeGuestRun, newGuestRow } from '../../../tools/truth/guests/judge.ts';
 import { CLIENT_ADDRESS, type WireFrame } from '../../../tools/truth/guests/pair.ts';
 import { plannedRuns } from '../../../tools/truth/guests/plan.ts';
@@ -61,6 +61,23 @@ it('damage, copies and marks are found where frames arrive and on both sides', (
   const done = ['duplicate', 'corrupt', 'mark-ce'];
   expect(found).toEqual([...done.map((each) => `${each} receiver`), ...done.map((each) => `${each} both sides`)]);
   for (const { share } of rows) expect([share.found, share.falsely]).toEqual([share.real, 0]);
+});
+
+it('of a batch, a frame arrives before the next one is sent, and a held one after those that overtook it', () => {
+  const [blank] = wire(WRITES, {});
+  const frame = (serial: number, direction: 'out' | 'in', timeNs = 0) => ({
+    ...(blank as WireFrame),
+    serial,
+    direction,
+    timeNs,
+  });
+  const batch = [1, 2, 3].map((serial) => frame(serial, 'out'));
+  const arrivals = [2, 3, 1].map((serial) => frame(serial, 'in'));
+  const order = interleaved([...batch, ...arrivals, frame(4, 'out', 5), frame(4, 'in', 6)]);
+  expect(order.map(({ serial, direction }) => `${direction} ${serial}`)).toEqual([
+    ...['out 1', 'out 2', 'in 2', 'out 3', 'in 3', 'in 1'],
+    ...['out 4', 'in 4'],
+  ]);
 });
 
 it('what is not told lowers the recall, and what is told without cause the precision', () => {

@@ -19,6 +19,28 @@ export function captureOfBoth(frames: readonly WireFrame[]): GuestCapture {
   return { frames, packets: frames.map((frame, i) => packetOf(frame, i + 1, frame.side)) };
 }
 
+/**
+ * The same frames, each arrival as soon as it can be behind its sending: what comes in at a time leaves when all of it
+ * has come in, but the first of it is there before the last is sent.
+ */
+export function interleaved(frames: readonly WireFrame[]): WireFrame[] {
+  const order: WireFrame[] = [];
+  for (let at = 0; at < frames.length; ) {
+    let end = at;
+    while (frames[end]?.timeNs === frames[at]?.timeNs && end < frames.length) end++;
+    const together = frames.slice(at, end);
+    const sent = together.filter(({ direction }) => direction === 'out');
+    for (const arrival of together) {
+      if (arrival.direction === 'out') continue;
+      const own = sent.findIndex(({ serial }) => serial === arrival.serial);
+      order.push(...sent.splice(0, own + 1), arrival);
+    }
+    order.push(...sent);
+    at = end;
+  }
+  return order;
+}
+
 function packetOf({ timeNs, bytes, direction }: WireFrame, number: number, interfaceIndex: number): CapturedPacket {
   return {
     number,

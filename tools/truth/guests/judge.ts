@@ -8,7 +8,7 @@ import { Frame, FrameStatus, Medium, parseFrame } from 'rocev2/packets';
 import type { Analysis, ConversationReport, TransportEvent } from 'rocev2/pcap';
 import { analyze, type Judgement, judge, noJudgement } from '../judge.ts';
 import { Recording } from '../recording.ts';
-import { captureOf, captureOfBoth } from './capture.ts';
+import { captureOf, captureOfBoth, interleaved } from './capture.ts';
 import { CLIENT_ADDRESS, type WireFrame } from './pair.ts';
 import { ACK_TIMEOUT } from './plan.ts';
 import { judgeResponses } from './responses.ts';
@@ -103,7 +103,7 @@ function asRequester(event: TransportEvent, requester: 0 | 1): TransportEvent {
 
 function recordingOf(frames: readonly WireFrame[], requester: 0 | 1): Recording {
   const recording = new Recording();
-  for (const { timeNs, bytes, side: own, direction, serial, did } of frames)
+  for (const { timeNs, bytes, side: own, direction, serial, did } of interleaved(frames))
     recording.frame({
       timeNs,
       bytes,
