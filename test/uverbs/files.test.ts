@@ -291,6 +291,9 @@ describe('two connected queue pairs of two programs', () => {
     left.program.post(left.qp, { wrId: 4, opcode: Op.Write, inline: Uint8Array.of(1), wr: rdma(right.mr, 0) });
     world.runFor(1e7);
     expect(left.program.poll(left.cq)).toMatchObject({ wrId: 4n });
+    // As libfabric's RxM has it for 256 peers.
+    expect((await resize(262_144)).errno).toBe(0);
+    expect((await resize(2 ** 20)).errno).toBe(Errno.EINVAL);
     await expectEmpty(pair);
   });
 });
