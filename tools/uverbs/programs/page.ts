@@ -30,7 +30,7 @@ export function programTables(rows: ReadonlyMap<string, string>, versions: Reado
   return packages
     .map((name) => {
       const own = PROGRAM_CASES.filter(({ from }) => from === name).map((one) => rows.get(nameOf(one)) ?? '');
-      return [`### ${name} ${versions.get(name) ?? ''}`.trim(), '', ...HEAD, ...own].join('\n');
+      return [`### ${name} ${versions.get(name) ?? ''}`.trim(), '', ...aligned([HEAD, ...own])].join('\n');
     })
     .join('\n\n');
 }
@@ -42,7 +42,10 @@ export function rowOf({ outcome, tshark }: JudgedCase): string {
 
 /** The row of each program in the page, by the program's name. */
 export function rowsIn(page: string): ReadonlyMap<string, string> {
-  const table = page.slice(page.indexOf(BEGIN), page.indexOf(END)).split('\n');
+  const table = page
+    .slice(page.indexOf(BEGIN), page.indexOf(END))
+    .split('\n')
+    .map((line) => line.replace(/ +\|/g, ' |'));
   const rows = PROGRAM_CASES.map((one) => {
     const start = `| ${typedIn(one)} |`;
     return [nameOf(one), table.find((line) => line.startsWith(start)) ?? ''] as const;
@@ -54,6 +57,22 @@ export function rowsIn(page: string): ReadonlyMap<string, string> {
 export function rowCount(page: string): number {
   const table = page.slice(page.indexOf(BEGIN), page.indexOf(END)).split('\n');
   return table.filter((line) => line.startsWith('| `')).length;
+}
+
+/** A table as Biome has it: cells as wide as the widest of their column. The first row is the head. */
+function aligned(rows: readonly string[]): string[] {
+  const cells = rows.map((row) =>
+    row
+      .split(/(?<!\\)\|/)
+      .slice(1, -1)
+      .map((cell) => cell.trim()),
+  );
+  const widths = (cells[0] ?? []).map((_, column) => Math.max(...cells.map((row) => (row[column] ?? '').length)));
+  const lines = cells.map(
+    (row) => `| ${widths.map((width, column) => (row[column] ?? '').padEnd(width)).join(' | ')} |`,
+  );
+  const [head = '', ...rest] = lines;
+  return [head, `| ${widths.map((width) => '-'.repeat(width)).join(' | ')} |`, ...rest];
 }
 
 function typedIn({ lines, loss }: ProgramCase): string {
@@ -76,4 +95,4 @@ function captureOf({ case: { silent, loss }, roceFrames }: CaseOutcome, tshark: 
 
 const BEGIN = '<!-- programs: written by npm run docs:uverbs -->';
 const END = '<!-- end of programs -->';
-const HEAD = ['| program | result | capture |', '| --- | --- | --- |'];
+const HEAD = '| program | result | capture |';
