@@ -50,7 +50,6 @@ describeWith(['verbs', 'middleware', 'netns'], 'two hosts, each with a server', 
 
   it.each(CASES)('%s', { timeout: 60_000 }, async (line, to, printed) => {
     const server = run(pair.a, line);
-
     const client = `${line} ${to.replace('KERNEL', pair.a.ipv4.split('/')[0] ?? '')}`;
     // It may come before the other listens.
     const ended = await run(pair.b, `for i in 1 2 3 4 5 6 7 8 9 10; do ${client} && exit 0; sleep 0.5; done; exit 1`)
