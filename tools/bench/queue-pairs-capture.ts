@@ -1,4 +1,4 @@
-/** A capture of many queue pairs at the same time for benches: WRITEs and READs of each, packets lost and overtaken. */
+/** A capture of many queue pairs at once, for benches: WRITEs and READs of each, packets lost and overtaken. */
 import { Op } from 'rocev2/packets';
 import { play } from '../symptoms/scene.ts';
 

@@ -143,6 +143,6 @@ function countTimeouts(
 }
 
 /** Whether a verdict is possible is not asked: the figures are of all. */
-const UNKNOWN = { overtakes: true, doubles: true, losesAnswers: true };
+const UNKNOWN = { lateNs: Number.POSITIVE_INFINITY, doubles: true, losesAnswers: true };
 /** The timer of rdma_rxe counts steps of 4 ms, and begins within one. */
 const TIMER_STEPS_NS = 8_000_000;
