@@ -2,6 +2,10 @@
 import { type CapturedPacket, Direction, LinkType } from 'rocev2/pcap';
 import type { WireFrame } from './pair.ts';
 
+/** Where one was taken, by the requests that it is judged by. */
+export const GUEST_VANTAGES = ['requester', 'responder'] as const;
+export type GuestVantage = (typeof GUEST_VANTAGES)[number];
+
 /** A capture, and which frame each of its packets is. */
 export interface GuestCapture {
   readonly packets: readonly CapturedPacket[];

@@ -8,16 +8,12 @@ import { Frame, FrameStatus, Medium, parseFrame } from 'rocev2/packets';
 import type { Analysis, ConversationReport, TransportEvent } from 'rocev2/pcap';
 import { analyze, type Judgement, judge, noJudgement } from '../judge.ts';
 import { Recording } from '../recording.ts';
-import { captureOf, captureOfBoth, interleaved } from './capture.ts';
+import { captureOf, captureOfBoth, GUEST_VANTAGES, type GuestVantage, interleaved } from './capture.ts';
 import { CLIENT_ADDRESS, type WireFrame } from './pair.ts';
 import { ACK_TIMEOUT } from './plan.ts';
 import { judgeResponses } from './responses.ts';
 import { noShare, type Share } from './share.ts';
 import { type FrameRow, judgeArrivals, judgePassages } from './single-frames.ts';
-
-/** Where a capture was taken, of the requests that it is judged by. */
-export const GUEST_VANTAGES = ['requester', 'responder'] as const;
-export type GuestVantage = (typeof GUEST_VANTAGES)[number];
 
 /** The figures of one kind, seen from one place. */
 export interface GuestRow {

@@ -3,7 +3,8 @@
  * kernel.
  */
 import type { KernelLabel } from '../../lab/recipe.ts';
-import { GUEST_VANTAGES, type GuestRow, type GuestRows, judgeGuestRun, newGuestRow } from './judge.ts';
+import { GUEST_VANTAGES } from './capture.ts';
+import { type GuestRow, type GuestRows, judgeGuestRun, newGuestRow } from './judge.ts';
 import { GuestPair } from './pair.ts';
 import { GUEST_KINDS, type PlannedRun } from './plan.ts';
 import { type FrameRow, newFrameRows } from './single-frames.ts';

@@ -6,7 +6,7 @@
  */
 import { Frame, FrameStatus, Medium, OPCODE_FLAGS, OpFlag, parseFrame, psnAdd, psnDiff } from 'rocev2/packets';
 import type { Analysis } from 'rocev2/pcap';
-import type { GuestVantage } from './judge.ts';
+import type { GuestVantage } from './capture.ts';
 import type { WireFrame } from './pair.ts';
 import { compare, type Share } from './share.ts';
 
