@@ -107,8 +107,9 @@ export class HostileFile implements UverbsFileHost {
     return channel;
   }
 
-  event(channel: number): void {
+  event(channel: number): boolean {
     promise(this.channels.has(channel), 'an event is of a channel that was made');
+    return true;
   }
 
   cancelEvents(): number {
