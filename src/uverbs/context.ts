@@ -31,6 +31,9 @@ const EVENT_TYPES: Readonly<Record<string, number>> = {
   'last-wqe-reached': 16,
 };
 
+/** Of one file, channels included: some hundred bytes each where they are of a kind that no table of the device bounds. */
+const MOST_OBJECTS = 65_536;
+
 export class Context implements WorkObjects, RingCqWatcher {
   readonly device: Device;
   readonly facts: DeviceFacts;
@@ -58,6 +61,11 @@ export class Context implements WorkObjects, RingCqWatcher {
     const shared = this.host.allocate(size.bytes);
     if (shared === undefined) throw new Refusal(Errno.ENOMEM);
     return shared;
+  }
+
+  /** Refuses with ENOMEM a client that has made too much. */
+  demandRoom(): void {
+    if (this.handles.size + this.channels.size >= MOST_OBJECTS) throw new Refusal(Errno.ENOMEM);
   }
 
   /** A channel that this file has made; refuses with EBADF (linux:core/rdma_core.c#lookup_get_fd_uobject). */
@@ -148,10 +156,10 @@ export class Context implements WorkObjects, RingCqWatcher {
   notify(cq: RingCq): void {
     const object = this.#cqs.get(cq);
     if (object === undefined || object.channel < 0) return;
-    object.completionEvents += 1;
     const event = response(COMP_EVENT_DESC);
     event.put64(COMP_EVENT_DESC.at.cq_handle, object.userHandle);
-    this.host.event(object.channel, event.bytes);
+    // One that is lost is never read: who destroys the queue must not wait for that.
+    if (this.host.event(object.channel, event.bytes)) object.completionEvents += 1;
   }
 
   // The end.
@@ -208,11 +216,10 @@ export class Context implements WorkObjects, RingCqWatcher {
   async #forward(events: AsyncIterable<string>, object: Eventful): Promise<void> {
     for await (const name of events) {
       if (this.closed) return;
-      object.asyncEvents += 1;
       const event = response(ASYNC_EVENT_DESC);
       event.put64(ASYNC_EVENT_DESC.at.element, object.userHandle);
       event.put32(ASYNC_EVENT_DESC.at.event_type, EVENT_TYPES[name] ?? 0);
-      this.host.event(this.asyncChannel, event.bytes);
+      if (this.host.event(this.asyncChannel, event.bytes)) object.asyncEvents += 1;
     }
   }
 }

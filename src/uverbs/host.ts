@@ -32,8 +32,11 @@ export interface UverbsFileHost {
   free(ring: SharedRing): void;
   /** Makes an event channel; the client opens it by this token. */
   openChannel(): number;
-  /** Sends bytes that the client reads from the channel: one event, whole. */
-  event(channel: number, bytes: Uint8Array): void;
+  /**
+   * Sends bytes that the client reads from the channel: one event, whole. False when it is lost, for too many wait to
+   * be read there.
+   */
+  event(channel: number, bytes: Uint8Array): boolean;
   /**
    * Takes back those events of the channel that the client has not read and that `match` names, and says how many these
    * were: for a command that destroys what they are about, within the call of `command` and not later. What was sent

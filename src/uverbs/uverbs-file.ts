@@ -61,6 +61,12 @@ const EXTENDED_HANDLERS: Readonly<Record<ExtendedName, Handler>> = {
   MODIFY_QP: modifyQpExtended,
 };
 
+/** What makes an object that stays. */
+const MAKING: ReadonlySet<CommandName> = new Set([
+  ...(['ALLOC_PD', 'CREATE_AH', 'REG_MR', 'ALLOC_MW', 'CREATE_COMP_CHANNEL', 'CREATE_CQ'] as const),
+  ...(['CREATE_QP', 'CREATE_SRQ'] as const),
+]);
+
 export class ServedFile implements UverbsFile {
   readonly #context: Context;
 
@@ -75,6 +81,7 @@ export class ServedFile implements UverbsFile {
       const command = parseCommand(bytes);
       // linux:core/rdma_core.c: no object without a context.
       if (context.asyncChannel < 0 && command.name !== 'GET_CONTEXT') throw new Refusal(Errno.EINVAL);
+      if (MAKING.has(command.name)) context.demandRoom();
       const handler = command.extended ? EXTENDED_HANDLERS[command.name as ExtendedName] : HANDLERS[command.name];
       const reply = handler(context, command);
       if (!(reply instanceof Promise)) return { errno: 0, response: replyBytes(command, reply) };

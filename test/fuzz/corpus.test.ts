@@ -24,6 +24,7 @@ const REACH: readonly (readonly [string, Reach])[] = [
   ['experiment', { blocks: 205, outcomes: ['an experiment'] }],
   ['agent', { blocks: 195, outcomes: ['server: ok', 'client: answered, gone, gone'] }],
   ['rsockets', { blocks: 285, outcomes: ['data; ERR_ROCE_CLOSED: the socket was closed'] }],
+  ['uverbs', { blocks: 690, outcomes: ['many done, many refused', 'none done, few refused'] }],
   ['rings', { blocks: 84, outcomes: ['3 requests, a post fits', 'a completion queue holds its capacity at most'] }],
 ];
 

@@ -17,6 +17,7 @@ export const TARGETS: Readonly<Record<string, RegExp>> = {
   'agent-json': /^tools\/conformance\/agent\//,
   rsockets: /^src\/ulp\/rsockets\//,
   rings: /^src\/node\/worker\/(?:post-ring|completion-ring|control)/,
+  uverbs: /^src\/uverbs\/(?!sysfs|abi)/,
   lua: /^pcap\/(?:dissection|analysis\/tracker)|^packets\/(?:frame|icrc|opcode|rxe)/,
 };
 

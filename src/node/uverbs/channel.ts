@@ -34,14 +34,15 @@ export class EventChannel {
     for (const unread of this.#unread) this.#send(unread);
   }
 
-  /** One event, whole. */
-  event(bytes: Uint8Array): void {
+  /** One event, whole; false when it is lost. */
+  event(bytes: Uint8Array): boolean {
     // A client that arms its queues and never reads: it has no use for more.
-    if (this.#unread.length >= MOST_UNREAD || bytes.length > MAX_EVENT_BYTES) return;
+    if (this.#unread.length >= MOST_UNREAD || bytes.length > MAX_EVENT_BYTES) return false;
     const unread = { ordinal: this.#nextOrdinal, bytes: bytes.slice() };
     this.#nextOrdinal = (this.#nextOrdinal + 1) >>> 0;
     this.#unread.push(unread);
     if (this.#connection !== undefined) this.#send(unread);
+    return true;
   }
 
   /** The client has read it. */

@@ -111,8 +111,8 @@ export class OpenUverbsFile extends OpenFile implements UverbsFileHost {
     this.#channels.get(channel)?.sendEarlier();
   }
 
-  event(channel: number, bytes: Uint8Array): void {
-    this.#channels.get(channel)?.event(bytes);
+  event(channel: number, bytes: Uint8Array): boolean {
+    return this.#channels.get(channel)?.event(bytes) ?? false;
   }
 
   cancelEvents(channel: number, match: (bytes: Uint8Array) => boolean): number {

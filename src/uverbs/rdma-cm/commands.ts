@@ -64,6 +64,7 @@ function demandState(id: ServedId, ...states: readonly IdState[]): void {
 
 function createId({ file, request }: CmCall): Fields {
   const { uid, ps } = C.CREATE_ID.at;
+  file.files.demandRoom(file);
   const id = file.files.newId(request.u64(uid), file, portSpaceOf(request.u16(ps)));
   const reply = response(C.CREATE_ID_RESP);
   reply.put32(0, id.number);
@@ -292,6 +293,7 @@ function joinMcast({ file, request }: CmCall): Fields {
 }
 
 function joined(file: ServedCmFile, id: number, uid: bigint, to: SocketAddress | undefined, flags: number): Fields {
+  file.files.demandRoom(file);
   const reply = response(C.CREATE_ID_RESP);
   reply.put32(0, file.files.join(file.id(id), uid, to, flags).number);
   return reply;

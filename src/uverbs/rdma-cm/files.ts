@@ -16,6 +16,8 @@ import type { SocketAddress } from './sockaddr.ts';
 
 const EPHEMERAL_FIRST = 0xc0_00;
 const EPHEMERAL_COUNT = 0x40_00;
+/** Of all files of a server. */
+const MOST_IDS = 65_536;
 
 /** What runs commands on a file. */
 export type CmCommands = (file: ServedCmFile, bytes: Uint8Array) => CommandResult | Promise<CommandResult>;
@@ -49,6 +51,12 @@ export class CmFiles {
 
   forget(file: ServedCmFile): void {
     this.#files.delete(file.host.number);
+  }
+
+  /** Refuses with ENOMEM a server whose clients have made too many ids, groups or left as many events unread. */
+  demandRoom({ events }: ServedCmFile): void {
+    if (this.ids.size >= MOST_IDS || this.groups.size >= MOST_IDS || events.length >= MOST_IDS)
+      throw new Refusal(Errno.ENOMEM);
   }
 
   newId(uid: bigint, sink: EventSink, space: PortSpace): ServedId {

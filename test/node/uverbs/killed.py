@@ -103,6 +103,16 @@ def connected():
     return ends
 
 
+def many_connected(ctx, count):
+    domain = domain_of(ctx)
+    cq = keep(CQ(ctx, 64, None, None, 0))
+    attr = attributes()
+    attr.ah_attr = path_to(PEER)
+    for _ in range(count):
+        init = QPInitAttr(qp_type=e.IBV_QPT_RC, scq=cq, rcq=cq, cap=QPCap(max_send_wr=8, max_recv_wr=8))
+        keep(QP(domain, init, QPAttr())).to_rts(attr)
+
+
 def move(qp, state):
     attr = QPAttr(qp_state=state)
     qp.modify(attr, e.IBV_QP_STATE)

@@ -54,6 +54,8 @@ export class TestHost implements UverbsFileHost {
   /** Rings may have so many bytes more. */
   room = 1 << 26;
   completions = 0;
+  /** Of each channel: more are lost. */
+  roomForEvents = Number.POSITIVE_INFINITY;
   #nextOffset = 0;
   #nextChannel = 3;
 
@@ -88,10 +90,12 @@ export class TestHost implements UverbsFileHost {
     return channel;
   }
 
-  event(channel: number, bytes: Uint8Array): void {
+  event(channel: number, bytes: Uint8Array): boolean {
     const queue = this.events.get(channel);
     if (queue === undefined) throw new Error(`there is no channel ${channel}`);
+    if (queue.length >= this.roomForEvents) return false;
     queue.push(bytes);
+    return true;
   }
 
   cancelEvents(channel: number, match: (bytes: Uint8Array) => boolean): number {

@@ -1,0 +1,66 @@
+/**
+ * Goal: what one client can make and leave unread is bounded, and bounds do not make it wait for what never comes.
+ * Method: the program of support/, with a host that takes few events.
+ */
+import { describe, expect, it } from 'vitest';
+import * as C from '../../src/uverbs/abi/cm.ts';
+import * as V from '../../src/uverbs/abi/verbs.ts';
+import { Errno } from '../../src/uverbs/errno.ts';
+import { createUverbsServer } from '../../src/uverbs/index.ts';
+import { CmProgram } from './support/cm-program.ts';
+import { expectEmpty, makeEnds, rdma, toRts } from './support/ends.ts';
+import { pick } from './support/program.ts';
+
+/** Of one file, and what one command takes is far below a kilobyte. */
+const MOST_OBJECTS = 65_536;
+
+describe('a client that reads no events', () => {
+  it('is not told of more events than it can read, when it destroys the queue', async () => {
+    const pair = await toRts(await makeEnds());
+    const { left, right, world } = pair;
+    left.program.host.roomForEvents = 2;
+    for (let round = 0; round < 3; round++) {
+      await left.program.ok('REQ_NOTIFY_CQ', V.REQ_NOTIFY_CQ, { cq_handle: left.cq.handle });
+      left.program.post(left.qp, { opcode: 0, inline: Uint8Array.of(1), wr: rdma(right.mr, 0) });
+      world.runFor(1e7);
+    }
+    expect(left.program.readEvent(left.channel)).toBeDefined();
+    await left.program.ok('DESTROY_QP', V.DESTROY_CQ, { cq_handle: left.qp.handle });
+    const destroyed = await left.program.ok('DESTROY_CQ', V.DESTROY_CQ, { cq_handle: left.cq.handle });
+    expect(pick(V.DESTROY_CQ_RESP, destroyed, 'comp_events_reported')).toBe(1);
+    await expectEmpty(pair);
+  });
+});
+
+describe('a client that makes objects without an end', () => {
+  it('gets ENOMEM, and room again when it destroys one', async () => {
+    const pair = await makeEnds();
+    const { program } = pair.left;
+    let made = 0;
+    let handle = 0;
+    for (; made <= MOST_OBJECTS; made++) {
+      const { errno, response } = await program.send('ALLOC_PD', V.ALLOC_PD, {});
+      if (errno !== 0) {
+        expect(errno).toBe(Errno.ENOMEM);
+        break;
+      }
+      handle = pick(V.ALLOC_PD_RESP, response, 'pd_handle');
+    }
+    expect(made).toBeLessThan(MOST_OBJECTS);
+    expect(await program.errno('CREATE_COMP_CHANNEL', V.CREATE_COMP_CHANNEL, {})).toBe(Errno.ENOMEM);
+    await program.ok('DEALLOC_PD', V.DEALLOC_PD, { pd_handle: handle });
+    await program.ok('CREATE_COMP_CHANNEL', V.CREATE_COMP_CHANNEL, {});
+    await expectEmpty(pair);
+  });
+
+  it('of rdma_cm as well', async () => {
+    const pair = await makeEnds();
+    const program = new CmProgram(createUverbsServer(pair.left.device));
+    let made = 0;
+    while (made <= MOST_OBJECTS && program.errno('CREATE_ID', C.CREATE_ID, { uid: 1, ps: 0x106 }) === 0) made++;
+    expect(made).toBe(MOST_OBJECTS);
+    expect(program.errno('CREATE_ID', C.CREATE_ID, { uid: 1, ps: 0x106 })).toBe(Errno.ENOMEM);
+    program.file.close();
+    await expectEmpty(pair);
+  });
+});
