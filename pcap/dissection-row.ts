@@ -52,9 +52,11 @@ export function packDissection(packet: CapturedPacket, dissection: Dissection, r
 export interface PackedPlace {
   /** The whole memory. */
   readonly memory: Uint8Array;
+  /** The same memory. */
   readonly view: DataView;
-  /** The captured bytes. */
+  /** First of the captured bytes. */
   readonly start: number;
+  /** How many there are. */
   readonly length: number;
   /** What the file says. */
   readonly direction: Direction;

@@ -144,10 +144,16 @@ export function withDevice<T>(
   });
 }
 
-/** The same with a device in this thread, for a command that sees to ctrl-C by itself. */
-export function withDeviceHere<T>(flags: LinkFlags, use: (device: Device) => Promise<T>): Promise<T> {
+/**
+ * The same with a device in this thread, for a command that sees to ctrl-C by itself, on a wire that may have faults.
+ */
+export function withDeviceHere<T>(
+  flags: LinkFlags,
+  use: (device: Device) => Promise<T>,
+  faulty: Pick<OpenDeviceOptions, 'faults'>,
+): Promise<T> {
   return recorded(flags, undefined, async (recording) => {
-    const opened = await openDevice({ ...deviceOptions(flags), ...recording });
+    const opened = await openDevice({ ...deviceOptions(flags), ...recording, ...faulty });
     void printDeviceEvents(opened.device.events, terminal);
     try {
       return await use(opened.device);

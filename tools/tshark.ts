@@ -35,7 +35,25 @@ export async function tsharkRows(
   fields: readonly string[],
   options: TsharkOptions = {},
 ): Promise<TsharkRow[]> {
-  const rows = await run([
+  const rows: TsharkRow[] = [];
+  await eachTsharkRow(file, fields, options, (columns) => {
+    rows.push(new Map(fields.map((field, index) => [field, valuesOf(columns[index] ?? '')])));
+  });
+  return rows;
+}
+
+/**
+ * The same for many packets, without keeping them: `take` gets the text of each field, in their order, empty where it
+ * is absent.
+ */
+export async function eachTsharkRow(
+  file: string,
+  fields: readonly string[],
+  options: TsharkOptions,
+  take: (columns: readonly string[]) => void,
+): Promise<void> {
+  let rest = '';
+  const args = [
     ...['-r', file, ...STEADY_OPTIONS, ...filterOptions(options)],
     // Control characters that no field contains: a value may hold a comma or a tab.
     ...[
@@ -49,21 +67,20 @@ export async function tsharkRows(
       'occurrence=a',
     ],
     ...fields.flatMap((field) => ['-e', field]),
-  ]);
-  return rows
-    .split('\n')
-    .slice(0, -1)
-    .map((row) => {
-      const columns = row.split(FIELD_SEPARATOR);
-      return new Map(fields.map((field, index) => [field, valuesOf(columns[index] ?? '')]));
-    });
+  ];
+  await run(args, (text) => {
+    const rows = (rest + text).split('\n');
+    rest = rows.pop() ?? '';
+    for (const row of rows) take(row.split(FIELD_SEPARATOR));
+  });
 }
 
 /** The packets of `file` as `tshark -T json` gives them, one object for each. */
 export async function tsharkJson(file: string, options: TsharkOptions = {}): Promise<unknown[]> {
-  const packets: unknown = JSON.parse(
-    await run(['-r', file, ...STEADY_OPTIONS, ...filterOptions(options), '-T', 'json', '--no-duplicate-keys']),
-  );
+  const args = ['-r', file, ...STEADY_OPTIONS, ...filterOptions(options), '-T', 'json', '--no-duplicate-keys'];
+  const pieces: string[] = [];
+  await run(args, (text) => pieces.push(text));
+  const packets: unknown = JSON.parse(pieces.join(''));
   if (!Array.isArray(packets)) throw new Error('tshark -T json did not give an array');
   return packets;
 }
@@ -90,16 +107,16 @@ function valuesOf(column: string): string[] {
   return column === '' ? [] : column.split(VALUE_SEPARATOR);
 }
 
-function run(args: readonly string[]): Promise<string> {
+/** Resolves when tshark has ended well; `take` gets pieces of its output. */
+function run(args: readonly string[], take: (text: string) => void): Promise<void> {
   return new Promise((resolve, reject) => {
     const child = spawn('tshark', args, { stdio: ['ignore', 'pipe', 'pipe'] });
-    const output: Buffer[] = [];
     const complaints: Buffer[] = [];
-    child.stdout.on('data', (chunk: Buffer) => output.push(chunk));
+    child.stdout.setEncoding('utf8').on('data', take);
     child.stderr.on('data', (chunk: Buffer) => complaints.push(chunk));
     child.on('error', reject);
     child.on('close', (status, signal) => {
-      if (status === 0) resolve(Buffer.concat(output).toString('utf8'));
+      if (status === 0) resolve();
       // Run as root it warns on stderr and succeeds: only the status decides.
       else
         reject(

@@ -75,6 +75,7 @@ export class CompletionQueue {
     into.solicited = wc.solicited;
     into.srcQpn = wc.srcQpn;
     into.grh = wc.grh;
+    into.ipVersion = wc.ipVersion;
     into.qpn = wc.qpn;
     this.#ring.shift();
     return true;

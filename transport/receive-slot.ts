@@ -96,6 +96,7 @@ export class ReceiveSlot {
     if (deth >= 0) {
       wc.srcQpn = dethSourceQpn(frame.view, frame.bthOffset + deth);
       wc.grh = true;
+      wc.ipVersion = frame.ipVersion;
     }
     cq.pushed(wc);
     return true;

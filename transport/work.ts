@@ -288,6 +288,8 @@ export class WorkCompletion {
   srcQpn = 0;
   /** UD receives: the buffer begins with 40 bytes of headers, which `byteLen` counts. */
   grh = false;
+  /** UD receives: the IP version of the packet, 4 or 6, whose header is in these 40 bytes; else 0. */
+  ipVersion = 0;
 
   /** Fills what every completion has; what only some receives have is absent until it is set. */
   begin(qpn: number, wrId: number, status: WcStatus, opcode: number, byteLen: number): void {
@@ -301,5 +303,6 @@ export class WorkCompletion {
     this.solicited = false;
     this.srcQpn = 0;
     this.grh = false;
+    this.ipVersion = 0;
   }
 }

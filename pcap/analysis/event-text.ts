@@ -37,6 +37,7 @@ const REASON_TEXTS: Readonly<Record<TransportEventReason, string>> = {
   'not-missed': 'the receiver did not miss it',
   'after-retransmission': 'after its own retransmission',
   'behind-capture': 'in order here, late at the receiver',
+  'out-of-turn': 'came out of turn among packets sent again: the original late, or its retransmission',
   'came-twice': 'came twice after the gap: the original late, or its retransmission doubled',
   immediate: 'immediately',
   'after-timeout': 'after a timeout',

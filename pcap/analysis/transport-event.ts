@@ -50,6 +50,7 @@ export const TRANSPORT_EVENT_REASONS = [
   'after-retransmission',
   'behind-capture',
   'came-twice',
+  'out-of-turn',
   'immediate',
   'after-timeout',
   'ack-not-received',
@@ -61,7 +62,8 @@ export const TRANSPORT_EVENT_REASONS = [
  *   `seen-then-implied-nak`, the same of a READ response that the requester requested again. `retransmission-not-seen`,
  *   the packets were requested again and not captured then either. `service-without-acks`, the network or the capture
  *   lost them. `came-twice`, of `missing`: what filled the gap came twice, and either its original was late or its
- *   retransmission was doubled. `incomplete-capture`, of `missing`, in the report only: the capture lacks packets, and
+ *   retransmission was doubled. `out-of-turn`, of `missing`: what filled the gap came out of turn among packets that were
+ *   sent again, and is the late original or a late retransmission. `incomplete-capture`, of `missing`, in the report only: the capture lacks packets, and
  *   nobody asked for this one.
  * - `unseen`: `acknowledged`, the peer received it. `not-missed`, nothing shows that the peer lacked it.
  * - `reordering`: `after-retransmission`, the original came after its own retransmission. `behind-capture`, the

@@ -20,8 +20,8 @@ export function suggest(word: string, candidates: Iterable<string>, limit = 3): 
 }
 
 /**
- * Distance of two names; smaller is nearer. The end of a name, such as `bth.psn`, is nearer to `infiniband.bth.psn` than
- * any typing mistake; a single part of one, such as `psn`, comes after every typing mistake.
+ * Distance of two names; smaller is nearer. The end of a name, such as `bth.psn`, is nearer to `infiniband.bth.psn`
+ * than any typing mistake; a single part of one, such as `psn`, comes after every typing mistake.
  */
 function distanceScore(wanted: string, candidate: string): number | undefined {
   if (wanted.includes('.') && candidate.endsWith(`.${wanted}`)) return 0;

@@ -6,7 +6,8 @@
 import { IpAddress } from '../../packets/address.ts';
 import type { Device } from '../device/device.ts';
 
-export const MAX_CQE = 32_767;
+/** Rings of 64 MiB. The 32,767 entries of rdma_rxe are too few for RxM of libfabric, which shares one queue. */
+const MAX_CQE = 2 ** 20 - 1;
 const EUI64_FLIP = 0x02;
 
 export class DeviceFacts {

@@ -7,7 +7,7 @@ import { expect, it } from 'vitest';
 import { behind, formatPage, parsePage } from '../../tools/interop/pyverbs/page.ts';
 import { type Outcome, parseOutcomes } from '../../tools/interop/pyverbs/results.ts';
 
-const PAGE = new URL('../../docs/uverbs-pyverbs.md', import.meta.url);
+const PAGES = ['uverbs-pyverbs.md', 'uverbs-pyverbs-13.md'];
 
 const outcomes = (entries: Readonly<Record<string, Outcome>>) => new Map(Object.entries(entries));
 const PASS: Outcome = { verdict: 'pass', why: '' };
@@ -27,6 +27,7 @@ it('reads what the runner prints, without what differs from run to run', () => {
 
 it('what is written is read back, and a reason that both have is written once', () => {
   const page = {
+    debian: '12' as const,
     version: '44.0-2',
     release: '6.12.1',
     ours: outcomes({
@@ -45,6 +46,8 @@ it('what is written is read back, and a reason that both have is written once', 
   };
   const text = formatPage(page);
   expect(parsePage(text)).toEqual(page);
+  const other = { ...page, debian: '13' as const };
+  expect(parsePage(formatPage(other))).toEqual(other);
   expect(text.match(/no such device/g)).toHaveLength(1);
   expect(text).toContain('| `test_a.A.test_two` | **timeout** | skip | ours: too long; rxe: not here |');
   expect(text).toContain('| all | 5 | 2 pass, 1 skip, 1 fail, 1 timeout | 1 pass, 2 skip, 1 error |');
@@ -56,8 +59,8 @@ it('a test that was not run here is one that rdma_rxe passes alone', () => {
   expect(behind({ ours: new Map(), rxe: outcomes({ 'test_a.A.test_b': PASS }) })).toEqual(['test_a.A.test_b']);
 });
 
-it('no test that rdma_rxe passes fails here, as the page has it', () => {
-  const text = readFileSync(PAGE, 'utf8');
+it.each(PAGES)('no test that rdma_rxe passes fails here, as %s has it', (name) => {
+  const text = readFileSync(new URL(`../../docs/${name}`, import.meta.url), 'utf8');
   const page = parsePage(text);
   expect(page).toBeDefined();
   if (page === undefined) return;

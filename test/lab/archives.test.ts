@@ -2,7 +2,7 @@
 // here from the formats, with properties over contents and over how the bytes are cut into chunks.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type CpioEntry, writeCpio } from '../../tools/lab/cpio.ts';
+import { type CpioEntry, readCpio as readWritten, writeCpio } from '../../tools/lab/cpio.ts';
 import { TarReader } from '../../tools/lab/tar.ts';
 
 describe('writeCpio', () => {
@@ -15,6 +15,19 @@ describe('writeCpio', () => {
     expect(bytes.toString('latin1', 110, 124)).toBe('abc\0\0\0hello\0\0\0');
     expect(bytes.toString('latin1', 124, 130)).toBe('070701');
     expect(bytes.length % 512).toBe(0);
+  });
+
+  it('is read back by readCpio, in path order', () => {
+    const entries: CpioEntry[] = [
+      { path: 'dev', kind: 'directory' },
+      { path: 'dev/console', kind: 'device', major: 5, minor: 1 },
+      { path: 'usr', kind: 'directory' },
+      { path: 'usr/a', kind: 'file', mode: 0o755, data: Buffer.from('hello') },
+      { path: 'usr/b', kind: 'symlink', link: 'a' },
+      { path: 'usr/none', kind: 'file', mode: 0o600, data: Buffer.alloc(0) },
+    ];
+    expect(readWritten(writeCpio(entries))).toEqual(entries);
+    expect(readWritten(writeCpio([]))).toEqual([]);
   });
 
   it('puts the directories above an entry before it, once', () => {

@@ -117,6 +117,15 @@ function verbsMissing(): string | undefined {
   return existsSync('/etc/libibverbs.d/rxe.driver') ? undefined : `libibverbs has no provider for rxe (${packages})`;
 }
 
+/** What is built upon verbs: programs, libraries over it, MPI for Python. */
+function middlewareMissing(): string | undefined {
+  const lacking = PROGRAMS.middleware.find((name) => findTool(name) === undefined);
+  const packages = 'qperf, fio, ucx-utils, libfabric-bin, openmpi-bin and python3-mpi4py';
+  if (lacking !== undefined) return `${lacking} is not installed (Debian packages ${packages})`;
+  const mpi = spawnSync('/usr/bin/python3', ['-c', 'import mpi4py']).status === 0;
+  return mpi ? undefined : `Debian's Python has no mpi4py (Debian packages ${packages})`;
+}
+
 /** Whether a small file system in memory can be mounted, for disks that fill up. */
 function tmpfsMissing(): string | undefined {
   if (findTool('mount') === undefined) return 'mount is not installed';
@@ -175,7 +184,7 @@ const LOOK: Readonly<Record<Thing, () => string | undefined>> = {
       ? undefined
       : 'there is no C compiler (Debian package gcc)',
   verbs: verbsMissing,
-  pyverbs: pyverbsMissing,
+  middleware: middlewareMissing,
   netns: () =>
     findTool('ip') === undefined ? 'ip is not installed (Debian package iproute2)' : reasonOf(netnsAvailable()),
   tmpfs: tmpfsMissing,
@@ -184,6 +193,7 @@ const LOOK: Readonly<Record<Thing, () => string | undefined>> = {
   'raw-socket': () => packageMissing('raw-socket'),
   cap: () => packageMissing('cap'),
   duckdb: duckdbMissing,
+  pyverbs: pyverbsMissing,
 };
 
 /** What must be there first; koffi is how a test enters a namespace. */
@@ -191,8 +201,9 @@ const BEHIND: Readonly<Partial<Record<Thing, readonly Thing[]>>> = {
   'tshark-lua': ['tshark'],
   sharkd: ['tshark', 'tshark-lua'],
   netns: ['koffi'],
-  verbs: ['compiler', 'koffi'],
   pyverbs: ['compiler', 'koffi', 'verbs'],
+  verbs: ['compiler', 'koffi'],
+  middleware: ['compiler', 'koffi', 'verbs'],
 };
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));

@@ -26,7 +26,7 @@ export const PROGRAMS = {
   clone: ['git'],
   compiler: ['cc', 'gcc'],
   verbs: ['ibv_devices', 'ibv_devinfo', 'ibv_rc_pingpong', 'ib_send_lat', 'rping'],
-  pyverbs: ['python3', 'dpkg-query', 'ip'],
+  middleware: ['qperf', 'fio', 'ucx_perftest', 'fi_info', 'fi_pingpong', 'mpirun', 'python3'],
   netns: ['ip', 'setpriv'],
   tmpfs: ['mount', 'umount'],
   lab: ['qemu-system-x86_64', 'apt-get', 'apt-cache', 'dpkg-deb'],
@@ -34,6 +34,7 @@ export const PROGRAMS = {
   'raw-socket': [],
   cap: [],
   duckdb: [],
+  pyverbs: ['python3', 'dpkg-query', 'ip'],
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 
 export type Thing = keyof typeof PROGRAMS;

@@ -6,6 +6,10 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
+import { analyzeCapture } from '../../tools/experiment/findings.ts';
+import { buildShim } from '../../tools/uverbs/build.ts';
+import type { ProgramCase } from '../../tools/uverbs/programs/case.ts';
+import { runCase } from '../../tools/uverbs/programs/run-case.ts';
 import { describeWith } from '../support/need.ts';
 import { startRoce } from './roce/run-roce.ts';
 
@@ -43,6 +47,32 @@ describeWith('verbs', 'an unmodified program', () => {
     const { code, stdout } = await startRoce(['run', '--pair', '--', server, client]).ended;
     expect(code).toBe(0);
     expect(stdout).toMatch(printed);
+  });
+
+  it('finishes through loss, and its data are whole', async () => {
+    const capture = join(directory, 'loss.pcapng');
+    const check = 'ibv_rc_pingpong -g 1 -n 200 -e -c';
+    const options = ['--pair', '--loss', '0.02', '--seed', '7', '--write', capture];
+    const { code, stdout } = await startRoce(['run', ...options, '--', check, `${check} localhost`]).ended;
+    expect(code).toBe(0);
+    expect(stdout).not.toMatch(/invalid data/);
+    // Something was lost and sent again, or this shows nothing.
+    const ends = analyzeCapture(capture).conversations.flatMap(({ ends: both }) => both);
+    expect(ends.some(({ requester }) => requester.retransmittedPackets > 0)).toBe(true);
+  });
+
+  it('that fails is told from one that runs, by what it prints and by its capture', async () => {
+    const shim = await buildShim();
+    const about = async (line: string, more: Partial<ProgramCase> = {}) => {
+      const one: ProgramCase = { from: 'ibverbs-utils', lines: [line], prints: /rxe0/, silent: true, ...more };
+      return (await runCase(one, mkdtempSync(join(directory, 'case-')), shim)).faults;
+    };
+    expect(await about('ibv_devices')).toEqual([]);
+    expect(await about('ibv_devices', { silent: false })).toEqual(['0 RoCE packets in the capture']);
+    expect(await about('ibv_devices', { prints: /rxe1/ })).toEqual(['it does not print /rxe1/']);
+    expect(await about('ibv_devinfo -d rxe0 -i 9')).toContainEqual(expect.stringMatching(/^exit code \d+$/));
+    expect(await about('ibv_devices', { loss: 0.5 })).toEqual(['nothing was lost: this shows nothing']);
+    expect(await about('ibv_devices', { check: () => 'the copy is another file' })).toHaveLength(1);
   });
 
   it('measures latency, on a device that others share', async () => {

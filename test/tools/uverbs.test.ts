@@ -88,6 +88,17 @@ describeWith(['compiler', 'koffi'], 'a program under the shim', () => {
     expect(process.listenerCount('SIGTERM')).toBe(0);
   });
 
+  it('is ended when its time is over, with what it has started', async () => {
+    const [ready, over] = [join(directory, 'started'), new AbortController()];
+    // The child takes no notice of SIGTERM, as programs that wait for memory to change do not.
+    const script = `sh -c 'trap "" TERM; : > ${ready}; while :; do :; done' & wait`;
+    const child = startUnderShim('sh', ['-c', script], { ...place(), until: over.signal });
+    await expect.poll(() => existsSync(ready)).toBe(true);
+    over.abort();
+    expect(await child.ended).toBe(143);
+    await expect.poll(() => isGroupGone(child.pid)).toBe(true);
+  });
+
   it('of two, the second starts when the first listens; a failure of either ends both', async () => {
     const listens = `${process.execPath} -e "require('node:net').createServer((s) => s.end('x')).listen(PATH)"`;
     const port = await freePort();
@@ -124,6 +135,15 @@ describe('the place of a run', () => {
     server.close();
   });
 });
+
+function isGroupGone(pid: number): boolean {
+  try {
+    process.kill(-pid, 0);
+    return false;
+  } catch {
+    return true;
+  }
+}
 
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');

@@ -138,6 +138,23 @@ describe('misuse', () => {
     expect(code(() => keys.register(pd, new Uint8Array(1), options))).toBe('ok');
   });
 
+  it('a region that is registered anew keeps its key and its memory, and is of another domain', () => {
+    const keys = table();
+    const [domain, other] = [new ProtectionDomain(7), new ProtectionDomain(8)];
+    const region = keys.register(domain, Uint8Array.of(1, 2, 3), { access: Access.RemoteRead, iova: 9n });
+    const { rkey, grant } = region;
+    keys.reregister(region, other, Access.LocalWrite | Access.RemoteWrite);
+    expect([region.rkey, region.iova, region.bytes, grant.valid]).toEqual([rkey, 9n, Uint8Array.of(1, 2, 3), false]);
+    expect([domain.users, other.users]).toEqual([0, 1]);
+    expect(keys.find(rkey, domain, 0, 1)).toBeUndefined();
+    expect(keys.find(rkey, other, Access.RemoteRead, 1)).toBeUndefined();
+    expect(keys.find(rkey, other, Access.RemoteWrite, 1)).toBe(region.grant);
+    expect(code(() => keys.reregister(region, domain, Access.RemoteWrite))).toBe('ERR_ROCE_ARGUMENT');
+    expect([region.pd, region.valid]).toEqual([other, true]);
+    keys.deregister(region);
+    expect(code(() => keys.reregister(region, domain, 0))).toBe('ERR_ROCE_STATE');
+  });
+
   it('deregistering twice, or at another table, is refused', () => {
     const keys = table();
     const region = keys.register(pd, new Uint8Array(1), { access: 0, iova: 0n });

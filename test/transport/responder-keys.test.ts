@@ -171,13 +171,17 @@ describe('remote keys', () => {
     if (first !== undefined) expectAccessNak(peer, mr, first);
   });
 
-  it('KEY-09 a key that dies in the middle of a WRITE ends it', () => {
+  it.each<[string, (peer: Peer, mr: MemoryRegion) => void]>([
+    ['dies', (peer, mr) => peer.keys.deregister(mr)],
+    ['is given another domain', (peer, mr) => peer.keys.reregister(mr, new ProtectionDomain(2), mr.access)],
+    ['loses its rights', (peer, mr) => peer.keys.reregister(mr, peer.pd, 0)],
+  ])('KEY-09 a key that %s in the middle of a WRITE ends it', (_, end) => {
     const peer = new Peer();
     const mr = peer.region();
     const [first, middle] = writePackets({ psn: 0, data: pattern(3 * PMTU, 5), va: mr.iova, rkey: mr.rkey });
     if (first === undefined || middle === undefined) throw new Error('three packets');
     peer.rx(first);
-    peer.keys.deregister(mr);
+    end(peer, mr);
     const before = mr.bytes.slice();
     peer.rx(middle);
     peer.expectTx([nak(0x62, { psn: 1, msn: 0 })]);

@@ -1,8 +1,8 @@
-/** A capture of many queue pairs at the same time for benches: WRITEs and READs of each, packets lost and overtaken. */
+/** A capture of many queue pairs at once, for benches: WRITEs and READs of each, packets lost and overtaken. */
 import { Op } from 'rocev2/packets';
 import { play } from '../symptoms/scene.ts';
 
-/** A pcapng file, captured at the responder: `pairs` queue pairs between two hosts, `rounds` of about 40 packets each. */
+/** A pcapng file, captured at the responder; each of `pairs` queue pairs has `rounds` of about 40 packets. */
 export function queuePairsCapture(pairs: number, rounds: number, seed = 1): Promise<Uint8Array> {
   return play({ seed, vantages: ['B'] }, async (stage) => {
     const [a, b] = [stage.host('A'), stage.host('B')];

@@ -13,21 +13,17 @@ import { exitWith, integer, parser } from '../options.ts';
 import { overwriteLine, terminal } from '../output.ts';
 import { formatTable, grouped } from '../table.ts';
 import { type BumpAccount, FRAME_FATES } from './account.ts';
-import { addChanceOptions, type ChanceFlags, chanceFaults, faultProblem } from './chance-options.ts';
-import { type RulesFile, readRulesFile, type WireRule } from './rules-file.ts';
+import { addFaultOptions, type FaultFlags, typedFaults } from './fault-options.ts';
+import type { RulesFile } from './rules-file.ts';
 import { type RunBumpOptions, type RunningBump, runBump } from './run.ts';
-import { parseShortRule } from './short-rule.ts';
 
-interface BumpFlags extends ChanceFlags {
+interface BumpFlags extends FaultFlags {
   readonly a: string;
   readonly b: string;
-  readonly rules?: RulesFile;
-  readonly rule?: readonly WireRule[];
   readonly notify?: true;
   readonly notifyInterval?: number;
   readonly notifyDscp?: number;
   readonly notifyBecn?: 0 | 1;
-  readonly seed?: number;
   readonly write?: string;
   readonly account?: string;
   readonly duration?: number;
@@ -35,7 +31,6 @@ interface BumpFlags extends ChanceFlags {
 
 export function bumpCommand(): Command {
   const link = parser((text: string) => openLink(text) && text);
-  const rule = parser(parseShortRule);
   const command = new Command('bump')
     .description(
       'stand between two Ethernet links and drop, delay, corrupt, mark or rewrite what passes, by rule or chance',
@@ -45,23 +40,12 @@ export function bumpCommand(): Command {
         .argParser(link)
         .makeOptionMandatory(),
     )
-    .addOption(new Option('--b <link>', 'the other side').argParser(link).makeOptionMandatory())
-    .option('--rules <file>', 'JSON file of rules, and of random faults', parser(readRulesFile))
-    .option(
-      '--rule <rule>',
-      'one rule, such as drop,opcode=write,psn=2,iteration=1; may be repeated',
-      (text: string, previous: readonly WireRule[] = []) => [...previous, rule(text)],
-    );
-  return addNotifyOptions(addChanceOptions(command))
-    .option('--seed <seed>', 'of everything that chance decides (default: 1)', integer(0, Number.MAX_SAFE_INTEGER))
+    .addOption(new Option('--b <link>', 'the other side').argParser(link).makeOptionMandatory());
+  return addNotifyOptions(addFaultOptions(command))
     .option('--write <file>', 'write both sides to a pcapng file, with a comment on every frame that was touched')
     .option('--account <file>', 'write what was done to a JSON file')
     .option('--duration <seconds>', 'end by itself', integer(1, 1_000_000))
-    .action((flags: BumpFlags) => {
-      const problem = faultProblem(chanceFaults(flags, flags.rules?.faults ?? {}));
-      if (problem !== '') command.error(`error: ${problem}`);
-      return run(flags);
-    });
+    .action(run);
 }
 
 function addNotifyOptions(command: Command): Command {
@@ -125,15 +109,13 @@ async function untilEnd(running: RunningBump, { duration }: BumpFlags, signal: A
 }
 
 function bumpOptions(flags: BumpFlags): RunBumpOptions {
-  const { rules: file = {}, rule = [], write, account } = flags;
-  const seed = flags.seed ?? file.seed;
-  const notify = notifyOptions(flags, file.notify);
+  const { rules: file, write, account } = flags;
+  const notify = notifyOptions(flags, file?.notify);
   return {
     a: openLink(flags.a),
     b: openLink(flags.b),
-    rules: [...(file.rules ?? []), ...rule],
-    faults: chanceFaults(flags, file.faults ?? {}),
-    ...defined({ notify, seed, capturePath: write, accountPath: account }),
+    ...typedFaults(flags),
+    ...defined({ notify, capturePath: write, accountPath: account }),
   };
 }
 

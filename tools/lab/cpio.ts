@@ -1,6 +1,6 @@
 /**
- * Writes the cpio "newc" archive that the kernel unpacks as its initramfs. Pure. Owns the format, not what goes into
- * it.
+ * Writes and reads the cpio "newc" archive that the kernel unpacks as its initramfs. Pure. Owns the format, not what
+ * goes into it.
  *
  *   "070701" then 13 numbers of 8 hex digits: inode, mode, uid, gid, links, mtime, size, device major and minor,
  *   rdev major and minor, name length with its zero, check; then the name and the data, each padded to 4 bytes.
@@ -40,6 +40,26 @@ export function writeCpio(entries: Iterable<CpioEntry>): Buffer {
   return Buffer.concat([bytes, Buffer.alloc(-bytes.length & (ARCHIVE_ALIGNMENT_BYTES - 1))]);
 }
 
+/** The entries of one archive that `writeCpio` has written. */
+export function readCpio(archive: Buffer): CpioEntry[] {
+  const entries: CpioEntry[] = [];
+  for (let at = 0; ; ) {
+    const number = (index: number): number =>
+      Number.parseInt(archive.toString('latin1', at + 6 + 8 * index, at + 14 + 8 * index), 16);
+    const [mode, size, nameBytes] = [number(1), number(6), number(11)];
+    const nameAt = at + HEADER_BYTES;
+    const path = archive.toString('utf8', nameAt, nameAt + nameBytes - 1);
+    if (path === TRAILER) return entries;
+    const dataAt = aligned(nameAt + nameBytes);
+    const data = archive.subarray(dataAt, dataAt + size);
+    if ((mode & MODE_KIND) === MODE_FILE) entries.push({ path, kind: 'file', mode: mode & 0o7777, data });
+    else if ((mode & MODE_KIND) === MODE_SYMLINK) entries.push({ path, kind: 'symlink', link: data.toString('utf8') });
+    else if ((mode & MODE_KIND) === MODE_DIRECTORY) entries.push({ path, kind: 'directory' });
+    else entries.push({ path, kind: 'device', major: number(9), minor: number(10) });
+    at = aligned(dataAt + size);
+  }
+}
+
 function pushEntry(parts: Uint8Array[], entry: CpioEntry, inode: number): void {
   const record = { name: entry.path, inode, links: 1, major: 0, minor: 0, data: EMPTY };
   switch (entry.kind) {
@@ -76,6 +96,10 @@ function pushRecord(parts: Uint8Array[], record: CpioRecord): void {
   parts.push(header, name, padding(header.length + name.length), data, padding(data.length));
 }
 
+function aligned(length: number): number {
+  return length + (-length & 3);
+}
+
 function padding(length: number): Uint8Array {
   return Buffer.alloc(-length & 3);
 }
@@ -94,6 +118,8 @@ function checkPath(path: string): void {
 
 const MAGIC = '070701';
 const TRAILER = 'TRAILER!!!';
+const HEADER_BYTES = 110;
+const MODE_KIND = 0o170000;
 const MODE_FILE = 0o100000;
 const MODE_DIRECTORY = 0o040000;
 const MODE_SYMLINK = 0o120000;

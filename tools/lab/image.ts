@@ -8,10 +8,10 @@
  *
  * Nothing is fetched while an image of the recipe is there.
  */
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { RoceError } from 'rocev2/packets';
-import { type CpioEntry, writeCpio } from './cpio.ts';
+import { type CpioEntry, readCpio, writeCpio } from './cpio.ts';
 import { decompress, readPackage } from './deb.ts';
 import { AGENT_SCRIPT, INIT_SCRIPT } from './init.ts';
 import { extractKernel } from './kernel.ts';
@@ -65,6 +65,17 @@ export async function userlandPackages(options: ImageOptions = {}): Promise<Read
   return (await readManifest(directory)).packages;
 }
 
+/** Puts the files of a userland into a directory, which is made. Rejects as `buildImage` does. */
+export async function unpackUserland(userland: recipe.Userland, directory: string, options: BuildOptions = {}) {
+  const part = await userlandPart(userland, options.cacheDirectory ?? defaultCacheDirectory(), options);
+  for (const entry of readCpio(await readFile(join(part, 'userland.cpio')))) {
+    const path = join(directory, entry.path);
+    if (entry.kind === 'directory') await mkdir(path, { recursive: true });
+    else if (entry.kind === 'symlink') await symlink(entry.link, path);
+    else if (entry.kind === 'file') await writeFile(path, entry.data, { mode: entry.mode });
+  }
+}
+
 /** The images in the cache, whole ones only, oldest first. */
 export async function listImages(cacheDirectory = defaultCacheDirectory()): Promise<Image[]> {
   const directories = await wholeDirectories(join(cacheDirectory, 'images'), '');
@@ -85,8 +96,9 @@ function userlandPart(userland: recipe.Userland, cache: string, options: BuildOp
 }
 
 async function buildUserland(userland: recipe.Userland, scratch: string, options: BuildOptions): Promise<BuiltPart> {
-  options.log?.(`userland: packages of ${recipe.USERLAND_SUITE}`);
-  const apt = await AptRoot.create(join(scratch, 'apt'), recipe.USERLAND_SUITE, options.signal);
+  const { suite } = recipe.USERLANDS[userland];
+  options.log?.(`userland: packages of ${suite}`);
+  const apt = await AptRoot.create(join(scratch, 'apt'), suite, options.signal);
   const wanted = Object.keys(recipe.programsOf(userland));
   const records = await resolvePackages(wanted, (names) => apt.show(names), recipe.isLibraryPackage);
   options.log?.(`userland: downloading ${records.length} packages`);
@@ -97,7 +109,7 @@ async function buildUserland(userland: recipe.Userland, scratch: string, options
     packages.set(basename(file).split('_', 1)[0] ?? file, await readPackage(file, isWanted, options.signal));
   }
   await writeFile(join(scratch, 'out', 'userland.cpio'), writeCpio(userlandEntries(userland, packages)));
-  return { release: recipe.USERLAND_SUITE, packages: records };
+  return { release: suite, packages: records };
 }
 
 async function buildKernel(
@@ -178,7 +190,8 @@ const KERNEL_IMAGE = /^(?:boot\/vmlinuz-[^/]+|usr\/lib\/modules\/[^/]+\/vmlinuz)
 const RECIPE_VERSION = 4;
 
 function userlandRecipe(userland: recipe.Userland): string {
-  return hash([RECIPE_VERSION, recipe.USERLAND_SUITE, recipe.programsOf(userland), INIT_SCRIPT, AGENT_SCRIPT]);
+  const { suite } = recipe.USERLANDS[userland];
+  return hash([RECIPE_VERSION, suite, recipe.programsOf(userland), INIT_SCRIPT, AGENT_SCRIPT]);
 }
 
 /**

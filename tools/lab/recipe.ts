@@ -19,9 +19,6 @@ export const KERNEL_METAPACKAGE = 'linux-image-amd64';
  */
 export const isKernelPart = (name: string): boolean => /^linux-(?:image|binary|modules|base)-/.test(name);
 
-/** Every guest has the userland of one suite, so that only the kernel differs between them. */
-export const USERLAND_SUITE: Suite = 'bookworm';
-
 /** Programs taken from each package, by base name; 'all' takes each of its ELF programs. */
 export const USERLAND_PROGRAMS: Readonly<Record<string, 'all' | readonly string[]>> = {
   'busybox-static': ['busybox'],
@@ -46,30 +43,42 @@ const isRuntimeFile = (path: string): boolean =>
   /^usr\/lib\/[^/]+\/libibverbs\/librxe-rdmav\d+\.so$/.test(path) ||
   path === 'etc/libibverbs.d/rxe.driver';
 
-/** What guests have to run: the programs that every guest has, or Python with the tests of pyverbs beside them. */
-export const USERLANDS = ['programs', 'pyverbs'] as const;
-export type Userland = (typeof USERLANDS)[number];
+/**
+ * What guests have to run, and from where: the programs that every guest has, so that only the kernel differs between
+ * guests; or Python with the tests of pyverbs beside them, the version that the suite has compiled pyverbs for.
+ */
+export const USERLANDS = {
+  programs: { suite: 'bookworm' },
+  pyverbs: { suite: 'bookworm', python: 'python3.11' },
+  'pyverbs-13': { suite: 'trixie', python: 'python3.13' },
+} as const satisfies Readonly<Record<string, { readonly suite: Suite; readonly python?: string }>>;
+export type Userland = keyof typeof USERLANDS;
 
 /** A userland's programs, by package, as USERLAND_PROGRAMS has them. */
 export function programsOf(userland: Userland): typeof USERLAND_PROGRAMS {
-  return userland === 'programs' ? USERLAND_PROGRAMS : { ...USERLAND_PROGRAMS, ...PYVERBS_PROGRAMS };
+  const python = pythonOf(userland);
+  if (python === undefined) return USERLAND_PROGRAMS;
+  const packages = [`lib${python}-minimal`, `lib${python}-stdlib`, 'python3-pyverbs'];
+  const files = Object.fromEntries(packages.map((name) => [name, []]));
+  // Tests read sysfs by the program cat, and busybox's is linked statically: no shim gets before it.
+  return { ...USERLAND_PROGRAMS, coreutils: ['cat'], [`${python}-minimal`]: [python], ...files };
 }
 
 /** Files of a userland that no program names as a library. */
 export function isRuntimeFileOf(userland: Userland, path: string): boolean {
-  return isRuntimeFile(path) || (userland === 'pyverbs' && isPythonFile(path));
+  const python = pythonOf(userland);
+  return isRuntimeFile(path) || (python !== undefined && isPythonFile(python, path));
 }
 
-/** The Python that USERLAND_SUITE has compiled pyverbs for. */
-const PYVERBS_PROGRAMS: Readonly<Record<string, readonly string[]>> = {
-  'python3.11-minimal': ['python3.11'],
-  'libpython3.11-minimal': [],
-  'libpython3.11-stdlib': [],
-  'python3-pyverbs': [],
-};
+/** The name of a userland's Python, python3.11; undefined where it has none. */
+export function pythonOf(userland: Userland): string | undefined {
+  const { python } = USERLANDS[userland] as { readonly python?: string };
+  return python;
+}
 
-const isPythonFile = (path: string): boolean =>
-  /^(?:usr\/lib|etc)\/python3\.11\//.test(path) ||
+const isPythonFile = (python: string, path: string): boolean =>
+  path.startsWith(`usr/lib/${python}/`) ||
+  path.startsWith(`etc/${python}/`) ||
   path.startsWith('usr/lib/python3/dist-packages/pyverbs/') ||
   path.startsWith('usr/share/doc/rdma-core/tests/');
 

@@ -29,7 +29,8 @@ export function noJudgement(): Judgement {
 
 /** What is wrong with the network beside loss, as far as it decides what can be told. */
 export interface NetworkFaults {
-  readonly overtakes: boolean;
+  /** By how much packets are overtaken, nanoseconds; 0: none is. */
+  readonly lateNs: number;
   readonly doubles: boolean;
   readonly losesAnswers: boolean;
 }
@@ -55,6 +56,8 @@ export function judge(
   }
   for (const request of truth) {
     const told = verdicts.get(request.psn)?.shift() ?? 'nothing';
+    // Whichever is said is true.
+    if (request.both) continue;
     into[request.missing][told]++;
     if (request.missing === 'lost' && isDecidable(run, vantage, faults, request)) into.decidable[told]++;
   }
@@ -71,18 +74,21 @@ export function analyze(packets: Iterable<CapturedPacket>): Analysis {
 }
 
 /**
- * Whether there is no other run with the same capture in which a lost request was overtaken. Behind the loss there is
- * none. Before it there is one where packets are overtaken at all, and
+ * Whether there is no other run of this network with the same capture in which a lost request was overtaken. Behind the
+ * loss there is none. Before it there is one where packets are overtaken at all, and
  * - answers are lost, by the network or perhaps, where a timeout shows that something was: the answer to the late
  *   original may be among them;
  * - or packets are doubled: no answer to a duplicate is about this request for certain;
  * - or the responder answered another duplicate in the time in which it would have answered this one, or a READ, behind
- *   whose responses its ACKs wait.
+ *   whose responses its ACKs wait. It would have answered the later one of its two sendings, which came when its
+ *   retransmission came, or before the delay of the network was over.
  */
-function isDecidable(run: KnownRun, vantage: Vantage, faults: NetworkFaults, { timeNs }: MissingRequest): boolean {
-  if (vantage === 'responder' || !faults.overtakes) return true;
+function isDecidable(run: KnownRun, vantage: Vantage, faults: NetworkFaults, request: MissingRequest): boolean {
+  if (vantage === 'responder' || faults.lateNs === 0) return true;
   if (faults.doubles || faults.losesAnswers || run.timeouts > 0) return false;
-  const near = (at: number): boolean => at > timeNs && at < timeNs + LATEST_ANSWER_NS;
+  const { timeNs, arrivedNs } = request;
+  const latestNs = Math.max(arrivedNs, timeNs + faults.lateNs);
+  const near = (at: number): boolean => at > timeNs && at <= latestNs;
   return !run.duplicates.some((each) => near(each.timeNs)) && !run.readsAnswered.some(near);
 }
 
@@ -100,5 +106,3 @@ const TOLD: Readonly<Partial<Record<TransportEvent['kind'], Told>>> = {
   missing: 'undecided',
 };
 const MOST_PSNS = 1024;
-/** Twelve round trips of the simulated network. */
-const LATEST_ANSWER_NS = 80_000;

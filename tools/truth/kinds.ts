@@ -39,7 +39,7 @@ export function vantagesOf({ behindMiddle }: RunKind): readonly Vantage[] {
 /** What decides whether a loss can be told. */
 export function faultsOf({ faults, reverse }: RunKind): NetworkFaults {
   return {
-    overtakes: faults.reorder !== undefined,
+    lateNs: faults.reorder === undefined ? 0 : (faults.reorderDelayNs ?? 0),
     doubles: faults.duplicate !== undefined,
     losesAnswers: reverse?.loss !== undefined,
   };

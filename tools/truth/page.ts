@@ -1,17 +1,23 @@
 /** Where the tables are: between comments of a page. Owns those places, and how many runs the tables are made of. */
 import { fileURLToPath } from 'node:url';
 import type { PartRow } from './parts.ts';
-import { markdown, share, type Truth, timeoutTable, truthTable } from './table.ts';
+import { markdown, type Seeds, share, type Truth, timeoutTable, truthTable } from './table.ts';
 
 /** The page. */
 export const PAGE = fileURLToPath(new URL('../../docs/analyze.md', import.meta.url));
-/** Of each kind and numbering. */
-export const SEEDS = 13;
+/** The runs of the page. No verdict was changed with a look at one of these, and none may be. */
+export const UNSEEN: Seeds = { first: 9001, count: 13 };
+/** Those that verdicts were made better on, and may be looked at. */
+export const SEEN: Seeds = { first: 1, count: 13 };
 
 /** The page with other tables of the simulated network. */
 export function withTable(page: string, table: string): string {
-  const [before = '', rest = ''] = page.split(BEGIN);
-  return `${before}${BEGIN}\n\n${table}\n\n${rest.slice(rest.indexOf(END))}`;
+  return between(page, BEGIN, END, table);
+}
+
+/** The page with other tables of the guests. */
+export function withGuestTable(page: string, table: string): string {
+  return between(page, GUESTS_BEGIN, GUESTS_END, table);
 }
 
 /** All tables of the runs on the simulated network. */
@@ -35,5 +41,12 @@ export function partTable(parts: readonly PartRow[]): string {
   return markdown('network | capture | captures | with an error | lost | told | precision', lines);
 }
 
+function between(page: string, begin: string, end: string, text: string): string {
+  const [before = '', rest = ''] = page.split(begin);
+  return `${before}${begin}\n\n${text}\n\n${rest.slice(rest.indexOf(end))}`;
+}
+
 const BEGIN = '<!-- truth: written by npm run docs:truth -->';
 const END = '<!-- end of truth -->';
+const GUESTS_BEGIN = '<!-- truth of guests: written by npm run docs:truth -- --guests -->';
+const GUESTS_END = '<!-- end of truth of guests -->';

@@ -33,8 +33,18 @@ export type Missing = 'lost' | 'overtaken' | 'discarded';
 export interface MissingRequest {
   readonly psn: number;
   readonly missing: Missing;
-  /** When the receiver noticed, nanoseconds. */
+  /** It was overtaken, and then lost as well. */
+  readonly both: boolean;
+  /** When the receiver noticed, nanoseconds; and when it got it at last, Infinity: never. */
   readonly timeNs: number;
+  readonly arrivedNs: number;
+}
+
+/** The same, as far as it is known. */
+interface Lack extends MissingRequest {
+  readonly sending: Sending;
+  both: boolean;
+  arrivedNs: number;
 }
 
 /** What the network did, and what two captures saw of it. */
@@ -95,8 +105,8 @@ type Sent = Pick<Required<SeenFrame>, 'dropped' | 'damaged' | 'serial'>;
 export class Recording {
   readonly #requester: CapturedPacket[] = [];
   readonly #responder: CapturedPacket[] = [];
-  readonly #naks: MissingRequest[] = [];
-  readonly #gaps: MissingRequest[] = [];
+  readonly #naks: Lack[] = [];
+  readonly #gaps: Lack[] = [];
   readonly #sendings = new Map<number, Sending>();
   /** The first and the last sending by relative PSN. */
   readonly #first = new Map<number, Sending>();
@@ -108,7 +118,9 @@ export class Recording {
   #now = 0;
   readonly #frame = new Frame();
   /** What had become of a request when the receiver missed it. */
-  readonly #missed = new Map<number, Missing>();
+  readonly #missed = new Map<number, { readonly missing: Missing; readonly sending: Sending }>();
+  /** Those that have not arrived yet. */
+  #lacking: Lack[] = [];
   /** The PSN behind the last that arrived, and the one that the receiver waits for. */
   #seen = 0;
   #expected = 0;
@@ -204,6 +216,7 @@ export class Recording {
     if (sending === undefined) return;
     if (dropped) {
       sending.dropped = true;
+      for (const lack of this.#lacking) if (lack.sending === sending) lack.both = lack.missing === 'overtaken';
       return;
     }
     if (psn < this.#expected)
@@ -212,10 +225,10 @@ export class Recording {
     sending.arrived = true;
     for (let at = this.#seen; at < psn; at++) {
       const first = this.#first.get(at);
-      if (first?.psn === at) this.#gap(at, first.dropped ? 'lost' : 'overtaken');
+      if (first?.psn === at) this.#gaps.push(this.#lack(at, first.dropped ? 'lost' : 'overtaken', first));
     }
     this.#seen = Math.max(this.#seen, psn + count);
-    if (psn === this.#expected) this.#expected = psn + count;
+    if (psn === this.#expected) this.#inOrder(psn, count);
     else if (psn > this.#expected) this.#miss(this.#expected);
   }
 
@@ -225,22 +238,35 @@ export class Recording {
     if (sending === undefined || this.#missed.has(psn)) return;
     const there: Missing = sending.arrived ? 'discarded' : 'overtaken';
     const missing = sending.dropped ? 'lost' : there;
-    this.#missed.set(psn, missing);
+    this.#missed.set(psn, { missing, sending });
     // Its first sending has come, and was dropped; what is missing is its retransmission.
     if (missing === 'discarded' || sending.noted || this.#first.get(psn)?.arrived !== true) return;
     sending.noted = true;
-    this.#gap(psn, missing);
-  }
-
-  #gap(psn: number, missing: Missing): void {
-    this.#gaps.push({ psn: this.#absolute(psn), missing, timeNs: this.#now });
+    this.#gaps.push(this.#lack(psn, missing, sending));
   }
 
   #nak(psn: number): void {
-    const missing = this.#missed.get(psn);
-    if (missing === undefined) return;
+    const missed = this.#missed.get(psn);
+    if (missed === undefined) return;
     this.#missed.delete(psn);
-    this.#naks.push({ psn: this.#absolute(psn), missing, timeNs: this.#now });
+    this.#naks.push(this.#lack(psn, missed.missing, missed.sending));
+  }
+
+  #lack(psn: number, missing: Missing, sending: Sending): Lack {
+    const both = missing === 'overtaken' && sending.dropped;
+    const lack = { psn: this.#absolute(psn), missing, sending, both, timeNs: this.#now, arrivedNs: Infinity };
+    this.#lacking.push(lack);
+    return lack;
+  }
+
+  /** What the receiver waits for has come. */
+  #inOrder(psn: number, count: number): void {
+    this.#expected = psn + count;
+    const expected = this.#absolute(this.#expected);
+    for (const lack of this.#lacking)
+      if (psnDiff(lack.psn, expected) < 0) lack.arrivedNs = Math.min(lack.arrivedNs, this.#now);
+    // A sending that is late may still get lost.
+    this.#lacking = this.#lacking.filter(({ arrivedNs }) => arrivedNs > this.#now - LONGEST_DELAY_NS);
   }
 
   /** PSNs counted from the first; runs are short against half of the number space. */
@@ -267,6 +293,7 @@ function capture(into: CapturedPacket[], timeNs: number, bytes: Uint8Array, dire
   });
 }
 
+const LONGEST_DELAY_NS = 10_000_000;
 /** Payload of a full packet on a stage. */
 const MTU = 1024;
 /** Opcodes of reliable connections are below. */

@@ -34,8 +34,14 @@ export interface Truth {
   readonly parts: readonly PartRow[];
 }
 
-/** Plays runs with the seeds 1 to `seeds` of every kind and numbering, each seen from several places. */
-export async function measure(seeds: number): Promise<Truth> {
+/** Which runs: so many of every kind and numbering, with the seeds from `first` on. */
+export interface Seeds {
+  readonly first: number;
+  readonly count: number;
+}
+
+/** Plays runs of every kind and numbering, each seen from several places. */
+export async function measure({ first, count }: Seeds): Promise<Truth> {
   const rows: TruthRow[] = [];
   const parts: PartRow[] = [];
   let runs = 0;
@@ -43,7 +49,7 @@ export async function measure(seeds: number): Promise<Truth> {
     for (const numbering of NUMBERINGS) {
       const own = vantagesOf(kind).map((vantage) => newRow(kind.name, vantage, numbering));
       rows.push(...own);
-      for (let seed = 1; seed <= seeds; seed++) {
+      for (let seed = first; seed < first + count; seed++) {
         const run = await playRun({ ...kind, seed, ipVersion: numbering === 'IPv6' ? 6 : 4 });
         runs++;
         for (const row of own) judgeRun(kind, run, row);
@@ -69,6 +75,15 @@ function countTimeouts({ timeouts }: KnownRun, { events }: Analysis, into: Timeo
   into.real += timeouts;
   into.told += told.length;
   into.tooShort += told.filter(({ durationNs }) => durationNs < SHORTEST_TIMEOUT_NS).length;
+}
+
+/** All verdicts of some rows. */
+export function sumOf(rows: readonly TruthRow[]): Judgement {
+  const sum = noJudgement();
+  for (const { judgement } of rows)
+    for (const of of ['lost', 'overtaken', 'discarded', 'sound', 'decidable'] as const)
+      for (const told of ['lost', 'overtaken', 'undecided', 'nothing'] as const) sum[of][told] += judgement[of][told];
+  return sum;
 }
 
 /** Of what is said to be `told`, the share that is; undefined where it is never said. */

@@ -1,6 +1,15 @@
-/** Writes the tables of `docs/analyze.md` that say how often verdicts are right: `npm run docs:truth`. */
+/**
+ * Writes the tables of `docs/analyze.md` that say how often verdicts are right: `npm run docs:truth` those of the
+ * simulated network, in a minute; `npm run docs:truth -- --guests` plays 60 runs between guests, in five.
+ */
 import { readFileSync, writeFileSync } from 'node:fs';
-import { PAGE, SEEDS, truthText, withTable } from './page.ts';
+import { terminal } from '../output.ts';
+import { measureAllGuests } from './guests/measure-all.ts';
+import { guestText, readGuestTruths, writeGuestTruths } from './guests/table.ts';
+import { PAGE, truthText, UNSEEN, withGuestTable, withTable } from './page.ts';
 import { measure } from './table.ts';
 
-writeFileSync(PAGE, withTable(readFileSync(PAGE, 'utf8'), truthText(await measure(SEEDS))));
+const guests = process.argv.includes('--guests');
+if (guests) writeGuestTruths(await measureAllGuests((line) => terminal.line(line)));
+const page = withGuestTable(readFileSync(PAGE, 'utf8'), guestText(readGuestTruths()));
+writeFileSync(PAGE, guests ? page : withTable(page, truthText(await measure(UNSEEN))));

@@ -11,6 +11,8 @@ export interface ShimPlace {
   readonly shim: string;
   /** Of the server's socket. */
   readonly socket: string;
+  /** When it aborts, programs are ended, with what they have started. Default: never. */
+  readonly until?: AbortSignal;
 }
 
 /** A program that has been started. */
@@ -24,14 +26,21 @@ export interface Child {
 }
 
 /** Starts a program; it has our standard streams. */
-export function startUnderShim(command: string, args: readonly string[], { shim, socket }: ShimPlace): Child {
+export function startUnderShim(command: string, args: readonly string[], { shim, socket, until }: ShimPlace): Child {
   const { LD_PRELOAD: others = '' } = process.env;
   const preload = others === '' ? shim : `${shim}:${others}`;
   const child = spawn(command, args, {
     stdio: 'inherit',
     env: { ...process.env, LD_PRELOAD: preload, ROCE_UVERBS: socket },
+    detached: until !== undefined,
   });
-  const ended = exitOf(child, command).finally(passSignalsTo(child));
+  const endGroup = (): void => endGroupOf(child);
+  until?.addEventListener('abort', endGroup);
+  const stopPassing = passSignalsTo(child);
+  const ended = exitOf(child, command).finally(() => {
+    stopPassing();
+    until?.removeEventListener('abort', endGroup);
+  });
   return {
     pid: child.pid ?? 0,
     ended,
@@ -39,6 +48,20 @@ export function startUnderShim(command: string, args: readonly string[], { shim,
       child.kill(signal);
     },
   };
+}
+
+/** Programs that wait for memory to change take no notice of SIGTERM alone, and those that clean up get a while. */
+function endGroupOf({ pid }: ChildProcess): void {
+  if (pid === undefined) return;
+  const send = (signal: NodeJS.Signals): void => {
+    try {
+      process.kill(-pid, signal);
+    } catch {
+      // The last of them has ended.
+    }
+  };
+  send('SIGTERM');
+  setTimeout(() => send('SIGKILL'), GRACE_MS);
 }
 
 function exitOf(child: ChildProcess, command: string): Promise<number> {
@@ -66,3 +89,4 @@ function passSignalsTo(child: ChildProcess): () => void {
 const TYPED: readonly NodeJS.Signals[] = ['SIGINT', 'SIGQUIT'];
 const PASSED: readonly NodeJS.Signals[] = ['SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGHUP', 'SIGUSR2'];
 const SIGNAL_BASE = 128;
+const GRACE_MS = 1000;

@@ -4,22 +4,21 @@
  */
 import { existsSync, readdirSync } from 'node:fs';
 import { Command } from 'commander';
-import type { Device } from 'rocev2';
-import { type ServedUverbs, serveUverbs } from 'rocev2/node';
 import { RoceError } from 'rocev2/packets';
-import { createUverbsServer } from 'rocev2/uverbs';
-import { addLinkOptions, type LinkFlags, withDeviceHere } from '../options.ts';
+import { addFaultOptions, type FaultFlags } from '../bump/fault-options.ts';
+import { addLinkOptions, type LinkFlags } from '../options.ts';
 import { terminal } from '../output.ts';
 import { buildShim } from './build.ts';
 import { PrivatePlace } from './place.ts';
 import { runOne, runPair } from './run.ts';
+import { type ServedFlags, withServer } from './served.ts';
 
-interface RunFlags extends Partial<LinkFlags> {
+interface RunFlags extends ServedFlags {
   readonly on?: string;
   readonly pair?: boolean;
 }
 
-interface ServeFlags extends LinkFlags {
+interface ServeFlags extends LinkFlags, FaultFlags {
   readonly socket: string;
 }
 
@@ -29,7 +28,7 @@ export function runCommand(): Command {
     .argument('<program...>', 'the program and its arguments, after --; with --pair, two command lines')
     .option('--on <socket>', 'use the device that "roce uverbs" serves there')
     .option('--pair', 'run two command lines, the second when the first listens');
-  addLinkOptions(command, { optional: true });
+  addFaultOptions(addLinkOptions(command, { optional: true }));
   return command.hook('preAction', () => refuseBadRuns(command)).action(run);
 }
 
@@ -37,18 +36,24 @@ export function uverbsCommand(): Command {
   const command = new Command('uverbs')
     .description('serve a device to programs that "roce run --on" starts, until ctrl-C')
     .requiredOption('--socket <path>', 'name of the socket');
-  addLinkOptions(command);
-  return command.action(serve);
+  addFaultOptions(addLinkOptions(command));
+  return command.hook('preAction', () => refuseNotify(command, command.opts<ServeFlags>())).action(serve);
 }
 
 function refuseBadRuns(command: Command): void {
   const { on, pair, worker, ...device } = command.opts<RunFlags>();
+  refuseNotify(command, device);
   if (worker === true) command.error('error: the stack serves programs from this thread: not with --worker');
   const given = Object.keys(device).filter((name) => command.getOptionValueSource(name) === 'cli');
   if (on !== undefined && (pair === true || given.length > 0))
     command.error('error: --on takes the device as it is: not together with --pair or options of a device');
   if (pair === true && command.args.length !== 2)
     command.error('error: --pair takes two command lines, each in quotes');
+}
+
+/** Notifications are made by who stands between two hosts. */
+function refuseNotify(command: Command, { rules }: FaultFlags): void {
+  if (rules?.notify !== undefined) command.error('error: "notify" in a file of rules is for roce bump');
 }
 
 async function run(words: readonly string[], { on, pair, ...flags }: RunFlags): Promise<void> {
@@ -62,14 +67,10 @@ async function run(words: readonly string[], { on, pair, ...flags }: RunFlags): 
   const place = await PrivatePlace.make();
   try {
     const [first = '', second = ''] = words;
-    process.exitCode = await withServer(
-      flags.link === undefined ? { ...flags, ...DEFAULT_DEVICE } : { ...flags, link: flags.link },
-      place.socket,
-      (served) => {
-        const at = { shim, socket: served.path };
-        return pair === true ? runPair([first, second], at, served) : runOne(words, at);
-      },
-    );
+    process.exitCode = await withServer(flags, place.socket, (served) => {
+      const at = { shim, socket: served.path };
+      return pair === true ? runPair([first, second], at, served) : runOne(words, at);
+    });
   } finally {
     place.remove();
   }
@@ -84,18 +85,6 @@ async function serve({ socket, ...flags }: ServeFlags): Promise<void> {
   });
 }
 
-/** Serves a device while `use` runs. */
-function withServer<T>(flags: LinkFlags, path: string, use: (served: ServedUverbs) => Promise<T>): Promise<T> {
-  return withDeviceHere(flags, async (device: Device) => {
-    const served = await serveUverbs({ server: createUverbsServer(device), path });
-    try {
-      return await use(served);
-    } finally {
-      served.close();
-    }
-  });
-}
-
 /** A program may bring its own; so this is said, and no more. */
 function complainOfProvider(): void {
   const drivers = PROVIDER_PLACES.some((directory) => existsSync(directory) && readdirSync(directory).some(isRxe));
@@ -106,8 +95,3 @@ function complainOfProvider(): void {
 const isRxe = (name: string): boolean => name === 'rxe.driver';
 const PROVIDER_PLACES = ['/etc/libibverbs.d', '/usr/local/etc/libibverbs.d', '/usr/etc/libibverbs.d'];
 const EXIT_INTERRUPTED = 130;
-/** Where no link is named: the addresses that `localhost` means as well, and the link-local one that GID 0 is. */
-const DEFAULT_DEVICE = {
-  link: 'loopback:10.0.0.1/24+fd00::1/64+127.0.0.1/8+::1/128+fe80::aff:fe00:1/64',
-  mac: '02:00:0a:00:00:01',
-};

@@ -90,6 +90,10 @@ class NoReply implements Detector {
     if (first === undefined) return;
     const [requesterEnd] = endsOf(first);
     const seen = this.#watch.sawTraffic(requesterEnd, context);
+    // The limit says so itself.
+    const known = context.limits.some(
+      ({ kind, conversations }) => kind === 'one-direction' && conversations.includes(first.conversation.id),
+    );
     const timeout = ackTimeoutOf(first);
     const span = duration(first.lastNs - first.firstNs);
     const gaveUp = group.some((failure) => failure.gaveUp);
@@ -99,7 +103,7 @@ class NoReply implements Detector {
         `Requests from ${pathOf(first)} get no response: that with PSN ${first.psn} was sent ${times(first.tries)} in ${span}, ` +
         `${distances(first.waits)}, and there was never a response${first.gaveUp ? '' : '; the capture ends while the requester still retries'}` +
         `${timeout === undefined ? '' : `; ${describeTimeout(timeout)}`}.` +
-        (seen
+        (seen || known
           ? ''
           : ` Nothing else that went to ${requesterEnd.address} is in the capture: make sure that it shows both directions.`) +
         andOthers(group) +

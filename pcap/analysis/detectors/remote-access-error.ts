@@ -66,7 +66,7 @@ function report(context: DetectorContext, group: readonly FatalNak<Diagnosis>[])
   const [requesterEnd, responderEnd] = [requesterEndOf(first), responderEndOf(first)];
   const what =
     request === undefined
-      ? `the request with PSN ${first.psn}, which is not in the capture`
+      ? `the request with PSN ${first.psn}, which is not in the capture,`
       : `${describeRequest(request)} at ${hex(request.va, 1)} with rkey ${hex(request.rkey)} (frame ${request.frame}, PSN ${request.psn})`;
   context.report({
     severity: 'error',

@@ -23,12 +23,12 @@ import {
 import { consequences, endsOf, type Failure, FailureWatch, groupOf, wasAnswered } from './failures.ts';
 import { FrameList } from './frame-list.ts';
 import { IcmpWatch, icmpAdvice, icmpEvidence, icmpWords } from './icmp-watch.ts';
-import { counted, duration, percent, times } from './words.ts';
+import { counted, duration, grouped, percent, times } from './words.ts';
 
 export const RETRY_EXCEEDED: Symptom = {
   id: 'retry-exceeded',
   row: 2,
-  title: 'Retries used up',
+  title: 'ACK timeouts after traffic',
   complaint: 'Completion status 12, transport retry counter exceeded, after traffic had flowed.',
   about:
     'A request, or what answers it, was lost again and again, or the other end has gone. After each ACK timeout the requester sends it again, at most ' +
@@ -137,9 +137,11 @@ function report(context: DetectorContext, group: readonly Failure[], icmp: IcmpW
       `Requests from ${pathOf(first)} are not answered any more: that with PSN ${first.psn} was sent ${times(first.tries)} in ${span}, ` +
       `${distances(first.waits)}, ` +
       `${first.gaveUp ? 'and then the requester gave up' : 'and the capture ends while it is still tried'}` +
-      `${timeout === undefined ? '' : `; ${describeTimeout(timeout)}`}. ` +
-      `${counted(lostPackets, 'request packet')} of ${packets} were never captured here (${percent(loss)}), ` +
-      `${retransmittedPackets} were sent again.${andOthers(group)}` +
+      `${timeout === undefined ? '' : `; ${describeTimeout(timeout)}`}.` +
+      (lostPackets === 0
+        ? ''
+        : ` ${counted(lostPackets, 'packet')} of ${grouped(packets)} got lost (${percent(loss)}).`) +
+      andOthers(group) +
       icmpWords(reports),
     ...proofWith(group, reports),
     evidence: {

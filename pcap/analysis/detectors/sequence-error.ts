@@ -206,7 +206,8 @@ class HostDirection {
       text:
         `${this.#packets === 0 ? 'Of requests that the capture does not have,' : `Of ${counted(this.#packets, 'packet')}`} ` +
         `from ${this.#from.address} to ${this.#to.address}, ${this.#story(share, context)}; ` +
-        `the receiver sent ${counted(naks, 'sequence NAK')}, and ${counted(this.#repeated, 'packet was', 'packets were')} sent again.`,
+        `the receiver sent ${naks === 0 ? 'no sequence NAK' : counted(naks, 'sequence NAK')}, and ` +
+        `${this.#repeated === 0 ? 'nothing was' : counted(this.#repeated, 'packet was', 'packets were')} sent again.`,
       frames: mergedFrames([losses.frames, late.frames, undecided.frames, this.#problems.naks.frames]),
       frameCount: losses.count + late.count + undecided.count + naks,
       conversations: this.#conversations,

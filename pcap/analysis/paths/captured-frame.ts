@@ -46,8 +46,45 @@ export interface CapturedFrame {
 /** What it needs to know of a packet. */
 export type PathFacts = Pick<PacketFacts, 'packet' | 'timeNs' | 'dissection' | 'icrc'>;
 
+/** A record that can be written. */
+export type FrameRecord = { -readonly [Name in keyof CapturedFrame]: CapturedFrame[Name] };
+
+/** A record of no packet. */
+export function blankFrame(): FrameRecord {
+  return {
+    number: 0,
+    timeNs: 0,
+    offsetNs: 0,
+    interfaceIndex: 0,
+    direction: 0,
+    key: 0,
+    length: 0,
+    bytes: NO_BYTES,
+    bodyHash: 0,
+    ipOffset: -1,
+    ipVersion: 0,
+    ecn: -1,
+    icrc: IcrcState.Unknown,
+    hopLimit: 0,
+    source: 0,
+    destination: 0,
+    stations: 0,
+    damaged: false,
+  };
+}
+
 /** The record of a packet. The reader may use its memory again. */
-export function capturedFrame({ packet, timeNs, dissection, icrc }: PathFacts): CapturedFrame {
+export function capturedFrame(facts: PathFacts): CapturedFrame {
+  const record = blankFrame();
+  const whole = readFrame(facts, record);
+  const bytes = new Uint8Array(Math.min(whole.length, MOST_KEPT_BYTES));
+  copyEnds(whole, bytes, 0);
+  record.bytes = bytes;
+  return record;
+}
+
+/** Fills `into` with all but its bytes; the result is the whole frame, in the memory of the reader. */
+export function readFrame({ packet, timeNs, dissection, icrc }: PathFacts, into: FrameRecord): Uint8Array {
   const { frame, capturedEnd } = dissection;
   const { ipVersion } = frame;
   const whole = filledUp(frame.bytes, frame.start, Math.min(frame.end, capturedEnd));
@@ -59,26 +96,34 @@ export function capturedFrame({ packet, timeNs, dissection, icrc }: PathFacts): 
   // The source comes first in an IP header, and second in an Ethernet header.
   const first = hashOf(whole, Math.min(addresses, length), between);
   const second = hashOf(whole, between, Math.min(between + addressBytes, length));
-  return {
-    number: packet.number,
-    timeNs,
-    offsetNs: 0,
-    interfaceIndex: packet.interfaceIndex,
-    direction: dissection.direction,
-    key: frameKey(whole, ipOffset, ipVersion),
-    length,
-    bytes: endsOf(whole),
-    bodyHash: bulkHashOf(whole, Math.min(HEAD_BYTES, length), Math.max(HEAD_BYTES, length - TAIL_BYTES)),
-    ipOffset,
-    ipVersion,
-    ecn: ipVersion === 0 ? -1 : frame.trafficClass & ECN_MASK,
-    icrc,
-    hopLimit: ipVersion === 0 ? 0 : frame.hopLimit,
-    source: ipVersion === 0 ? second : first,
-    destination: ipVersion === 0 ? first : second,
-    stations: hashOf(whole, 0, Math.min(12, length)),
-    damaged: dissection.status === FrameStatus.BadIpChecksum || icrc === IcrcState.Bad,
-  };
+  into.number = packet.number;
+  into.timeNs = timeNs;
+  into.offsetNs = 0;
+  into.interfaceIndex = packet.interfaceIndex;
+  into.direction = dissection.direction;
+  into.key = frameKey(whole, ipOffset, ipVersion);
+  into.length = length;
+  into.bodyHash = length <= MOST_KEPT_BYTES ? 0 : bulkHashOf(whole, HEAD_BYTES, length - TAIL_BYTES);
+  into.ipOffset = ipOffset;
+  into.ipVersion = ipVersion;
+  into.ecn = ipVersion === 0 ? -1 : frame.trafficClass & ECN_MASK;
+  into.icrc = icrc;
+  into.hopLimit = ipVersion === 0 ? 0 : frame.hopLimit;
+  into.source = ipVersion === 0 ? second : first;
+  into.destination = ipVersion === 0 ? first : second;
+  into.stations = hashOf(whole, 0, Math.min(12, length));
+  into.damaged = dissection.status === FrameStatus.BadIpChecksum || icrc === IcrcState.Bad;
+  return whole;
+}
+
+/** Copies the first and the last bytes of a frame, or all of a short one, to `into` at `at`. */
+export function copyEnds(whole: Uint8Array, into: Uint8Array, at: number): void {
+  if (whole.length <= MOST_KEPT_BYTES) {
+    into.set(whole, at);
+    return;
+  }
+  into.set(whole.subarray(0, HEAD_BYTES), at);
+  into.set(whole.subarray(whole.length - TAIL_BYTES), at + HEAD_BYTES);
 }
 
 /** The same frame, as far as two interfaces can know. */
@@ -105,19 +150,13 @@ function filledUp(bytes: Uint8Array, start: number, end: number): Uint8Array {
   return filled;
 }
 
-/** A copy of its first and last bytes. */
-function endsOf(whole: Uint8Array): Uint8Array {
-  if (whole.length <= HEAD_BYTES + TAIL_BYTES) return whole.slice();
-  const ends = new Uint8Array(HEAD_BYTES + TAIL_BYTES);
-  ends.set(whole.subarray(0, HEAD_BYTES));
-  ends.set(whole.subarray(whole.length - TAIL_BYTES), HEAD_BYTES);
-  return ends;
-}
-
 /** All headers up to the RETH, with IPv6 and two VLAN tags. */
 const HEAD_BYTES = 124;
 /** The ICRC. */
 const TAIL_BYTES = 4;
+/** Bytes of a record. */
+export const MOST_KEPT_BYTES = HEAD_BYTES + TAIL_BYTES;
+const NO_BYTES = new Uint8Array(0);
 /** Less than a PSN and an ICRC: a frame with a damaged payload is more like itself than like the one after it. */
 const DIFFERENT_BODY = 3;
 /** Without its FCS. */

@@ -13,6 +13,7 @@
 import type { CaptureLimit } from '../capture-limit.ts';
 import type { PathReport } from '../types.ts';
 import { type CapturedFrame, capturedFrame, type PathFacts } from './captured-frame.ts';
+import { EarlyFrames } from './early-frames.ts';
 import { type FoundPair, firstLook } from './first-look.ts';
 import { InterfacePair } from './interface-pair.ts';
 import { clockLimit, neverMetLimit, notComparedLimit, tooFarLimit } from './path-limits.ts';
@@ -27,7 +28,7 @@ export interface PathComparerOptions {
 export class PathComparer {
   readonly #maxEvents: number;
   /** Frames until it is known which interfaces belong together. */
-  #early: CapturedFrame[] | undefined = [];
+  #early: EarlyFrames | undefined = new EarlyFrames();
   #nextLook = FIRST_LOOK;
   #found: readonly FoundPair[] = [];
   /** By index of the interface. */
@@ -49,19 +50,24 @@ export class PathComparer {
       this.#pairs.get(interfaceIndex)?.add(capturedFrame(facts));
       return;
     }
-    early.push(capturedFrame(facts));
+    early.add(facts);
     if (early.length < this.#nextLook) return;
     this.#nextLook *= 2;
-    const found = this.#interfaces.size < 2 ? [] : firstLook(early);
+    if (this.#interfaces.size < 2) {
+      if (early.length >= MOST_ALONE) this.#settle([], []);
+      return;
+    }
+    const records = early.records();
+    const found = firstLook(records);
     const enough = found.some(({ samples }) => samples >= MANY_SAMPLES);
-    const most = this.#interfaces.size < 2 ? MOST_ALONE : MOST_EARLY;
-    if (enough || early.length >= most) this.#settle(found, early);
+    if (enough || early.length >= MOST_EARLY) this.#settle(found, records);
   }
 
   /** One report for each way that frames were seen to go. */
   finish(): PathReport[] {
     const early = this.#early;
-    if (early !== undefined) this.#settle(this.#interfaces.size < 2 ? [] : firstLook(early), early);
+    const records = early === undefined || this.#interfaces.size < 2 ? [] : early.records();
+    if (early !== undefined) this.#settle(firstLook(records), records);
     return [...new Set(this.#pairs.values())].flatMap((pair) => pair.finish());
   }
 

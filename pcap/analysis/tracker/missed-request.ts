@@ -13,6 +13,8 @@ export interface AskedRequest {
   /** Frame and time of the last sending before the NAK. */
   readonly frame: number;
   readonly sentNs: number;
+  /** When the request behind it was sent, whose arrival draws the NAK; NaN: not known. */
+  readonly behindNs: number;
   /** Its last sending was not captured: it was lost or overtaken before this capture point. */
   readonly unseen: boolean;
   /** Frame and time of the NAK. */
@@ -30,6 +32,8 @@ export interface MissedRequest extends AskedRequest {
   arrivedNs: number;
   /** It came while the receiver waited for one before it, and was dropped, unless it turns out to have come late. */
   readonly stoodBehind: boolean;
+  /** The NAK came later than the request behind it can draw it: the receiver may have waited for something else. */
+  readonly waited: boolean;
   /** A duplicate was answered that a retransmission after a timeout may have been. */
   doubtful: boolean;
   /** The receiver sent an ACK that nobody asked for, as it often does, when it may have answered a duplicate of it. */

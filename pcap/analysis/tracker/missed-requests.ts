@@ -78,14 +78,18 @@ export class MissedRequests {
   }
 
   /** A sequence NAK asks for a request that was captured. */
-  asked({ psn, frame, sentNs, unseen, nakFrame, askedNs: timeNs }: AskedRequest): void {
+  asked({ psn, frame, sentNs, behindNs, unseen, nakFrame, askedNs: timeNs }: AskedRequest): void {
     this.#asked++;
     // So soon after a sending the NAK is about the one before.
     const soon = timeNs - sentNs < this.#soonestNs;
-    this.arrived(psn, timeNs, soon ? 0 : sentNs);
+    // Of a sending that was not captured it is not known when it was.
+    const latestNs = unseen ? Number.POSITIVE_INFINITY : sentNs;
+    this.arrived(psn, timeNs, soon ? 0 : latestNs);
     const stoodBehind = soon ? sentNs >= this.#waitedToNs : sentNs >= this.#waitedFromNs && sentNs < this.#waitedToNs;
     const resentNs = soon ? sentNs : -1;
     const fresh = {
+      behindNs,
+      waited: timeNs - behindNs > this.#soonNs,
       arrivedNs: -1,
       resentUnsure: false,
       doubtful: false,
@@ -144,11 +148,14 @@ export class MissedRequests {
     }
     if (this.#vain > 0 && timeNs <= this.#vainUntilNs) {
       this.#vain--;
+      // Two round trips after the last of them it is as likely to be about another one.
+      if (this.#vainUntilNs - timeNs < this.#soonestNs) this.unaskedAck(psn, timeNs);
       return true;
     }
     if (this.#isUnsure(timeNs)) {
       this.#unsure--;
       for (const each of this.#open) if (each.resentNs >= 0) each.doubtful ||= each.resentUnsure;
+      this.unaskedAck(psn, timeNs);
       return true;
     }
     const { near, requests } = candidates(this.#open, psn, timeNs, this.#times);
@@ -174,7 +181,7 @@ export class MissedRequests {
     this.#expectDuplicates(each, psn, timeNs);
   }
 
-  /** An ACK that nobody asked for, of a receiver that often sends such: it may answer a duplicate. */
+  /** An ACK that nobody asked for, of a receiver that often sends such, or with other causes: it may be about these. */
   unaskedAck(psn: number, timeNs: number): void {
     const { near, requests } = candidates(this.#open, psn, timeNs, this.#times);
     if (near) for (const each of requests) each.unclear = true;
@@ -215,7 +222,8 @@ export class MissedRequests {
 
   /** The time in which a retransmission is answered. */
   get #soonNs(): number {
-    return this.#soonestNs === 0 ? EXPECTED_NS : this.#soonestNs * SOON_ROUND_TRIPS;
+    if (this.#evidence.shortestAckNs === Number.POSITIVE_INFINITY) return EXPECTED_NS;
+    return Math.max(SHORTEST_SOON_NS, this.#soonestNs * SOON_ROUND_TRIPS);
   }
 
   get #times(): AnswerTimes {
@@ -281,10 +289,11 @@ export class MissedRequests {
    * It looks lost. Where packets are overtaken it may have been, too, when answers are missing: lost on their way, not
    * captured, or never sent, as by a receiver that answers several requests at once.
    */
-  #mayBeOvertaken({ unclear, hiddenFromNs, hiddenToNs }: MissedRequest): boolean {
-    if (unclear && this.#nearAnswers + this.#farAnswers > 0) return true;
+  #mayBeOvertaken({ unclear, waited, hiddenFromNs, hiddenToNs }: MissedRequest): boolean {
+    if (waited) return true;
     const { acks, missingAcks } = this.#evidence;
     const overtaken = this.#told.overtaken + this.#open.filter(cameTwice).length;
+    if (unclear && this.#nearAnswers + this.#farAnswers + overtaken > 0) return true;
     const lost =
       this.#told.lost + this.#open.filter(({ group, stoodBehind }) => !stoodBehind && group === undefined).length;
     if (overtaken * missingAcks > acks * lost * MOST_FALSE) return true;
@@ -311,6 +320,8 @@ const GRACE_NS = 100_000_000;
 /** Round trips differ by a little; what is answered in less was no retransmission. */
 const ROUND_TRIP_SHARE = 0.9;
 const SOON_ROUND_TRIPS = 3;
+/** Next to the receiver a round trip takes no time. */
+const SHORTEST_SOON_NS = 2_000;
 /** A request that was sent again within this many times that is the likely cause of an answer. */
 const NEAR = 4;
 /** Of those that are told to be lost, the share that may have been overtaken. */

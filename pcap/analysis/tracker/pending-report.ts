@@ -66,8 +66,8 @@ export interface RetransmissionRun extends PendingReport {
   lastNs: number;
   /** Its first packet had been acknowledged. */
   readonly acknowledged: boolean;
-  /** It is reported as a timeout when it ends, unless it was one late packet. */
-  timeoutIsOpen: boolean;
+  /** Its cause is reported when it ends, unless it was one late packet. */
+  causeIsOpen: boolean;
 }
 
 /** One packet that takes `psnCount` PSNs. */
@@ -88,7 +88,7 @@ export function newRun(
   { timeNs: lastNs }: MutableFacts,
   acknowledged: boolean,
 ): RetransmissionRun {
-  return { ...first, trigger, cursor: first.to, lastNs, acknowledged, timeoutIsOpen: false };
+  return { ...first, trigger, cursor: first.to, lastNs, acknowledged, causeIsOpen: false };
 }
 
 /** Nothing that was captured caused it. */

@@ -66,7 +66,7 @@ export interface EventDetails {
   readonly timeNs?: number;
   readonly refersTo?: number;
   readonly durationNs?: number;
-  readonly cause?: TransportEvent['cause'];
+  readonly cause?: TransportEvent['cause'] | undefined;
   readonly reason?: TransportEventReason | undefined;
   readonly syndrome?: number;
   readonly named?: boolean;
@@ -118,6 +118,8 @@ export class PsnSpaceState {
   /** A request came late, so that the responder has dropped what came within this time. */
   lateFromNs = Number.POSITIVE_INFINITY;
   lateToNs = Number.POSITIVE_INFINITY;
+  /** The shortest time from a NAK to the packets that it asks for; Infinity: unknown. */
+  shortestReactionNs = Number.POSITIVE_INFINITY;
   /** The last run of retransmitted requests: when it began, and with which PSN. */
   runNs = Number.POSITIVE_INFINITY;
   runPsn = -1;

@@ -6,6 +6,10 @@
  * because they may be requested again. Rules: ref:wire#8 (responses take the PSNs of the request's range; a resumed
  * READ begins in the middle of it).
  */
+import { OpFlag } from '../../../packets/opcode.ts';
+
+/** Flags of requests with a response of their own. An ACK, in contrast, may stand for several requests. */
+export const HAS_RESPONSE = OpFlag.Read | OpFlag.Atomic | OpFlag.Flush | OpFlag.AtomicWrite;
 
 /** One such request. */
 export class ReadEntry {

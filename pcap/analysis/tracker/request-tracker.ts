@@ -17,20 +17,22 @@ import { Mark } from '../facts.ts';
 import { agreedTimeoutNs, TIMEOUT_UNIT_NS, unansweredNs } from './ack-waits.ts';
 import type { DamagedPsns } from './damaged-psns.ts';
 import type { Holes } from './holes.ts';
+import { impliedNak } from './implied-nak.ts';
 import type { MutableFacts } from './mutable-facts.ts';
 import { askedAck, PacketFlag, type PacketMemory } from './packet-memory.ts';
 import type { RetransmissionRun, RetransmissionTrigger } from './pending-report.ts';
-import type { PendingNak } from './psn-space-state.ts';
+import type { PendingNak, PlacedDetails } from './psn-space-state.ts';
 import { readLength } from './read-length.ts';
+import { HAS_RESPONSE } from './read-queue.ts';
 import { shapeOf } from './request-shapes.ts';
 import { SequenceTracker } from './sequence-tracker.ts';
 
 export class RequestTracker extends SequenceTracker {
-  protected get sender(): 0 | 1 {
+  get sender(): 0 | 1 {
     return this.state.requester;
   }
 
-  protected get counts() {
+  get counts() {
     return this.state.report;
   }
 
@@ -38,11 +40,11 @@ export class RequestTracker extends SequenceTracker {
     return this.state.requestHoles;
   }
 
-  protected get memory(): PacketMemory {
+  get memory(): PacketMemory {
     return this.state.requests;
   }
 
-  protected get damaged(): DamagedPsns {
+  get damaged(): DamagedPsns {
     return this.state.damagedRequests;
   }
 
@@ -164,17 +166,19 @@ export class RequestTracker extends SequenceTracker {
   #checkLoss(facts: MutableFacts, psn: number): void {
     if (this.ids.varies) return;
     this.state.missed?.cameAgain(psn);
-    if ((this.memory.flagsOf(psn) & (PacketFlag.BookedLost | PacketFlag.Late)) !== PacketFlag.BookedLost) return;
-    this.state.report.undecidedPackets++;
-    this.doubtLoss(facts, psn);
+    if (this.losses.isCounted(psn)) this.losses.doubt(facts, psn, { refersTo: facts.refersTo, reason: 'came-twice' });
   }
 
-  #noteResent({ timeNs }: MutableFacts, psn: number): void {
+  #noteResent({ timeNs, ipId }: MutableFacts, psn: number): void {
     const { missed, acked } = this.state;
     const cause = this.run?.trigger.cause;
     if (cause === 'unknown' && !this.ids.isUsable) missed?.cameAgain(psn);
-    if (psn < acked) missed?.resentInVain(timeNs);
+    // What came late here has arrived, too, or is about to.
+    const vain = psn < acked || (this.memory.flagsOf(psn) & PacketFlag.Late) !== 0;
+    if (vain) missed?.resentInVain(timeNs);
     else missed?.resent(psn, timeNs, cause !== 'nak' && cause !== 'rnr');
+    // The retransmission itself was overtaken.
+    if (this.ids.compareToLast(ipId) < 0) missed?.cameAgain(psn);
   }
 
   #extend(psn: number, count: number): void {
@@ -266,7 +270,7 @@ export class RequestTracker extends SequenceTracker {
         reason: undefined,
       };
     }
-    const implied = this.#impliedNak(facts, psn, waitedNs);
+    const implied = impliedNak(state, facts, psn, waitedNs);
     if (implied !== undefined) return implied;
     const durationNs = unansweredNs(state, facts.timeNs, psn);
     const short = waitedNs < SHORTEST_TIMEOUT_NS && durationNs < SURE_TIMEOUT_NS;
@@ -285,30 +289,6 @@ export class RequestTracker extends SequenceTracker {
     return nak !== undefined && !nak.answered && psn >= nak.psn ? nak : undefined;
   }
 
-  #impliedNak(facts: MutableFacts, psn: number, waitedNs: number): RetransmissionTrigger | undefined {
-    const { flags } = facts.dissection.frame;
-    const { responseHoles, reads, responses, report } = this.state;
-    if ((flags & HAS_RESPONSE) === 0) return undefined;
-    const hole = responseHoles.at(psn);
-    const entry = reads.find(psn);
-    if (hole === undefined && entry === undefined) return undefined;
-    // No response came since it was last requested again: the requester cannot have noticed another gap.
-    if (this.state.lastResponseFrame <= this.memory.frameOf(psn)) return undefined;
-    // No response from there on was captured: the requester saw silence, not a gap.
-    if (hole === undefined && entry?.next === psn) return undefined;
-    const late = waitedNs > Math.max(LATE_NS, 10 * report.readLatency.meanNs, agreedTimeoutNs(this.state) ?? 0);
-    // From its beginning: the first response was lost. Much later: there was no response at all.
-    const fromStart = hole === undefined && psn === entry?.start;
-    // Behind its response without the time for a reaction: a mirror shows the request once more.
-    if (fromStart && this.memory.isSameFrame(psn, facts) && facts.timeNs - responses.timeOf(psn) < MIRROR_NS)
-      return undefined;
-    if (fromStart && late) return undefined;
-    const sinceNs = late ? waitedNs : -1;
-    const durationNs = hole === undefined ? sinceNs : facts.timeNs - hole.openedNs;
-    const refersTo = hole?.openedFrame ?? responses.frameOf(psn);
-    return { cause: 'implied-nak', refersTo, durationNs, reason: late ? 'after-timeout' : 'immediate' };
-  }
-
   protected onRunStart(facts: MutableFacts, psn: number, trigger: RetransmissionTrigger): void {
     const { state } = this;
     const { report } = state;
@@ -320,33 +300,44 @@ export class RequestTracker extends SequenceTracker {
       if (pendingNak !== undefined) pendingNak.answered = true;
       if (trigger.cause === 'nak') report.addNakReaction(trigger.durationNs);
     }
-    if (trigger.cause === 'implied-nak') this.#reportImpliedNak(facts, psn, trigger);
-    if (trigger.cause !== 'timeout' && trigger.reason !== 'after-timeout') return;
-    facts.marks |= Mark.AfterTimeout;
+    if (trigger.cause === 'implied-nak') facts.marks |= Mark.ImpliedNak;
+    if (isTimeout(trigger)) facts.marks |= Mark.AfterTimeout;
     const { run } = this;
-    if (run !== undefined && this.isLateAlone(run)) run.timeoutIsOpen = true;
-    else this.#reportTimeout(facts, { psn, trigger, frame: facts.packet.number, timeNs: facts.timeNs });
+    if (run === undefined) return;
+    if (this.aside !== undefined || this.isLateAlone(run)) run.causeIsOpen = true;
+    else this.#reportCause(run);
   }
 
-  protected override onRunEnd(facts: MutableFacts, run: RetransmissionRun): void {
-    if (run.timeoutIsOpen) this.#reportTimeout(facts, run);
+  protected override onRunEnd(run: RetransmissionRun): void {
+    const { state } = this;
+    // A single packet may have been on its way already.
+    if (run.trigger.cause === 'nak' && run.count > 1)
+      state.shortestReactionNs = Math.min(state.shortestReactionNs, run.trigger.durationNs);
+    if (run.causeIsOpen) this.#reportCause(run);
   }
 
-  #reportTimeout(
-    facts: MutableFacts,
-    { psn, frame, timeNs, trigger }: Pick<RetransmissionRun, 'psn' | 'frame' | 'timeNs' | 'trigger'>,
-  ): void {
+  protected override onRunResumed(run: RetransmissionRun, instead: RetransmissionRun): void {
+    const { state } = this;
+    state.runNs = run.timeNs;
+    state.runPsn = run.psn;
+    if (instead.trigger.cause === 'nak' && state.nak !== undefined) state.nak.answered = false;
+  }
+
+  #reportCause({ psn, frame, timeNs, trigger }: RetransmissionRun): void {
+    const details = { ...trigger, psn, frame, timeNs };
+    if (trigger.cause === 'implied-nak') this.#reportImpliedNak(psn, details);
+    if (!isTimeout(trigger)) return;
     this.state.report.timeouts++;
-    this.state.emit('timeout', facts, this.sender, { ...trigger, cause: undefined, psn, frame, timeNs });
+    this.state.emitAt('timeout', this.sender, { ...details, cause: undefined });
   }
 
   /**
    * Without identifications: a requester that goes back sends everything from there on again. One packet alone, which
    * had been acknowledged and is not the last, is its original.
    */
-  protected override isLateAlone({ count, cursor, acknowledged, trigger: { cause } }: RetransmissionRun): boolean {
+  protected override isLateAlone({ psn, count, cursor, acknowledged, trigger: { cause } }: RetransmissionRun): boolean {
     if (!acknowledged || count !== 1 || cursor >= this.state.next || this.ids.isUsable) return false;
-    return cause === 'timeout' || cause === 'unknown';
+    return cause === 'timeout' || cause === 'unknown' || (cause === 'implied-nak' && this.losses.isCounted(psn));
   }
 
   /** The responder waited for it, and a retransmission may still answer its NAK. */
@@ -357,41 +348,38 @@ export class RequestTracker extends SequenceTracker {
     if (state.nak !== undefined) state.nak.answered = false;
   }
 
-  protected override onLateOriginal(psn: number): void {
+  protected override onLateOriginal(psn: number, timeNs: number): void {
     this.state.missed?.cameLate(psn);
+    this.state.missed?.resentInVain(timeNs);
   }
 
-  #reportImpliedNak(facts: MutableFacts, psn: number, trigger: RetransmissionTrigger): void {
+  #reportImpliedNak(psn: number, details: PlacedDetails): void {
     const { state } = this;
-    facts.marks |= Mark.ImpliedNak;
-    state.report.impliedNaks++;
-    state.emit('implied-nak', facts, this.sender, { ...trigger, psn });
+    const { responses, report } = state;
+    report.impliedNaks++;
+    state.emitAt('implied-nak', this.sender, details);
     // It was captured here and did not arrive: lost after this capture point.
-    if (state.responseHoles.at(psn) !== undefined || !state.responses.has(psn)) return;
-    if ((state.responses.flagsOf(psn) & PacketFlag.BookedLost) !== 0 || state.damagedResponses.take(psn)) return;
-    state.report.responses.lostPackets++;
-    const refersTo = state.responses.frameOf(psn);
-    state.responses.addFlag(psn, PacketFlag.BookedLost);
-    state.emit('loss', facts, state.requester === 0 ? 1 : 0, {
-      psn,
-      refersTo,
-      named: true,
-      reason: 'seen-then-implied-nak',
-    });
+    if (state.responseHoles.at(psn) !== undefined || !responses.has(psn)) return;
+    if ((responses.flagsOf(psn) & PacketFlag.BookedLost) !== 0 || state.damagedResponses.take(psn)) return;
+    report.responses.lostPackets++;
+    const { frame, timeNs } = details;
+    const refersTo = responses.frameOf(psn);
+    responses.addFlag(psn, PacketFlag.BookedLost);
+    const reason = 'seen-then-implied-nak';
+    state.emitAt('loss', state.requester === 0 ? 1 : 0, { psn, frame, timeNs, refersTo, named: true, reason });
   }
 }
 
-/** Requests with a response of their own. An ACK, in contrast, may stand for several requests. */
-const HAS_RESPONSE = OpFlag.Read | OpFlag.Atomic | OpFlag.Flush | OpFlag.AtomicWrite;
+/** The requester waited in vain. */
+function isTimeout({ cause, reason }: RetransmissionTrigger): boolean {
+  return cause === 'timeout' || reason === 'after-timeout';
+}
+
 const MOST_REPEATS = 1000;
 /** No network can use an ACK timeout below this. */
 const SHORTEST_TIMEOUT_NS = 200_000;
 /** After a wait this long a retransmission is due to a timeout. */
 const SURE_TIMEOUT_NS = 4_000_000;
-/** How much later a mirror shows a frame once more, at most, and a requester never reacts to its response. */
-const MIRROR_NS = 3_000;
-/** A retransmission later than this is no reaction to a gap. */
-const LATE_NS = 1_000_000;
 /** How long a datagram-like service may be out of order. */
 const UNRELIABLE_NS = 50_000_000;
 const UNRELIABLE_PSNS = 1024;

@@ -44,11 +44,11 @@ export class ResponseTracker extends SequenceTracker {
   /** The last progress was a response of a READ, behind which ACKs wait, so that one may stand for several. */
   #behindRead = false;
 
-  protected get sender(): 0 | 1 {
+  get sender(): 0 | 1 {
     return this.state.requester === 0 ? 1 : 0;
   }
 
-  protected get counts() {
+  get counts() {
     return this.state.report.responses;
   }
 
@@ -56,11 +56,11 @@ export class ResponseTracker extends SequenceTracker {
     return this.state.responseHoles;
   }
 
-  protected get memory(): PacketMemory {
+  get memory(): PacketMemory {
     return this.state.responses;
   }
 
-  protected get damaged(): DamagedPsns {
+  get damaged(): DamagedPsns {
     return this.state.damagedResponses;
   }
 
@@ -210,7 +210,9 @@ export class ResponseTracker extends SequenceTracker {
   #noteMissed(facts: MutableFacts, psn: number): void {
     const { state } = this;
     const { requests, rnr } = state;
-    if (!requests.has(psn) || (requests.flagsOf(psn) & PacketFlag.Late) !== 0) return;
+    // A NAK that waited behind READ responses asks for what has come since.
+    const known = this.#behindRead ? PacketFlag.Late | PacketFlag.UnnamedLoss : PacketFlag.Late;
+    if (!requests.has(psn) || (requests.flagsOf(psn) & known) !== 0) return;
     const sentNs = requests.timeOf(psn);
     if (rnr?.psn === psn && sentNs <= rnr.timeNs) return;
     if (this.#askedPsn === psn && sentNs <= this.#askedNs) return;
@@ -224,6 +226,7 @@ export class ResponseTracker extends SequenceTracker {
       psn,
       frame: requests.frameOf(psn),
       sentNs,
+      behindNs: this.#behindRead ? Number.NaN : requests.timeOf(psn + 1),
       // The requester has gone back and sent what is behind it again, but not this one.
       unseen: psn >= state.runPsn && sentNs < state.runNs && requests.timeOf(psn + 1) >= state.runNs,
       nakFrame: facts.packet.number,
@@ -270,17 +273,9 @@ export class ResponseTracker extends SequenceTracker {
     const { state } = this;
     const from = Math.min(to, Math.max(state.next, state.nextLimit));
     if (state.begun && to > from) {
-      const { timeNs, packet } = facts;
-      const hole = {
-        from,
-        to,
-        openedNs: timeNs,
-        openedFrame: packet.number,
-        behindId: -1,
-        requestedAgain: false,
-        acknowledgedNs: timeNs,
-      };
-      state.requestHoles.open(hole);
+      const { timeNs: openedNs, packet } = facts;
+      const seen = { openedNs, openedFrame: packet.number, behindId: -1, acknowledgedNs: openedNs };
+      state.requestHoles.open({ from, to, ...seen, requestedAgain: false });
     }
     state.next = to;
     state.nextLimit = Math.max(to, state.nextLimit);
@@ -394,5 +389,5 @@ const UNUSUAL_SHARE = 0.05;
 const COPY_NS = 500_000;
 /** PSNs that one ACK is likely to acknowledge at most. */
 const MOST_SKIPPED = 1024;
-/** Responses of one READ: 2^31 bytes in packets of 256. */
+/** 2^31 bytes in packets of 256. */
 const FARTHEST = 0x80_00_00;

@@ -11,22 +11,21 @@
  * - Without identifications it is a retransmission if there is a cause for one (`triggerOf`), and late otherwise. If
  *   the packets that follow are retransmitted too, the sender went back, and the late packet counts as lost. If there
  *   is a cause and the packets that follow are new ones, the sender did not go back, and the packet was late.
+ * - Without identifications, what comes between two packets of a run was sent before (`out-of-turn.ts`).
  * A loss is reported when its retransmission has come. A late original after its own retransmission takes the loss
  * back, unless it was reported already.
  */
 import { Mark } from '../facts.ts';
 import type { DamagedPsns } from './damaged-psns.ts';
-import { type Hole, type Holes, unfilledReason } from './holes.ts';
+import type { Hole, Holes } from './holes.ts';
 import type { IpIdOrder } from './id-order.ts';
-import { bookLost, lostFlags, unbookLost, unbookPacket } from './lost-packets.ts';
 import type { MutableFacts } from './mutable-facts.ts';
+import { type OutOfTurn, outOfTurn, RUN_JUMP_NS } from './out-of-turn.ts';
 import { askedAck, PacketFlag, type PacketMemory } from './packet-memory.ts';
+import { PendingLosses } from './pending-losses.ts';
 import {
-  isExtensible,
   isFillAfterNak,
-  lossWithout,
   newRun,
-  type PendingLoss,
   type PendingReport,
   pendingReport,
   type RetransmissionRun,
@@ -39,24 +38,27 @@ import type { PacketCounts } from './requester-figures.ts';
 export abstract class SequenceTracker {
   readonly state: PsnSpaceState;
   protected run: RetransmissionRun | undefined;
-  #loss: PendingLoss | undefined;
+  protected readonly losses: PendingLosses;
   #late: PendingReport | undefined;
+  /** The last packet, where it may have come out of turn in a run: what it seems to begin is not certain. */
+  protected aside: OutOfTurn | undefined;
 
   constructor(state: PsnSpaceState) {
     this.state = state;
+    this.losses = new PendingLosses(this);
   }
 
-  protected abstract get sender(): 0 | 1;
+  abstract get sender(): 0 | 1;
 
   /** The identifications of the sender: all its packets share one counter. */
   protected get ids(): IpIdOrder {
     return this.state.conversation.end(this.sender).ids;
   }
 
-  protected abstract get counts(): PacketCounts;
+  abstract get counts(): PacketCounts;
+  abstract get memory(): PacketMemory;
+  abstract get damaged(): DamagedPsns;
   protected abstract get holes(): Holes;
-  protected abstract get memory(): PacketMemory;
-  protected abstract get damaged(): DamagedPsns;
   /** Why the sender would retransmit from this PSN now; undefined when there is no cause. */
   protected abstract triggerOf(facts: MutableFacts, psn: number): RetransmissionTrigger | undefined;
   /** The trigger that is reported where `triggerOf` has none. */
@@ -72,13 +74,13 @@ export abstract class SequenceTracker {
   protected abstract onRunStart(facts: MutableFacts, psn: number, trigger: RetransmissionTrigger): void;
 
   /** Whether the peer asked for this very packet, which it lacked then. */
-  protected isNamed(psn: number): boolean {
+  isNamed(psn: number): boolean {
     const { requester, askedPsn, askedResponse } = this.state;
     return psn === (this.sender === requester ? askedPsn : askedResponse);
   }
 
   /** A run of retransmissions ended: reports what is certain only now. */
-  protected onRunEnd(_facts: MutableFacts, _run: RetransmissionRun): void {}
+  protected onRunEnd(_run: RetransmissionRun): void {}
 
   /** Whether what looked like a run of retransmissions was one packet that came late, after its retransmission. */
   protected isLateAlone(_run: RetransmissionRun): boolean {
@@ -88,7 +90,10 @@ export abstract class SequenceTracker {
   /** A packet filled the hole that was seen at `openedNs`, and it was no retransmission. */
   protected onLate(_openedNs: number, _timeNs: number): void {}
 
-  protected onLateOriginal(_psn: number): void {}
+  protected onLateOriginal(_psn: number, _timeNs: number): void {}
+
+  /** A run goes on that another one seemed to have replaced, of which nothing is true but its packet. */
+  protected onRunResumed(_run: RetransmissionRun, _instead: RetransmissionRun): void {}
 
   /** Whether the packet at hand is a second copy of a frame, made by the network or by the mirror. */
   protected isCopy(facts: MutableFacts, psn: number): boolean {
@@ -97,7 +102,7 @@ export abstract class SequenceTracker {
     if (!this.memory.isSameFrame(psn, facts)) return false;
     // Identifications that vary belong to one frame each, also before they are known to count.
     if (counts || (facts.ipId >= 0 && this.ids.varies)) return true;
-    if (this.continuesRun(facts, psn) || this.#late?.to === psn) return false;
+    if (this.continuesRun(facts, psn) || this.#late?.to === psn || this.aside?.cursor === psn) return false;
     if (facts.timeNs - this.memory.timeOf(psn) > COPY_NS) return false;
     return this.triggerOf(facts, psn) === undefined;
   }
@@ -107,6 +112,8 @@ export abstract class SequenceTracker {
     facts.refersTo = this.memory.frameOf(psn);
     this.state.report.copies++;
     this.state.emit('copy', facts, this.sender, { psn, refersTo: facts.refersTo });
+    // What the sender goes back to comes behind it: it was late indeed.
+    if (this.#late?.psn === psn) this.#reportLate(facts);
   }
 
   /** The packet at hand shows that [from, to) is missing. */
@@ -122,7 +129,7 @@ export abstract class SequenceTracker {
       requestedAgain: false,
       acknowledgedNs: -1,
     });
-    if (evicted !== undefined) this.reportUnfilled(facts, evicted);
+    if (evicted !== undefined) this.#reportUnfilled(facts, evicted);
   }
 
   /** The packet at hand takes [psn, psn + count), which begins in `hole`. Returns whether it is an original. */
@@ -140,7 +147,8 @@ export abstract class SequenceTracker {
     this.#resolveLate(facts, psn);
     facts.refersTo = hole.openedFrame;
     this.countRetransmission(facts, psn, count);
-    this.#countLoss(facts, psn, count, hole);
+    this.losses.count(facts, psn, count, hole);
+    if (this.aside !== undefined) this.aside.openedNs = hole.openedNs;
     return false;
   }
 
@@ -160,7 +168,9 @@ export abstract class SequenceTracker {
     if (facts.refersTo < 0) facts.refersTo = this.memory.frameOf(psn);
     this.counts.retransmittedPackets++;
     this.ids.step(facts.ipId);
+    this.#settleAside(facts, psn);
     const { run } = this;
+    this.aside = this.ids.isUsable ? undefined : outOfTurn(run, facts, psn, count);
     if (run !== undefined && this.continuesRun(facts, psn)) {
       run.count++;
       run.cursor = psn + count;
@@ -173,23 +183,27 @@ export abstract class SequenceTracker {
   /** A new packet came in order: pending events are certain now. */
   protected reportPending(facts: MutableFacts): void {
     if (this.#late !== undefined) this.#resolveLate(facts, -Infinity);
+    if (this.aside !== undefined) this.#settleAside(facts, -Infinity);
     if (this.#isLateAfterAll) this.#takeLossBack(facts);
     if (this.run !== undefined) this.closeRun(facts);
-    if (this.#loss !== undefined) this.#reportLoss(facts);
+    this.losses.report(facts);
   }
 
   protected closeRun(facts: MutableFacts): void {
     const { run } = this;
     this.run = undefined;
-    if (run === undefined) return;
+    if (run !== undefined) this.#endRun(facts, run);
+  }
+
+  #endRun(facts: MutableFacts, run: RetransmissionRun): void {
     if (this.isLateAlone(run)) {
       this.#reportLateAlone(facts, run);
       return;
     }
-    this.onRunEnd(facts, run);
+    this.onRunEnd(run);
     const { psn, count, frame, timeNs, trigger } = run;
     this.state.emit('retransmission', facts, this.sender, { ...trigger, psn, count, frame, timeNs });
-    if (this.#loss !== undefined) this.#reportLoss(facts);
+    this.losses.report(facts);
   }
 
   /** Reports holes that the peer acknowledged a while ago, and that were never filled here. */
@@ -199,7 +213,7 @@ export abstract class SequenceTracker {
       const hole = list[i] as Hole;
       if (hole.acknowledgedNs < 0 || facts.timeNs - hole.acknowledgedNs < GRACE_NS) continue;
       list.splice(i, 1);
-      this.reportUnfilled(facts, hole);
+      this.#reportUnfilled(facts, hole);
     }
   }
 
@@ -207,90 +221,109 @@ export abstract class SequenceTracker {
   finish(facts: MutableFacts): void {
     this.reportPending(facts);
     const { list } = this.holes;
-    for (let hole = list.shift(); hole !== undefined; hole = list.shift()) this.reportUnfilled(facts, hole);
+    for (let hole = list.shift(); hole !== undefined; hole = list.shift()) this.#reportUnfilled(facts, hole);
   }
 
   /** What is pending was of something else. */
   forget(): void {
     this.holes.list.length = 0;
-    this.run = this.#loss = this.#late = undefined;
+    this.losses.forget();
+    this.run = this.#late = this.aside = undefined;
   }
 
-  /** Reports a hole that was never filled. */
-  protected reportUnfilled(facts: MutableFacts, hole: Hole): void {
-    const { from, to, openedFrame: frame } = hole;
-    const asked = this.isRequestedAgain(hole);
-    const lost = asked || !this.state.reliable;
-    const damaged = lost ? this.damaged.takeAll(from, to) : 0;
-    const count = to - from - damaged;
-    if (count <= 0) return;
-    const named = asked && this.isNamed(from);
-    if (lost) bookLost(this.counts, count, named);
-    else this.counts.unseenPackets += count;
-    this.state.emit(lost ? 'loss' : 'unseen', facts, this.sender, {
-      psn: from,
-      count,
-      frame,
-      named,
-      reason: unfilledReason(hole, asked, this.state.reliable),
-    });
+  #reportUnfilled(facts: MutableFacts, hole: Hole): void {
+    this.losses.unfilled(facts, hole, this.isRequestedAgain(hole));
   }
 
   /** Whether the packet at hand continues the current run of retransmissions. */
   protected continuesRun(facts: MutableFacts, psn: number): boolean {
     const { run } = this;
     if (run === undefined || psn < run.cursor) return false;
-    if (run.acknowledged && run.count === 1 && psn > run.cursor + MOST_SKIPPED && !this.ids.isUsable) return false;
+    const skips = psn > run.cursor + MOST_SKIPPED || (psn > run.cursor && this.losses.isCounted(psn));
+    if (skips && run.acknowledged && run.count === 1 && !this.ids.isUsable) return false;
     return facts.timeNs - run.lastNs < (psn === run.cursor ? RUN_PAUSE_NS : RUN_JUMP_NS);
   }
 
   /** A single packet filled a hole after a NAK, and what was sent behind it was not sent again: no one went back. */
   get #isLateAfterAll(): boolean {
-    return isFillAfterNak(this.run, this.#loss, this.ids) && (this.run?.cursor ?? Infinity) < this.state.next;
+    return isFillAfterNak(this.run, this.losses.pending, this.ids) && (this.run?.cursor ?? Infinity) < this.state.next;
   }
 
   /** Or it came before the sender went back to what the NAK had asked for, which is a packet before it. */
   #isLateBefore({ timeNs }: MutableFacts, psn: number): boolean {
     const { psn: first = 0, lastNs = 0 } = this.run ?? {};
     const soon = timeNs - lastNs < RUN_JUMP_NS;
-    return isFillAfterNak(this.run, this.#loss, this.ids) && psn < first && !this.isNamed(first) && soon;
+    return isFillAfterNak(this.run, this.losses.pending, this.ids) && psn < first && !this.isNamed(first) && soon;
   }
 
   #reportLateAlone(facts: MutableFacts, { psn, frame, timeNs, refersTo }: RetransmissionRun): void {
     this.counts.retransmittedPackets--;
-    this.counts.reorderedPackets++;
-    unbookPacket(this.counts, this.memory, psn);
-    this.onLateOriginal(psn);
+    this.losses.wasLate(facts, psn);
+    this.onLateOriginal(psn, timeNs);
     this.state.emit('reordering', facts, this.sender, { psn, frame, timeNs, refersTo, reason: 'after-retransmission' });
-    if (this.#loss !== undefined) this.#reportLoss(facts);
-  }
-
-  /** What counts as lost came twice, which its late original or a doubled retransmission explains. */
-  protected doubtLoss(facts: MutableFacts, psn: number): void {
-    const loss = this.#loss;
-    unbookPacket(this.counts, this.memory, psn);
-    this.memory.addFlag(psn, PacketFlag.Late);
-    if (loss !== undefined && psn >= loss.psn && psn < loss.to) this.#retractLoss(facts, loss, psn);
-    const { refersTo } = facts;
-    this.state.emit('missing', facts, this.sender, { psn, refersTo, reason: 'came-twice' });
+    this.losses.report(facts);
   }
 
   #takeLossBack(facts: MutableFacts): void {
-    const loss = this.#loss;
     this.run = undefined;
-    this.#loss = undefined;
-    if (loss === undefined) return;
-    const { count, timeNs, openedNs, named } = loss;
-    unbookLost(this.counts, count, named);
-    this.counts.retransmittedPackets -= count;
-    this.counts.reorderedPackets += count;
-    this.onLate(openedNs, timeNs);
-    this.state.emit('reordering', facts, this.sender, { ...loss, durationNs: timeNs - openedNs, named: false });
+    const loss = this.losses.takeBack(facts);
+    if (loss !== undefined) this.onLate(loss.openedNs, loss.timeNs);
+  }
+
+  /** The packet before this one may have come out of turn: now it is known. */
+  #settleAside(facts: MutableFacts, psn: number): void {
+    const aside = this.aside;
+    this.aside = undefined;
+    if (aside === undefined) return;
+    const { run, cursor } = aside;
+    const instead = run === this.run ? undefined : this.run;
+    const soon = facts.timeNs - run.lastNs < RUN_JUMP_NS && this.losses.isCounted(aside.psn);
+    const resumed = soon && psn === cursor;
+    // Neither does the run go on, nor what seemed to begin.
+    const alone = soon && instead?.count === 1 && psn < instead.cursor && aside.openedNs < 0;
+    if (!resumed && !alone) {
+      if (instead !== undefined) this.#endRun(facts, run);
+      return;
+    }
+    this.run = run;
+    if (instead === undefined) run.count--;
+    else this.onRunResumed(run, instead);
+    run.cursor = cursor;
+    this.#reportOutOfTurn(facts, aside);
+  }
+
+  #reportOutOfTurn(facts: MutableFacts, { psn, cursor, openedNs, frame, timeNs, refersTo }: OutOfTurn): void {
+    if (openedNs >= 0) this.onLate(openedNs, timeNs);
+    // The run has passed it, and its retransmission may be late.
+    if (openedNs >= 0 && psn < cursor) {
+      this.losses.doubt(facts, psn, { frame, timeNs, refersTo, reason: 'out-of-turn' });
+      return;
+    }
+    this.counts.retransmittedPackets--;
+    this.losses.wasLate(facts, psn);
+    this.memory.addFlag(psn, PacketFlag.Late);
+    this.onLateOriginal(psn, timeNs);
+    const reason = openedNs >= 0 ? undefined : 'after-retransmission';
+    this.state.emit('reordering', facts, this.sender, { psn, frame, timeNs, refersTo, reason });
+  }
+
+  /** A single packet came that was lost, and then the sender goes back to one before it. */
+  #isLateBehind(psn: number): boolean {
+    const { run } = this;
+    if (run === undefined || this.ids.isUsable || run.count > 1 || run.trigger.cause !== 'nak') return false;
+    return psn < run.psn && this.isNamed(psn) && this.losses.isCounted(run.psn) && this.losses.pending?.psn !== run.psn;
   }
 
   #startRun(facts: MutableFacts, psn: number, count: number): void {
-    if (this.#isLateBefore(facts, psn)) this.#takeLossBack(facts);
-    this.closeRun(facts);
+    if (this.run !== undefined && this.#isLateBehind(psn)) {
+      this.onRunResumed(this.run, this.run);
+      this.#reportLateAlone(facts, this.run);
+      this.run = undefined;
+    }
+    // The NAK would have brought more than what filled the hole: it was lost.
+    const afterTimeout = this.#isLateAfterAll && this.triggerOf(facts, psn)?.cause === 'timeout';
+    if (afterTimeout || this.#isLateBefore(facts, psn)) this.#takeLossBack(facts);
+    if (this.aside === undefined) this.closeRun(facts);
     const trigger = this.triggerOf(facts, psn) ?? this.fallbackTrigger(psn);
     this.run = newRun(pendingReport(facts, psn, count, -1, -1), trigger, facts, psn < this.state.acked);
     this.onRunStart(facts, psn, trigger);
@@ -315,10 +348,8 @@ export abstract class SequenceTracker {
       return;
     }
     this.#late = undefined;
-    const named = this.isNamed(late.psn);
-    bookLost(this.counts, 1, named);
     this.counts.retransmittedPackets++;
-    this.#loss = { ...late, durationNs: -1, openedNs: late.timeNs - late.durationNs, named };
+    this.losses.wereLost(late);
     const trigger = this.triggerOf(facts, late.psn) ?? this.fallbackTrigger(late.psn);
     this.run = newRun(late, trigger, facts, false);
     this.onRunStart(facts, late.psn, trigger);
@@ -338,7 +369,7 @@ export abstract class SequenceTracker {
    */
   protected isLateOriginal(facts: MutableFacts, psn: number, count: number): boolean {
     const { memory, run } = this;
-    if ((memory.flagsOf(psn) & (PacketFlag.BookedLost | PacketFlag.Late)) !== PacketFlag.BookedLost) return false;
+    if (!this.losses.isCounted(psn)) return false;
     if (this.ids.isUsable || this.continuesRun(facts, psn)) return false;
     if (run?.cursor === psn + count && (!this.ids.varies || memory.isSameFrame(psn, facts))) return false;
     return this.triggerOf(facts, psn) === undefined;
@@ -349,41 +380,10 @@ export abstract class SequenceTracker {
     facts.refersTo = this.memory.frameOf(psn);
     this.memory.noteEarlierSending(psn, facts);
     this.memory.addFlag(psn, PacketFlag.Late);
-    this.onLateOriginal(psn);
-    const loss = this.#loss;
-    const booked = unbookPacket(this.counts, this.memory, psn);
-    if (booked && loss !== undefined && psn >= loss.psn && psn < loss.to) this.#retractLoss(facts, loss, psn);
-    this.counts.reorderedPackets++;
+    this.onLateOriginal(psn, facts.timeNs);
+    this.losses.wasLate(facts, psn);
     const { refersTo } = facts;
     this.state.emit('reordering', facts, this.sender, { psn, refersTo, reason: 'after-retransmission' });
-  }
-
-  #retractLoss(facts: MutableFacts, loss: PendingLoss, psn: number): void {
-    const [before, behind] = lossWithout(loss, psn);
-    this.#loss = before;
-    this.#reportLoss(facts);
-    this.#loss = behind;
-  }
-
-  #countLoss(facts: MutableFacts, psn: number, count: number, hole: Hole): void {
-    if (this.damaged.takeAll(psn, psn + count) > 0) return;
-    const named = this.isNamed(psn);
-    bookLost(this.counts, 1, named);
-    const loss = this.#loss;
-    if (loss?.to === psn && !named && isExtensible(loss)) {
-      loss.count++;
-      loss.to = psn + count;
-    } else {
-      if (loss !== undefined) this.#reportLoss(facts);
-      this.#loss = { ...pendingReport(facts, psn, count, hole.openedFrame, -1), openedNs: hole.openedNs, named };
-    }
-    this.memory.put(psn, facts, this.memory.flagsOf(psn) | lostFlags(named), this.state.acked);
-  }
-
-  #reportLoss(facts: MutableFacts): void {
-    const loss = this.#loss;
-    this.#loss = undefined;
-    if (loss !== undefined) this.state.emit('loss', facts, this.sender, loss);
   }
 }
 
@@ -391,7 +391,6 @@ export abstract class SequenceTracker {
 const COPY_NS = 500_000;
 /** Between packets of one run: of the one expected, and of one behind it. */
 const RUN_PAUSE_NS = 1_000_000_000;
-const RUN_JUMP_NS = 1_000_000;
 /** PSNs that may be missing in between when a lone packet may have come late. */
 const MOST_SKIPPED = 4;
 /** A capture with several queues may have an ACK before the packets that it acknowledges: they may still follow. */

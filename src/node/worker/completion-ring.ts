@@ -73,7 +73,7 @@ export class CompletionWriter extends CompletionRing {
     cells[at + 3] = wc.byteLen;
     cells[at + 4] = wc.immData;
     cells[at + 5] = wc.invalidatedRkey;
-    cells[at + 6] = (wc.solicited ? SOLICITED_BIT : 0) | (wc.grh ? GRH_BIT : 0);
+    cells[at + 6] = (wc.solicited ? SOLICITED_BIT : 0) | (wc.grh ? GRH_BIT : 0) | (wc.ipVersion << IP_VERSION_SHIFT);
     cells[at + 7] = wc.qpn;
     cells[at + 8] = wc.srcQpn;
     this.#tail = (this.#tail + 1) | 0;
@@ -140,6 +140,7 @@ export class CompletionReader extends CompletionRing {
     const bits = cells[at + 6] as number;
     into.solicited = (bits & SOLICITED_BIT) !== 0;
     into.grh = (bits & GRH_BIT) !== 0;
+    into.ipVersion = bits >>> IP_VERSION_SHIFT;
     into.qpn = cells[at + 7] as number;
     into.srcQpn = cells[at + 8] as number;
     this.#head = (this.#head + 1) | 0;
@@ -174,3 +175,4 @@ const HEADER_CELLS = 3;
 const ENTRY_CELLS = 9;
 const SOLICITED_BIT = 1;
 const GRH_BIT = 2;
+const IP_VERSION_SHIFT = 2;

@@ -77,7 +77,13 @@ describe.each(PLACEMENTS)('a device in the thread of the %s', (placement) => {
         solicited: true,
         ...remote,
       });
-      expect(await success(from.cq)).toMatchObject({ wrId: 1, opcode: WcOpcode.Send, grh: false, srcQpn: 0 });
+      expect(await success(from.cq)).toMatchObject({
+        wrId: 1,
+        opcode: WcOpcode.Send,
+        grh: false,
+        ipVersion: 0,
+        srcQpn: 0,
+      });
       const wc = await success(into.cq);
       expect(wc).toMatchObject({ wrId: 7, byteLen: GRH + 3, immData: 0xdead_beef, solicited: true });
       expect(wc).toMatchObject({ grh: true, srcQpn: from.qp.qpn, qpn: into.qp.qpn });

@@ -228,6 +228,7 @@ describe('a completion queue in shared memory', () => {
                 wrId: written,
                 srcQpn: written,
                 grh: written % 3 === 0,
+                ipVersion: [0, 4, 6][written % 3],
                 solicited: written % 2 === 0,
               });
               writer.write(wc);
@@ -235,7 +236,9 @@ describe('a completion queue in shared memory', () => {
             writer.publish(false);
           } else if ('take' in one) {
             for (let i = 0; i < one.take && reader.poll(wc); i++, read++)
-              expect([wc.wrId, wc.srcQpn, wc.grh, wc.solicited]).toEqual([read, read, read % 3 === 0, read % 2 === 0]);
+              expect([wc.wrId, wc.srcQpn, wc.grh, wc.ipVersion, wc.solicited]).toEqual([
+                ...[read, read, read % 3 === 0, [0, 4, 6][read % 3], read % 2 === 0],
+              ]);
           } else if (one.room >= writer.length) {
             const moved = completionRingMemory(one.room);
             writer.moveTo(one.room, moved);

@@ -9,8 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
-import { frameSource } from '../../../packets/index.ts';
-import { Dissection, dissect, LinkType, PcapWriter, readCapture } from '../../../pcap/index.ts';
+import { LinkType, PcapWriter, readCapture } from '../../../pcap/index.ts';
 import { explorerPage, pageWithCapture } from '../../../tools/explorer/page-file.ts';
 import { describeWith } from '../../support/need.ts';
 import { ExplorerBrowser, keepPicture, type PageOptions } from './browser.ts';
@@ -280,23 +279,14 @@ describeWith('chromium', 'the explorer in Chromium', () => {
       .getByTestId('verdict')
       .getByText(/^\d+ (errors?|warnings?)/)
       .waitFor();
-    const half = new PcapWriter(LinkType.Ethernet);
-    const parsed = new Dissection();
-    for (const packet of readCapture(await lossyCapture())) {
-      dissect(packet, parsed);
-      const { bytes, seconds, nanoseconds } = packet;
-      const isFromA = parsed.frame.ipVersion === 4 && frameSource(parsed.frame).toString() === '10.0.0.1';
-      if (isFromA) half.packet(bytes, 0, bytes.length, seconds, nanoseconds);
-    }
-    const file = { name: 'half.pcap', mimeType: '', buffer: Buffer.from(half.take()) };
+    const cut = new PcapWriter(LinkType.Ethernet);
+    for (const { bytes, seconds, nanoseconds } of readCapture(await lossyCapture()))
+      cut.packet(bytes, 0, Math.min(80, bytes.length), seconds, nanoseconds, bytes.length);
+    const file = { name: 'cut.pcap', mimeType: '', buffer: Buffer.from(cut.take()) };
     await page.getByTestId('picker').setInputFiles(file);
     await page
       .getByTestId('limits')
-      .getByText(/this capture has only what 10\.0\.0\.1 sent .* and nothing of what 10\.0\.0\.2 sent/)
-      .waitFor();
-    await page
-      .getByTestId('verdict')
-      .getByText(/as far as this capture can show/)
+      .getByText(/packets are cut to their beginning/)
       .waitFor();
     await keepPicture(page, 'limits');
   });

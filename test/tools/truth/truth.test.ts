@@ -4,11 +4,11 @@
  * are in docs/analyze.md in `truth.long.test.ts`.
  */
 import { expect, it } from 'vitest';
-import { truthText } from '../../../tools/truth/page.ts';
+import { SEEN, truthText } from '../../../tools/truth/page.ts';
 import { playRun } from '../../../tools/truth/run.ts';
 import { measure, share, type TruthRow, total } from '../../../tools/truth/table.ts';
 
-const truth = await measure(1);
+const truth = await measure({ first: SEEN.first, count: 1 });
 const falselyLost = ({ judgement: { overtaken, discarded, sound } }: TruthRow): number =>
   overtaken.lost + discarded.lost + sound.lost;
 const of = (kind: string, vantage: string) => truth.rows.filter((row) => row.kind === kind && row.vantage === vantage);

@@ -112,6 +112,7 @@ export interface Wc {
   readonly qpn: number;
   readonly srcQp: number;
   readonly flags: number;
+  readonly sl: number;
 }
 
 export interface SgeSpec {
@@ -295,7 +296,7 @@ export class Program {
       wrId: ring.view.getBigUint64(at, true),
       ...{ status: of('status'), opcode: of('opcode'), byteLen: of('byte_len') },
       imm: ring.view.getUint32(at + V.WC.at.ex),
-      ...{ qpn: of('qp_num'), srcQp: of('src_qp'), flags: of('wc_flags') },
+      ...{ qpn: of('qp_num'), srcQp: of('src_qp'), flags: of('wc_flags'), sl: of('sl') },
     };
     ring.consumer = (ring.consumer + 1) & ring.mask;
     return wc;

@@ -124,7 +124,7 @@ export const SERVING_MUTANTS: readonly Mutant[] = [
   {
     id: 'window-beyond-region',
     file: KEYS,
-    in: 'KeyTable.bind',
+    in: 'KeyTable.#lend',
     at: 'mr.grant.offsetOf(Number(addr >> 32n), Number(addr & 0xff_ff_ff_ffn), length)',
     edit: { replace: 'mr.grant.offsetOf(Number(addr >> 32n), Number(addr & 0xff_ff_ff_ffn), 1)' },
     says: 'A window may be bound beyond the end of its region.',
@@ -134,7 +134,7 @@ export const SERVING_MUTANTS: readonly Mutant[] = [
   {
     id: 'window-writes-read-only-region',
     file: KEYS,
-    in: 'KeyTable.bind',
+    in: 'KeyTable.#lend',
     at: 'if ((access & WRITES) !== 0 && (mr.access & Access.LocalWrite) === 0) return false;',
     edit: 'drop',
     says: 'A window that allows WRITEs may be bound to a region without local write.',
@@ -154,7 +154,7 @@ export const SERVING_MUTANTS: readonly Mutant[] = [
   {
     id: 'region-freed-under-window',
     file: KEYS,
-    in: 'KeyTable.deregister',
+    in: 'KeyTable.#demandFree',
     at: 'region.windows > 0',
     edit: { and: 'false' },
     says: 'A region can be deregistered while windows are bound to it.',

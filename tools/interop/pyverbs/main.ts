@@ -8,30 +8,45 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { Command, CommanderError } from 'commander';
+import { Command, CommanderError, Option } from 'commander';
 import { RoceError } from 'rocev2/packets';
+import { userlandPackages } from '../../lab/image.ts';
 import { labAvailable } from '../../lab/probe.ts';
+import type { Userland } from '../../lab/recipe.ts';
 import { complain, terminal } from '../../output.ts';
+import { ownRootArguments } from './own-root.ts';
 import { behind, formatPage, type PyverbsPage, parsePage } from './page.ts';
 import { type Outcomes, parseOutcomes } from './results.ts';
 import { runOnRxe } from './rxe.ts';
-import { oursArguments, pyverbsMissing, pyverbsVersion, unpackTests } from './suite.ts';
+import { DEBIANS, type Debian, oursArguments, pyverbsMissing, pyverbsVersion, unpackTests } from './suite.ts';
 
 interface Options {
   readonly rxe?: boolean;
+  readonly debian: Debian;
   readonly only?: string[];
-  readonly file: string;
+  readonly file?: string;
 }
+
+/** Userland of guests, and the page. */
+const OF: Readonly<Record<Debian, { readonly userland: Userland; readonly file: string }>> = {
+  '12': { userland: 'pyverbs', file: 'docs/uverbs-pyverbs.md' },
+  '13': { userland: 'pyverbs-13', file: 'docs/uverbs-pyverbs-13.md' },
+};
 
 async function main(): Promise<number> {
   const command = new Command('pyverbs')
     .description("run rdma-core's own tests on a device of this stack")
+    .addOption(
+      new Option('--debian <release>', 'whose packages; 13 needs root and "roce lab"')
+        .choices([...DEBIANS])
+        .default('12'),
+    )
     .option('--rxe', 'run them in a guest too, on rdma_rxe of Linux 6.12; needs what "roce lab" needs')
     .option(
       '--only <pattern...>',
       'only tests of such names, "test_qp.*"; prints what came of them, and writes nothing',
     )
-    .option('--file <path>', 'where the results are written', 'docs/uverbs-pyverbs.md')
+    .option('--file <path>', 'where the results are written (default: the page in docs/)')
     .exitOverride();
   try {
     command.parse();
@@ -40,8 +55,8 @@ async function main(): Promise<number> {
     throw error;
   }
   const options = command.opts<Options>();
-  const lab = labAvailable();
-  const missing = pyverbsMissing() ?? (options.rxe === true && !lab.ok ? lab.reason : undefined);
+  const lab = options.rxe === true || options.debian !== '12' ? labAvailable() : { ok: true as const };
+  const missing = lab.ok ? (options.debian === '12' ? pyverbsMissing() : undefined) : lab.reason;
   if (missing !== undefined) {
     terminal.complaint(`pyverbs: ${missing}`);
     return EXIT_UNAVAILABLE;
@@ -49,19 +64,21 @@ async function main(): Promise<number> {
   return run(options);
 }
 
-async function run({ rxe, only = [], file }: Options): Promise<number> {
+async function run({ rxe, debian, only = [], file = OF[debian].file }: Options): Promise<number> {
+  const { userland } = OF[debian];
   const before = existsSync(file) ? parsePage(readFileSync(file, 'utf8')) : undefined;
-  const ours = await runOurs(only);
-  const version = pyverbsVersion();
+  const ours = await runOurs(debian, only);
+  const packages = debian === '12' ? {} : await userlandPackages({ userland });
+  const version = packages['python3-pyverbs'] ?? pyverbsVersion();
   // What another version has left is no answer to these tests.
   const kept = before?.version === version ? before : undefined;
   const guest =
     rxe === true
-      ? await runOnRxe('6.12', only, (line) => terminal.complaint(line))
+      ? await runOnRxe(userland, only, (line) => terminal.complaint(line))
       : { release: kept?.release ?? '', version, outcomes: kept?.rxe ?? new Map() };
   if (guest.version !== version)
     throw new RoceError('ERR_ROCE_STATE', `the guest has pyverbs ${guest.version}, and this machine ${version}`);
-  const page: PyverbsPage = { version, ours, release: guest.release, rxe: guest.outcomes };
+  const page: PyverbsPage = { debian, version, ours, release: guest.release, rxe: guest.outcomes };
   if (only.length > 0) for (const [name, { verdict, why }] of ours) terminal.line(`${verdict}\t${name}\t${why}`);
   else writeFileSync(file, formatPage(page));
   const worse = behind({
@@ -74,10 +91,14 @@ async function run({ rxe, only = [], file }: Options): Promise<number> {
 }
 
 /** Under `roce run`, as a user would. */
-async function runOurs(only: readonly string[]): Promise<Outcomes> {
+async function runOurs(debian: Debian, only: readonly string[]): Promise<Outcomes> {
   const directory = mkdtempSync(join(tmpdir(), 'roce-pyverbs-'));
   try {
-    const args = [...process.execArgv, ROCE, ...oursArguments(unpackTests(directory), only)];
+    const words =
+      debian === '12'
+        ? oursArguments(unpackTests(directory), only)
+        : await ownRootArguments(OF[debian].userland, directory, only);
+    const args = [...process.execArgv, ROCE, ...words];
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
     let printed = '';
     child.stdout.setEncoding('utf8').on('data', (text: string) => {

@@ -2,9 +2,12 @@
  * docs/uverbs-pyverbs.md: what came of each test of pyverbs, here and on rdma_rxe; how the page is written and read
  * back. Owns its layout. The page is where results are kept: a run replaces the column that it has run.
  */
+
 import { type Outcome, type Outcomes, VERDICTS, type Verdict } from './results.ts';
+import { DEBIANS, type Debian } from './suite.ts';
 
 export interface PyverbsPage {
+  readonly debian: Debian;
   /** Of Debian's package python3-pyverbs. */
   readonly version: string;
   readonly ours: Outcomes;
@@ -23,7 +26,7 @@ export function formatPage(page: PyverbsPage): string {
   const names = [...new Set([...page.ours.keys(), ...page.rxe.keys()])].sort();
   const modules = [...new Set(names.map(moduleOf))];
   return [
-    ...INTRODUCTION,
+    ...introduction(page.debian),
     '',
     '## Versions',
     '',
@@ -56,7 +59,8 @@ export function formatPage(page: PyverbsPage): string {
 
 /** Reads what `formatPage` has written; undefined for any other text. */
 export function parsePage(text: string): PyverbsPage | undefined {
-  if (!text.startsWith(INTRODUCTION[0] ?? '')) return undefined;
+  const debian = DEBIANS.find((one) => text.startsWith(`${titleOf(one)}\n`));
+  if (debian === undefined) return undefined;
   const versions = new Map<string, string>();
   const ours = new Map<string, Outcome>();
   const rxe = new Map<string, Outcome>();
@@ -69,7 +73,7 @@ export function parsePage(text: string): PyverbsPage | undefined {
     if (both.ours !== undefined) ours.set(name, { verdict: both.ours, why: whyOf('ours', remark, both.ours) });
     if (both.rxe !== undefined) rxe.set(name, { verdict: both.rxe, why: whyOf('rxe', remark, both.rxe) });
   }
-  return { version: versions.get(SUITE) ?? '', release: versions.get(LINUX) ?? '', ours, rxe };
+  return { debian, version: versions.get(SUITE) ?? '', release: versions.get(LINUX) ?? '', ours, rxe };
 }
 
 function summaryLine(label: string, names: readonly string[], { ours, rxe }: PyverbsPage): string {
@@ -134,18 +138,34 @@ const LINUX = 'Linux 6.12';
 const OURS = 'ours: ';
 const RXE = '; rxe: ';
 
-const INTRODUCTION: readonly string[] = [
-  "# rdma-core's own tests",
-  '',
+function titleOf(debian: Debian): string {
+  return `# rdma-core's own tests, of Debian ${debian}`;
+}
+
+function introduction(debian: Debian): string[] {
+  return [
+    titleOf(debian),
+    '',
+    ...(debian === '12' ? WRITTEN_12 : WRITTEN_13),
+    '',
+    'Each test has a process of its own and 60 seconds. One thing is told to the tests that they would look for in sysfs, where a device of rdma_rxe has',
+    'nothing to say: which network interface is its own. Without it the tests of rdma_cm would all be skipped, there as well as here.',
+    '',
+    '- **pass**: the test passed.',
+    '- **skip**: the test says itself that the device or the machine lacks what it is about; the remark is its reason.',
+    '- **fail**, **error**, **timeout**: as the test framework has them. The remark begins with whose it is where both have something to say.',
+  ];
+}
+
+const WRITTEN_12 = [
   'Written by `npm run pyverbs`, which runs the tests of pyverbs, the part of rdma-core that is for Python, as `roce run` runs any program: without',
   "any change to them, to libibverbs, its provider for rxe or librdmacm. `npm run pyverbs -- --rxe` runs them in a Linux guest too, on the kernel's",
   'rdma_rxe, with the same packages; that column is what the last such run has left, and no test of ours boots the guest.',
   '`npm run test:long` runs the other column and fails where this page is not true any more, or where a test fails here that rdma_rxe passes.',
-  '',
-  'Each test has a process of its own and 60 seconds. One thing is told to the tests that they would look for in sysfs, where a device of rdma_rxe has',
-  'nothing to say: which network interface is its own. Without it the tests of rdma_cm would all be skipped, there as well as here.',
-  '',
-  '- **pass**: the test passed.',
-  '- **skip**: the test says itself that the device or the machine lacks what it is about; the remark is its reason.',
-  '- **fail**, **error**, **timeout**: as the test framework has them. The remark begins with whose it is where both have something to say.',
+  '[uverbs-pyverbs-13.md](uverbs-pyverbs-13.md) has those of Debian 13, which are newer: FLUSH, ATOMIC WRITE, shared receive queues.',
+];
+const WRITTEN_13 = [
+  'Written by `npm run pyverbs -- --debian 13 --rxe`, as root: [uverbs-pyverbs.md](uverbs-pyverbs.md) says what is run and how. Here all packages are of',
+  'Debian 13, on both sides, and those of our side have a root of their own, for this machine may be another. No test of ours runs it: both columns',
+  'are what the last run has left.',
 ];

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { RoceError } from 'rocev2/packets';
 import { Guest } from '../../lab/guest.ts';
 import { buildImage, userlandPackages } from '../../lab/image.ts';
-import type { KernelLabel } from '../../lab/recipe.ts';
+import { pythonOf, type Userland } from '../../lab/recipe.ts';
 import { type Outcomes, parseOutcomes } from './results.ts';
 import { RUNNER, TEST_SECONDS, TESTS } from './suite.ts';
 
@@ -16,13 +16,16 @@ export interface RxeRun {
   readonly outcomes: Outcomes;
 }
 
-/** Boots a guest and runs the tests in it: two minutes. Rejects with `RoceError` as `buildImage` and `Guest` do. */
+/**
+ * Boots a guest of Linux 6.12 and runs the tests of a userland in it: two minutes. Rejects with `RoceError` as
+ * `buildImage` and `Guest` do.
+ */
 export async function runOnRxe(
-  kernel: KernelLabel,
+  userland: Userland,
   patterns: readonly string[],
   log: (line: string) => void,
 ): Promise<RxeRun> {
-  const image = await buildImage(kernel, { userland: 'pyverbs', log });
+  const image = await buildImage('6.12', { userland, log });
   const guest = await Guest.boot({ image, addresses: ADDRESSES, memoryMiB: 768 });
   try {
     log(`kernel ${guest.release}: running the tests`);
@@ -31,11 +34,11 @@ export async function runOnRxe(
     const script = [
       `mkdir /tmp/suite && cp -r ${TESTS} /tmp/suite && gunzip /tmp/suite/tests/*.gz`,
       `echo ${runner} | base64 -d > /tmp/suite/run-tests.py`,
-      `exec ${PYTHON} /tmp/suite/run-tests.py /tmp/suite/tests ${TEST_SECONDS} eth0 ${words.join(' ')}`,
+      `exec /usr/bin/${pythonOf(userland)} /tmp/suite/run-tests.py /tmp/suite/tests ${TEST_SECONDS} eth0 ${words.join(' ')}`,
     ];
     const { code, stdout, stderr } = await guest.run(script.join('\n'), { timeoutMs: TIMEOUT_MS });
     if (code !== 0) throw new RoceError('ERR_ROCE_STATE', `the tests did not run in the guest: ${stderr.trim()}`);
-    const packages = await userlandPackages({ userland: 'pyverbs' });
+    const packages = await userlandPackages({ userland });
     return { release: guest.release, version: packages['python3-pyverbs'] ?? '', outcomes: parseOutcomes(stdout) };
   } finally {
     await guest.stop();
@@ -43,6 +46,4 @@ export async function runOnRxe(
 }
 
 const ADDRESSES = ['10.77.0.2/24', 'fd77::2/64'];
-/** The guest has no alternatives: what /usr/bin/python3 is elsewhere. */
-const PYTHON = '/usr/bin/python3.11';
 const TIMEOUT_MS = 1_800_000;

@@ -8,6 +8,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gunzipSync } from 'node:zlib';
 
+/** Whose packages the tests are of, and those they need: libibverbs, its provider for rxe, librdmacm, Python. */
+export const DEBIANS = ['12', '13'] as const;
+export type Debian = (typeof DEBIANS)[number];
+
 /** Runs tests, each in a process of its own. */
 export const RUNNER = fileURLToPath(new URL('./run-tests.py', import.meta.url));
 /** Debian's Python, which pyverbs is compiled for: not another one that comes first in PATH. */
@@ -32,11 +36,11 @@ export function pyverbsVersion(): string {
 }
 
 /** Puts the tests, uncompressed, below `directory`: what the runner is to be given. */
-export function unpackTests(directory: string): string {
+export function unpackTests(directory: string, from = TESTS): string {
   const into = join(directory, 'tests');
   mkdirSync(into, { recursive: true });
-  for (const name of readdirSync(TESTS)) {
-    const bytes = readFileSync(join(TESTS, name));
+  for (const name of readdirSync(from)) {
+    const bytes = readFileSync(join(from, name));
     if (name.endsWith('.py')) writeFileSync(join(into, name), bytes);
     if (name.endsWith('.py.gz')) writeFileSync(join(into, name.slice(0, -'.gz'.length)), gunzipSync(bytes));
   }

@@ -159,7 +159,7 @@ describe('retry-exceeded', () => {
   it('says how much was lost', async () => {
     const { finding } = await found('retry-exceeded-loss-bursts', 'retry-exceeded');
     expect(finding.evidence['lossPercent']).toBeGreaterThan(5);
-    expect(finding.text).toMatch(/\d+ request packets of \d+ were never captured here \(\d+(\.\d)? %\)/);
+    expect(finding.text).toMatch(/\d+ packets of \d+ got lost \(\d+(\.\d)? %\)/);
   });
 });
 

@@ -11,9 +11,9 @@ class Told {
   readonly #missed = new MissedRequests(({ psn }, verdict) => this.verdicts.push(`${psn} ${verdict}`), this.evidence);
 
   /** A NAK comes for a request that was sent at `sent`. */
-  nak(at: number, psn: number, sent: number, { unseen = false } = {}): this {
-    const request = { psn, frame: psn, sentNs: sent * 1000, unseen, nakFrame: 99, askedNs: at * 1000 };
-    this.#missed.asked(request);
+  nak(at: number, psn: number, sent: number, { unseen = false, behind = sent + 1 } = {}): this {
+    const times = { sentNs: sent * 1000, behindNs: behind * 1000, askedNs: at * 1000 };
+    this.#missed.asked({ psn, frame: psn, unseen, nakFrame: 99, ...times });
     return this;
   }
 
@@ -149,6 +149,17 @@ describe('it cannot be told', () => {
   it('when a timeout had it sent again, and a duplicate is answered', () => {
     const told = new Told().nak(12, 5, 0).resent(4_000, 5, { timeout: true }).ack(4_011, 8).duplicate(4_012, 8);
     expect(told.end()).toEqual(['5 unknown']);
+  });
+
+  it('when the NAK comes long after what draws it: the receiver waited for an earlier one', () => {
+    expect(new Told().nak(40, 5, 0).resent(41, 5).ack(52, 8).end()).toEqual(['5 unknown']);
+    // Nothing was sent behind it until then.
+    expect(new Told().nak(40, 5, 0, { behind: 28 }).resent(41, 5).ack(52, 8).end()).toEqual(['5 lost']);
+  });
+
+  it('when an answer may be about it or about what was sent again after a timeout, where others are overtaken', () => {
+    const told = overtakenAndLost().resent(1020, 700, { timeout: true }).duplicate(1040, 510);
+    expect(told.end()).toEqual(['5 overtaken', '505 unknown']);
   });
 
   it('on a network that doubles packets', () => {

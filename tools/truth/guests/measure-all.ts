@@ -1,0 +1,17 @@
+/** All runs between guests, with every kernel that docs/analyze.md has figures of. Owns kernels and seeds. */
+import type { KernelLabel } from '../../lab/recipe.ts';
+import { type GuestTruth, measureGuests } from './measure.ts';
+import { plannedRuns } from './plan.ts';
+
+/** Kernels, and the seed of the first run of each. */
+export const GUEST_KERNELS: readonly (readonly [KernelLabel, number])[] = [
+  ['6.1', 101],
+  ['6.12', 201],
+];
+
+/** @param log gets a line for each run */
+export async function measureAllGuests(log: (line: string) => void): Promise<GuestTruth[]> {
+  const truths: GuestTruth[] = [];
+  for (const [kernel, seed] of GUEST_KERNELS) truths.push(await measureGuests(kernel, plannedRuns(seed), log));
+  return truths;
+}

@@ -1,0 +1,54 @@
+/** Libraries over verbs, and what is built upon them: fio, UCX, libfabric, Open MPI. */
+import type { ProgramCase } from './case.ts';
+
+/** As many receives as there are messages: fio has no flow control, and gives up at the first RNR NAK. */
+const FIO = 'fio --name=job --ioengine=rdma --port=12345 --bs=32k --size=1m --iodepth=32';
+
+export const MIDDLEWARE_CASES: readonly ProgramCase[] = [
+  ...['write', 'read', 'send'].map(fio),
+  ...['rc_verbs,ud_verbs:aux', 'ud_verbs'].flatMap((transport) => [
+    ucx(transport, 'tag_lat -n 200'),
+    ucx(transport, 'tag_bw -s 65536 -n 50'),
+    ucx(transport, 'ucp_put_bw -s 65536 -n 50'),
+    ucx(transport, 'ucp_get -s 65536 -n 50'),
+    { ...ucx(transport, 'tag_bw -s 65536 -n 50'), loss: 0.01 },
+  ]),
+  ucx('rc,rdmacm', 'stream_bw -s 4096 -n 100'),
+  ucx('rc', 'ucp_fadd -n 100'),
+  ucx('ud_verbs UCX_IB_GID_INDEX=2', 'tag_lat -n 100'),
+  { from: 'libfabric-bin', lines: ['fi_info -p verbs'], prints: /provider: verbs[\s\S]*domain: rxe0/, silent: true },
+  libfabric('verbs -e msg'),
+  { ...libfabric('verbs -e dgram'), prints: /\n1k +10 +=10 / },
+  libfabric("'verbs;ofi_rxm' -e rdm"),
+  { ...libfabric("'verbs;ofi_rxm' -e rdm"), loss: 0.01 },
+  ...[2, 4].flatMap((ranks) => [mpi(ranks), { ...mpi(ranks, ' -x UCX_RC_VERBS_TIMEOUT=20ms'), loss: 0.01 }]),
+];
+
+/** Its client is the one that writes, whatever verb does it. */
+function fio(verb: string): ProgramCase {
+  return {
+    from: 'fio',
+    lines: [`${FIO} --rw=read`, `${FIO} --hostname=10.0.0.1 --verb=${verb} --rw=write`],
+    prints: /io=1024KiB/,
+  };
+}
+
+function ucx(transport: string, test: string): ProgramCase {
+  const server = `env UCX_TLS=${transport} ucx_perftest`;
+  return { from: 'ucx-utils', lines: [server, `${server} localhost -t ${test}`], prints: /Final:/ };
+}
+
+function libfabric(provider: string): ProgramCase {
+  const server = `fi_pingpong -p ${provider} -I 10`;
+  return { from: 'libfabric-bin', lines: [server, `${server} 127.0.0.1`], prints: /\n1m +10 +=10 / };
+}
+
+function mpi(ranks: number, options = ''): ProgramCase {
+  const transports = `-x UCX_TLS=rc_verbs,ud_verbs:aux,self${options}`;
+  const program = `/usr/bin/python3 {own}/allreduce.py 10000`;
+  return {
+    from: 'openmpi-bin',
+    lines: [`mpirun --allow-run-as-root --oversubscribe -n ${ranks} --mca pml ucx ${transports} ${program}`],
+    prints: new RegExp(`${ranks} ranks agree`),
+  };
+}

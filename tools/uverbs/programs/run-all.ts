@@ -1,0 +1,38 @@
+/** Runs programs of the table one after the other, and has tshark read what they sent. */
+import { join } from 'node:path';
+import { runTool } from '../../lab/tool.ts';
+import { buildShim } from '../build.ts';
+import { viewsOfTshark } from './captures.ts';
+import type { DebianPackage, ProgramCase } from './case.ts';
+import type { JudgedCase } from './page.ts';
+import { type CaseOutcome, runCase } from './run-case.ts';
+
+/**
+ * @param directory for captures and what is printed
+ * @param ended called after each program
+ */
+export async function runCases(
+  cases: readonly ProgramCase[],
+  directory: string,
+  ended: (outcome: CaseOutcome) => void = () => undefined,
+): Promise<JudgedCase[]> {
+  const shim = await buildShim();
+  const outcomes: CaseOutcome[] = [];
+  for (const [at, one] of cases.entries()) {
+    const outcome = await runCase(one, join(directory, `${at}`), shim);
+    outcomes.push(outcome);
+    ended(outcome);
+  }
+  const views = await viewsOfTshark(outcomes, join(directory, 'all.pcapng'));
+  return outcomes.map((outcome, at) => ({ outcome, tshark: views[at] ?? { roceFrames: 0, malformed: 0 } }));
+}
+
+/** Versions of Debian packages that are installed. */
+export async function packageVersions(names: readonly DebianPackage[]): Promise<ReadonlyMap<DebianPackage, string>> {
+  const versions = new Map<DebianPackage, string>();
+  for (const name of names) {
+    const about = (await runTool('dpkg-query', ['-s', name])).toString('utf8');
+    versions.set(name, /^Version: (.*)$/m.exec(about)?.[1] ?? '');
+  }
+  return versions;
+}

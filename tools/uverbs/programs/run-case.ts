@@ -1,0 +1,99 @@
+/**
+ * Runs one program of the table, on a device of its own that is captured, and judges it: exit code, what it prints, and
+ * the capture as the analyzer reads it. Owns the time that a program may take; it is ended then, and fails.
+ */
+import { mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { analyzeCapture, SLOW_HOST_WARNINGS } from '../../experiment/findings.ts';
+import type { ShimPlace } from '../child.ts';
+import { runOne, runPair } from '../run.ts';
+import { withServer } from '../served.ts';
+import type { ProgramCase } from './case.ts';
+
+/** What came of a program. */
+export interface CaseOutcome {
+  readonly case: ProgramCase;
+  /** What is wrong, a line each; empty when it ran as it should. */
+  readonly faults: readonly string[];
+  /** What its programs printed. */
+  readonly printed: string;
+  /** Path of the capture, and its frames: none when the program did not end. */
+  readonly capture: string;
+  readonly frames: number;
+  readonly roceFrames: number;
+}
+
+/** @param directory is made, for what the programs print and the capture */
+export async function runCase(one: ProgramCase, directory: string, shim: string): Promise<CaseOutcome> {
+  mkdirSync(join(directory, 'files'), { recursive: true });
+  const capture = join(directory, 'wire.pcapng');
+  const files = one.lines.map((_, at) => join(directory, `printed-${at}`));
+  const lines = one.lines.map((line, at) => `${filledIn(line, directory)} >${files[at]} 2>&1`);
+  const { code, lost } = await run(lines, one, { shim, socket: join(directory, 'socket') }, capture);
+  const printed = files.map(readIfThere).join('');
+  const faults: string[] = [];
+  if (code !== (one.exitCode ?? 0)) faults.push(code === undefined ? 'it does not end' : `exit code ${code}`);
+  if (!one.prints.test(printed)) faults.push(`it does not print ${one.prints}`);
+  if (one.loss !== undefined && lost === 0) faults.push('nothing was lost: this shows nothing');
+  const wrong = one.check?.(join(directory, 'files'));
+  if (wrong !== undefined) faults.push(wrong);
+  // A program that spins until its time is over may have filled the disk.
+  if (code === undefined) rmSync(capture);
+  const seen = code === undefined ? { frames: 0, roceFrames: 0 } : judgeCapture(one, capture, faults);
+  return { case: one, faults, printed, capture, ...seen };
+}
+
+/** The exit code, undefined when time was over, and how many packets the wire has lost. */
+async function run(
+  lines: readonly string[],
+  { loss }: ProgramCase,
+  at: Pick<ShimPlace, 'shim' | 'socket'>,
+  capture: string,
+): Promise<{ readonly code: number | undefined; readonly lost: number }> {
+  const over = AbortSignal.timeout(LONGEST_MS);
+  const place = { ...at, until: over };
+  const [first = '', second] = lines;
+  const flags = { write: capture, ...(loss === undefined ? {} : { loss: { 'a-to-b': loss } }) };
+  return withServer(flags, at.socket, async (served, device) => {
+    const code =
+      second === undefined
+        ? await runOne(['sh', '-c', `exec ${first}`], place)
+        : await runPair([first, second], place, served);
+    const { sentPkts, rcvdPkts } = device.portCounters;
+    return { code: over.aborted ? undefined : code, lost: sentPkts - rcvdPkts };
+  });
+}
+
+function judgeCapture(
+  { loss, silent = false }: ProgramCase,
+  path: string,
+  faults: string[],
+): Pick<CaseOutcome, 'frames' | 'roceFrames'> {
+  const { capture, findings } = analyzeCapture(path);
+  if (capture.badIcrc > 0) faults.push(`${capture.badIcrc} packets have a wrong ICRC`);
+  if (silent !== (capture.rocePackets === 0)) faults.push(`${capture.rocePackets} RoCE packets in the capture`);
+  if (loss === undefined) {
+    for (const { severity, id, text } of findings)
+      if (severity !== 'note' && !(severity === 'warning' && SLOW_MACHINE.includes(id)))
+        faults.push(`the analyzer finds ${severity} ${id}: ${text}`);
+  }
+  return { frames: capture.packets, roceFrames: capture.rocePackets };
+}
+
+function filledIn(line: string, directory: string): string {
+  return line.replaceAll('{dir}', join(directory, 'files')).replaceAll('{own}', OWN);
+}
+
+function readIfThere(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+const OWN = dirname(fileURLToPath(import.meta.url));
+/** True of a machine that does other things, and no fault of what is sent. */
+const SLOW_MACHINE: readonly string[] = [...SLOW_HOST_WARNINGS, 'slow-responder'];
+const LONGEST_MS = 120_000;
