@@ -31,7 +31,7 @@ const EVENT_TYPES: Readonly<Record<string, number>> = {
   'last-wqe-reached': 16,
 };
 
-/** Of one file, channels included. Some hundred bytes each, of kinds that no table of the device bounds. */
+/** Of one file, channels included: some hundred bytes each, where no table of the device bounds their kind. */
 const MOST_OBJECTS = 65_536;
 
 export class Context implements WorkObjects, RingCqWatcher {
