@@ -59,7 +59,7 @@ export function describeUnless(reason: string | undefined, name: string, body: (
  */
 export function useWhereThere(thing: Thing): void {
   const reason = whyMissing(thing);
-  if (reason === undefined) borrow([thing]);
+  if (reason === undefined) borrow(withWhatTheyNeed(thing));
   else if (mustBeThere(process.env)) describeUnless(reason, thing, () => undefined);
 }
 

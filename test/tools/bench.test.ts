@@ -24,6 +24,7 @@ function runBench(...args: readonly string[]): { code: number | null; stdout: st
 describe('npm run bench', () => {
   useWhereThere('tshark');
   useWhereThere('chromium');
+  useWhereThere('middleware');
 
   it('prints one JSON object for each bench', () => {
     const { code, stdout, stderr } = runBench('--json');
@@ -51,12 +52,15 @@ describe('npm run bench', () => {
       'analyze-memory',
       'explorer-open',
       'explorer-scroll',
+      'verbs-write',
+      'verbs-events',
+      'verbs-polling',
     ]);
     for (const row of rows) {
       if (typeof row === 'object' && row !== null && 'skipped' in row) {
         expect(row).toEqual({
-          name: expect.stringMatching(/^decode$|^analyze|^explorer-/),
-          skipped: expect.stringMatching(/tshark|chromium/),
+          name: expect.stringMatching(/^decode$|^analyze|^explorer-|^verbs-/),
+          skipped: expect.stringMatching(/tshark|chromium|perftest/),
         });
         continue;
       }

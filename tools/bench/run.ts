@@ -34,6 +34,7 @@ import { idleQpBench } from './idle-qp.ts';
 import { benchLinks, chosen, soakLinks } from './links/index.ts';
 import { manyQpsBench } from './many-qps.ts';
 import { report } from './report.ts';
+import { verbsEventsBench, verbsPollingBench, verbsWriteBench } from './verbs.ts';
 import { writeBench } from './write.ts';
 
 const BENCHES: readonly Bench[] = [
@@ -53,6 +54,9 @@ const BENCHES: readonly Bench[] = [
   analyzeMemoryBench,
   explorerOpenBench,
   explorerScrollBench,
+  verbsWriteBench,
+  verbsEventsBench,
+  verbsPollingBench,
 ];
 const FULL: BenchSettings = { rounds: 5, scale: 1 };
 const QUICK: BenchSettings = { rounds: 1, scale: 0.001 };
