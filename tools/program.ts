@@ -109,7 +109,7 @@ export const SUBCOMMANDS: readonly Subcommand[] = [
   },
   {
     name: 'devinfo',
-    description: 'open a device and print its attributes, as ibv_devinfo does',
+    description: 'open a device and print its attributes, as ibv_devinfo does; without a link the one of "roce run"',
     load: async () => (await import('./devinfo/main.ts')).devinfoCommand(),
   },
   {

@@ -1,7 +1,9 @@
 /**
- * Goal: `roce devinfo` prints a device's attributes as ibv_devinfo lays them out.
- * Method: devices of the simulated world, whole outputs.
+ * Goal: `roce devinfo` prints a device's attributes as ibv_devinfo lays them out, and needs no link for it.
+ * Method: devices of the simulated world, whole outputs; the command in a process of its own.
  */
+import { spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { describeDevice } from '../../tools/devinfo/report.ts';
 import { addDevice, makeWorld } from './rping/support.ts';
@@ -63,4 +65,12 @@ it('prints limits and the GID table in the verbose form', () => {
     '\t\t\tGID[  1]:\t\tfd00::1, RoCE v2',
     '',
   ]);
+});
+
+it('opens a device of its own where no link is named', () => {
+  const cwd = fileURLToPath(new URL('../..', import.meta.url));
+  const args = ['--import', 'tsx', 'tools/roce.ts', 'devinfo'];
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd, encoding: 'utf8' });
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+  expect(stdout).toMatch(/^hca_id:\trocev2_0\n[^]*\tstate:\t+PORT_ACTIVE \(4\)\n/);
 });

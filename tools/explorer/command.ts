@@ -16,7 +16,8 @@ import { serveExplorer } from './serve.ts';
 interface ViewFlags {
   readonly open: boolean;
   readonly html?: string;
-  readonly port: number;
+  /** Absent: any. */
+  readonly port?: number;
 }
 
 export function viewCommand(): Command {
@@ -25,7 +26,7 @@ export function viewCommand(): Command {
     .argument('[file]', 'capture file (pcap, pcapng) or trace (docs/trace.md); without one the page asks for it')
     .option('--no-open', 'print the address and open no browser')
     .option('--html <out>', 'write one HTML file with the capture inside, and serve nothing')
-    .option('--port <port>', 'port on the loopback interface (default: any)', parsePort, 0)
+    .option('--port <port>', 'port on the loopback interface (default: any)', parsePort)
     .action(view);
 }
 
@@ -37,7 +38,7 @@ async function view(file: string | undefined, flags: ViewFlags, command: Command
     terminal.line(flags.html);
     return;
   }
-  const server = await serveExplorer(html, file, flags.port);
+  const server = await serveExplorer(html, file, flags.port ?? 0);
   terminal.line(server.url);
   if (flags.open) openBrowser(server.url);
   await new Promise<void>((resolve) => process.once('SIGINT', resolve).once('SIGTERM', resolve));
