@@ -147,7 +147,9 @@ describeWith('tshark', 'roce bump', () => {
   it.each([
     [['--rule', 'drop,psn=x'], 'rule "drop,psn=x": on.psn: a whole number in range is expected, or [first, last]'],
     [['--rule', 'drop,opcode=foo'], 'on.opcode is "foo"'],
-    [['--loss', '2'], 'a number from 0 to 1 is expected'],
+    [['--loss', '2'], 'a number from 0 to 1, or percent such as 1%, is expected'],
+    [['--loss', '101%'], 'a number from 0 to 1, or percent such as 1%, is expected'],
+    [['--delay', '1%'], 'a number from 0 to 60000 is expected'],
     [['--red', '5000,200000'], 'KMIN,KMAX,PMAX is expected'],
     [['--red', '5,4,0.1'], 'KMIN,KMAX,PMAX is expected'],
     [['--red', 'a-to-b=5,6,1.1'], 'KMIN,KMAX,PMAX is expected'],
@@ -230,7 +232,7 @@ describe('a file of rules', () => {
 describe('faults by chance', () => {
   it('are for both directions or one, in units that people type, and take the place of those of the file', async () => {
     const command = bumpCommand();
-    const flags = ['--loss', '0.1', '--loss', 'b-to-a=0.5', '--delay', '2', '--rate', 'a-to-b=1e9', '--reorder', '0.2'];
+    const flags = ['--loss', '0.1', '--loss', 'b-to-a=50%', '--delay', '2', '--rate', 'a-to-b=1e9', '--reorder', '0.2'];
     flags.push('--queue', 'a-to-b=500000', '--red', '1,2,1', '--red', 'a-to-b=5000,200000,0.01');
     command.parseOptions([...LINKS(), ...flags]);
     expect(chanceFaults(command.opts(), { aToB: { loss: 0.9, ceMark: 1 } })).toEqual({

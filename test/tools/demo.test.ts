@@ -178,14 +178,14 @@ describe('roce demo', () => {
 
   it('ends with 1 when the connection breaks', async () => {
     const file = join(scratch, 'broken.pcapng');
-    const { code, stdout } = await startRoce(['demo', '--max-size', '100', '--loss', '100', '--write', file]).ended;
+    const { code, stdout } = await startRoce(['demo', '--max-size', '100', '--loss', '100%', '--write', file]).ended;
     expect(code).toBe(1);
     expect(stdout).toContain('STOPPED');
   });
 
   it('ends with 2 for a command line that makes no sense', async () => {
     for (const flags of [
-      ['--loss', '101'],
+      ['--loss', '5'],
       ['--mtu', '1500'],
       ['--seed', 'x'],
       ['--max-size', '-1'],

@@ -1,11 +1,12 @@
 /**
- * Random faults on a command line: `--loss 0.01` for both directions, `--loss a-to-b=0.01` for one; later ones count.
- * Owns the flags and their units; `FaultSpec` says what they mean.
+ * Random faults on a command line: `--loss 0.01` or `--loss 1%` for both directions, `--loss a-to-b=0.01` for one;
+ * later ones count. Owns the flags and their units; `FaultSpec` says what they mean.
  */
 import { type Command, InvalidArgumentError } from 'commander';
 import { checkFaultSpec, FAULT_DIRECTIONS, type FaultDirection, type FaultSpec, type WireFaults } from 'rocev2/faults';
 import { defined, RoceError } from 'rocev2/packets';
 import type { EcnProfile } from 'rocev2/sim';
+import { readShare, SHARE_HINT } from '../share.ts';
 
 /** What the flags of `addChanceOptions` give. */
 export interface ChanceFlags {
@@ -27,7 +28,7 @@ export function addChanceOptions(command: Command): Command {
   for (const { flag, unit, what, max } of CHANCES) {
     const parse = (text: string, previous: PerDirection = {}): PerDirection => ({
       ...previous,
-      ...parseOne(text, max),
+      ...parseOne(text, max, unit === share.unit),
     });
     command.option(`--${flag} <${unit}>`, `${what}; one direction only: a-to-b=... or b-to-a=...`, parse);
   }
@@ -76,11 +77,13 @@ interface Chance {
   readonly scale: number;
 }
 
-function parseOne(text: string, max: number): PerDirection {
+function parseOne(text: string, max: number, isShare: boolean): PerDirection {
   const [direction, digits] = splitDirection(text);
-  const value = readNumber(digits);
-  if (!(value >= 0 && value <= max))
-    throw new InvalidArgumentError(`a number from 0 to ${max} is expected, for one direction a-to-b=... or b-to-a=...`);
+  const value = isShare ? readShare(digits) : readNumber(digits);
+  if (!(value >= 0 && value <= max)) {
+    const expected = isShare ? 'a number from 0 to 1, or percent such as 1%,' : `a number from 0 to ${max}`;
+    throw new InvalidArgumentError(`${expected} is expected, for one direction a-to-b=... or b-to-a=...`);
+  }
   return inDirection(direction, value);
 }
 
@@ -115,7 +118,7 @@ const share = { unit: 'share', max: 1, scale: 1 } as const;
 const milliseconds = { unit: 'ms', max: 60_000, scale: 1e6 } as const;
 
 const CHANCES: readonly Chance[] = [
-  { name: 'loss', flag: 'loss', field: 'loss', what: 'share of frames lost, 0..1', ...share },
+  { name: 'loss', flag: 'loss', field: 'loss', what: `share of frames lost, ${SHARE_HINT}`, ...share },
   { name: 'duplicate', flag: 'duplicate', field: 'duplicate', what: 'share of frames that come twice', ...share },
   { name: 'corrupt', flag: 'corrupt', field: 'corrupt', what: 'share of frames with one bit flipped', ...share },
   {

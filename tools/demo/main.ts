@@ -5,8 +5,9 @@
  * wrong, tshark disagrees or the capture cannot be written; 2 the command line is invalid.
  */
 import { writeFileSync } from 'node:fs';
-import { Command, InvalidArgumentError } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import { print as write } from '../output.ts';
+import { readShare, shareText } from '../share.ts';
 import { grouped } from '../table.ts';
 import { OWN_COLORS } from '../visible-text.ts';
 import { confirmCapture } from './confirm.ts';
@@ -23,10 +24,10 @@ export function demoCommand(): Command {
   const { seed, mtu, maxSize, loss, duplicate, reorder, corrupt } = DEFAULT_SETTINGS;
   return new Command('demo')
     .description('two RDMA devices in this process: every operation on a clean wire and on a bad one, packet by packet')
-    .option('--loss <percent>', 'frames lost on the bad wire, each way', parsePercent, loss)
-    .option('--duplicate <percent>', 'frames delivered twice', parsePercent, duplicate)
-    .option('--reorder <percent>', 'frames held back so that others overtake them', parsePercent, reorder)
-    .option('--corrupt <percent>', 'frames with one bit flipped', parsePercent, corrupt)
+    .addOption(shareOption('loss', 'frames lost on the bad wire, each way', loss))
+    .addOption(shareOption('duplicate', 'frames delivered twice', duplicate))
+    .addOption(shareOption('reorder', 'frames held back so that others overtake them', reorder))
+    .addOption(shareOption('corrupt', 'frames with one bit flipped', corrupt))
     .option('--seed <number>', 'seed of all random decisions', parseSeed, seed)
     .option('--mtu <bytes>', `path MTU: ${PATH_MTUS.join(', ')}`, parseMtu, mtu)
     .option('--max-size <bytes>', 'largest message', parseMaxSize, maxSize)
@@ -57,10 +58,14 @@ function print(lines: readonly string[]): void {
   if (lines.length > 0) write(`${lines.join('\n')}\n`, OWN_COLORS);
 }
 
-function parsePercent(text: string): number {
-  const percent = Number(text);
-  if (text.trim() === '' || !(percent >= 0 && percent <= 100)) throw new InvalidArgumentError('0 .. 100 is expected.');
-  return percent / 100;
+function shareOption(name: string, what: string, usual: number): Option {
+  return new Option(`--${name} <share>`, what).default(usual, shareText(usual)).argParser(parseShare);
+}
+
+function parseShare(text: string): number {
+  const share = readShare(text);
+  if (Number.isNaN(share)) throw new InvalidArgumentError('a share is expected, such as 0.01 or 1%');
+  return share;
 }
 
 function parseSeed(text: string): number {
