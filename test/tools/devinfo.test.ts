@@ -72,5 +72,5 @@ it('opens a device of its own where no link is named', () => {
   const args = ['--import', 'tsx', 'tools/roce.ts', 'devinfo'];
   const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd, encoding: 'utf8' });
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
-  expect(stdout).toMatch(/^hca_id:\trocev2_0\n[^]*\tstate:\t+PORT_ACTIVE \(4\)\n/);
+  expect(stdout).toMatch(/^hca_id:\trocev2_0\n[\s\S]*\tstate:\t+PORT_ACTIVE \(4\)\n/);
 });
