@@ -5,7 +5,7 @@
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { analyzeCapture, SLOW_HOST_WARNINGS } from '../../experiment/findings.ts';
+import { analyzeCapture, judgeFindings, SLOW_HOST_WARNINGS } from '../../experiment/findings.ts';
 import type { ShimPlace } from '../child.ts';
 import { runOne, runPair } from '../run.ts';
 import { withServer } from '../served.ts';
@@ -70,14 +70,13 @@ function judgeCapture(
   path: string,
   faults: string[],
 ): Pick<CaseOutcome, 'frames' | 'roceFrames'> {
-  const { capture, findings } = analyzeCapture(path);
+  const analysis = analyzeCapture(path);
+  const { capture } = analysis;
   if (capture.badIcrc > 0) faults.push(`${capture.badIcrc} packets have a wrong ICRC`);
   if (silent !== (capture.rocePackets === 0)) faults.push(`${capture.rocePackets} RoCE packets in the capture`);
-  if (loss === undefined) {
-    for (const { severity, id, text } of findings)
-      if (severity !== 'note' && !(severity === 'warning' && SLOW_MACHINE.includes(id)))
-        faults.push(`the analyzer finds ${severity} ${id}: ${text}`);
-  }
+  // A machine that does other things is no fault of what is sent, where the capture confirms that it was that.
+  if (loss === undefined)
+    faults.push(...judgeFindings(analysis, { findings: [], tolerated: SLOW_HOST_WARNINGS }).faults);
   return { frames: capture.packets, roceFrames: capture.rocePackets };
 }
 
@@ -94,6 +93,4 @@ function readIfThere(path: string): string {
 }
 
 const OWN = dirname(fileURLToPath(import.meta.url));
-/** True of a machine that does other things, and no fault of what is sent. */
-const SLOW_MACHINE: readonly string[] = [...SLOW_HOST_WARNINGS, 'slow-responder'];
 const LONGEST_MS = 120_000;
