@@ -17,6 +17,7 @@ import { type MemoryBudget, PacketMemory } from './packet-memory.ts';
 import { ReadQueue } from './read-queue.ts';
 import { RequestShapes } from './request-shapes.ts';
 import type { RequesterFigures } from './requester-figures.ts';
+import type { ShortestRoundTrip } from './shortest-round-trip.ts';
 
 /** Takes events as they become certain. */
 export interface EventSink {
@@ -108,6 +109,8 @@ export class PsnSpaceState {
   lastResponseFrame = -1;
   nak: PendingNak | undefined;
   rnr: PendingNak | undefined;
+  /** A NAK to which the requester has not gone back when what it asks for came late: it may do so all the same. */
+  outdatedNak: PendingNak | undefined;
   /** What a sequence NAK asked for last, and the response that was requested again last; NaN: none. */
   askedPsn = Number.NaN;
   askedResponse = Number.NaN;
@@ -159,8 +162,8 @@ export class PsnSpaceState {
     if (announced) this.acked = 0;
   }
 
-  get shortestAckNs(): number {
-    return this.report.shortestAckNs;
+  get roundTrip(): ShortestRoundTrip {
+    return this.report.roundTrip;
   }
 
   /** ACKs that look like answers to duplicates of which nothing is known. */

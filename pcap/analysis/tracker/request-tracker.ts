@@ -264,7 +264,7 @@ export class RequestTracker extends SequenceTracker {
     if (pendingNak !== undefined) {
       const durationNs = facts.timeNs - pendingNak.timeNs;
       return {
-        cause: pendingNak === state.nak ? 'nak' : 'rnr',
+        cause: pendingNak === state.rnr ? 'rnr' : 'nak',
         refersTo: pendingNak.frame,
         durationNs,
         reason: undefined,
@@ -281,12 +281,13 @@ export class RequestTracker extends SequenceTracker {
   }
 
   #pendingNakFor(psn: number, waitedNs: number): PendingNak | undefined {
-    const { nak, rnr, conversation } = this.state;
+    const { nak, rnr, outdatedNak, conversation } = this.state;
     // Packets after a refused one cause a NAK with its PSN, too (ref:rxe#7).
     if (rnr !== undefined && !rnr.answered && psn >= rnr.psn) return rnr;
     const exponent = conversation.cm?.ackTimeoutExponent ?? 0;
     if (exponent > 0 && waitedNs >= TIMEOUT_UNIT_NS * 2 ** exponent) return undefined;
-    return nak !== undefined && !nak.answered && psn >= nak.psn ? nak : undefined;
+    if (nak !== undefined && !nak.answered && psn >= nak.psn) return nak;
+    return outdatedNak?.psn === psn ? outdatedNak : undefined;
   }
 
   protected onRunStart(facts: MutableFacts, psn: number, trigger: RetransmissionTrigger): void {
@@ -294,9 +295,11 @@ export class RequestTracker extends SequenceTracker {
     const { report } = state;
     state.runNs = facts.timeNs;
     state.runPsn = psn;
+    state.outdatedNak = undefined;
     if (trigger.refersTo >= 0) facts.refersTo = trigger.refersTo;
     if (trigger.cause === 'nak' || trigger.cause === 'rnr') {
       const pendingNak = trigger.cause === 'nak' ? state.nak : state.rnr;
+      // What an outdated one brings is from before the newest on.
       if (pendingNak !== undefined) pendingNak.answered = true;
       if (trigger.cause === 'nak') report.addNakReaction(trigger.durationNs);
     }

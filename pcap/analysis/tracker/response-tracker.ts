@@ -249,7 +249,10 @@ export class ResponseTracker extends SequenceTracker {
       state.lastProgressNs = facts.timeNs;
     }
     if (state.requestHoles.list.length > 0) this.#acknowledgeHoles(facts, to);
-    if (state.nak !== undefined && state.nak.psn < to) state.nak = undefined;
+    if (state.nak !== undefined && state.nak.psn < to) {
+      if (!state.nak.answered) state.outdatedNak = state.nak;
+      state.nak = undefined;
+    }
     if (state.rnr !== undefined && state.rnr.psn < to) state.rnr = undefined;
   }
 
