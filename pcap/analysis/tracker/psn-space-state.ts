@@ -114,6 +114,8 @@ export class PsnSpaceState {
   /** What a sequence NAK asked for last, and the response that was requested again last; NaN: none. */
   askedPsn = Number.NaN;
   askedResponse = Number.NaN;
+  /** The response that the requester waits for: it has dropped those behind it; NaN: none. */
+  awaitedResponse = Number.NaN;
   /** Retransmitted requests, each of which the responder may acknowledge once more. */
   repeats = 0;
   /** Requests that the responder lacked though they were captured; most spaces have none. */

@@ -18,6 +18,7 @@ import { agreedTimeoutNs, TIMEOUT_UNIT_NS, unansweredNs } from './ack-waits.ts';
 import type { DamagedPsns } from './damaged-psns.ts';
 import type { Holes } from './holes.ts';
 import { impliedNak } from './implied-nak.ts';
+import { bookMissedResponse } from './missed-verdicts.ts';
 import type { MutableFacts } from './mutable-facts.ts';
 import { askedAck, PacketFlag, type PacketMemory } from './packet-memory.ts';
 import type { RetransmissionRun, RetransmissionTrigger } from './pending-report.ts';
@@ -299,7 +300,6 @@ export class RequestTracker extends SequenceTracker {
     if (trigger.refersTo >= 0) facts.refersTo = trigger.refersTo;
     if (trigger.cause === 'nak' || trigger.cause === 'rnr') {
       const pendingNak = trigger.cause === 'nak' ? state.nak : state.rnr;
-      // What an outdated one brings is from before the newest on.
       if (pendingNak !== undefined) pendingNak.answered = true;
       if (trigger.cause === 'nak') report.addNakReaction(trigger.durationNs);
     }
@@ -346,7 +346,8 @@ export class RequestTracker extends SequenceTracker {
   /** The responder waited for it, and a retransmission may still answer its NAK. */
   protected override onLate(openedNs: number, timeNs: number): void {
     const { state } = this;
-    state.lateFromNs = openedNs;
+    // Another one was late at the same time: the responder waited for both.
+    state.lateFromNs = openedNs > state.lateToNs ? openedNs : Math.min(state.lateFromNs, openedNs);
     state.lateToNs = timeNs;
     if (state.nak !== undefined) state.nak.answered = false;
   }
@@ -358,18 +359,11 @@ export class RequestTracker extends SequenceTracker {
 
   #reportImpliedNak(psn: number, details: PlacedDetails): void {
     const { state } = this;
-    const { responses, report } = state;
+    const { responses, responseHoles, report } = state;
     report.impliedNaks++;
     state.emitAt('implied-nak', this.sender, details);
-    // It was captured here and did not arrive: lost after this capture point.
-    if (state.responseHoles.at(psn) !== undefined || !responses.has(psn)) return;
-    if ((responses.flagsOf(psn) & PacketFlag.BookedLost) !== 0 || state.damagedResponses.take(psn)) return;
-    report.responses.lostPackets++;
-    const { frame, timeNs } = details;
-    const refersTo = responses.frameOf(psn);
-    responses.addFlag(psn, PacketFlag.BookedLost);
-    const reason = 'seen-then-implied-nak';
-    state.emitAt('loss', state.requester === 0 ? 1 : 0, { psn, frame, timeNs, refersTo, named: true, reason });
+    if (responseHoles.at(psn) === undefined && responses.has(psn)) bookMissedResponse(state, psn, details);
+    state.awaitedResponse = psn;
   }
 }
 

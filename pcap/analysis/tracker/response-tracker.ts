@@ -24,6 +24,7 @@ import { AETH_AT, OpFlag } from '../../../packets/opcode.ts';
 import { psnDiff } from '../../../packets/psn.ts';
 import { nakName } from '../event-text.ts';
 import { Mark } from '../facts.ts';
+import { followRequester } from './awaited-response.ts';
 import type { DamagedPsns } from './damaged-psns.ts';
 import type { Hole, Holes } from './holes.ts';
 import { MissedRequests } from './missed-requests.ts';
@@ -65,12 +66,15 @@ export class ResponseTracker extends SequenceTracker {
   }
 
   response(facts: MutableFacts, psn: number): void {
+    const { state } = this;
     const { frame } = facts.dissection;
     const aeth = AETH_AT[frame.opcode] ?? -1;
     if (aeth >= 0) this.#noteMsn(aethMsn(frame.view, frame.bthOffset + aeth));
-    this.state.answered = true;
-    if ((frame.flags & OpFlag.Ack) === 0) this.#handleResponse(facts, psn);
-    else this.#handleAcknowledgement(facts, psn, aethSyndrome(frame.view, frame.bthOffset + aeth));
+    state.answered = true;
+    if ((frame.flags & OpFlag.Ack) === 0) {
+      this.#handleResponse(facts, psn);
+      followRequester(state, facts, psn);
+    } else this.#handleAcknowledgement(facts, psn, aethSyndrome(frame.view, frame.bthOffset + aeth));
   }
 
   /** A responder that has completed no more messages than were captured: the capture has the beginning. */
