@@ -10,8 +10,9 @@ import type { PsnSpaceState } from './psn-space-state.ts';
 
 /** The response at hand may be what the requester waits for, or show that it has to wait. */
 export function followRequester(state: PsnSpaceState, { packet }: MutableFacts, psn: number): void {
-  const { awaitedResponse, responses, responseHoles } = state;
-  if (psn === awaitedResponse) state.awaitedResponse = responses.has(psn + 1) ? psn + 1 : Number.NaN;
+  const { awaitedResponse, responseHoles } = state;
+  state.responsesEnd = Math.max(state.responsesEnd, psn + 1);
+  if (psn === awaitedResponse) state.awaitedResponse = psn + 1 < state.responsesEnd ? psn + 1 : Number.NaN;
   else if (Number.isNaN(awaitedResponse) && responseHoles.list.length > 0)
     state.awaitedResponse = responseHoles.openedBy(packet.number)?.from ?? Number.NaN;
 }

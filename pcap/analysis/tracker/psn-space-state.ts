@@ -116,6 +116,8 @@ export class PsnSpaceState {
   askedResponse = Number.NaN;
   /** The response that the requester waits for: it has dropped those behind it; NaN: none. */
   awaitedResponse = Number.NaN;
+  /** The PSN behind the last response. */
+  responsesEnd = -1;
   /** Retransmitted requests, each of which the responder may acknowledge once more. */
   repeats = 0;
   /** Requests that the responder lacked though they were captured; most spaces have none. */
