@@ -24,14 +24,14 @@ import {
   type MissedRequest,
   share,
 } from './missed-request.ts';
+import type { RoundTrips } from './round-trips.ts';
 
 /** What became of a request. */
 export type Verdict = 'lost' | 'overtaken' | 'unknown';
 
 /** What the ACKs of the space have shown so far. */
 export interface AckEvidence {
-  /** From a request to its ACK, nanoseconds: the shortest time, Infinity where there is none, and what bounds it. */
-  readonly roundTrip: { readonly ns: number; readonly boundNs: number };
+  readonly roundTrips: Pick<RoundTrips, 'shortestNs' | 'longestNs' | 'boundNs'>;
   /** ACKs that look like answers to duplicates of which nothing is known. */
   readonly strayAcks: number;
   /** ACKs, and those that are missing: a later one stands for them, or a timeout followed. */
@@ -89,7 +89,7 @@ export class MissedRequests {
     const resentNs = soon ? sentNs : -1;
     const fresh = {
       behindNs,
-      waited: timeNs - behindNs > this.#soonNs,
+      waited: timeNs - behindNs > this.#longestNs,
       arrivedNs: -1,
       resentUnsure: false,
       doubtful: false,
@@ -216,13 +216,20 @@ export class MissedRequests {
 
   /** The shortest time in which a retransmission can be acknowledged. */
   get #soonestNs(): number {
-    return this.#evidence.roundTrip.boundNs;
+    return this.#evidence.roundTrips.boundNs;
   }
 
   /** The time in which a retransmission is answered. */
   get #soonNs(): number {
-    const { ns } = this.#evidence.roundTrip;
-    return ns === Number.POSITIVE_INFINITY ? EXPECTED_NS : Math.max(SHORTEST_SOON_NS, ns * SOON_ROUND_TRIPS);
+    const { shortestNs } = this.#evidence.roundTrips;
+    if (shortestNs === Number.POSITIVE_INFINITY) return EXPECTED_NS;
+    return Math.max(SHORTEST_SOON_NS, shortestNs * SOON_ROUND_TRIPS);
+  }
+
+  /** A NAK that takes longer did not come at once. */
+  get #longestNs(): number {
+    const { boundNs, longestNs } = this.#evidence.roundTrips;
+    return boundNs > 0 ? this.#soonNs : Math.max(this.#soonNs, longestNs);
   }
 
   get #times(): AnswerTimes {

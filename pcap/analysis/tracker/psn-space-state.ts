@@ -10,6 +10,7 @@ import type { ConversationReport, TransportEvent, TransportEventKind, TransportE
 import { DamagedPsns } from './damaged-psns.ts';
 import { Holes } from './holes.ts';
 import type { IpIdOrder } from './id-order.ts';
+import type { LateWaits } from './late-waits.ts';
 import type { MessageEnds } from './message-ends.ts';
 import type { MissedRequests } from './missed-requests.ts';
 import type { MutableFacts } from './mutable-facts.ts';
@@ -17,7 +18,7 @@ import { type MemoryBudget, PacketMemory } from './packet-memory.ts';
 import { ReadQueue } from './read-queue.ts';
 import { RequestShapes } from './request-shapes.ts';
 import type { RequesterFigures } from './requester-figures.ts';
-import type { ShortestRoundTrip } from './shortest-round-trip.ts';
+import type { RoundTrips } from './round-trips.ts';
 
 /** Takes events as they become certain. */
 export interface EventSink {
@@ -122,9 +123,8 @@ export class PsnSpaceState {
   repeats = 0;
   /** Requests that the responder lacked though they were captured; most spaces have none. */
   missed: MissedRequests | undefined;
-  /** A request came late, so that the responder has dropped what came within this time. */
-  lateFromNs = Number.POSITIVE_INFINITY;
-  lateToNs = Number.POSITIVE_INFINITY;
+  /** When the responder waited for requests that came late. */
+  lateWaits: LateWaits | undefined;
   /** The shortest time from a NAK to the packets that it asks for; Infinity: unknown. */
   shortestReactionNs = Number.POSITIVE_INFINITY;
   /** The last run of retransmitted requests: when it began, and with which PSN. */
@@ -166,8 +166,8 @@ export class PsnSpaceState {
     if (announced) this.acked = 0;
   }
 
-  get roundTrip(): ShortestRoundTrip {
-    return this.report.roundTrip;
+  get roundTrips(): RoundTrips {
+    return this.report.roundTrips;
   }
 
   /** ACKs that look like answers to duplicates of which nothing is known. */

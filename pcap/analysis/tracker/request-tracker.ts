@@ -4,12 +4,12 @@
  * Owns the classification of requests (new, after a gap, late, copied, retransmitted) and the cause of a
  * retransmission. Rules:
  * - After a sequence NAK the requester goes back to the PSN of the NAK (ref:wire#8), after an RNR NAK to that of the
- *   RNR NAK.
+ *   RNR NAK; soon after a sequence NAK also when the next NAK or an ACK says that what was missing has come late.
  * - A READ that begins in the middle of an earlier one, or at a gap in the responses, is an implied NAK
  *   (ref:analyzer#1, 9).
  * - Otherwise the cause is a timeout. After a wait shorter than the ACK timeout of connection management (without one:
- *   than `SHORTEST_TIMEOUT_NS`) the cause is unknown. A requester waits from the last sending of its oldest request
- *   without an answer, or from the last answer.
+ *   than `SHORTEST_TIMEOUT_NS`, or two usual round trips) the cause is unknown. A requester waits from the last sending
+ *   of its oldest request without an answer, or from the last answer.
  * - UC has no retransmission: a missing packet is lost, by the network or by the capture (see the reason of the event).
  */
 import { OpFlag } from '../../../packets/opcode.ts';
@@ -18,6 +18,7 @@ import { agreedTimeoutNs, TIMEOUT_UNIT_NS, unansweredNs } from './ack-waits.ts';
 import type { DamagedPsns } from './damaged-psns.ts';
 import type { Holes } from './holes.ts';
 import { impliedNak } from './implied-nak.ts';
+import { LateWaits } from './late-waits.ts';
 import { bookMissedResponse } from './missed-verdicts.ts';
 import type { MutableFacts } from './mutable-facts.ts';
 import { askedAck, PacketFlag, type PacketMemory } from './packet-memory.ts';
@@ -261,7 +262,7 @@ export class RequestTracker extends SequenceTracker {
     const { state } = this;
     if (!state.reliable) return undefined;
     const waitedNs = facts.timeNs - Math.max(state.lastRequestNs, state.lastProgressNs);
-    const pendingNak = this.#pendingNakFor(psn, waitedNs);
+    const pendingNak = this.#pendingNakFor(psn, waitedNs) ?? this.#outdatedNakFor(psn, facts.timeNs);
     if (pendingNak !== undefined) {
       const durationNs = facts.timeNs - pendingNak.timeNs;
       return {
@@ -274,7 +275,8 @@ export class RequestTracker extends SequenceTracker {
     const implied = impliedNak(state, facts, psn, waitedNs);
     if (implied !== undefined) return implied;
     const durationNs = unansweredNs(state, facts.timeNs, psn);
-    const short = waitedNs < SHORTEST_TIMEOUT_NS && durationNs < SURE_TIMEOUT_NS;
+    const soon = waitedNs < SHORTEST_TIMEOUT_NS && durationNs < SURE_TIMEOUT_NS;
+    const short = soon || durationNs < USUAL_ROUND_TRIPS * state.roundTrips.meanNs;
     const agreedNs = agreedTimeoutNs(state);
     if (durationNs < (agreedNs ?? 0) || (agreedNs === undefined && short)) return undefined;
     const reason = psn < state.acked ? 'ack-not-received' : undefined;
@@ -282,13 +284,20 @@ export class RequestTracker extends SequenceTracker {
   }
 
   #pendingNakFor(psn: number, waitedNs: number): PendingNak | undefined {
-    const { nak, rnr, outdatedNak, conversation } = this.state;
+    const { nak, rnr, conversation } = this.state;
     // Packets after a refused one cause a NAK with its PSN, too (ref:rxe#7).
     if (rnr !== undefined && !rnr.answered && psn >= rnr.psn) return rnr;
     const exponent = conversation.cm?.ackTimeoutExponent ?? 0;
     if (exponent > 0 && waitedNs >= TIMEOUT_UNIT_NS * 2 ** exponent) return undefined;
-    if (nak !== undefined && !nak.answered && psn >= nak.psn) return nak;
-    return outdatedNak?.psn === psn ? outdatedNak : undefined;
+    return nak !== undefined && !nak.answered && psn >= nak.psn ? nak : undefined;
+  }
+
+  #outdatedNakFor(psn: number, timeNs: number): PendingNak | undefined {
+    const { outdatedNak, roundTrips } = this.state;
+    if (outdatedNak?.psn !== psn) return undefined;
+    const longestNs =
+      agreedTimeoutNs(this.state) ?? Math.max(SURE_TIMEOUT_NS, LONGEST_ROUND_TRIPS * roundTrips.longestNs);
+    return timeNs - outdatedNak.timeNs < longestNs ? outdatedNak : undefined;
   }
 
   protected onRunStart(facts: MutableFacts, psn: number, trigger: RetransmissionTrigger): void {
@@ -346,9 +355,8 @@ export class RequestTracker extends SequenceTracker {
   /** The responder waited for it, and a retransmission may still answer its NAK. */
   protected override onLate(openedNs: number, timeNs: number): void {
     const { state } = this;
-    // Another one was late at the same time: the responder waited for both.
-    state.lateFromNs = openedNs > state.lateToNs ? openedNs : Math.min(state.lateFromNs, openedNs);
-    state.lateToNs = timeNs;
+    state.lateWaits ??= new LateWaits();
+    state.lateWaits.add(openedNs, timeNs);
     if (state.nak !== undefined) state.nak.answered = false;
   }
 
@@ -375,6 +383,10 @@ function isTimeout({ cause, reason }: RetransmissionTrigger): boolean {
 const MOST_REPEATS = 1000;
 /** No network can use an ACK timeout below this. */
 const SHORTEST_TIMEOUT_NS = 200_000;
+/** A timeout no longer than so many round trips of the usual length would strike all the time. */
+const USUAL_ROUND_TRIPS = 2;
+/** A requester that is busy takes as long to go back as a responder to answer; later it goes back for a timeout. */
+const LONGEST_ROUND_TRIPS = 2;
 /** After a wait this long a retransmission is due to a timeout. */
 const SURE_TIMEOUT_NS = 4_000_000;
 /** How long a datagram-like service may be out of order. */

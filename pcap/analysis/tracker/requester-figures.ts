@@ -7,7 +7,7 @@
 import { OpFlag } from '../../../packets/opcode.ts';
 import type { LatencyReport, RequesterReport } from '../types.ts';
 import { Histogram, latencyOf } from './histogram.ts';
-import { ShortestRoundTrip } from './shortest-round-trip.ts';
+import { RoundTrips } from './round-trips.ts';
 
 /** What happened to packets of one kind. */
 export class PacketCounts {
@@ -57,7 +57,7 @@ export class RequesterFigures implements RequesterReport {
   #generation: Histogram | undefined;
   #reaction: Histogram | undefined;
   #turnaround: Histogram | undefined;
-  readonly roundTrip = new ShortestRoundTrip();
+  roundTrips = new RoundTrips();
 
   get messages(): Readonly<Record<string, number>> {
     const counts: Record<string, number> = {};
@@ -98,13 +98,12 @@ export class RequesterFigures implements RequesterReport {
     return latencyOf(this.#turnaround);
   }
 
-  /** Histograms are shared: the original counts no more. */
+  /** Histograms and round trips are shared: the original counts no more. */
   copy(): RequesterFigures {
     const copy = new RequesterFigures();
-    const { responses, roundTrip, ...figures } = this;
+    const { responses, ...figures } = this;
     Object.assign(copy, figures);
     Object.assign(copy.responses, responses);
-    Object.assign(copy.roundTrip, roundTrip);
     copy.#messages = this.#messages?.slice();
     copy.#naks = this.#naks === undefined ? undefined : new Map(this.#naks);
     copy.#ack = this.#ack;
@@ -130,7 +129,7 @@ export class RequesterFigures implements RequesterReport {
   addAckLatency(durationNs: number): void {
     this.#ack ??= new Histogram();
     this.#ack.add(durationNs);
-    this.roundTrip.add(Math.max(durationNs, 0));
+    this.roundTrips.add(Math.max(durationNs, 0));
   }
 
   addReadLatency(durationNs: number): void {

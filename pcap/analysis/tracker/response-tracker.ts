@@ -224,7 +224,7 @@ export class ResponseTracker extends SequenceTracker {
     this.#askedNs = facts.timeNs;
     if (state.damagedRequests.take(psn)) return;
     // It came while the responder waited for one that was late already here.
-    if (sentNs >= state.lateFromNs && sentNs <= state.lateToNs) return;
+    if (state.lateWaits?.include(sentNs) === true) return;
     state.missed ??= new MissedRequests((request, verdict) => bookMissed(state, request, verdict), state);
     state.missed.asked({
       psn,
