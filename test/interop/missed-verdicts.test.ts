@@ -1,8 +1,6 @@
 /**
  * Goal: verdicts on what rdma_rxe's receivers lacked are true where round trips vary. Method: captures of runs between
  * guests (test/vectors/missed), cut behind what matters; what the bump did is known.
- *
- * FAILS with the tracker of 67294105.
  */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
