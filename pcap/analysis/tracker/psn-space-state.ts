@@ -130,6 +130,8 @@ export class PsnSpaceState {
   /** The last run of retransmitted requests: when it began, and with which PSN. */
   runNs = Number.POSITIVE_INFINITY;
   runPsn = -1;
+  /** It answers a NAK that was outdated. */
+  runOutdated = false;
   /** ACKs up to a request that asked for none, which no duplicate explains. */
   unaskedAcks = 0;
   /** Requests that asked for an ACK and got none of their own, since the first request was missed. */

@@ -14,13 +14,14 @@
  */
 import { OpFlag } from '../../../packets/opcode.ts';
 import { Mark } from '../facts.ts';
-import { agreedTimeoutNs, TIMEOUT_UNIT_NS, unansweredNs } from './ack-waits.ts';
+import { agreedTimeoutNs, SURE_TIMEOUT_NS, TIMEOUT_UNIT_NS, unansweredNs } from './ack-waits.ts';
 import type { DamagedPsns } from './damaged-psns.ts';
 import type { Holes } from './holes.ts';
 import { impliedNak } from './implied-nak.ts';
 import { LateWaits } from './late-waits.ts';
 import { bookMissedResponse } from './missed-verdicts.ts';
 import type { MutableFacts } from './mutable-facts.ts';
+import { outdatedNakFor } from './outdated-nak.ts';
 import { askedAck, PacketFlag, type PacketMemory } from './packet-memory.ts';
 import type { RetransmissionRun, RetransmissionTrigger } from './pending-report.ts';
 import type { PendingNak, PlacedDetails } from './psn-space-state.ts';
@@ -178,9 +179,19 @@ export class RequestTracker extends SequenceTracker {
     // What came late here has arrived, too, or is about to.
     const vain = psn < acked || (this.memory.flagsOf(psn) & PacketFlag.Late) !== 0;
     if (vain) missed?.resentInVain(timeNs);
-    else missed?.resent(psn, timeNs, cause !== 'nak' && cause !== 'rnr');
+    else missed?.resent(psn, timeNs, this.#isUnsure);
     // The retransmission itself was overtaken.
     if (this.ids.compareToLast(ipId) < 0) missed?.cameAgain(psn);
+  }
+
+  /**
+   * The requester does not know what the responder has; neither after a NAK that was outdated. Where round trips vary,
+   * an answer to that is not known by its time.
+   */
+  get #isUnsure(): boolean {
+    const { runOutdated, roundTrips } = this.state;
+    const cause = this.run?.trigger.cause;
+    return cause !== 'nak' && cause !== 'rnr' ? true : runOutdated && roundTrips.boundNs > 0;
   }
 
   #extend(psn: number, count: number): void {
@@ -262,7 +273,7 @@ export class RequestTracker extends SequenceTracker {
     const { state } = this;
     if (!state.reliable) return undefined;
     const waitedNs = facts.timeNs - Math.max(state.lastRequestNs, state.lastProgressNs);
-    const pendingNak = this.#pendingNakFor(psn, waitedNs) ?? this.#outdatedNakFor(psn, facts.timeNs);
+    const pendingNak = this.#pendingNakFor(psn, waitedNs) ?? outdatedNakFor(state, psn, facts.timeNs);
     if (pendingNak !== undefined) {
       const durationNs = facts.timeNs - pendingNak.timeNs;
       return {
@@ -292,19 +303,12 @@ export class RequestTracker extends SequenceTracker {
     return nak !== undefined && !nak.answered && psn >= nak.psn ? nak : undefined;
   }
 
-  #outdatedNakFor(psn: number, timeNs: number): PendingNak | undefined {
-    const { outdatedNak, roundTrips } = this.state;
-    if (outdatedNak?.psn !== psn) return undefined;
-    const longestNs =
-      agreedTimeoutNs(this.state) ?? Math.max(SURE_TIMEOUT_NS, LONGEST_ROUND_TRIPS * roundTrips.longestNs);
-    return timeNs - outdatedNak.timeNs < longestNs ? outdatedNak : undefined;
-  }
-
   protected onRunStart(facts: MutableFacts, psn: number, trigger: RetransmissionTrigger): void {
     const { state } = this;
     const { report } = state;
     state.runNs = facts.timeNs;
     state.runPsn = psn;
+    state.runOutdated = trigger.refersTo === state.outdatedNak?.frame;
     state.outdatedNak = undefined;
     if (trigger.refersTo >= 0) facts.refersTo = trigger.refersTo;
     if (trigger.cause === 'nak' || trigger.cause === 'rnr') {
@@ -385,10 +389,6 @@ const MOST_REPEATS = 1000;
 const SHORTEST_TIMEOUT_NS = 200_000;
 /** A timeout no longer than so many round trips of the usual length would strike all the time. */
 const USUAL_ROUND_TRIPS = 2;
-/** A requester that is busy takes as long to go back as a responder to answer; later it goes back for a timeout. */
-const LONGEST_ROUND_TRIPS = 2;
-/** After a wait this long a retransmission is due to a timeout. */
-const SURE_TIMEOUT_NS = 4_000_000;
 /** How long a datagram-like service may be out of order. */
 const UNRELIABLE_NS = 50_000_000;
 const UNRELIABLE_PSNS = 1024;
