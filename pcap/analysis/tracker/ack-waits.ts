@@ -8,6 +8,9 @@ import type { PsnSpaceState } from './psn-space-state.ts';
 /** The unit of ACK timeouts, 4.096 us * 2^n (ref:wire#7). */
 export const TIMEOUT_UNIT_NS = 4096;
 
+/** After a wait this long a retransmission is due to a timeout, where none was agreed and answers come sooner. */
+export const SURE_TIMEOUT_NS = 4_000_000;
+
 /**
  * How long the requester has waited for an answer to `psn`, which it repeats at `timeNs`: since it sent that last, or
  * its neighbour where the capture does not have it, or since an answer came. An answer to `psn` itself never reached

@@ -37,6 +37,12 @@ export class Holes {
     return undefined;
   }
 
+  /** The first that this packet has shown. */
+  openedBy(frame: number): Hole | undefined {
+    for (const hole of this.list) if (hole.openedFrame === frame) return hole;
+    return undefined;
+  }
+
   /** Parts a hole at `psn`, which lies inside: `hole` keeps what is before. */
   split(hole: Hole, psn: number): void {
     this.list.splice(this.list.indexOf(hole) + 1, 0, { ...hole, from: psn });

@@ -24,14 +24,14 @@ import {
   type MissedRequest,
   share,
 } from './missed-request.ts';
+import type { RoundTrips } from './round-trips.ts';
 
 /** What became of a request. */
 export type Verdict = 'lost' | 'overtaken' | 'unknown';
 
 /** What the ACKs of the space have shown so far. */
 export interface AckEvidence {
-  /** The shortest time from a request to its ACK; Infinity where there is none. */
-  readonly shortestAckNs: number;
+  readonly roundTrips: Pick<RoundTrips, 'shortestNs' | 'longestNs' | 'boundNs'>;
   /** ACKs that look like answers to duplicates of which nothing is known. */
   readonly strayAcks: number;
   /** ACKs, and those that are missing: a later one stands for them, or a timeout followed. */
@@ -89,7 +89,7 @@ export class MissedRequests {
     const resentNs = soon ? sentNs : -1;
     const fresh = {
       behindNs,
-      waited: timeNs - behindNs > this.#soonNs,
+      waited: timeNs - behindNs > this.#longestNs,
       arrivedNs: -1,
       resentUnsure: false,
       doubtful: false,
@@ -216,14 +216,20 @@ export class MissedRequests {
 
   /** The shortest time in which a retransmission can be acknowledged. */
   get #soonestNs(): number {
-    const { shortestAckNs } = this.#evidence;
-    return shortestAckNs === Number.POSITIVE_INFINITY ? 0 : shortestAckNs * ROUND_TRIP_SHARE;
+    return this.#evidence.roundTrips.boundNs;
   }
 
   /** The time in which a retransmission is answered. */
   get #soonNs(): number {
-    if (this.#evidence.shortestAckNs === Number.POSITIVE_INFINITY) return EXPECTED_NS;
-    return Math.max(SHORTEST_SOON_NS, this.#soonestNs * SOON_ROUND_TRIPS);
+    const { shortestNs } = this.#evidence.roundTrips;
+    if (shortestNs === Number.POSITIVE_INFINITY) return EXPECTED_NS;
+    return Math.max(SHORTEST_SOON_NS, shortestNs * SOON_ROUND_TRIPS);
+  }
+
+  /** A NAK that takes longer did not come at once. */
+  get #longestNs(): number {
+    const { boundNs, longestNs } = this.#evidence.roundTrips;
+    return boundNs > 0 ? this.#soonNs : Math.max(this.#soonNs, longestNs);
   }
 
   get #times(): AnswerTimes {
@@ -317,9 +323,7 @@ const STRAY_SHARE = 0.05;
 const MIXED_SHARE = 0.1;
 /** How long after its acknowledgement a request may still turn out to have been overtaken. */
 const GRACE_NS = 100_000_000;
-/** Round trips differ by a little; what is answered in less was no retransmission. */
-const ROUND_TRIP_SHARE = 0.9;
-const SOON_ROUND_TRIPS = 3;
+const SOON_ROUND_TRIPS = 2.7;
 /** Next to the receiver a round trip takes no time. */
 const SHORTEST_SOON_NS = 2_000;
 /** A request that was sent again within this many times that is the likely cause of an answer. */

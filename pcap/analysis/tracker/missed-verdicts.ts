@@ -1,11 +1,14 @@
 /**
- * What a verdict on a request that the receiver lacked means for the figures and the events of its space.
+ * What a verdict on a request that the receiver lacked means for the figures and the events of its space; and the
+ * verdict on a READ response that was captured and is requested again.
  *
- * Owns nothing but that.
+ * Such a response did not arrive in order behind this capture point. No answer tells more: it was lost, or the one
+ * before it was overtaken, so that the requester had to drop it. Where packets are overtaken it cannot be told.
  */
 import type { MissedRequest } from './missed-request.ts';
 import type { Verdict } from './missed-requests.ts';
-import type { PsnSpaceState } from './psn-space-state.ts';
+import { PacketFlag } from './packet-memory.ts';
+import type { PlacedDetails, PsnSpaceOwner, PsnSpaceState } from './psn-space-state.ts';
 
 /** Counts the request, and reports it as an event of the NAK that asked for it. */
 export function bookMissed(state: PsnSpaceState, request: MissedRequest, verdict: Verdict): void {
@@ -24,3 +27,33 @@ export function bookMissed(state: PsnSpaceState, request: MissedRequest, verdict
     state.emitAt('missing', requester, { ...details, reason });
   }
 }
+
+/** A READ response that was captured is requested again, by the packet of `details`. */
+export function bookMissedResponse(state: PsnSpaceState, psn: number, { frame, timeNs }: PlacedDetails): void {
+  const { responses, report, conversation, requester } = state;
+  // It came, here already, while the requester waited for one before it.
+  if (state.awaitedResponse === psn) return;
+  const known = PacketFlag.BookedLost | PacketFlag.Late;
+  if ((responses.flagsOf(psn) & known) !== 0 || state.damagedResponses.take(psn)) return;
+  const sender = requester === 0 ? 1 : 0;
+  const details = { psn, frame, timeNs, refersTo: responses.frameOf(psn), reason: 'seen-then-implied-nak' } as const;
+  if (overtakes(conversation)) {
+    report.responses.undecidedPackets++;
+    responses.addFlag(psn, PacketFlag.Late);
+    state.emitAt('missing', sender, details);
+  } else {
+    report.responses.lostPackets++;
+    responses.addFlag(psn, PacketFlag.BookedLost);
+    state.emitAt('loss', sender, { ...details, named: true });
+  }
+}
+
+/** Packets of this conversation have been overtaken, in either direction. */
+function overtakes(conversation: PsnSpaceOwner): boolean {
+  return ENDS.some((end) => {
+    const { reorderedPackets, responses } = conversation.end(end).requester;
+    return reorderedPackets + responses.reorderedPackets > 0;
+  });
+}
+
+const ENDS = [0, 1] as const;

@@ -10,6 +10,7 @@ import type { ConversationReport, TransportEvent, TransportEventKind, TransportE
 import { DamagedPsns } from './damaged-psns.ts';
 import { Holes } from './holes.ts';
 import type { IpIdOrder } from './id-order.ts';
+import type { LateWaits } from './late-waits.ts';
 import type { MessageEnds } from './message-ends.ts';
 import type { MissedRequests } from './missed-requests.ts';
 import type { MutableFacts } from './mutable-facts.ts';
@@ -17,6 +18,7 @@ import { type MemoryBudget, PacketMemory } from './packet-memory.ts';
 import { ReadQueue } from './read-queue.ts';
 import { RequestShapes } from './request-shapes.ts';
 import type { RequesterFigures } from './requester-figures.ts';
+import type { RoundTrips } from './round-trips.ts';
 
 /** Takes events as they become certain. */
 export interface EventSink {
@@ -108,21 +110,28 @@ export class PsnSpaceState {
   lastResponseFrame = -1;
   nak: PendingNak | undefined;
   rnr: PendingNak | undefined;
+  /** A NAK to which the requester has not gone back when what it asks for came late: it may do so all the same. */
+  outdatedNak: PendingNak | undefined;
   /** What a sequence NAK asked for last, and the response that was requested again last; NaN: none. */
   askedPsn = Number.NaN;
   askedResponse = Number.NaN;
+  /** The response that the requester waits for: it has dropped those behind it; NaN: none. */
+  awaitedResponse = Number.NaN;
+  /** The PSN behind the last response. */
+  responsesEnd = -1;
   /** Retransmitted requests, each of which the responder may acknowledge once more. */
   repeats = 0;
   /** Requests that the responder lacked though they were captured; most spaces have none. */
   missed: MissedRequests | undefined;
-  /** A request came late, so that the responder has dropped what came within this time. */
-  lateFromNs = Number.POSITIVE_INFINITY;
-  lateToNs = Number.POSITIVE_INFINITY;
+  /** When the responder waited for requests that came late. */
+  lateWaits: LateWaits | undefined;
   /** The shortest time from a NAK to the packets that it asks for; Infinity: unknown. */
   shortestReactionNs = Number.POSITIVE_INFINITY;
   /** The last run of retransmitted requests: when it began, and with which PSN. */
   runNs = Number.POSITIVE_INFINITY;
   runPsn = -1;
+  /** It answers a NAK that was outdated. */
+  runOutdated = false;
   /** ACKs up to a request that asked for none, which no duplicate explains. */
   unaskedAcks = 0;
   /** Requests that asked for an ACK and got none of their own, since the first request was missed. */
@@ -159,8 +168,8 @@ export class PsnSpaceState {
     if (announced) this.acked = 0;
   }
 
-  get shortestAckNs(): number {
-    return this.report.shortestAckNs;
+  get roundTrips(): RoundTrips {
+    return this.report.roundTrips;
   }
 
   /** ACKs that look like answers to duplicates of which nothing is known. */

@@ -4,21 +4,24 @@
  * Owns the classification of requests (new, after a gap, late, copied, retransmitted) and the cause of a
  * retransmission. Rules:
  * - After a sequence NAK the requester goes back to the PSN of the NAK (ref:wire#8), after an RNR NAK to that of the
- *   RNR NAK.
+ *   RNR NAK; soon after a sequence NAK also when the next NAK or an ACK says that what was missing has come late.
  * - A READ that begins in the middle of an earlier one, or at a gap in the responses, is an implied NAK
  *   (ref:analyzer#1, 9).
  * - Otherwise the cause is a timeout. After a wait shorter than the ACK timeout of connection management (without one:
- *   than `SHORTEST_TIMEOUT_NS`) the cause is unknown. A requester waits from the last sending of its oldest request
- *   without an answer, or from the last answer.
+ *   than `SHORTEST_TIMEOUT_NS`, or two usual round trips) the cause is unknown. A requester waits from the last sending
+ *   of its oldest request without an answer, or from the last answer.
  * - UC has no retransmission: a missing packet is lost, by the network or by the capture (see the reason of the event).
  */
 import { OpFlag } from '../../../packets/opcode.ts';
 import { Mark } from '../facts.ts';
-import { agreedTimeoutNs, TIMEOUT_UNIT_NS, unansweredNs } from './ack-waits.ts';
+import { agreedTimeoutNs, SURE_TIMEOUT_NS, TIMEOUT_UNIT_NS, unansweredNs } from './ack-waits.ts';
 import type { DamagedPsns } from './damaged-psns.ts';
 import type { Holes } from './holes.ts';
 import { impliedNak } from './implied-nak.ts';
+import { LateWaits } from './late-waits.ts';
+import { bookMissedResponse } from './missed-verdicts.ts';
 import type { MutableFacts } from './mutable-facts.ts';
+import { outdatedNakFor } from './outdated-nak.ts';
 import { askedAck, PacketFlag, type PacketMemory } from './packet-memory.ts';
 import type { RetransmissionRun, RetransmissionTrigger } from './pending-report.ts';
 import type { PendingNak, PlacedDetails } from './psn-space-state.ts';
@@ -176,9 +179,19 @@ export class RequestTracker extends SequenceTracker {
     // What came late here has arrived, too, or is about to.
     const vain = psn < acked || (this.memory.flagsOf(psn) & PacketFlag.Late) !== 0;
     if (vain) missed?.resentInVain(timeNs);
-    else missed?.resent(psn, timeNs, cause !== 'nak' && cause !== 'rnr');
+    else missed?.resent(psn, timeNs, this.#isUnsure);
     // The retransmission itself was overtaken.
     if (this.ids.compareToLast(ipId) < 0) missed?.cameAgain(psn);
+  }
+
+  /**
+   * The requester does not know what the responder has; neither after a NAK that was outdated. Where round trips vary,
+   * an answer to that is not known by its time.
+   */
+  get #isUnsure(): boolean {
+    const { runOutdated, roundTrips } = this.state;
+    const cause = this.run?.trigger.cause;
+    return cause !== 'nak' && cause !== 'rnr' ? true : runOutdated && roundTrips.boundNs > 0;
   }
 
   #extend(psn: number, count: number): void {
@@ -260,11 +273,11 @@ export class RequestTracker extends SequenceTracker {
     const { state } = this;
     if (!state.reliable) return undefined;
     const waitedNs = facts.timeNs - Math.max(state.lastRequestNs, state.lastProgressNs);
-    const pendingNak = this.#pendingNakFor(psn, waitedNs);
+    const pendingNak = this.#pendingNakFor(psn, waitedNs) ?? outdatedNakFor(state, psn, facts.timeNs);
     if (pendingNak !== undefined) {
       const durationNs = facts.timeNs - pendingNak.timeNs;
       return {
-        cause: pendingNak === state.nak ? 'nak' : 'rnr',
+        cause: pendingNak === state.rnr ? 'rnr' : 'nak',
         refersTo: pendingNak.frame,
         durationNs,
         reason: undefined,
@@ -273,7 +286,8 @@ export class RequestTracker extends SequenceTracker {
     const implied = impliedNak(state, facts, psn, waitedNs);
     if (implied !== undefined) return implied;
     const durationNs = unansweredNs(state, facts.timeNs, psn);
-    const short = waitedNs < SHORTEST_TIMEOUT_NS && durationNs < SURE_TIMEOUT_NS;
+    const soon = waitedNs < SHORTEST_TIMEOUT_NS && durationNs < SURE_TIMEOUT_NS;
+    const short = soon || durationNs < USUAL_ROUND_TRIPS * state.roundTrips.meanNs;
     const agreedNs = agreedTimeoutNs(state);
     if (durationNs < (agreedNs ?? 0) || (agreedNs === undefined && short)) return undefined;
     const reason = psn < state.acked ? 'ack-not-received' : undefined;
@@ -294,6 +308,8 @@ export class RequestTracker extends SequenceTracker {
     const { report } = state;
     state.runNs = facts.timeNs;
     state.runPsn = psn;
+    state.runOutdated = trigger.refersTo === state.outdatedNak?.frame;
+    state.outdatedNak = undefined;
     if (trigger.refersTo >= 0) facts.refersTo = trigger.refersTo;
     if (trigger.cause === 'nak' || trigger.cause === 'rnr') {
       const pendingNak = trigger.cause === 'nak' ? state.nak : state.rnr;
@@ -343,8 +359,8 @@ export class RequestTracker extends SequenceTracker {
   /** The responder waited for it, and a retransmission may still answer its NAK. */
   protected override onLate(openedNs: number, timeNs: number): void {
     const { state } = this;
-    state.lateFromNs = openedNs;
-    state.lateToNs = timeNs;
+    state.lateWaits ??= new LateWaits();
+    state.lateWaits.add(openedNs, timeNs);
     if (state.nak !== undefined) state.nak.answered = false;
   }
 
@@ -355,18 +371,11 @@ export class RequestTracker extends SequenceTracker {
 
   #reportImpliedNak(psn: number, details: PlacedDetails): void {
     const { state } = this;
-    const { responses, report } = state;
+    const { responses, responseHoles, report } = state;
     report.impliedNaks++;
     state.emitAt('implied-nak', this.sender, details);
-    // It was captured here and did not arrive: lost after this capture point.
-    if (state.responseHoles.at(psn) !== undefined || !responses.has(psn)) return;
-    if ((responses.flagsOf(psn) & PacketFlag.BookedLost) !== 0 || state.damagedResponses.take(psn)) return;
-    report.responses.lostPackets++;
-    const { frame, timeNs } = details;
-    const refersTo = responses.frameOf(psn);
-    responses.addFlag(psn, PacketFlag.BookedLost);
-    const reason = 'seen-then-implied-nak';
-    state.emitAt('loss', state.requester === 0 ? 1 : 0, { psn, frame, timeNs, refersTo, named: true, reason });
+    if (responseHoles.at(psn) === undefined && responses.has(psn)) bookMissedResponse(state, psn, details);
+    state.awaitedResponse = psn;
   }
 }
 
@@ -378,8 +387,8 @@ function isTimeout({ cause, reason }: RetransmissionTrigger): boolean {
 const MOST_REPEATS = 1000;
 /** No network can use an ACK timeout below this. */
 const SHORTEST_TIMEOUT_NS = 200_000;
-/** After a wait this long a retransmission is due to a timeout. */
-const SURE_TIMEOUT_NS = 4_000_000;
+/** A timeout no longer than so many round trips of the usual length would strike all the time. */
+const USUAL_ROUND_TRIPS = 2;
 /** How long a datagram-like service may be out of order. */
 const UNRELIABLE_NS = 50_000_000;
 const UNRELIABLE_PSNS = 1024;

@@ -7,6 +7,7 @@
 import { OpFlag } from '../../../packets/opcode.ts';
 import type { LatencyReport, RequesterReport } from '../types.ts';
 import { Histogram, latencyOf } from './histogram.ts';
+import { RoundTrips } from './round-trips.ts';
 
 /** What happened to packets of one kind. */
 export class PacketCounts {
@@ -56,6 +57,7 @@ export class RequesterFigures implements RequesterReport {
   #generation: Histogram | undefined;
   #reaction: Histogram | undefined;
   #turnaround: Histogram | undefined;
+  roundTrips = new RoundTrips();
 
   get messages(): Readonly<Record<string, number>> {
     const counts: Record<string, number> = {};
@@ -79,11 +81,6 @@ export class RequesterFigures implements RequesterReport {
     return latencyOf(this.#ack);
   }
 
-  /** The shortest time in which an ACK came; Infinity where none has. */
-  get shortestAckNs(): number {
-    return this.#ack?.shortestNs ?? Number.POSITIVE_INFINITY;
-  }
-
   get readLatency(): LatencyReport {
     return latencyOf(this.#read);
   }
@@ -101,7 +98,7 @@ export class RequesterFigures implements RequesterReport {
     return latencyOf(this.#turnaround);
   }
 
-  /** Histograms are shared: the original counts no more. */
+  /** Histograms and round trips are shared: the original counts no more. */
   copy(): RequesterFigures {
     const copy = new RequesterFigures();
     const { responses, ...figures } = this;
@@ -132,6 +129,7 @@ export class RequesterFigures implements RequesterReport {
   addAckLatency(durationNs: number): void {
     this.#ack ??= new Histogram();
     this.#ack.add(durationNs);
+    this.roundTrips.add(Math.max(durationNs, 0));
   }
 
   addReadLatency(durationNs: number): void {

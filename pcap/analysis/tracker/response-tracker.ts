@@ -24,6 +24,7 @@ import { AETH_AT, OpFlag } from '../../../packets/opcode.ts';
 import { psnDiff } from '../../../packets/psn.ts';
 import { nakName } from '../event-text.ts';
 import { Mark } from '../facts.ts';
+import { followRequester } from './awaited-response.ts';
 import type { DamagedPsns } from './damaged-psns.ts';
 import type { Hole, Holes } from './holes.ts';
 import { MissedRequests } from './missed-requests.ts';
@@ -65,12 +66,15 @@ export class ResponseTracker extends SequenceTracker {
   }
 
   response(facts: MutableFacts, psn: number): void {
+    const { state } = this;
     const { frame } = facts.dissection;
     const aeth = AETH_AT[frame.opcode] ?? -1;
     if (aeth >= 0) this.#noteMsn(aethMsn(frame.view, frame.bthOffset + aeth));
-    this.state.answered = true;
-    if ((frame.flags & OpFlag.Ack) === 0) this.#handleResponse(facts, psn);
-    else this.#handleAcknowledgement(facts, psn, aethSyndrome(frame.view, frame.bthOffset + aeth));
+    state.answered = true;
+    if ((frame.flags & OpFlag.Ack) === 0) {
+      this.#handleResponse(facts, psn);
+      followRequester(state, facts, psn);
+    } else this.#handleAcknowledgement(facts, psn, aethSyndrome(frame.view, frame.bthOffset + aeth));
   }
 
   /** A responder that has completed no more messages than were captured: the capture has the beginning. */
@@ -220,7 +224,7 @@ export class ResponseTracker extends SequenceTracker {
     this.#askedNs = facts.timeNs;
     if (state.damagedRequests.take(psn)) return;
     // It came while the responder waited for one that was late already here.
-    if (sentNs >= state.lateFromNs && sentNs <= state.lateToNs) return;
+    if (state.lateWaits?.include(sentNs) === true) return;
     state.missed ??= new MissedRequests((request, verdict) => bookMissed(state, request, verdict), state);
     state.missed.asked({
       psn,
@@ -249,7 +253,10 @@ export class ResponseTracker extends SequenceTracker {
       state.lastProgressNs = facts.timeNs;
     }
     if (state.requestHoles.list.length > 0) this.#acknowledgeHoles(facts, to);
-    if (state.nak !== undefined && state.nak.psn < to) state.nak = undefined;
+    if (state.nak !== undefined && state.nak.psn < to) {
+      if (!state.nak.answered) state.outdatedNak = state.nak;
+      state.nak = undefined;
+    }
     if (state.rnr !== undefined && state.rnr.psn < to) state.rnr = undefined;
   }
 

@@ -7,7 +7,12 @@ import { MissedRequests } from '../../../../pcap/analysis/tracker/missed-request
 
 class Told {
   readonly verdicts: string[] = [];
-  readonly evidence = { shortestAckNs: 10_000, strayAcks: 0, acks: 100, missingAcks: 0 };
+  readonly evidence = {
+    roundTrips: { shortestNs: 10_000, longestNs: 10_000, boundNs: 9000 },
+    strayAcks: 0,
+    acks: 100,
+    missingAcks: 0,
+  };
   readonly #missed = new MissedRequests(({ psn }, verdict) => this.verdicts.push(`${psn} ${verdict}`), this.evidence);
 
   /** A NAK comes for a request that was sent at `sent`. */

@@ -1,0 +1,44 @@
+/**
+ * The round trips of a requester: from a request to its ACK.
+ *
+ * Owns what they tell of the next one. Where they vary, as between busy hosts, the next is as likely to be the shortest
+ * as any before it. A network that does not vary shows its shortest again and again: that is a bound.
+ */
+export class RoundTrips {
+  /** Nanoseconds; Infinity and 0: none is known. */
+  shortestNs = Number.POSITIVE_INFINITY;
+  longestNs = 0;
+  #sumNs = 0;
+  #count = 0;
+  /** Those that are about as short as the shortest. */
+  #alike = 0;
+
+  add(ns: number): void {
+    this.#sumNs += ns;
+    this.#count++;
+    if (ns > this.longestNs) this.longestNs = ns;
+    if (ns >= this.shortestNs) {
+      if (ns <= this.shortestNs * ALIKE) this.#alike++;
+      return;
+    }
+    this.#alike = ns * ALIKE >= this.shortestNs ? this.#alike + 1 : 1;
+    this.shortestNs = ns;
+  }
+
+  /** 0: none is known. */
+  get meanNs(): number {
+    return this.#count === 0 ? 0 : this.#sumNs / this.#count;
+  }
+
+  /** No answer comes sooner, nanoseconds; 0: that is not known. */
+  get boundNs(): number {
+    return this.#alike < ENOUGH ? 0 : this.shortestNs * SHARE;
+  }
+}
+
+/** Round trips that differ by no more are alike. */
+const ALIKE = 1.1;
+/** So many that are alike are no accident. */
+const ENOUGH = 3;
+/** Of the shortest: the next one may be a little shorter. */
+const SHARE = 0.9;

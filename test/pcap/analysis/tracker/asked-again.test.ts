@@ -1,0 +1,66 @@
+/**
+ * Goal: what is asked for again behind something that came late is neither lost nor due to a timeout, and what nothing
+ * explains still is. Method: short scripts of READ responses and of requests, each beside a near miss.
+ */
+import { describe, expect, it } from 'vitest';
+import { Op } from '../../../../packets/opcode.ts';
+import { eventsOf, Script } from './script.ts';
+
+const kindsOf = (script: Script, of: readonly string[]) =>
+  eventsOf(script.analyze()).filter((event) => of.some((kind) => event.startsWith(kind)));
+const VERDICTS = ['loss', 'reordering', 'missing'];
+
+describe('READ responses', () => {
+  /** Responses 1 and 2 of a READ come before response 0. */
+  const firstIsLate = (): Script => {
+    const script = new Script().read(0, 4).answers(0, 3).read(4, 4);
+    const first = script.fromB(Op.ReadResponseFirst, 4);
+    return script.b(Op.ReadResponseMiddle, 5).b(Op.ReadResponseMiddle, 6).see(first).b(Op.ReadResponseLast, 7);
+  };
+
+  it('that came before a late one are dropped and asked for: nothing happened to them', () => {
+    const script = firstIsLate().read(5, 3).answers(5, 7);
+    expect(kindsOf(script, VERDICTS)).toEqual(['reordering 4']);
+  });
+
+  it('of which the requester got the first in this way may be lost behind this place, or something else is late', () => {
+    // Response 5 was accepted when it came again, so that only response 6 or the way to it can be the cause.
+    const script = firstIsLate().read(5, 3).answers(5, 7).read(6, 2).answers(6, 7);
+    expect(kindsOf(script, VERDICTS)).toEqual(['reordering 4', 'missing 6']);
+  });
+
+  it('are lost where nothing has been overtaken', () => {
+    const script = new Script().read(0, 4).answers(0, 3).read(4, 4).answers(4, 7).read(5, 3).answers(5, 7);
+    expect(kindsOf(script, VERDICTS)).toEqual(['loss 5']);
+  });
+
+  it('that come while the requester waits for what it asked for again are dropped as well', () => {
+    const script = new Script().read(0, 8).answers(0, 3).read(2, 6).answers(4, 7).answers(2, 4, []);
+    // Its second sending of 5 is missing, the first was dropped: the requester asks for it.
+    script.b(Op.ReadResponseMiddle, 6).wait(1000).read(5, 3).answers(5, 7);
+    expect(kindsOf(script, ['loss'])).toEqual(['loss 2']);
+  });
+});
+
+describe('a requester that goes back for a NAK after what it asks for came late', () => {
+  const timeouts = ['timeout', 'retransmission'];
+
+  it('has no timeout, when the next NAK or an ACK came first', () => {
+    const twoNaks = new Script().sends(0, 9).ack(3).nak(4).nak(5).wait(2e6).sends(4, 9).ack(9);
+    expect(kindsOf(twoNaks, timeouts)).toEqual(['retransmission 4+6 nak']);
+    const thenAck = new Script().sends(0, 9).ack(3).nak(4).ack(6).wait(2e6).sends(4, 9).ack(9);
+    expect(kindsOf(thenAck, timeouts)).toEqual(['retransmission 4+6 nak']);
+  });
+
+  it('has one where that is long ago, or it goes back to something else', () => {
+    const late = new Script().sends(0, 9).ack(3).nak(4).nak(5).wait(67e6).sends(4, 9).ack(9);
+    expect(kindsOf(late, ['timeout'])).toEqual(['timeout 4']);
+    const elsewhere = new Script().sends(0, 9).ack(3).nak(4).ack(8).wait(67e6).sends(9, 9).ack(9);
+    expect(kindsOf(elsewhere, ['timeout'])).toEqual(['timeout 9']);
+  });
+
+  it('goes back once for it: later repetitions have other causes', () => {
+    const script = new Script().sends(0, 9).ack(3).nak(4).nak(5).wait(2e6).sends(4, 9).wait(67e6).sends(5, 9).ack(9);
+    expect(kindsOf(script, ['timeout'])).toEqual(['timeout 5']);
+  });
+});
