@@ -24,8 +24,11 @@ import type { TargetQueue } from './queue.ts';
 import type { NvmeSubsystem, SubsystemWatcher } from './subsystem.ts';
 import { DONE, type Outcome, refused, type Task } from './task.ts';
 
-/** Calls `run` once, `milliseconds` from now; the result cancels that. */
-export type After = (milliseconds: number, run: () => void) => () => void;
+/** Time, for a protocol that has no clock: in a program a wrapper of setTimeout, in a simulation the world's. */
+export interface TargetTimers {
+  /** Calls `then` once after so many nanoseconds; what it returns cancels that. */
+  after(durationNs: number, then: () => void): () => void;
+}
 
 /** What a controller is made of. */
 export interface ControllerOptions {
@@ -44,7 +47,7 @@ export interface ControllerOptions {
   readonly maxQueues: number;
   /** Data in a capsule at most, in bytes. */
   readonly inCapsuleBytes: number;
-  readonly after: After;
+  readonly timers: TargetTimers;
   /** It is gone. */
   readonly closed: (controller: Controller) => void;
 }
@@ -70,7 +73,7 @@ export class Controller implements SubsystemWatcher {
     [];
   errorCount = 0;
   kato: number;
-  readonly #after: After;
+  readonly #timers: TargetTimers;
   readonly #onClosed: (controller: Controller) => void;
   #cc = 0;
   #fatal = false;
@@ -95,7 +98,7 @@ export class Controller implements SubsystemWatcher {
     this.maxEntries = options.maxEntries;
     this.maxQueues = options.maxQueues;
     this.inCapsuleBytes = options.inCapsuleBytes;
-    this.#after = options.after;
+    this.#timers = options.timers;
     this.#onClosed = options.closed;
     this.subsystem?.watchers.add(this);
     this.armKeepAlive();
@@ -196,7 +199,7 @@ export class Controller implements SubsystemWatcher {
     this.#cancelKeepAlive = (): void => {};
     if (this.kato === 0 || this.#closed) return;
     this.#lastActivity = this.#activity();
-    this.#cancelKeepAlive = this.#after(this.kato + KEEP_ALIVE_GRACE_MS, () => {
+    this.#cancelKeepAlive = this.#timers.after((this.kato + KEEP_ALIVE_GRACE_MS) * 1e6, () => {
       if (this.#activity() !== this.#lastActivity) {
         this.armKeepAlive();
         return;

@@ -1,6 +1,6 @@
 /** The target of NVMe over Fabrics: what it serves, and where. Owns nothing but this list. */
 export { MemoryBackend, type NvmeBackend, readOnlyBackend } from './backend.ts';
-export type { After, Controller } from './controller.ts';
+export type { Controller, TargetTimers } from './controller.ts';
 export { type DiskFault, type DiskOperation, FaultyBackend } from './faulty-backend.ts';
 export type { QueueCounters, TargetQueue } from './queue.ts';
 export {
@@ -10,4 +10,11 @@ export {
   type SubsystemWatcher,
   type TargetNamespace,
 } from './subsystem.ts';
-export { NvmeTarget, type Portal, type TargetCounters, type TargetOptions } from './target.ts';
+export {
+  NvmeTarget,
+  type Portal,
+  type TargetCounters,
+  type TargetObserver,
+  type TargetOptions,
+  type TargetSettings,
+} from './target.ts';

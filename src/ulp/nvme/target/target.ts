@@ -28,7 +28,7 @@ import {
 } from '../codec/index.ts';
 import { adminDataLength, executeAdmin, executeFabrics } from './admin.ts';
 import { askedController, askedQueue, invalid } from './connect.ts';
-import { type After, Controller } from './controller.ts';
+import { Controller, type TargetTimers } from './controller.ts';
 import { DataPool } from './data-pool.ts';
 import { executeIo, ioDataLength } from './nvm.ts';
 import { type QueueServices, TargetQueue } from './queue.ts';
@@ -39,8 +39,10 @@ import { type Outcome, refused, type Task } from './task.ts';
 export interface TargetOptions {
   /** What it serves. */
   readonly subsystems: readonly NvmeSubsystem[];
-  /** Calls a function later: `setTimeout` with its arguments turned round. */
-  readonly after: After;
+  /** Time. */
+  readonly timers: TargetTimers;
+  /** Is told of what happens; for a program to print [nobody]. */
+  readonly observer?: TargetObserver;
   /** Port of RDMA_PS_TCP [4420]. */
   readonly port?: number;
   /** Number of the port for hosts, and for ANA [1]. */
@@ -59,12 +61,24 @@ export interface TargetOptions {
   readonly portals?: readonly Portal[];
 }
 
+/** Is told of what happens at a target. */
+export interface TargetObserver {
+  /** A host has a queue of a controller; its first is the admin queue, number 0. */
+  queueJoined(controller: Controller, queue: TargetQueue): void;
+  /** A queue is gone; its counters are final. Without a controller: no Connect came. */
+  queueClosed(controller: Controller | undefined, queue: TargetQueue): void;
+}
+
 /** A way to the subsystems. */
 export interface Portal {
   readonly address: IpAddress;
   readonly port: number;
   readonly portId: number;
 }
+
+/** The options with nothing left open that has a default. */
+export type TargetSettings = Required<Omit<TargetOptions, 'portals' | 'observer'>> &
+  Pick<TargetOptions, 'portals' | 'observer'>;
 
 /** What a target has refused. */
 export interface TargetCounters {
@@ -82,7 +96,7 @@ export class NvmeTarget implements QueueServices {
   readonly portId: number;
   readonly inCapsuleBytes: number;
   readonly counters: TargetCounters = { connectionsRefused: 0, queues: 0 };
-  readonly #options: Required<Omit<TargetOptions, 'portals'>> & Pick<TargetOptions, 'portals'>;
+  readonly #options: TargetSettings;
   readonly #listener: RdmaListener;
   /** Of each queue: the address that its host used, and its controller once there is one. */
   readonly #queues = new Map<TargetQueue, { readonly local: IpAddress; controller?: Controller }>();
@@ -90,7 +104,7 @@ export class NvmeTarget implements QueueServices {
   readonly #running: Promise<void>;
   #discoveryId = FIRST_DISCOVERY_ID;
 
-  private constructor(device: RdmaDevice, options: NvmeTarget['options']) {
+  private constructor(device: RdmaDevice, options: TargetSettings) {
     this.device = device;
     this.#options = options;
     this.port = options.port;
@@ -113,11 +127,6 @@ export class NvmeTarget implements QueueServices {
     if (given.inCapsuleBytes % 512 !== 0)
       throw new RoceError('ERR_ROCE_ARGUMENT', 'inCapsuleBytes is a multiple of 512');
     return new NvmeTarget(device, given);
-  }
-
-  /** As given, with defaults. */
-  get options(): Required<Omit<TargetOptions, 'portals'>> & Pick<TargetOptions, 'portals'> {
-    return this.#options;
   }
 
   /** Controllers that there are. */
@@ -169,6 +178,7 @@ export class NvmeTarget implements QueueServices {
   closed(queue: TargetQueue): void {
     const controller = this.#queues.get(queue)?.controller;
     this.#queues.delete(queue);
+    this.#options.observer?.queueClosed(controller, queue);
     if (controller === undefined) return;
     if (controller.queues.get(queue.qid) === queue) controller.queues.delete(queue.qid);
     // Without its admin queue there is no controller.
@@ -214,7 +224,7 @@ export class NvmeTarget implements QueueServices {
   }
 
   #take(request: RdmaConnectionRequest): void {
-    const { maxQueues, maxEntries, maxControllers, after } = this.#options;
+    const { maxQueues, maxEntries, maxControllers, timers } = this.#options;
     const asked = askedQueue(request.privateData, maxQueues, maxEntries);
     if (typeof asked === 'number') return this.#reject(request, asked);
     if (this.#queues.size >= maxControllers * (1 + maxQueues) || this.#unconnected() >= MAX_UNCONNECTED)
@@ -228,7 +238,7 @@ export class NvmeTarget implements QueueServices {
     }
     this.counters.queues++;
     this.#queues.set(queue, { local: request.localAddress });
-    const cancel = after(CONNECT_WITHIN_MS, () => {
+    const cancel = timers.after(CONNECT_WITHIN_NS, () => {
       if (this.#queues.get(queue)?.controller === undefined) queue.close();
     });
     request
@@ -264,7 +274,7 @@ export class NvmeTarget implements QueueServices {
   }
 
   #connect(queue: TargetQueue, { command, data }: Task, local: IpAddress): Outcome {
-    const { subsystems, maxControllers, maxQueues, maxEntries, after } = this.#options;
+    const { subsystems, maxControllers, maxQueues, maxEntries, timers } = this.#options;
     const asked = askedController(command, data, queue, subsystems);
     if ('status' in asked) {
       this.counters.connectionsRefused++;
@@ -280,7 +290,7 @@ export class NvmeTarget implements QueueServices {
       maxEntries,
       maxQueues,
       inCapsuleBytes: this.inCapsuleBytes,
-      after,
+      timers,
       closed: () => this.#controllers.delete(id),
     });
     this.#controllers.set(id, { controller, local });
@@ -310,6 +320,7 @@ export class NvmeTarget implements QueueServices {
     controller.queues.set(queue.qid, queue);
     const known = this.#queues.get(queue);
     if (known !== undefined) known.controller = controller;
+    this.#options.observer?.queueJoined(controller, queue);
   }
 
   /** Numbers are unique in a subsystem, over all its ports; those of the discovery service begin at 0x8000. */
@@ -345,4 +356,4 @@ const LAST_CONTROLLER_ID = 0xff_ef;
 const CONNECT_BYTES = 1024;
 /** Queues without a controller at most. */
 const MAX_UNCONNECTED = 64;
-const CONNECT_WITHIN_MS = 30_000;
+const CONNECT_WITHIN_NS = 30e9;
