@@ -7,8 +7,8 @@ import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import type { RdmaDevice } from 'rocev2';
-import { type NvmeBackend, NvmeSubsystem, NvmeTarget, type TargetObserver, type TargetTimers } from 'rocev2/nvme';
 import { FileBackend } from 'rocev2/node';
+import { type NvmeBackend, NvmeSubsystem, NvmeTarget, type TargetObserver, type TargetTimers } from 'rocev2/nvme';
 import { defined } from 'rocev2/packets';
 import { addLinkOptions, collect, exitWith, integer, type LinkFlags, withDevice } from '../options.ts';
 import { type ToolOutput, terminal } from '../output.ts';
@@ -120,7 +120,12 @@ function printer(output: ToolOutput): TargetObserver {
 
 /** The same for the same file under the same name, so that a host knows the disk again. */
 function uuidOf(nqn: string, path: string): Uint8Array {
-  const uuid = new Uint8Array(createHash('sha256').update(`${nqn}\0${resolve(path)}`).digest().subarray(0, 16));
+  const uuid = new Uint8Array(
+    createHash('sha256')
+      .update(`${nqn}\0${resolve(path)}`)
+      .digest()
+      .subarray(0, 16),
+  );
   // Version 8, the kind that programs define; the variant of RFC 9562.
   uuid[6] = ((uuid[6] ?? 0) & 0x0f) | 0x80;
   uuid[8] = ((uuid[8] ?? 0) & 0x3f) | 0x80;

@@ -6,7 +6,7 @@
  * Specification 1.0.
  */
 import { RoceError } from '../../../../packets/errors.ts';
-import { NvmOpcode, type NvmeCommand } from './command.ts';
+import { type NvmeCommand, NvmOpcode } from './command.ts';
 
 /** What `lbaOf` returns for an LBA that no number can hold: larger than any size of a namespace. */
 export const LBA_TOO_LARGE = Infinity;
@@ -73,8 +73,7 @@ export function setBlocks(
   command.begin(opcode, nsid);
   command.cdw10 = lba >>> 0;
   command.cdw11 = Math.floor(lba / 2 ** 32);
-  command.cdw12 =
-    blocks - 1 + (fua ? FUA : 0) + (limitedRetry ? LIMITED_RETRY : 0) + (deallocate ? DEALLOCATE : 0);
+  command.cdw12 = blocks - 1 + (fua ? FUA : 0) + (limitedRetry ? LIMITED_RETRY : 0) + (deallocate ? DEALLOCATE : 0);
 }
 
 /** A range of Dataset Management. */

@@ -242,12 +242,7 @@ export function utf8(at: number, length: number): Field<string> {
 }
 
 /** `count` values, `stride` bytes apart; `of` makes the field of one from its place. Fewer may be written. */
-export function list<T>(
-  at: number,
-  count: number,
-  stride: number,
-  of: (at: number) => Field<T>,
-): Field<readonly T[]> {
+export function list<T>(at: number, count: number, stride: number, of: (at: number) => Field<T>): Field<readonly T[]> {
   const fields = Array.from({ length: count }, (_, i) => of(at + i * stride));
   return {
     bit: at * 8,

@@ -12,9 +12,9 @@ import {
   type ConnectData,
   ConnectOffset,
   DISCOVERY_NQN,
+  NQN_MAX_BYTES,
   type NvmeCommand,
   NvmeStatus,
-  NQN_MAX_BYTES,
   RECFMT,
 } from '../codec/index.ts';
 import type { NvmeSubsystem } from './subsystem.ts';
@@ -69,7 +69,10 @@ export function askedController(
   if (subsystem === undefined && data.subnqn !== DISCOVERY_NQN) return invalid(ConnectOffset.Subnqn, true);
   if (!isName(data.hostnqn)) return invalid(ConnectOffset.Hostnqn, true);
   if (subsystem?.allows(data.hostnqn) === false)
-    return refused(NvmeStatus.ConnectInvalidHost, CONNECT_REFUSAL.toNumber({ ipo: ConnectOffset.Hostnqn, inData: true }));
+    return refused(
+      NvmeStatus.ConnectInvalidHost,
+      CONNECT_REFUSAL.toNumber({ ipo: ConnectOffset.Hostnqn, inData: true }),
+    );
   if ((qid === 0) !== (data.cntlid === CNTLID_DYNAMIC)) return invalid(ConnectOffset.Cntlid, true);
   return {
     subsystem,

@@ -78,11 +78,7 @@ export async function executeIo(
   }
 }
 
-async function onBlocks(
-  namespace: TargetNamespace,
-  { command, data }: Task,
-  counters: IoCounters,
-): Promise<Outcome> {
+async function onBlocks(namespace: TargetNamespace, { command, data }: Task, counters: IoCounters): Promise<Outcome> {
   const { backend, blockBytes } = namespace;
   const lba = lbaOf(command);
   const blocks = blocksOf(command);
@@ -99,7 +95,10 @@ async function onBlocks(
       counters.reads++;
       return counted(await compare(namespace, offset, data), counters);
     case NvmOpcode.Verify:
-      return counted(await inPieces(bytes, (at, length) => backend.read(offset + at, new Uint8Array(length))), counters);
+      return counted(
+        await inPieces(bytes, (at, length) => backend.read(offset + at, new Uint8Array(length))),
+        counters,
+      );
     case NvmOpcode.Write:
       if (backend.readOnly) return refused(NvmeStatus.NamespaceWriteProtected);
       counters.writes++;

@@ -1,10 +1,10 @@
 /** Log pages of a controller, whole; the command cuts out what was asked for. */
 import {
-  COMMAND_EFFECTS_LOG,
   AdminOpcode,
+  COMMAND_EFFECTS_LOG,
+  ERROR_ENTRY,
   encodeAnaLog,
   encodeNamespaceList,
-  ERROR_ENTRY,
   FIRMWARE_LOG,
   LogPage,
   NvmOpcode,

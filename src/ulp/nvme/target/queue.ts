@@ -150,29 +150,33 @@ export class TargetQueue {
     const { address, key, invalidates } = sgl;
     task.region = undefined;
     task.data = NO_DATA;
-    this.#post(() => {
-      this.#sqHead = (this.#sqHead + 1) % this.entries;
-      this.#identifiers.delete(cid);
-      task.busy = false;
-      this.#receive(task);
-      if (bytes > 0 && region !== undefined)
+    this.#post(
+      () => {
+        this.#sqHead = (this.#sqHead + 1) % this.entries;
+        this.#identifiers.delete(cid);
+        task.busy = false;
+        this.#receive(task);
+        if (bytes > 0 && region !== undefined)
+          this.qp.postSend({
+            wrId: 0,
+            opcode: WrOpcode.RdmaWrite,
+            sges: [{ mr: region, length: bytes }],
+            remoteAddr: address,
+            rkey: key,
+          });
+        const head = this.withoutFlowControl ? NO_SQ_HEAD : this.#sqHead;
+        writeCompletion(this.#responseView, 0, cid, status, head, dw0, dw1);
+        this.#sending.push(region);
         this.qp.postSend({
           wrId: 0,
-          opcode: WrOpcode.RdmaWrite,
-          sges: [{ mr: region, length: bytes }],
-          remoteAddr: address,
-          rkey: key,
+          opcode: invalidates ? WrOpcode.SendWithInv : WrOpcode.Send,
+          inline: this.#response,
+          ...(invalidates ? { invalidateRkey: key } : {}),
         });
-      const head = this.withoutFlowControl ? NO_SQ_HEAD : this.#sqHead;
-      writeCompletion(this.#responseView, 0, cid, status, head, dw0, dw1);
-      this.#sending.push(region);
-      this.qp.postSend({
-        wrId: 0,
-        opcode: invalidates ? WrOpcode.SendWithInv : WrOpcode.Send,
-        inline: this.#response,
-        ...(invalidates ? { invalidateRkey: key } : {}),
-      });
-    }, bytes > 0 ? 2 : 1, region);
+      },
+      bytes > 0 ? 2 : 1,
+      region,
+    );
   }
 
   async #run(): Promise<void> {

@@ -33,15 +33,7 @@ import {
   SMART_LOG,
   STATUS_DNR,
 } from '../../../../src/ulp/nvme/codec/index.ts';
-import {
-  connectAdmin,
-  connectHost,
-  DISK_BYTES,
-  HOST_NQN,
-  NQN,
-  ScriptedQueue,
-  serve,
-} from './support.ts';
+import { connectAdmin, connectHost, DISK_BYTES, HOST_NQN, NQN, ScriptedQueue, serve } from './support.ts';
 
 const CSTS_READY = 1;
 const KATO_MS = 5000;
@@ -92,12 +84,36 @@ describe('a request for a queue', () => {
 describe('Connect', () => {
   it.each([
     ['another format', { recfmt: 1 }, {}, NvmeStatus.ConnectIncompatibleFormat, undefined],
-    ['another queue than that of the request', { qid: 1 }, {}, NvmeStatus.ConnectInvalidParameters, [ConnectOffset.Qid, false]],
+    [
+      'another queue than that of the request',
+      { qid: 1 },
+      {},
+      NvmeStatus.ConnectInvalidParameters,
+      [ConnectOffset.Qid, false],
+    ],
     ['more entries', { sqsize: 32 }, {}, NvmeStatus.ConnectInvalidParameters, [ConnectOffset.Sqsize, false]],
-    ['no such subsystem', {}, { subnqn: 'nqn.2026-11.example:x' }, NvmeStatus.ConnectInvalidParameters, [ConnectOffset.Subnqn, true]],
+    [
+      'no such subsystem',
+      {},
+      { subnqn: 'nqn.2026-11.example:x' },
+      NvmeStatus.ConnectInvalidParameters,
+      [ConnectOffset.Subnqn, true],
+    ],
     ['no name', {}, { hostnqn: '' }, NvmeStatus.ConnectInvalidParameters, [ConnectOffset.Hostnqn, true]],
-    ['a controller that it chooses', {}, { cntlid: 1 }, NvmeStatus.ConnectInvalidParameters, [ConnectOffset.Cntlid, true]],
-    ['a host that is not allowed', {}, { hostnqn: `${HOST_NQN}2` }, NvmeStatus.ConnectInvalidHost, [ConnectOffset.Hostnqn, true]],
+    [
+      'a controller that it chooses',
+      {},
+      { cntlid: 1 },
+      NvmeStatus.ConnectInvalidParameters,
+      [ConnectOffset.Cntlid, true],
+    ],
+    [
+      'a host that is not allowed',
+      {},
+      { hostnqn: `${HOST_NQN}2` },
+      NvmeStatus.ConnectInvalidHost,
+      [ConnectOffset.Hostnqn, true],
+    ],
   ] as const)('is refused for %s', async (_, command, data, status, where) => {
     const served = serve({}, { allowedHosts: [HOST_NQN] });
     const admin = await ScriptedQueue.open(served, 0);
@@ -229,7 +245,7 @@ describe('events', () => {
     await setFeature(admin, Feature.AsyncEventConfiguration, 0x1_00);
     const post = (): void => admin.post(admin.command(AdminOpcode.AsyncEventRequest));
     post();
-    await world.runFor(1e8);
+    await world.run(world.sleep(1e8));
     expect(admin.answers).toBe(0);
     subsystem.addNamespace({ nsid: 5, backend: disk, uuid: new Uint8Array(16).fill(9) });
     const answer = await admin.answer();
@@ -237,7 +253,7 @@ describe('events', () => {
     expect([event.type, event.info, event.logPage]).toEqual([2, AsyncNotice.NamespaceAttribute, 4]);
     post();
     subsystem.removeNamespace(5);
-    await world.runFor(1e8);
+    await world.run(world.sleep(1e8));
     expect(admin.answers).toBe(0);
     const command = admin.command(AdminOpcode.GetLogPage);
     command.setArguments(GET_LOG_PAGE, { lid: LogPage.ChangedNamespaces, numd: 1023 });
@@ -251,7 +267,7 @@ describe('events', () => {
     const { admin, subsystem, world } = await connectHost();
     admin.post(admin.command(AdminOpcode.AsyncEventRequest));
     subsystem.resized(1);
-    await world.runFor(1e8);
+    await world.run(world.sleep(1e8));
     expect(admin.answers).toBe(0);
   });
 
@@ -285,9 +301,6 @@ describe('the keep-alive timer', () => {
     const served = serve();
     await connectAdmin(served, { kato: KATO_MS });
     expect(served.timers.expire((KATO_MS + GRACE_MS) * 1e6)).toBe(1);
-    // There were commands after it began to wait.
-    expect(served.target.controllers).toHaveLength(1);
-    served.timers.expire((KATO_MS + GRACE_MS) * 1e6);
     expect(served.target.controllers).toEqual([]);
     expect(served.target.queues).toEqual([]);
     expect(served.subsystem.watchers.size).toBe(0);
@@ -307,7 +320,7 @@ describe('the keep-alive timer', () => {
 it('a host that disconnects its admin queue has no controller any more', async () => {
   const { admin, target, world } = await connectHost();
   await world.run(admin.connection.disconnect());
-  await world.runFor(1e8);
+  await world.run(world.sleep(1e8));
   expect([target.controllers, target.queues]).toEqual([[], []]);
 });
 

@@ -1,5 +1,17 @@
 /** A host made of verbs and bytes, in a simulated world with a target: it can send what no real host would. */
+
 import {
+  Access,
+  type Connection,
+  type Cq,
+  type MemoryRegion,
+  type Qp,
+  QpState,
+  type WorkCompletion,
+  WrOpcode,
+} from '../../../../src/index.ts';
+import {
+  AdminOpcode,
   CM_REQUEST,
   COMMAND_BYTES,
   COMPLETION_BYTES,
@@ -11,7 +23,6 @@ import {
   FabricsType,
   IDENTIFY,
   MemoryBackend,
-  AdminOpcode,
   NvmeCommand,
   NvmeCompletion,
   NvmeSubsystem,
@@ -24,7 +35,6 @@ import {
   type TargetTimers,
   writeCommand,
 } from '../../../../src/ulp/nvme/index.ts';
-import { Access, type Connection, type Cq, type MemoryRegion, type Qp, QpState, type WorkCompletion, WrOpcode } from '../../../../src/index.ts';
 import { makePair, type Pair } from '../../../device/support.ts';
 
 export const NQN = 'nqn.2026-11.example:disks';
@@ -86,6 +96,7 @@ export class ScriptedQueue {
   readonly #capsule: MemoryRegion;
   readonly #responses: MemoryRegion;
   #cid = 0;
+  #posted = 0;
 
   private constructor(parts: {
     served: Served;
@@ -115,7 +126,7 @@ export class ScriptedQueue {
       access: Access.LocalWrite | Access.RemoteRead | Access.RemoteWrite,
       remoteInvalidate: true,
     });
-    const capsule = pd.regMr(COMMAND_BYTES + 8192);
+    const capsule = pd.regMr(CAPSULES * CAPSULE_BYTES);
     const responses = pd.regMr(64 * COMPLETION_BYTES);
     qp.modifyNow({ state: QpState.Init, access: Access.LocalWrite | Access.RemoteRead | Access.RemoteWrite });
     for (let slot = 0; slot < 64; slot++)
@@ -149,13 +160,14 @@ export class ScriptedQueue {
   }
 
   /** Sends it, with data in the capsule. */
-  post(command: NvmeCommand, inCapsule = new Uint8Array(0), capsuleBytes = COMMAND_BYTES + inCapsule.length): void {
-    writeCommand(this.#capsule.view, 0, command);
-    this.#capsule.bytes.set(inCapsule, COMMAND_BYTES);
+  post(command: NvmeCommand, inCapsule?: Uint8Array, bytes = COMMAND_BYTES + (inCapsule?.length ?? 0)): void {
+    const offset = (this.#posted++ % CAPSULES) * CAPSULE_BYTES;
+    writeCommand(this.#capsule.view, offset, command);
+    if (inCapsule !== undefined) this.#capsule.bytes.set(inCapsule, offset + COMMAND_BYTES);
     this.qp.postSend({
       wrId: 0,
       opcode: WrOpcode.Send,
-      sges: [{ mr: this.#capsule, length: capsuleBytes }],
+      sges: [{ mr: this.#capsule, offset, length: bytes }],
       signaled: false,
     });
   }
@@ -187,10 +199,7 @@ export class ScriptedQueue {
   }
 
   /** The command Connect for this queue, as a host would send it, or otherwise. */
-  connect(
-    command: Partial<Connect> = {},
-    { cntlid = 0xff_ff, ...data }: Partial<ConnectData> = {},
-  ): Promise<Answer> {
+  connect(command: Partial<Connect> = {}, { cntlid = 0xff_ff, ...data }: Partial<ConnectData> = {}): Promise<Answer> {
     const connect = this.command(FABRICS_OPCODE, FabricsType.Connect);
     connect.setArguments(CONNECT, { qid: 0, sqsize: 31, ...command });
     this.memory.bytes.set(
@@ -222,6 +231,10 @@ export class ScriptedQueue {
     return this.memory.bytes.slice(0, 4096);
   }
 }
+
+/** Commands that may be on their way, and room for each. */
+const CAPSULES = 16;
+const CAPSULE_BYTES = COMMAND_BYTES + 8192;
 
 /** CC of an enabled controller, as Linux sets it. */
 export const CC_ENABLED = 0x46_00_01;
