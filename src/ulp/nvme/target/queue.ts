@@ -241,43 +241,53 @@ export class TargetQueue {
 
   /** Finds the data of a command, or room for it. */
   #moveData(task: Task, length: number): void {
-    const { sgl, sendsData } = task.command;
-    const inCapsule = sgl.type === SglType.DataBlock && sgl.subtype === SglSubtype.Offset && sendsData;
-    const keyed =
-      sgl.type === SglType.KeyedDataBlock &&
-      (sgl.subtype === SglSubtype.Address || sgl.subtype === SglSubtype.Invalidate);
-    if (!inCapsule && !keyed) return this.complete(task, refused(NvmeStatus.InvalidSglType));
-    if (sgl.length !== length) return this.complete(task, refused(NvmeStatus.InvalidSglDataLength));
-    if (inCapsule) {
-      if (sgl.offset + length > task.capsuleBytes - COMMAND_BYTES)
-        return this.complete(task, refused(NvmeStatus.InvalidSglOffset));
+    const { sgl } = task.command;
+    const fault = this.#descriptorFault(task, length);
+    if (fault !== NvmeStatus.Success) {
+      this.complete(task, refused(fault));
+    } else if (sgl.type === SglType.DataBlock) {
       const first = task.slot * this.#capsuleBytes + COMMAND_BYTES + sgl.offset;
       task.data = this.#capsules.bytes.subarray(first, first + length);
       this.counters.bytesFromHost += length;
-      return this.#execute(task);
+      this.#execute(task);
+    } else {
+      this.#services.pool.lend(length, (region) => this.#lent(task, region, length));
     }
-    if (length > MAX_DATA_BYTES) return this.complete(task, refused(NvmeStatus.InvalidField));
-    this.#services.pool.lend(length, (region) => this.#lent(task, region, length));
+  }
+
+  /** Why the descriptor cannot be of this command's data; 0 when it can. */
+  #descriptorFault({ command, capsuleBytes }: Task, length: number): number {
+    const { sgl, sendsData } = command;
+    const { type, subtype } = sgl;
+    const inCapsule = type === SglType.DataBlock && subtype === SglSubtype.Offset && sendsData;
+    const known = subtype === SglSubtype.Address || subtype === SglSubtype.Invalidate;
+    if (!inCapsule && !(type === SglType.KeyedDataBlock && known)) return NvmeStatus.InvalidSglType;
+    if (sgl.length !== length) return NvmeStatus.InvalidSglDataLength;
+    if (inCapsule) return sgl.offset + length > capsuleBytes - COMMAND_BYTES ? NvmeStatus.InvalidSglOffset : 0;
+    return length > MAX_DATA_BYTES ? NvmeStatus.InvalidField : 0;
   }
 
   #lent(task: Task, region: MemoryRegion, length: number): void {
     task.region = region;
     task.data = region.bytes.subarray(0, length);
-    if (this.#closed) return this.#freeData(task);
-    if (!task.command.sendsData) return this.#execute(task);
-    this.counters.bytesFromHost += length;
-    const { address, key } = task.command.sgl;
-    this.#post(
-      () =>
-        this.qp.postSend({
-          wrId: task.slot,
-          opcode: WrOpcode.RdmaRead,
-          sges: [{ mr: region, length }],
-          remoteAddr: address,
-          rkey: key,
-        }),
-      1,
-    );
+    if (this.#closed) {
+      this.#freeData(task);
+    } else if (task.command.sendsData) {
+      this.counters.bytesFromHost += length;
+      this.#post(() => this.#read(task, region, length), 1);
+    } else {
+      this.#execute(task);
+    }
+  }
+
+  #read({ slot, command }: Task, region: MemoryRegion, length: number): void {
+    this.qp.postSend({
+      wrId: slot,
+      opcode: WrOpcode.RdmaRead,
+      sges: [{ mr: region, length }],
+      remoteAddr: command.sgl.address,
+      rkey: command.sgl.key,
+    });
   }
 
   #execute(task: Task): void {

@@ -27,7 +27,7 @@ import {
   TransportType,
 } from '../codec/index.ts';
 import { adminDataLength, executeAdmin, executeFabrics } from './admin.ts';
-import { askedController, askedQueue, invalid } from './connect.ts';
+import { type AskedQueue, askedController, askedQueue, invalid } from './connect.ts';
 import { Controller, type TargetTimers } from './controller.ts';
 import { DataPool } from './data-pool.ts';
 import { executeIo, ioDataLength } from './nvm.ts';
@@ -226,15 +226,15 @@ export class NvmeTarget implements QueueServices {
   #take(request: RdmaConnectionRequest): void {
     const { maxQueues, maxEntries, maxControllers, timers } = this.#options;
     const asked = askedQueue(request.privateData, maxQueues, maxEntries);
-    if (typeof asked === 'number') return this.#reject(request, asked);
-    if (this.#queues.size >= maxControllers * (1 + maxQueues) || this.#unconnected() >= MAX_UNCONNECTED)
-      return this.#reject(request, CmRejectStatus.NoResources);
-    let queue: TargetQueue;
-    try {
-      queue = new TargetQueue(this, asked.qid, asked.entries);
-    } catch (error) {
-      if (!(error instanceof RoceError)) throw error;
-      return this.#reject(request, CmRejectStatus.NoResources);
+    if (typeof asked === 'number') {
+      this.#reject(request, asked);
+      return;
+    }
+    const full = this.#queues.size >= maxControllers * (1 + maxQueues) || this.#unconnected() >= MAX_UNCONNECTED;
+    const queue = full ? undefined : this.#makeQueue(asked);
+    if (queue === undefined) {
+      this.#reject(request, CmRejectStatus.NoResources);
+      return;
     }
     this.counters.queues++;
     this.#queues.set(queue, { local: request.localAddress });
@@ -255,6 +255,16 @@ export class NvmeTarget implements QueueServices {
           queue.close();
         },
       );
+  }
+
+  /** Undefined when the device has no room. */
+  #makeQueue({ qid, entries }: AskedQueue): TargetQueue | undefined {
+    try {
+      return new TargetQueue(this, qid, entries);
+    } catch (error) {
+      if (!(error instanceof RoceError)) throw error;
+      return undefined;
+    }
   }
 
   #reject(request: RdmaConnectionRequest, sts: number): void {
