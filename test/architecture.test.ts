@@ -26,7 +26,17 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   'src/sim': ['packets', 'transport', 'src/ground', 'src/device', 'src/faults'],
   'src/ulp': ['packets', 'transport', 'src/ground', 'src/device'],
   'src/uverbs': ['packets', 'transport', 'src/ground', 'src/device'],
-  'src/node': ['packets', 'transport', 'pcap', 'src/ground', 'src/device', 'src/faults', 'src/trace', 'src/uverbs'],
+  'src/node': [
+    'packets',
+    'transport',
+    'pcap',
+    'src/ground',
+    'src/device',
+    'src/faults',
+    'src/trace',
+    'src/ulp',
+    'src/uverbs',
+  ],
   src: ['packets', 'transport', 'src/ground', 'src/device', 'src/faults', 'src/sim', 'src/node'],
   tools: [],
 };

@@ -47,6 +47,11 @@ export const SUBCOMMANDS: readonly Subcommand[] = [
     load: async () => (await import('./rsockets/main.ts')).udpongCommand(),
   },
   {
+    name: 'nvme',
+    description: 'disks over RDMA, NVMe over Fabrics; works with nvme-cli and the Linux kernel',
+    load: async () => (await import('./nvme/main.ts')).nvmeCommand(),
+  },
+  {
     name: 'perf',
     description: 'bandwidth and latency of WRITE, READ, SEND and atomics; works with the programs of perftest',
     load: async () => (await import('./perf/main.ts')).perfCommand(),

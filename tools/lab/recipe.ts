@@ -29,6 +29,7 @@ export const USERLAND_PROGRAMS: Readonly<Record<string, 'all' | readonly string[
   'rdmacm-utils': 'all',
   perftest: 'all',
   'nvme-cli': ['nvme'],
+  e2fsprogs: ['mke2fs', 'e2fsck'],
   // Only its runtime files.
   'ibverbs-providers': [],
 };
@@ -100,14 +101,17 @@ export const BOOT_MODULES = [
   'ib_umad',
 ] as const;
 
-/** Modules a command may load with `modprobe`: NVMe over RDMA, both ends, and a disk in memory. */
-export const EXTRA_MODULES = ['nvme_rdma', 'nvmet_rdma', 'brd'] as const;
+/**
+ * Modules a command may load with `modprobe`: NVMe over RDMA, both ends, a disk in memory, and a file system with the
+ * checksum that it computes through the crypto API.
+ */
+export const EXTRA_MODULES = ['nvme_rdma', 'nvmet_rdma', 'brd', 'crc32c_generic', 'ext4'] as const;
 
 /** Modules that are not in every kernel of the lab. */
 export const OPTIONAL_MODULES: ReadonlySet<string> = new Set(['crc32_generic', ...EXTRA_MODULES]);
 
 /** Parts of the kernel tree no wanted module lives in: their contents are not even kept in memory. */
 export const isForeignTree = (path: string): boolean =>
-  /\/kernel\/(?:sound|fs\/(?!configfs)|drivers\/(?:gpu|media|staging|usb|iio|input|hwmon|scsi|mtd|net\/(?:wireless|ethernet|can|usb)))\//.test(
+  /\/kernel\/(?:sound|fs\/(?!configfs|ext4|jbd2|mbcache)|drivers\/(?:gpu|media|staging|usb|iio|input|hwmon|scsi|mtd|net\/(?:wireless|ethernet|can|usb)))\//.test(
     path,
   );

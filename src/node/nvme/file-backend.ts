@@ -1,0 +1,125 @@
+/**
+ * A disk of NVMe in a file, sparse where nothing was written.
+ *
+ * Reads and writes go through the thread pool of Node. What is to be durable is followed by fdatasync(2). Zeros are
+ * written only where the file has others, so that deallocating a fresh disk leaves it sparse.
+ */
+import { constants } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
+import { RoceError } from '../../../packets/errors.ts';
+import { type NvmeBackend, NvmeStatus } from '../../ulp/nvme/index.ts';
+
+/** How a file becomes a disk. */
+export interface FileBackendOptions {
+  /** Its size, in bytes: the file is made, or made longer, never shorter [the file's]. */
+  readonly bytes?: number;
+  /** Nothing is ever written [no]. */
+  readonly readOnly?: boolean;
+}
+
+export class FileBackend implements NvmeBackend {
+  readonly readOnly: boolean;
+  #bytes: number;
+  readonly #file: FileHandle;
+
+  private constructor(file: FileHandle, bytes: number, readOnly: boolean) {
+    this.#file = file;
+    this.#bytes = bytes;
+    this.readOnly = readOnly;
+  }
+
+  /** Rejects with ERR_ROCE_ARGUMENT when the file cannot be opened, has not `bytes`, or is empty. */
+  static async open(path: string, { bytes, readOnly = false }: FileBackendOptions = {}): Promise<FileBackend> {
+    const flags = readOnly ? constants.O_RDONLY : constants.O_RDWR | (bytes === undefined ? 0 : constants.O_CREAT);
+    const file = await open(path, flags).catch((cause: unknown) => {
+      throw new RoceError('ERR_ROCE_ARGUMENT', `${path} cannot be opened as a disk`, { cause });
+    });
+    try {
+      let { size } = await file.stat();
+      if (bytes !== undefined && bytes > size && !readOnly) {
+        await file.truncate(bytes);
+        size = bytes;
+      }
+      if (size === 0 || (bytes !== undefined && bytes > size))
+        throw new RoceError('ERR_ROCE_ARGUMENT', `${path} has ${size} bytes, too few for a disk`);
+      return new FileBackend(file, bytes ?? size, readOnly);
+    } catch (error) {
+      await file.close();
+      throw error;
+    }
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Takes the size that the file has now. Whether it differs from before. */
+  async refresh(): Promise<boolean> {
+    const { size } = await this.#file.stat();
+    const changed = size !== this.#bytes;
+    this.#bytes = size;
+    return changed;
+  }
+
+  async read(offset: number, into: Uint8Array): Promise<number> {
+    for (let done = 0; done < into.length; ) {
+      const bytesRead = await this.#file.read(into, done, into.length - done, offset + done).then(
+        (result) => result.bytesRead,
+        () => 0,
+      );
+      // At the end of the file: somebody made it shorter.
+      if (bytesRead === 0) return NvmeStatus.UnrecoveredReadError;
+      done += bytesRead;
+    }
+    return NvmeStatus.Success;
+  }
+
+  async write(offset: number, from: Uint8Array, fua: boolean): Promise<number> {
+    try {
+      for (let done = 0; done < from.length; ) {
+        const { bytesWritten } = await this.#file.write(from, done, from.length - done, offset + done);
+        done += bytesWritten;
+      }
+      if (fua) await this.#file.datasync();
+      return NvmeStatus.Success;
+    } catch (error) {
+      return statusOf(error);
+    }
+  }
+
+  async flush(): Promise<number> {
+    if (this.readOnly) return NvmeStatus.Success;
+    try {
+      await this.#file.datasync();
+      return NvmeStatus.Success;
+    } catch (error) {
+      return statusOf(error);
+    }
+  }
+
+  async zero(offset: number, length: number, fua: boolean): Promise<number> {
+    const found = new Uint8Array(Math.min(length, PIECE_BYTES));
+    for (let done = 0; done < length; ) {
+      const piece = found.subarray(0, Math.min(found.length, length - done));
+      let status = await this.read(offset + done, piece);
+      if (status === NvmeStatus.Success && piece.some((byte) => byte !== 0))
+        status = await this.write(offset + done, piece.fill(0), false);
+      if (status !== NvmeStatus.Success) return status;
+      done += piece.length;
+    }
+    return fua ? this.flush() : NvmeStatus.Success;
+  }
+
+  /** Closes the file; what was not flushed is the kernel's to write. */
+  async close(): Promise<void> {
+    await this.#file.close();
+  }
+}
+
+/** A full disk below is not an error of the medium: it ends when there is room. */
+function statusOf(error: unknown): number {
+  const code = error instanceof Error && 'code' in error ? error.code : '';
+  return code === 'ENOSPC' || code === 'EDQUOT' ? NvmeStatus.CapacityExceeded : NvmeStatus.WriteFault;
+}
+
+const PIECE_BYTES = 1 << 20;

@@ -1,0 +1,7 @@
+/**
+ * `rocev2/nvme`: disks over RDMA, NVMe over Fabrics. Works with every `RdmaDevice`, in a browser too.
+ *
+ * @module rocev2/nvme
+ */
+export * from './codec/index.ts';
+export * from './target/index.ts';

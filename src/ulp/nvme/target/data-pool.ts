@@ -1,0 +1,91 @@
+/**
+ * Memory for the data of commands: registered once, lent to one command at a time, bounded over all queues of a target.
+ *
+ * A command whose data finds no room waits for that of others. Lent memory may hold what an earlier command left in it;
+ * users send only what they have written.
+ */
+import { invariant } from '../../../../packets/errors.ts';
+import { Access, type MemoryRegion } from '../../../../transport/memory.ts';
+import type { RdmaPd } from '../../../device/api.ts';
+
+export class DataPool {
+  readonly #pd: RdmaPd;
+  readonly #limitBytes: number;
+  /** Free regions by their size class. */
+  readonly #free: MemoryRegion[][] = Array.from({ length: CLASSES }, () => []);
+  readonly #waiting: { readonly sizeClass: number; readonly take: (region: MemoryRegion) => void }[] = [];
+  /** Bytes that are registered, lent or not. */
+  #registered = 0;
+
+  /** @param limitBytes at least one piece of the largest class */
+  constructor(pd: RdmaPd, limitBytes: number) {
+    invariant(limitBytes >= LARGEST, 'the pool has room for the largest command');
+    this.#pd = pd;
+    this.#limitBytes = limitBytes;
+  }
+
+  /** Commands that wait for memory. */
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
+  /** Calls `take` with a region of `bytes` bytes or more, at most `MAX_DATA_BYTES`: at once where there is room. */
+  lend(bytes: number, take: (region: MemoryRegion) => void): void {
+    const sizeClass = classOf(bytes);
+    const region = this.#waiting.length === 0 ? this.#find(sizeClass) : undefined;
+    if (region === undefined) this.#waiting.push({ sizeClass, take });
+    else take(region);
+  }
+
+  /** The region is not used any more by anyone, the queue pair included. */
+  giveBack(region: MemoryRegion): void {
+    this.#free[classOf(region.bytes.length)]?.push(region);
+    for (let next = this.#waiting[0]; next !== undefined; next = this.#waiting[0]) {
+      const found = this.#find(next.sizeClass);
+      if (found === undefined) return;
+      this.#waiting.shift();
+      next.take(found);
+    }
+  }
+
+  /** Ends the registrations of what is free. What is lent belongs to queues that must be closed before. */
+  free(): void {
+    for (const list of this.#free) for (const region of list.splice(0)) this.#drop(region);
+  }
+
+  #find(sizeClass: number): MemoryRegion | undefined {
+    const free = this.#free[sizeClass]?.pop();
+    if (free !== undefined) return free;
+    const bytes = SMALLEST * 4 ** sizeClass;
+    // Free pieces of other sizes make room, the largest first.
+    for (let other = CLASSES - 1; other >= 0 && this.#registered + bytes > this.#limitBytes; other--)
+      for (let unused = this.#free[other]?.pop(); unused !== undefined; unused = this.#free[other]?.pop()) {
+        this.#drop(unused);
+        if (this.#registered + bytes <= this.#limitBytes) break;
+      }
+    if (this.#registered + bytes > this.#limitBytes) return undefined;
+    this.#registered += bytes;
+    return this.#pd.regMr(bytes, { access: Access.LocalWrite });
+  }
+
+  #drop(region: MemoryRegion): void {
+    this.#registered -= region.bytes.length;
+    this.#pd.deregMr(region);
+  }
+}
+
+function classOf(bytes: number): number {
+  let sizeClass = 0;
+  while (SMALLEST * 4 ** sizeClass < bytes) sizeClass++;
+  invariant(sizeClass < CLASSES, 'no command has so much data');
+  return sizeClass;
+}
+
+/** 4 KiB, 16 KiB, 64 KiB, 256 KiB, 1 MiB. */
+const SMALLEST = 4096;
+const CLASSES = 5;
+const LARGEST = SMALLEST * 4 ** (CLASSES - 1);
+/** Data of one command at most, in bytes: MDTS says so. */
+export const MAX_DATA_BYTES = LARGEST;
+/** The same as a power of two of pages of 4 KiB. */
+export const MDTS = 8;

@@ -1,0 +1,20 @@
+/** The target of NVMe over Fabrics: what it serves, and where. Owns nothing but this list. */
+export { MemoryBackend, type NvmeBackend, readOnlyBackend } from './backend.ts';
+export type { Controller, TargetTimers } from './controller.ts';
+export { type DiskFault, type DiskOperation, FaultyBackend } from './faulty-backend.ts';
+export type { QueueCounters, TargetQueue } from './queue.ts';
+export {
+  type NamespaceOptions,
+  NvmeSubsystem,
+  type SubsystemOptions,
+  type SubsystemWatcher,
+  type TargetNamespace,
+} from './subsystem.ts';
+export {
+  NvmeTarget,
+  type Portal,
+  type TargetCounters,
+  type TargetObserver,
+  type TargetOptions,
+  type TargetSettings,
+} from './target.ts';

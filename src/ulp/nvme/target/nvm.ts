@@ -1,0 +1,169 @@
+/**
+ * Commands on I/O queues: from an entry to calls of a backend.
+ *
+ * Owns the checks of ranges and the statuses for what does not fit. Rules: NVM Command Set Specification 1.0.
+ */
+import {
+  AnaState,
+  blocksOf,
+  DSM_RANGE_BYTES,
+  dsmRangeCount,
+  isDeallocation,
+  isFua,
+  type NvmeCommand,
+  NvmeStatus,
+  NvmOpcode,
+  protectionOf,
+  readDsmRanges,
+} from '../codec/index.ts';
+import { lbaOf } from '../codec/nvm.ts';
+import { MAX_DATA_BYTES } from './data-pool.ts';
+import type { NvmeSubsystem, TargetNamespace } from './subsystem.ts';
+import { DONE, type Outcome, refused, type Task } from './task.ts';
+
+/** What SMART counts. */
+export interface IoCounters {
+  reads: number;
+  writes: number;
+  bytesRead: number;
+  bytesWritten: number;
+  mediaErrors: number;
+}
+
+/** Bytes of data of an I/O command, or a status as its complement. */
+export function ioDataLength(subsystem: NvmeSubsystem, command: NvmeCommand): number {
+  switch (command.opcode) {
+    case NvmOpcode.Read:
+    case NvmOpcode.Write:
+    case NvmOpcode.Compare: {
+      const namespace = subsystem.namespace(command.nsid);
+      if (namespace === undefined) return ~refused(NvmeStatus.InvalidNamespace).status;
+      const bytes = blocksOf(command) * namespace.blockBytes;
+      return bytes > MAX_DATA_BYTES ? ~refused(NvmeStatus.InvalidField).status : bytes;
+    }
+    case NvmOpcode.DatasetManagement:
+      return dsmRangeCount(command) * DSM_RANGE_BYTES;
+    default:
+      return 0;
+  }
+}
+
+/** Does what the command says. */
+export async function executeIo(
+  subsystem: NvmeSubsystem,
+  port: number,
+  task: Task,
+  counters: IoCounters,
+): Promise<Outcome> {
+  const { command } = task;
+  if (command.opcode === NvmOpcode.Flush && command.nsid === ALL_NAMESPACES) return flushAll(subsystem);
+  const namespace = subsystem.namespace(command.nsid);
+  if (namespace === undefined) return refused(NvmeStatus.InvalidNamespace);
+  const unreachable = PATH_STATUS.get(subsystem.anaState(port));
+  if (unreachable !== undefined) return { status: unreachable };
+  const { backend } = namespace;
+  switch (command.opcode) {
+    case NvmOpcode.Flush:
+      return ended(await backend.flush());
+    case NvmOpcode.DatasetManagement:
+      return deallocate(namespace, task);
+    case NvmOpcode.Read:
+    case NvmOpcode.Write:
+    case NvmOpcode.Compare:
+    case NvmOpcode.Verify:
+    case NvmOpcode.WriteZeroes:
+      return onBlocks(namespace, task, counters);
+    default:
+      return refused(NvmeStatus.InvalidOpcode);
+  }
+}
+
+async function onBlocks(namespace: TargetNamespace, { command, data }: Task, counters: IoCounters): Promise<Outcome> {
+  const { backend, blockBytes } = namespace;
+  const lba = lbaOf(command);
+  const blocks = blocksOf(command);
+  if (!(lba + blocks <= Math.floor(backend.bytes / blockBytes))) return refused(NvmeStatus.LbaOutOfRange);
+  if (protectionOf(command) !== 0) return refused(NvmeStatus.InvalidProtectionInformation);
+  const offset = lba * blockBytes;
+  const bytes = blocks * blockBytes;
+  switch (command.opcode) {
+    case NvmOpcode.Read:
+      counters.reads++;
+      counters.bytesRead += bytes;
+      return counted(await backend.read(offset, data), counters);
+    case NvmOpcode.Compare:
+      counters.reads++;
+      return counted(await compare(namespace, offset, data), counters);
+    case NvmOpcode.Verify:
+      return counted(
+        await inPieces(bytes, (at, length) => backend.read(offset + at, new Uint8Array(length))),
+        counters,
+      );
+    case NvmOpcode.Write:
+      if (backend.readOnly) return refused(NvmeStatus.NamespaceWriteProtected);
+      counters.writes++;
+      counters.bytesWritten += bytes;
+      return counted(await backend.write(offset, data, isFua(command)), counters);
+    default:
+      if (backend.readOnly) return refused(NvmeStatus.NamespaceWriteProtected);
+      counters.writes++;
+      return counted(await backend.zero(offset, bytes, isFua(command)), counters);
+  }
+}
+
+async function compare({ backend }: TargetNamespace, offset: number, wanted: Uint8Array): Promise<number> {
+  const found = new Uint8Array(wanted.length);
+  const status = await backend.read(offset, found);
+  if (status !== NvmeStatus.Success) return status;
+  return found.every((byte, i) => byte === wanted[i]) ? NvmeStatus.Success : NvmeStatus.CompareFailure;
+}
+
+/** Deallocated blocks read as zeros. All ranges are checked before the first is touched. */
+async function deallocate({ backend, blockBytes }: TargetNamespace, { command, data }: Task): Promise<Outcome> {
+  if (!isDeallocation(command)) return DONE;
+  if (backend.readOnly) return refused(NvmeStatus.NamespaceWriteProtected);
+  const ranges = readDsmRanges(data, dsmRangeCount(command));
+  const size = Math.floor(backend.bytes / blockBytes);
+  if (!ranges.every(({ lba, blocks }) => lba + blocks <= size)) return refused(NvmeStatus.LbaOutOfRange);
+  for (const { lba, blocks } of ranges) {
+    if (blocks === 0) continue;
+    const status = await backend.zero(lba * blockBytes, blocks * blockBytes, false);
+    if (status !== NvmeStatus.Success) return ended(status);
+  }
+  return DONE;
+}
+
+async function flushAll(subsystem: NvmeSubsystem): Promise<Outcome> {
+  for (const { backend } of subsystem.namespaces) {
+    const status = await backend.flush();
+    if (status !== NvmeStatus.Success) return ended(status);
+  }
+  return DONE;
+}
+
+async function inPieces(bytes: number, run: (at: number, length: number) => Promise<number>): Promise<number> {
+  for (let at = 0; at < bytes; at += PIECE_BYTES) {
+    const status = await run(at, Math.min(PIECE_BYTES, bytes - at));
+    if (status !== NvmeStatus.Success) return status;
+  }
+  return NvmeStatus.Success;
+}
+
+function counted(status: number, counters: IoCounters): Outcome {
+  if (status === NvmeStatus.WriteFault || status === NvmeStatus.UnrecoveredReadError) counters.mediaErrors++;
+  return ended(status);
+}
+
+function ended(status: number): Outcome {
+  return status === NvmeStatus.Success ? DONE : { status };
+}
+
+/** Statuses of a path by which the namespaces are not reached. */
+const PATH_STATUS: ReadonlyMap<number, number> = new Map([
+  [AnaState.Inaccessible, NvmeStatus.AnaInaccessible],
+  [AnaState.PersistentLoss, NvmeStatus.AnaPersistentLoss],
+  [AnaState.Change, NvmeStatus.AnaTransition],
+]);
+/** `nsid` of a command to all namespaces. */
+export const ALL_NAMESPACES = 0xff_ff_ff_ff;
+const PIECE_BYTES = 1 << 20;

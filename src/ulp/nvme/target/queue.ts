@@ -1,0 +1,359 @@
+/**
+ * One queue of a controller: a queue pair, its receives, and the life of each command from capsule to response.
+ *
+ * A capsule arrives in a receive of its own, which is posted again just before the response leaves. Data of the host is
+ * in the capsule or READ from its memory; data for it is written there with an RDMA WRITE right before the SEND of the
+ * response, which invalidates the host's key where the descriptor asks for that. What the commands mean is the
+ * business of `QueueServices`. Whatever goes wrong on the queue pair ends the queue, never the target.
+ * Rules: ref:nvmeof; NVM Express RDMA Transport Specification.
+ */
+import { Access, type MemoryRegion } from '../../../../transport/memory.ts';
+import { QpState } from '../../../../transport/qp-state.ts';
+import { WcOpcode, WcStatus, WorkCompletion, WrOpcode } from '../../../../transport/work.ts';
+import type { RdmaConnection, RdmaCq, RdmaDevice, RdmaPd, RdmaQp } from '../../../device/api.ts';
+import {
+  COMMAND_BYTES,
+  COMPLETION_BYTES,
+  Fuse,
+  NvmeStatus,
+  readCommand,
+  SglSubtype,
+  SglType,
+  writeCompletion,
+} from '../codec/index.ts';
+import { type DataPool, MAX_DATA_BYTES } from './data-pool.ts';
+import { NO_DATA, type Outcome, refused, Task } from './task.ts';
+
+/** What a queue needs of the target. */
+export interface QueueServices {
+  readonly device: RdmaDevice;
+  readonly pd: RdmaPd;
+  readonly pool: DataPool;
+  /** Data in a capsule at most, in bytes. */
+  readonly inCapsuleBytes: number;
+  /** Bytes of data that the command moves, 0 for none. Less than 0: a status as its complement, and no data moves. */
+  dataLength(queue: TargetQueue, task: Task): number;
+  /** Does what the command says. Undefined: it is held, and `queue.complete` ends it. */
+  execute(queue: TargetQueue, task: Task): Promise<Outcome | undefined>;
+  /** The queue is gone. */
+  closed(queue: TargetQueue): void;
+}
+
+/** What a queue has done. */
+export interface QueueCounters {
+  /** Commands that arrived. */
+  commands: number;
+  /** Of them those that ended with an error. */
+  errors: number;
+  /** Bytes that went to the host. */
+  bytesToHost: number;
+  /** Bytes that came from it. */
+  bytesFromHost: number;
+}
+
+export class TargetQueue {
+  readonly qid: number;
+  /** Commands that the host may have outstanding, and one. */
+  readonly entries: number;
+  readonly counters: QueueCounters = { commands: 0, errors: 0, bytesToHost: 0, bytesFromHost: 0 };
+  readonly qp: RdmaQp;
+  /** The head pointer is not reported: the host asked for no flow control. */
+  withoutFlowControl = false;
+  /** Time of the last command, for the keep-alive timer: counts up. */
+  activity = 0;
+  readonly #services: QueueServices;
+  readonly #cq: RdmaCq;
+  readonly #capsules: MemoryRegion;
+  readonly #capsuleBytes: number;
+  readonly #tasks: readonly Task[];
+  /** Identifiers of commands that are under way. */
+  readonly #identifiers = new Set<number>();
+  /** Memory of each response that is on its way, in order. */
+  readonly #sending: (MemoryRegion | undefined)[] = [];
+  /** What waits for room in the send queue, with memory that it holds. */
+  readonly #postponed: { readonly run: () => void; readonly region: MemoryRegion | undefined }[] = [];
+  readonly #response = new Uint8Array(COMPLETION_BYTES);
+  readonly #responseView = new DataView(this.#response.buffer);
+  #sendRoom: number;
+  #sqHead = 0;
+  #closed = false;
+  #connection: RdmaConnection | undefined;
+
+  /** Makes the queue pair and posts its receives. @throws RoceError ERR_ROCE_LIMIT, ERR_ROCE_CLOSED */
+  constructor(services: QueueServices, qid: number, entries: number) {
+    this.#services = services;
+    this.qid = qid;
+    this.entries = entries;
+    const receives = entries + 1;
+    this.#sendRoom = 2 * entries + 2;
+    this.#capsuleBytes = COMMAND_BYTES + services.inCapsuleBytes;
+    const { device, pd } = services;
+    this.#cq = device.createCq(this.#sendRoom + receives);
+    try {
+      this.qp = pd.createQp({
+        sendCq: this.#cq,
+        recvCq: this.#cq,
+        maxSendWr: this.#sendRoom,
+        maxRecvWr: receives,
+        maxSge: 1,
+        maxInlineData: COMPLETION_BYTES,
+      });
+    } catch (error) {
+      device.destroyCq(this.#cq);
+      throw error;
+    }
+    this.#capsules = pd.regMr(receives * this.#capsuleBytes, { access: Access.LocalWrite });
+    this.#tasks = Array.from({ length: receives }, (_, slot) => new Task(slot));
+    this.qp.modifyNow({ state: QpState.Init, access: Access.LocalWrite });
+    for (const task of this.#tasks) this.#receive(task);
+    void this.#run();
+  }
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  /** The connection is there. */
+  connected(connection: RdmaConnection): void {
+    this.#connection = connection;
+    if (this.#closed) void connection.disconnect();
+    else void connection.closed.then(() => this.close());
+  }
+
+  /** Disconnects and frees; commands under way end without a response. May be called more than once. */
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    void this.#connection?.disconnect();
+    this.qp.destroy();
+    this.#services.device.destroyCq(this.#cq);
+    this.#services.pd.deregMr(this.#capsules);
+    for (const region of this.#sending.splice(0)) this.#giveBack(region);
+    for (const { region } of this.#postponed.splice(0)) this.#giveBack(region);
+    // A backend may still use the memory of a command that it works on: that comes back when the command ends.
+    for (const task of this.#tasks) if (!task.executing) this.#freeData(task);
+    this.#services.closed(this);
+  }
+
+  /** Ends a command: data first, where there is some for the host, then the response. */
+  complete(task: Task, { status, dw0 = 0, dw1 = 0 }: Outcome): void {
+    if (this.#closed) {
+      this.#freeData(task);
+      return;
+    }
+    const { sgl, cid } = task.command;
+    const { region } = task;
+    const writes = status === NvmeStatus.Success && region !== undefined && !task.command.sendsData;
+    const bytes = writes ? task.data.length : 0;
+    if (status !== NvmeStatus.Success) this.counters.errors++;
+    this.counters.bytesToHost += bytes;
+    const { address, key, invalidates } = sgl;
+    task.region = undefined;
+    task.data = NO_DATA;
+    this.#post(
+      () => {
+        this.#sqHead = (this.#sqHead + 1) % this.entries;
+        this.#identifiers.delete(cid);
+        task.busy = false;
+        this.#receive(task);
+        if (bytes > 0 && region !== undefined)
+          this.qp.postSend({
+            wrId: 0,
+            opcode: WrOpcode.RdmaWrite,
+            sges: [{ mr: region, length: bytes }],
+            remoteAddr: address,
+            rkey: key,
+          });
+        const head = this.withoutFlowControl ? NO_SQ_HEAD : this.#sqHead;
+        writeCompletion(this.#responseView, 0, cid, status, head, dw0, dw1);
+        this.#sending.push(region);
+        this.qp.postSend({
+          wrId: 0,
+          opcode: invalidates ? WrOpcode.SendWithInv : WrOpcode.Send,
+          inline: this.#response,
+          ...(invalidates ? { invalidateRkey: key } : {}),
+        });
+      },
+      bytes > 0 ? 2 : 1,
+      region,
+    );
+  }
+
+  async #run(): Promise<void> {
+    const wc = new WorkCompletion();
+    for (;;) {
+      const { value, done } = await this.#cq.next();
+      if (done === true || this.#closed) return;
+      this.#completed(value);
+      while (!this.#closed && this.#cq.poll(wc)) this.#completed(wc);
+    }
+  }
+
+  #completed({ opcode, status, wrId, byteLen }: WorkCompletion): void {
+    if (this.#closed) return;
+    if (status !== WcStatus.Success) {
+      this.close();
+      return;
+    }
+    if (opcode === WcOpcode.Recv) {
+      const task = this.#tasks[wrId];
+      if (task !== undefined) this.#arrived(task, byteLen);
+      return;
+    }
+    this.#sendRoom++;
+    if (opcode === WcOpcode.Send) {
+      const region = this.#sending.shift();
+      this.#giveBack(region);
+    } else if (opcode === WcOpcode.RdmaRead) {
+      const task = this.#tasks[wrId];
+      if (task !== undefined) this.#execute(task);
+    }
+    while (this.#sendRoom >= WORST_ROOM && this.#postponed.length > 0 && !this.#closed) this.#postponed.shift()?.run();
+  }
+
+  #arrived(task: Task, byteLen: number): void {
+    const at = task.slot * this.#capsuleBytes;
+    this.activity++;
+    this.counters.commands++;
+    if (!readCommand(this.#capsules.view, at, byteLen, task.command)) {
+      // There is not even an identifier to answer.
+      this.close();
+      return;
+    }
+    task.busy = true;
+    task.capsuleBytes = byteLen;
+    const { command } = task;
+    if (this.#identifiers.has(command.cid)) {
+      // The response names the identifier of the command that is under way, too: it must stay in use.
+      this.#answerConflict(task);
+      return;
+    }
+    this.#identifiers.add(command.cid);
+    if (command.psdt !== 1 || command.fuse !== Fuse.Normal) {
+      this.complete(task, refused(NvmeStatus.InvalidField));
+      return;
+    }
+    const length = this.#services.dataLength(this, task);
+    if (length < 0) this.complete(task, { status: ~length });
+    else if (length === 0) this.#execute(task);
+    else this.#moveData(task, length);
+  }
+
+  /** Finds the data of a command, or room for it. */
+  #moveData(task: Task, length: number): void {
+    const { sgl } = task.command;
+    const fault = this.#descriptorFault(task, length);
+    if (fault !== NvmeStatus.Success) {
+      this.complete(task, refused(fault));
+    } else if (sgl.type === SglType.DataBlock) {
+      const first = task.slot * this.#capsuleBytes + COMMAND_BYTES + sgl.offset;
+      task.data = this.#capsules.bytes.subarray(first, first + length);
+      this.counters.bytesFromHost += length;
+      this.#execute(task);
+    } else {
+      this.#services.pool.lend(length, (region) => this.#lent(task, region, length));
+    }
+  }
+
+  /** Why the descriptor cannot be of this command's data; 0 when it can. */
+  #descriptorFault({ command, capsuleBytes }: Task, length: number): number {
+    const { sgl, sendsData } = command;
+    const { type, subtype } = sgl;
+    const inCapsule = type === SglType.DataBlock && subtype === SglSubtype.Offset && sendsData;
+    const known = subtype === SglSubtype.Address || subtype === SglSubtype.Invalidate;
+    if (!inCapsule && !(type === SglType.KeyedDataBlock && known)) return NvmeStatus.InvalidSglType;
+    if (sgl.length !== length) return NvmeStatus.InvalidSglDataLength;
+    if (inCapsule) return sgl.offset + length > capsuleBytes - COMMAND_BYTES ? NvmeStatus.InvalidSglOffset : 0;
+    return length > MAX_DATA_BYTES ? NvmeStatus.InvalidField : 0;
+  }
+
+  #lent(task: Task, region: MemoryRegion, length: number): void {
+    task.region = region;
+    task.data = region.bytes.subarray(0, length);
+    if (this.#closed) {
+      this.#freeData(task);
+    } else if (task.command.sendsData) {
+      this.counters.bytesFromHost += length;
+      this.#post(() => this.#read(task, region, length), 1);
+    } else {
+      this.#execute(task);
+    }
+  }
+
+  #read({ slot, command }: Task, region: MemoryRegion, length: number): void {
+    this.qp.postSend({
+      wrId: slot,
+      opcode: WrOpcode.RdmaRead,
+      sges: [{ mr: region, length }],
+      remoteAddr: command.sgl.address,
+      rkey: command.sgl.key,
+    });
+  }
+
+  #execute(task: Task): void {
+    task.executing = true;
+    this.#services.execute(this, task).then(
+      (outcome) => {
+        task.executing = false;
+        if (outcome !== undefined) this.complete(task, outcome);
+      },
+      // A backend that rejects, against its contract, costs its command and nothing else.
+      () => {
+        task.executing = false;
+        this.complete(task, { status: NvmeStatus.InternalError });
+      },
+    );
+  }
+
+  #answerConflict(task: Task): void {
+    const { cid, sgl } = task.command;
+    const { key, invalidates } = sgl;
+    this.counters.errors++;
+    this.#post(() => {
+      this.#sqHead = (this.#sqHead + 1) % this.entries;
+      task.busy = false;
+      this.#receive(task);
+      const head = this.withoutFlowControl ? NO_SQ_HEAD : this.#sqHead;
+      writeCompletion(this.#responseView, 0, cid, refused(NvmeStatus.CommandIdConflict).status, head);
+      this.#sending.push(undefined);
+      this.qp.postSend({
+        wrId: 0,
+        opcode: invalidates ? WrOpcode.SendWithInv : WrOpcode.Send,
+        inline: this.#response,
+        ...(invalidates ? { invalidateRkey: key } : {}),
+      });
+    }, 1);
+  }
+
+  /** Posts `requests` work requests now, or when the send queue has room. */
+  #post(post: () => void, requests: number, region?: MemoryRegion): void {
+    const run = (): void => {
+      this.#sendRoom -= requests;
+      post();
+    };
+    if (this.#sendRoom >= WORST_ROOM && this.#postponed.length === 0) run();
+    else this.#postponed.push({ run, region });
+  }
+
+  #receive(task: Task): void {
+    this.qp.postRecv({
+      wrId: task.slot,
+      sges: [{ mr: this.#capsules, offset: task.slot * this.#capsuleBytes, length: this.#capsuleBytes }],
+    });
+  }
+
+  #giveBack(region: MemoryRegion | undefined): void {
+    if (region !== undefined) this.#services.pool.giveBack(region);
+  }
+
+  #freeData(task: Task): void {
+    this.#giveBack(task.region);
+    task.region = undefined;
+    task.data = NO_DATA;
+  }
+}
+
+/** What one command posts at a time. */
+const WORST_ROOM = 2;
+/** In place of the head pointer where there is no flow control. */
+const NO_SQ_HEAD = 0xff_ff;

@@ -1,0 +1,149 @@
+/**
+ * An NVM subsystem: its namespaces, who may use them, how each port reaches them, and which controllers there are.
+ *
+ * Owns what all its controllers share, and tells them of changes. It knows nothing of queues and of RDMA.
+ */
+import { RoceError } from '../../../../packets/errors.ts';
+import { AnaState, NQN_MAX_BYTES } from '../codec/index.ts';
+import type { NvmeBackend } from './backend.ts';
+
+/** How a subsystem is made. */
+export interface SubsystemOptions {
+  /** Its qualified name, "nqn." and up to 223 bytes in all. */
+  readonly nqn: string;
+  /** Up to 20 characters [0123456789]. */
+  readonly serial?: string;
+  /** Up to 40 characters [rocev2]. */
+  readonly model?: string;
+  /** Names of the hosts that may connect [all]. */
+  readonly allowedHosts?: readonly string[];
+  /** Whether it tells hosts how each of its ports reaches the namespaces, for several paths [no]. */
+  readonly ana?: boolean;
+}
+
+/** How a namespace is made. */
+export interface NamespaceOptions {
+  /** Its number, from 1 on [the lowest that is free]. */
+  readonly nsid?: number;
+  /** Where its bytes are. */
+  readonly backend: NvmeBackend;
+  /** 512 or 4096 [512]. */
+  readonly blockBytes?: number;
+  /** Its UUID, 16 bytes: the same on every path, after every start. */
+  readonly uuid: Uint8Array;
+}
+
+/** A namespace of a subsystem. */
+export interface TargetNamespace {
+  readonly nsid: number;
+  readonly backend: NvmeBackend;
+  readonly blockBytes: number;
+  readonly uuid: Uint8Array;
+}
+
+/** What a subsystem tells its controllers. */
+export interface SubsystemWatcher {
+  /** A namespace came, went, or has another size. */
+  namespaceChanged(nsid: number): void;
+  /** How a port reaches the namespaces has changed. */
+  anaChanged(): void;
+}
+
+/** A subsystem. Targets serve it, one for each port. */
+export class NvmeSubsystem {
+  readonly nqn: string;
+  readonly serial: string;
+  readonly model: string;
+  readonly ana: boolean;
+  /** Controllers that there are; they add and remove themselves. */
+  readonly watchers = new Set<SubsystemWatcher>();
+  /** Changes of ANA states so far. */
+  anaChanges = 0n;
+  readonly #allowed: ReadonlySet<string> | undefined;
+  readonly #namespaces = new Map<number, TargetNamespace>();
+  readonly #anaStates = new Map<number, number>();
+  #nextController = 1;
+
+  /** @throws RoceError ERR_ROCE_ARGUMENT */
+  constructor({ nqn, serial = '0123456789', model = 'rocev2', allowedHosts, ana = false }: SubsystemOptions) {
+    if (!nqn.startsWith('nqn.') || new TextEncoder().encode(nqn).length > NQN_MAX_BYTES)
+      throw new RoceError('ERR_ROCE_ARGUMENT', `"${nqn}" is no qualified name of NVMe`);
+    if (serial.length > 20 || model.length > 40)
+      throw new RoceError('ERR_ROCE_ARGUMENT', 'a serial number has up to 20 characters, a model up to 40');
+    this.nqn = nqn;
+    this.serial = serial;
+    this.model = model;
+    this.ana = ana;
+    this.#allowed = allowedHosts === undefined ? undefined : new Set(allowedHosts);
+  }
+
+  /** In the order of their numbers. */
+  get namespaces(): readonly TargetNamespace[] {
+    return [...this.#namespaces.values()].sort((a, b) => a.nsid - b.nsid);
+  }
+
+  /** Undefined when there is none of this number. */
+  namespace(nsid: number): TargetNamespace | undefined {
+    return this.#namespaces.get(nsid);
+  }
+
+  /** @throws RoceError ERR_ROCE_ARGUMENT, ERR_ROCE_IN_USE when the number is */
+  addNamespace({ nsid, backend, blockBytes = 512, uuid }: NamespaceOptions): TargetNamespace {
+    const number = nsid ?? this.#freeNsid();
+    if (!(Number.isInteger(number) && number >= 1 && number <= MAX_NAMESPACES))
+      throw new RoceError('ERR_ROCE_ARGUMENT', `a namespace has a number from 1 to ${MAX_NAMESPACES}, not ${number}`);
+    if (blockBytes !== 512 && blockBytes !== 4096)
+      throw new RoceError('ERR_ROCE_ARGUMENT', `blocks have 512 or 4096 bytes, not ${blockBytes}`);
+    if (uuid.length !== 16) throw new RoceError('ERR_ROCE_ARGUMENT', `a UUID has 16 bytes, not ${uuid.length}`);
+    if (this.#namespaces.has(number)) throw new RoceError('ERR_ROCE_IN_USE', `there is a namespace ${number} already`);
+    const namespace: TargetNamespace = { nsid: number, backend, blockBytes, uuid };
+    this.#namespaces.set(number, namespace);
+    this.resized(number);
+    return namespace;
+  }
+
+  /** Commands that are under way end; later ones find no namespace. */
+  removeNamespace(nsid: number): void {
+    if (this.#namespaces.delete(nsid)) this.resized(nsid);
+  }
+
+  /** Tells the hosts to look at the namespace again. */
+  resized(nsid: number): void {
+    for (const watcher of this.watchers) watcher.namespaceChanged(nsid);
+  }
+
+  /** Whether a host of this name may connect. */
+  allows(hostNqn: string): boolean {
+    return this.#allowed === undefined || this.#allowed.has(hostNqn);
+  }
+
+  /** How this port reaches the namespaces: one of `AnaState`. */
+  anaState(port: number): number {
+    return this.#anaStates.get(port) ?? AnaState.Optimized;
+  }
+
+  /** Changes it, and tells the hosts. */
+  setAnaState(port: number, state: number): void {
+    if (this.anaState(port) === state) return;
+    this.#anaStates.set(port, state);
+    this.anaChanges++;
+    for (const watcher of this.watchers) watcher.anaChanged();
+  }
+
+  /** A number for the next controller, not used by another of the last 65,000. */
+  takeControllerId(): number {
+    const id = this.#nextController;
+    this.#nextController = id === MAX_CONTROLLER ? 1 : id + 1;
+    return id;
+  }
+
+  #freeNsid(): number {
+    for (let nsid = 1; ; nsid++) if (!this.#namespaces.has(nsid)) return nsid;
+  }
+}
+
+/** Namespaces of a subsystem; their numbers end there. */
+export const MAX_NAMESPACES = 1024;
+/** The group of ANA that all namespaces are in. */
+export const ANA_GROUP = 1;
+const MAX_CONTROLLER = 0xff_ef;

@@ -1,0 +1,369 @@
+/**
+ * A target: serves subsystems, and the discovery service, on one port of a device.
+ *
+ * Owns the listener, the limits, and which queue belongs to which controller. Time comes in as `after`. A queue whose
+ * host sends no Connect is closed after a while. Works with every `RdmaDevice`.
+ */
+import type { IpAddress } from '../../../../packets/address.ts';
+import { RoceError } from '../../../../packets/errors.ts';
+import type { RdmaConnectionRequest, RdmaDevice, RdmaListener, RdmaPd } from '../../../device/api.ts';
+import {
+  AddressFamily,
+  CM_REJECT,
+  CM_REPLY,
+  CmRejectStatus,
+  CNTLID_DYNAMIC,
+  CONNECT_RESULT,
+  ConnectOffset,
+  encodeDiscoveryLog,
+  FABRICS_OPCODE,
+  FabricsType,
+  NvmeStatus,
+  RDMA_CMS_RDMA_CM,
+  RDMA_QPTYPE_CONNECTED,
+  RdmaProvider,
+  RECFMT,
+  SubsystemType,
+  TransportType,
+} from '../codec/index.ts';
+import { adminDataLength, executeAdmin, executeFabrics } from './admin.ts';
+import { type AskedQueue, askedController, askedQueue, invalid } from './connect.ts';
+import { Controller, type TargetTimers } from './controller.ts';
+import { DataPool } from './data-pool.ts';
+import { executeIo, ioDataLength } from './nvm.ts';
+import { type QueueServices, TargetQueue } from './queue.ts';
+import type { NvmeSubsystem } from './subsystem.ts';
+import { type Outcome, refused, type Task } from './task.ts';
+
+/** How a target is made. */
+export interface TargetOptions {
+  /** What it serves. */
+  readonly subsystems: readonly NvmeSubsystem[];
+  /** Time. */
+  readonly timers: TargetTimers;
+  /** Is told of what happens; for a program to print [nobody]. */
+  readonly observer?: TargetObserver;
+  /** Port of RDMA_PS_TCP [4420]. */
+  readonly port?: number;
+  /** Number of the port for hosts, and for ANA [1]. */
+  readonly portId?: number;
+  /** I/O queues of a controller at most, 1..128 [8]. */
+  readonly maxQueues?: number;
+  /** Entries of a queue at most, 2..1024 [128]. */
+  readonly maxEntries?: number;
+  /** Controllers at most [64]. */
+  readonly maxControllers?: number;
+  /** Data in a capsule at most: 0, or a multiple of 512 up to 65536 bytes [4096]. */
+  readonly inCapsuleBytes?: number;
+  /** Memory for data of commands at most, in bytes [32 MiB]. */
+  readonly dataBytes?: number;
+  /** Ports that discovery tells hosts of [this one, at the address that the host used]. */
+  readonly portals?: readonly Portal[];
+}
+
+/** Is told of what happens at a target. */
+export interface TargetObserver {
+  /** A host has a queue of a controller; its first is the admin queue, number 0. */
+  queueJoined(controller: Controller, queue: TargetQueue): void;
+  /** A queue is gone; its counters are final. Without a controller: no Connect came. */
+  queueClosed(controller: Controller | undefined, queue: TargetQueue): void;
+}
+
+/** A way to the subsystems. */
+export interface Portal {
+  readonly address: IpAddress;
+  readonly port: number;
+  readonly portId: number;
+}
+
+/** The options with nothing left open that has a default. */
+export type TargetSettings = Required<Omit<TargetOptions, 'portals' | 'observer'>> &
+  Pick<TargetOptions, 'portals' | 'observer'>;
+
+/** What a target has refused. */
+export interface TargetCounters {
+  /** Requests that were refused, and commands Connect. */
+  connectionsRefused: number;
+  /** Queues that there were. */
+  queues: number;
+}
+
+export class NvmeTarget implements QueueServices {
+  readonly device: RdmaDevice;
+  readonly pd: RdmaPd;
+  readonly pool: DataPool;
+  readonly port: number;
+  readonly portId: number;
+  readonly inCapsuleBytes: number;
+  readonly counters: TargetCounters = { connectionsRefused: 0, queues: 0 };
+  readonly #options: TargetSettings;
+  readonly #listener: RdmaListener;
+  /** Of each queue: the address that its host used, and its controller once there is one. */
+  readonly #queues = new Map<TargetQueue, { readonly local: IpAddress; controller?: Controller }>();
+  readonly #controllers = new Map<number, { readonly controller: Controller; readonly local: IpAddress }>();
+  readonly #running: Promise<void>;
+  #discoveryId = FIRST_DISCOVERY_ID;
+
+  private constructor(device: RdmaDevice, options: TargetSettings) {
+    this.device = device;
+    this.#options = options;
+    this.port = options.port;
+    this.portId = options.portId;
+    this.inCapsuleBytes = options.inCapsuleBytes;
+    this.#listener = device.cm.listen(options.port);
+    this.pd = device.allocPd();
+    this.pool = new DataPool(this.pd, options.dataBytes);
+    this.#running = this.#run();
+  }
+
+  /** Serves until `close`. @throws RoceError ERR_ROCE_ARGUMENT, ERR_ROCE_IN_USE (port), ERR_ROCE_CLOSED */
+  static listen(device: RdmaDevice, options: TargetOptions): NvmeTarget {
+    const given = { ...DEFAULTS, ...options };
+    demand('maxQueues', given.maxQueues, 1, 128);
+    demand('maxEntries', given.maxEntries, 2, 1024);
+    demand('maxControllers', given.maxControllers, 1, 0xff_00);
+    demand('inCapsuleBytes', given.inCapsuleBytes, 0, 65_536);
+    demand('dataBytes', given.dataBytes, 1 << 20, Number.MAX_SAFE_INTEGER);
+    if (given.inCapsuleBytes % 512 !== 0)
+      throw new RoceError('ERR_ROCE_ARGUMENT', 'inCapsuleBytes is a multiple of 512');
+    return new NvmeTarget(device, given);
+  }
+
+  /** Controllers that there are. */
+  get controllers(): readonly Controller[] {
+    return [...this.#controllers.values()].map(({ controller }) => controller);
+  }
+
+  /** Queues that there are, those without a controller included. */
+  get queues(): readonly TargetQueue[] {
+    return [...this.#queues.keys()];
+  }
+
+  /** Disconnects all hosts and frees everything. */
+  async close(): Promise<void> {
+    this.#listener.close();
+    await this.#running;
+    for (const { controller } of [...this.#controllers.values()]) controller.close();
+    for (const queue of [...this.#queues.keys()]) queue.close();
+    this.pool.free();
+  }
+
+  dataLength(queue: TargetQueue, { command }: Task): number {
+    const controller = this.#queues.get(queue)?.controller;
+    if (command.opcode === FABRICS_OPCODE) {
+      if (command.fabricsType !== FabricsType.Connect) return 0;
+      return controller === undefined ? CONNECT_BYTES : ~refused(NvmeStatus.CommandSequenceError).status;
+    }
+    if (controller === undefined) return ~refused(NvmeStatus.CommandSequenceError).status;
+    if (queue.qid === 0) return adminDataLength(command);
+    return controller.subsystem === undefined
+      ? ~refused(NvmeStatus.InvalidOpcode).status
+      : ioDataLength(controller.subsystem, command);
+  }
+
+  async execute(queue: TargetQueue, task: Task): Promise<Outcome | undefined> {
+    const known = this.#queues.get(queue);
+    const { command } = task;
+    if (known === undefined) return refused(NvmeStatus.AbortedSqDeletion);
+    const { controller, local } = known;
+    if (controller === undefined) {
+      const isConnect = command.opcode === FABRICS_OPCODE && command.fabricsType === FabricsType.Connect;
+      return isConnect ? this.#connect(queue, task, local) : refused(NvmeStatus.CommandSequenceError);
+    }
+    const outcome = await this.#executeOn(controller, queue, task);
+    if (outcome !== undefined && outcome.status !== NvmeStatus.Success) controller.failed(queue, task, outcome.status);
+    return outcome;
+  }
+
+  closed(queue: TargetQueue): void {
+    const controller = this.#queues.get(queue)?.controller;
+    this.#queues.delete(queue);
+    this.#options.observer?.queueClosed(controller, queue);
+    if (controller === undefined) return;
+    if (controller.queues.get(queue.qid) === queue) controller.queues.delete(queue.qid);
+    // Without its admin queue there is no controller.
+    if (queue.qid === 0) controller.close();
+  }
+
+  /** The discovery log page for this host. */
+  discoveryLog(controller: Controller): Uint8Array {
+    const local = this.#controllers.get(controller.id)?.local;
+    const { subsystems, portals, maxEntries } = this.#options;
+    const ways = portals ?? (local === undefined ? [] : [{ address: local, port: this.port, portId: this.portId }]);
+    const entries = subsystems
+      .filter((subsystem) => subsystem.allows(controller.hostNqn))
+      .flatMap(({ nqn }) =>
+        ways.map(({ address, port, portId }) => ({
+          trtype: TransportType.Rdma,
+          adrfam: address.version === 6 ? AddressFamily.Ipv6 : AddressFamily.Ipv4,
+          subtype: SubsystemType.Nvme,
+          portid: portId,
+          cntlid: CNTLID_DYNAMIC,
+          asqsz: Math.min(32, maxEntries),
+          trsvcid: `${port}`,
+          traddr: address.toString(),
+          subnqn: nqn,
+          rdmaQptype: RDMA_QPTYPE_CONNECTED,
+          rdmaPrtype: RdmaProvider.RoceV2,
+          rdmaCms: RDMA_CMS_RDMA_CM,
+        })),
+      );
+    return encodeDiscoveryLog(1n, entries);
+  }
+
+  async #executeOn(controller: Controller, queue: TargetQueue, task: Task): Promise<Outcome | undefined> {
+    if (queue.qid === 0) return executeAdmin(controller, queue, task, this);
+    if (task.command.opcode === FABRICS_OPCODE) return executeFabrics(controller, task);
+    const { subsystem } = controller;
+    if (!controller.ready || subsystem === undefined) return refused(NvmeStatus.CommandSequenceError);
+    return executeIo(subsystem, controller.port, task, controller.io);
+  }
+
+  async #run(): Promise<void> {
+    for await (const request of this.#listener) this.#take(request);
+  }
+
+  #take(request: RdmaConnectionRequest): void {
+    const { maxQueues, maxEntries, maxControllers, timers } = this.#options;
+    const asked = askedQueue(request.privateData, maxQueues, maxEntries);
+    if (typeof asked === 'number') {
+      this.#reject(request, asked);
+      return;
+    }
+    const full = this.#queues.size >= maxControllers * (1 + maxQueues) || this.#unconnected() >= MAX_UNCONNECTED;
+    const queue = full ? undefined : this.#makeQueue(asked);
+    if (queue === undefined) {
+      this.#reject(request, CmRejectStatus.NoResources);
+      return;
+    }
+    this.counters.queues++;
+    this.#queues.set(queue, { local: request.localAddress });
+    const cancel = timers.after(CONNECT_WITHIN_NS, () => {
+      if (this.#queues.get(queue)?.controller === undefined) queue.close();
+    });
+    request
+      .accept({
+        qp: queue.qp,
+        privateData: CM_REPLY.encode({ recfmt: RECFMT, crqsize: asked.entries }),
+        initiatorDepth: Math.max(1, Math.min(16, request.responderResources)),
+        responderResources: Math.min(16, request.initiatorDepth),
+      })
+      .then(
+        (connection) => queue.connected(connection),
+        () => {
+          cancel();
+          queue.close();
+        },
+      );
+  }
+
+  /** Undefined when the device has no room. */
+  #makeQueue({ qid, entries }: AskedQueue): TargetQueue | undefined {
+    try {
+      return new TargetQueue(this, qid, entries);
+    } catch (error) {
+      if (!(error instanceof RoceError)) throw error;
+      return undefined;
+    }
+  }
+
+  #reject(request: RdmaConnectionRequest, sts: number): void {
+    this.counters.connectionsRefused++;
+    try {
+      request.reject(CM_REJECT.encode({ recfmt: RECFMT, sts }));
+    } catch (error) {
+      // The peer has gone meanwhile.
+      if (!(error instanceof RoceError)) throw error;
+    }
+  }
+
+  #unconnected(): number {
+    let count = 0;
+    for (const { controller } of this.#queues.values()) if (controller === undefined) count++;
+    return count;
+  }
+
+  #connect(queue: TargetQueue, { command, data }: Task, local: IpAddress): Outcome {
+    const { subsystems, maxControllers, maxQueues, maxEntries, timers } = this.#options;
+    const asked = askedController(command, data, queue, subsystems);
+    if ('status' in asked) {
+      this.counters.connectionsRefused++;
+      return asked;
+    }
+    if (queue.qid !== 0) return this.#connectIo(queue, asked.cntlid, asked);
+    if (this.#controllers.size >= maxControllers) return refused(NvmeStatus.ConnectControllerBusy);
+    const id = this.#freeControllerId(asked.subsystem);
+    const controller = new Controller({
+      ...asked,
+      id,
+      port: this.portId,
+      maxEntries,
+      maxQueues,
+      inCapsuleBytes: this.inCapsuleBytes,
+      timers,
+      closed: () => this.#controllers.delete(id),
+    });
+    this.#controllers.set(id, { controller, local });
+    this.#join(queue, controller, asked.withoutFlowControl);
+    return connected(id);
+  }
+
+  #connectIo(
+    queue: TargetQueue,
+    cntlid: number,
+    asked: { subsystem: NvmeSubsystem | undefined; hostNqn: string; hostId: Uint8Array; withoutFlowControl: boolean },
+  ): Outcome {
+    const controller = this.#controllers.get(cntlid)?.controller;
+    const isTheirs =
+      controller !== undefined &&
+      controller.subsystem === asked.subsystem &&
+      controller.hostNqn === asked.hostNqn &&
+      controller.hostId.every((byte, i) => byte === asked.hostId[i]);
+    if (!isTheirs || controller.subsystem === undefined) return invalid(ConnectOffset.Cntlid, true);
+    if (!controller.ready || controller.queues.has(queue.qid)) return refused(NvmeStatus.CommandSequenceError);
+    this.#join(queue, controller, asked.withoutFlowControl);
+    return connected(cntlid);
+  }
+
+  #join(queue: TargetQueue, controller: Controller, withoutFlowControl: boolean): void {
+    queue.withoutFlowControl = withoutFlowControl;
+    controller.queues.set(queue.qid, queue);
+    const known = this.#queues.get(queue);
+    if (known !== undefined) known.controller = controller;
+    this.#options.observer?.queueJoined(controller, queue);
+  }
+
+  /** Numbers are unique in a subsystem, over all its ports; those of the discovery service begin at 0x8000. */
+  #freeControllerId(subsystem: NvmeSubsystem | undefined): number {
+    for (;;) {
+      const id = subsystem?.takeControllerId() ?? this.#discoveryId++;
+      if (this.#discoveryId > LAST_CONTROLLER_ID) this.#discoveryId = FIRST_DISCOVERY_ID;
+      if (!this.#controllers.has(id)) return id;
+    }
+  }
+}
+
+function connected(cntlid: number): Outcome {
+  return { status: NvmeStatus.Success, dw0: CONNECT_RESULT.toNumber({ cntlid }) };
+}
+
+function demand(name: string, value: number, min: number, max: number): void {
+  if (!(Number.isInteger(value) && value >= min && value <= max))
+    throw new RoceError('ERR_ROCE_ARGUMENT', `${name} is a whole number from ${min} to ${max}, not ${value}`);
+}
+
+const DEFAULTS = {
+  port: 4420,
+  portId: 1,
+  maxQueues: 8,
+  maxEntries: 128,
+  maxControllers: 64,
+  inCapsuleBytes: 4096,
+  dataBytes: 32 << 20,
+};
+const FIRST_DISCOVERY_ID = 0x80_00;
+const LAST_CONTROLLER_ID = 0xff_ef;
+const CONNECT_BYTES = 1024;
+/** Queues without a controller at most. */
+const MAX_UNCONNECTED = 64;
+const CONNECT_WITHIN_NS = 30e9;

@@ -1,0 +1,44 @@
+/** One command that the target works on, and what comes of it. */
+import type { MemoryRegion } from '../../../../transport/memory.ts';
+import { NvmeCommand, NvmeStatus, STATUS_DNR } from '../codec/index.ts';
+
+/** What a command ends with. */
+export interface Outcome {
+  /** Type, code, and do not retry. */
+  readonly status: number;
+  /** Dword 0 of the completion [0]. */
+  readonly dw0?: number;
+  /** Dword 1 [0]. */
+  readonly dw1?: number;
+}
+
+/** Where a command lives from its receive to its response; used again and again. */
+export class Task {
+  /** Which receive of its queue. */
+  readonly slot: number;
+  readonly command = new NvmeCommand();
+  /** Bytes of the capsule. */
+  capsuleBytes = 0;
+  /** Its data: in the capsule, or in `region`; of commands that send data to the host, where to put it. */
+  data: Uint8Array = NO_DATA;
+  /** Memory that was lent for it. */
+  region: MemoryRegion | undefined;
+  /** Whether the command has no response yet. */
+  busy = false;
+  /** Whether a backend may use its memory. */
+  executing = false;
+
+  constructor(slot: number) {
+    this.slot = slot;
+  }
+}
+
+/** Done. */
+export const DONE: Outcome = { status: NvmeStatus.Success };
+
+/** Refused; sending it again does not help. */
+export function refused(status: number, dw0 = 0): Outcome {
+  return { status: status | STATUS_DNR, dw0 };
+}
+
+export const NO_DATA = new Uint8Array(0);
