@@ -10,8 +10,13 @@
 export interface CopiedMemory {
   /** Bytes. */
   readonly length: number;
-  /** Copies `length` bytes at `offset` to byte `toAt` of `to`; false when any of them is not there. */
-  read(offset: number, to: Uint8Array, toAt: number, length: number): boolean;
+  /**
+   * Copies `length` bytes at `offset` to byte `toAt` of `to`; false when any of them is not there.
+   *
+   * @param ahead how many bytes of the same message lie there, `length` or more: those behind the first `length` are
+   *   asked for next, in order, and may be fetched with them
+   */
+  read(offset: number, to: Uint8Array, toAt: number, length: number, ahead: number): boolean;
   /** Copies `length` bytes from byte `fromAt` of `from` to `offset`; false when any of them cannot be written. */
   write(offset: number, from: Uint8Array, fromAt: number, length: number): boolean;
 }

@@ -103,14 +103,14 @@ export class Grant {
 
   /**
    * Copies `length` bytes at `offset`, which lie inside, to byte `toAt` of `to`. False when some of them are not there
-   * any more, which only memory can be that is reached by copies.
+   * any more, which only memory can be that is reached by copies. `ahead`: see `CopiedMemory.read`.
    */
-  copyOut(offset: number, to: Uint8Array, toAt: number, length: number): boolean {
+  copyOut(offset: number, to: Uint8Array, toAt: number, length: number, ahead: number = length): boolean {
     if (this.#plain) {
       copyBytes(to, toAt, this.bytes, offset, length);
       return true;
     }
-    if (this.#copied !== undefined) return this.#copied.read(this.#base + offset, to, toAt, length);
+    if (this.#copied !== undefined) return this.#copied.read(this.#base + offset, to, toAt, length, ahead);
     if (this.#stage === undefined || length < WORTH_STAGING || isShared(to))
       copyBytes(to, toAt, this.bytes, offset, length);
     else this.#stage.copy(to, toAt, this.bytes, offset, length, true);

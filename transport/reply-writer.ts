@@ -81,7 +81,8 @@ function writeReadResponse(reply: Reply, replies: ReplyQueue, config: QpConfig, 
     at += AETH_BYTES;
   }
   const { grant } = reply;
-  if (grant !== undefined && !grant.copyOut(reply.offset + reply.sent, writer.bytes, at, size)) return ReplyStep.Fault;
+  if (grant !== undefined && !grant.copyOut(reply.offset + reply.sent, writer.bytes, at, size, left))
+    return ReplyStep.Fault;
   for (let i = 0; i < pad; i++) writer.bytes[at + size + i] = 0;
   writer.end(template, at + size + pad);
   reply.sent += size;

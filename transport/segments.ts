@@ -85,7 +85,7 @@ export class SegmentList {
       }
       const n = Math.min(size - at, length);
       const { grant } = this.#regions[i] as MemoryRegion;
-      if (!grant.copyOut((this.#offsets[i] as number) + at, to, toAt, n)) return false;
+      if (!grant.copyOut((this.#offsets[i] as number) + at, to, toAt, n, size - at)) return false;
       at = 0;
       toAt += n;
       length -= n;

@@ -95,7 +95,10 @@ export class Driver {
     if (this.#ended) return;
     this.#hasRead = true;
     this.#machine?.receive(batch);
-    this.#wake();
+    // Such a link delivers in the check phase. In the next one, an application that has seen the message could have
+    // answered it, ahead of our acknowledgement of it.
+    if (this.link.reflects === true) this.#wakeSoon();
+    else this.#wake();
   }
 
   #writable(): void {

@@ -190,6 +190,7 @@ export class Context implements WorkObjects, RingCqWatcher {
 
   destroyCq(object: CqObject): void {
     this.device.destroyCq(object.cq);
+    object.cq.disarm();
     this.#cqs.delete(object.cq);
     this.host.free(object.cq.ring.shared);
   }

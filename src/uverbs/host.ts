@@ -8,8 +8,12 @@
 
 /** The memory of a client process. Addresses are user addresses, below 2^47, exact as numbers. */
 export interface ProcessMemory {
-  /** Copies `length` bytes at `address` of the process to byte `toAt` of `to`; false when any of them is not there. */
-  read(address: number, to: Uint8Array, toAt: number, length: number): boolean;
+  /**
+   * Copies `length` bytes at `address` of the process to byte `toAt` of `to`; false when any of them is not there.
+   *
+   * @param ahead how many bytes of the same message lie there [length]: see `CopiedMemory.read`
+   */
+  read(address: number, to: Uint8Array, toAt: number, length: number, ahead?: number): boolean;
   /** Copies `length` bytes from byte `fromAt` of `from` to `address`; false when any of them cannot be written. */
   write(address: number, from: Uint8Array, fromAt: number, length: number): boolean;
 }
@@ -26,6 +30,11 @@ export interface SharedRing {
 export interface UverbsFileHost {
   /** The memory of the process that opened it. */
   readonly memory: ProcessMemory;
+  /**
+   * Words that the client can write, one for each handle from 0 on: there it arms a completion queue without a command
+   * (`Armed`). Absent where it has to use commands.
+   */
+  readonly armed?: Int32Array;
   /** Makes room for a ring of at least `length` bytes, zeroed; undefined when there is none. */
   allocate(length: number): SharedRing | undefined;
   /** Frees a ring. Its memory is not used again while the client may have it mapped. */
@@ -56,6 +65,16 @@ export interface UverbsFileHost {
   /** The channel's end. */
   closeChannel(channel: number): void;
 }
+
+/** Bits of a word of `UverbsFileHost.armed`. */
+export const Armed = {
+  /** The client: for the next solicited completion. */
+  Solicited: 1,
+  /** The client: for the next completion. */
+  Any: 2,
+  /** The server: the handle is that of a completion queue. */
+  Queue: 4,
+} as const;
 
 /** The result of a command. */
 export interface CommandResult {

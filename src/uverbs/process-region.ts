@@ -16,8 +16,8 @@ export class ProcessRegion implements CopiedMemory {
     this.length = length;
   }
 
-  read(offset: number, to: Uint8Array, toAt: number, length: number): boolean {
-    return this.#memory.read(this.#start + offset, to, toAt, length);
+  read(offset: number, to: Uint8Array, toAt: number, length: number, ahead: number): boolean {
+    return this.#memory.read(this.#start + offset, to, toAt, length, ahead);
   }
 
   write(offset: number, from: Uint8Array, fromAt: number, length: number): boolean {

@@ -12,9 +12,11 @@ import { WcOpcode, type WcStatus, WorkCompletion } from '../../transport/work.ts
 import { Cq } from '../device/verbs/index.ts';
 import { WC } from './abi/verbs.ts';
 import { Fields } from './fields.ts';
+import { Armed } from './host.ts';
 import type { OutboundRing } from './ring.ts';
 
 const AT = WC.at;
+const NO_WORDS = new Int32Array(0);
 const WcFlag = { Grh: 1, WithImm: 2, WithInvalidate: 8 } as const;
 
 /** What an entry says beside the completion itself. */
@@ -54,6 +56,8 @@ export class RingCq extends Cq {
   readonly #facts: WorkFacts = { wrIdHigh: 0, wrIdLow: 0, byteLen: 0, immediate: false };
   #armedAny = false;
   #armedSolicited = false;
+  #words: Int32Array = NO_WORDS;
+  #word = 0;
 
   constructor(
     ring: OutboundRing,
@@ -81,6 +85,19 @@ export class RingCq extends Cq {
     super.resize(ring.size.capacity);
     this.#ring.moveTo(ring, WC.size);
     this.#ring = ring;
+  }
+
+  /** From now on the client can arm it by a word that both share, too. */
+  armBy(words: Int32Array, word: number): void {
+    this.#words = words;
+    this.#word = word;
+    Atomics.store(words, word, Armed.Queue);
+  }
+
+  /** The client cannot arm it any more. */
+  disarm(): void {
+    if (this.#words !== NO_WORDS) Atomics.store(this.#words, this.#word, 0);
+    this.#words = NO_WORDS;
   }
 
   override arm(solicitedOnly: boolean): void {
@@ -111,10 +128,22 @@ export class RingCq extends Cq {
     this.#write(wc);
     this.#ring.put(this.#entry.bytes);
     this.#watcher.completed();
-    if (!this.#armedAny && !(this.#armedSolicited && (wc.solicited || wc.status !== 0))) return;
+    if (this.#takeArmed(wc.solicited || wc.status !== 0)) this.#watcher.notify(this);
+  }
+
+  /**
+   * Whether it was armed for such a completion, which is in the ring by now: a client that arms it after this look
+   * finds the entry when it polls.
+   */
+  #takeArmed(solicited: boolean): boolean {
+    const words = this.#words;
+    const word = words === NO_WORDS ? 0 : Atomics.load(words, this.#word);
+    const any = this.#armedAny || (word & Armed.Any) !== 0;
+    if (!any && !(solicited && (this.#armedSolicited || (word & Armed.Solicited) !== 0))) return false;
     this.#armedAny = false;
     this.#armedSolicited = false;
-    this.#watcher.notify(this);
+    if (words !== NO_WORDS) Atomics.store(words, this.#word, Armed.Queue);
+    return true;
   }
 
   #write(wc: WorkCompletion): void {

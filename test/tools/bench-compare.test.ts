@@ -4,9 +4,12 @@
  * this clone beside its own last commit, with a thousandth of the work.
  */
 import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { compare, comparisonTable } from '../../tools/bench/compare/comparison.ts';
+import { checkOut, isPackage } from '../../tools/bench/compare/revision-tree.ts';
 import { describeWith } from '../support/need.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -60,6 +63,23 @@ describe('a comparison', () => {
   });
 });
 
+describe('the packages of a revision', () => {
+  it.each([
+    ['tsx', true],
+    ['@biomejs', true],
+    ['.bin', true],
+    // Pages that were built here.
+    ['.cache', false],
+    ['.vite', false],
+    ['.vite-temp', false],
+    ['.package-lock.json', false],
+    ['rocev2', false],
+    ['rocev2-tools', false],
+  ])('that are of this clone: %s, %s', (name, taken) => {
+    expect(isPackage(name)).toBe(taken);
+  });
+});
+
 describeWith('clone', 'npm run bench -- --compare', () => {
   const run = (...args: readonly string[]) =>
     spawnSync(process.execPath, ['--import', 'tsx', 'tools/bench/run.ts', ...args], {
@@ -79,6 +99,19 @@ describeWith('clone', 'npm run bench -- --compare', () => {
     expect(rest).toEqual([]);
     expect(trees()).toBe(before);
   }, 60_000);
+
+  it('checks a revision out without what this clone has built', () => {
+    const { folder, remove } = checkOut('HEAD');
+    try {
+      const modules = join(folder, 'node_modules');
+      expect({ tsx: existsSync(join(modules, 'tsx')), cache: existsSync(join(modules, '.cache')) }).toEqual({
+        tsx: true,
+        cache: false,
+      });
+    } finally {
+      remove();
+    }
+  });
 
   it('ends with 2 where there is no such revision, and says so', () => {
     const { status, stderr } = run('--compare', 'no-such-revision', '--only', 'encode');

@@ -7,6 +7,7 @@ import * as Q from '../../src/uverbs/abi/queues.ts';
 import * as R from '../../src/uverbs/abi/rxe.ts';
 import * as V from '../../src/uverbs/abi/verbs.ts';
 import { Errno } from '../../src/uverbs/errno.ts';
+import { Armed } from '../../src/uverbs/host.ts';
 import { expectEmpty, gidIndex, Mask, makeEnds, type Pair, rdma, toRts } from './support/ends.ts';
 import { fill, pick } from './support/program.ts';
 
@@ -182,6 +183,45 @@ describe('two connected queue pairs of two programs', () => {
     const destroyed = await right.program.ok('DESTROY_CQ', V.DESTROY_CQ, { cq_handle: right.cq.handle });
     expect(pick(V.DESTROY_CQ_RESP, destroyed, 'comp_events_reported')).toBe(1);
     expect(waiting()).toBe(0);
+    await expectEmpty(pair);
+  });
+
+  it('a queue is armed by its word as by the command, for as long as it is there', async () => {
+    const pair = await connected();
+    const { world, left, right } = pair;
+    const { armed } = right.program.host;
+    const at = right.cq.handle;
+    const send = (flags: number): number | undefined => {
+      right.program.receive(right.qp.rq, 1, gather(right.mr, 16));
+      left.program.post(left.qp, { opcode: Op.Send, inline: Uint8Array.of(1), flags });
+      world.runFor(1e6);
+      right.program.pollAll(right.cq);
+      left.program.pollAll(left.cq);
+      return right.program.host.events.get(right.channel)?.length;
+    };
+    expect(armed[at]).toBe(Armed.Queue);
+    expect(armed[right.qp.handle]).toBe(0);
+    // Not armed; then for what is solicited, which the second is; then for nothing more.
+    expect(send(2)).toBe(0);
+    armed[at] = Armed.Queue | Armed.Solicited;
+    expect([send(2), armed[at]]).toEqual([0, Armed.Queue | Armed.Solicited]);
+    expect([send(2 | 4), armed[at]]).toEqual([1, Armed.Queue]);
+    expect(send(2 | 4)).toBe(1);
+    armed[at] = Armed.Queue | Armed.Any | Armed.Solicited;
+    expect([send(2), armed[at]]).toEqual([2, Armed.Queue]);
+    expect(send(2 | 4)).toBe(2);
+    // Whatever else a client puts there is nothing.
+    armed[at] = -8;
+    expect(send(2)).toBe(2);
+    armed[at] = -1;
+    expect([send(2), armed[at]]).toEqual([3, Armed.Queue]);
+    // By both ways: one event.
+    armed[at] = Armed.Queue | Armed.Any;
+    await right.program.ok('REQ_NOTIFY_CQ', V.REQ_NOTIFY_CQ, { cq_handle: at, solicited_only: 0 });
+    expect([send(2), send(2)]).toEqual([4, 4]);
+    await right.program.ok('DESTROY_QP', Q.DESTROY_QP, { qp_handle: right.qp.handle });
+    await right.program.ok('DESTROY_CQ', V.DESTROY_CQ, { cq_handle: at });
+    expect(armed[at]).toBe(0);
     await expectEmpty(pair);
   });
 

@@ -80,6 +80,7 @@ export abstract class OpenFile {
 /** One of uverbs. */
 export class OpenUverbsFile extends OpenFile implements UverbsFileHost {
   readonly memory: ClientMemory;
+  readonly armed: Int32Array;
   readonly #rings: RingFile;
   readonly #file: UverbsFile;
   readonly #channels = new Map<number, EventChannel>();
@@ -90,6 +91,7 @@ export class OpenUverbsFile extends OpenFile implements UverbsFileHost {
   constructor(libc: Libc, server: UverbsServer, number: number, pid: number) {
     super(number);
     this.#rings = RingFile.create(libc);
+    this.armed = this.#rings.armed;
     this.memory = new ClientMemory(libc, pid);
     this.#file = server.openUverbs(this);
   }

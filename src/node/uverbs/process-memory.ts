@@ -3,6 +3,9 @@
  * server have to be of one user. Owns the descriptor that tells of the client's end, after which its number may be
  * another process's. A copy allocates nothing.
  *
+ * A call costs as much as the copy of some KiB, so what of a message follows on a packet is fetched with it. Memory is
+ * the program's: what was fetched is good within one turn of the device, and not after a write.
+ *
  * Measured with Node 20, the least of many calls: 64 bytes 1.9 us, 4 KiB 2.1 us (written: 2.9), 64 KiB 6.3 us, 1 MiB
  * 78 us.
  */
@@ -18,6 +21,12 @@ export class ClientMemory implements ProcessMemory {
   readonly #vectors = new Uint32Array(8);
   readonly #local: number;
   #isGone = false;
+  /** What was fetched ahead, in `AHEAD`: whose, from which address to which. */
+  #aheadFrom = 0;
+  #aheadTo = 0;
+  /** Where the last read ended: the next is that of the same message when it begins there. */
+  #readTo = -1;
+  #forgets = false;
 
   constructor(libc: Libc, pid: number) {
     this.#libc = libc;
@@ -28,14 +37,26 @@ export class ClientMemory implements ProcessMemory {
     else this.#watch = new DescriptorWatch(libc, this.#pidfd, () => this.close());
   }
 
-  read(address: number, to: Uint8Array, toAt: number, length: number): boolean {
+  read(address: number, to: Uint8Array, toAt: number, length: number, ahead = length): boolean {
     if (length === 0) return true;
-    if (!this.#prepare(address, to, toAt, length)) return false;
-    return this.#libc.processVmReadv(this.#pid, this.#local, this.#local + VECTOR_BYTES) === length;
+    if (address === this.#readTo && this.#fetched(address, length, ahead)) {
+      if (!(toAt >= 0 && toAt + length <= to.length)) return false;
+      const from = address - this.#aheadFrom;
+      to.set(AHEAD.subarray(from, from + length), toAt);
+      this.#readTo = address + length;
+      return true;
+    }
+    this.#forget();
+    if (!this.#copy(address, to, toAt, length)) return false;
+    if (ahead <= length) return true;
+    this.#readTo = address + length;
+    this.#forgetLater();
+    return true;
   }
 
   write(address: number, from: Uint8Array, fromAt: number, length: number): boolean {
     if (length === 0) return true;
+    this.#forget();
     if (!this.#prepare(address, from, fromAt, length)) return false;
     return this.#libc.processVmWritev(this.#pid, this.#local, this.#local + VECTOR_BYTES) === length;
   }
@@ -44,8 +65,42 @@ export class ClientMemory implements ProcessMemory {
   close(): void {
     if (this.#isGone) return;
     this.#isGone = true;
+    this.#forget();
     this.#watch?.stop();
     this.#libc.close(this.#pidfd);
+  }
+
+  #copy(address: number, to: Uint8Array, toAt: number, length: number): boolean {
+    if (!this.#prepare(address, to, toAt, length)) return false;
+    return this.#libc.processVmReadv(this.#pid, this.#local, this.#local + VECTOR_BYTES) === length;
+  }
+
+  /** Whether `AHEAD` has these bytes, by now. Of a message that is gone before its end, what is there is found singly. */
+  #fetched(address: number, length: number, ahead: number): boolean {
+    if (aheadOf === this && address + length <= this.#aheadTo) return true;
+    const most = Math.min(ahead, AHEAD.length);
+    if (most <= length || !this.#copy(address, AHEAD, 0, most)) return false;
+    aheadOf = this;
+    this.#aheadFrom = address;
+    this.#aheadTo = address + most;
+    return true;
+  }
+
+  #forgetLater(): void {
+    if (this.#forgets) return;
+    this.#forgets = true;
+    // A device sends within one call: microtasks run after it.
+    queueMicrotask(this.#turnOver);
+  }
+
+  readonly #turnOver = (): void => {
+    this.#forgets = false;
+    this.#forget();
+  };
+
+  #forget(): void {
+    this.#readTo = -1;
+    this.#aheadTo = 0;
   }
 
   /** Puts both places into the vectors. False for a place that no process has, or bytes that `buffer` does not have. */
@@ -77,6 +132,9 @@ function addressOf(libc: Libc, bytes: Uint8Array): number {
   return address + bytes.byteOffset;
 }
 
+/** Of all clients, and who has it. */
+const AHEAD = new Uint8Array(0x1_00_00);
+let aheadOf: ClientMemory | undefined;
 const ADDRESSES = new WeakMap<ArrayBufferLike, number>();
 const VECTOR_BYTES = 16;
 const WORD = 2 ** 32;

@@ -3,14 +3,15 @@
  * that have it open, however they end. Owns the file, its mappings and the offsets, which are not used twice.
  *
  * It cannot be made shorter: a client that could do that would end this process, which reads beyond the end then. The
- * first page is for clients that poll: word 0 counts completions, word 16 is the number of those who wait (futex).
+ * first page is for what needs no command: word 0 counts completions, word 16 is the number of those who wait for one
+ * (futex), and from word 32 on clients arm their completion queues.
  */
 import { ftruncateSync } from 'node:fs';
 import type { RoceError } from '../../../packets/errors.ts';
 import type { SharedRing } from '../../uverbs/host.ts';
 import { type Libc, systemError } from '../links/libc.ts';
 import { Mapping } from '../links/mapping.ts';
-import { PAGE_BYTES } from './wire.ts';
+import { ARMED, PAGE_BYTES } from './wire.ts';
 
 interface Ring extends SharedRing {
   readonly mapping: Mapping;
@@ -19,6 +20,8 @@ interface Ring extends SharedRing {
 export class RingFile {
   /** Of this process; a client opens it by its path in /proc. */
   readonly fd: number;
+  /** See `UverbsFileHost.armed`. */
+  readonly armed: Int32Array;
   readonly #libc: Libc;
   readonly #page: Mapping;
   readonly #progress: Int32Array;
@@ -31,6 +34,7 @@ export class RingFile {
     this.fd = fd;
     this.#page = page;
     this.#progress = new Int32Array(page.buffer);
+    this.armed = this.#progress.subarray(ARMED_FROM, ARMED_FROM + ARMED);
   }
 
   /** @throws RoceError ERR_ROCE_LINK_UNAVAILABLE when the kernel has no room for it */
@@ -101,6 +105,7 @@ export class RingFile {
 
 const COMPLETIONS = 0;
 const WAITING = 16;
+const ARMED_FROM = 32;
 const ALL = 0x7f_ff_ff_ff;
 /** Of one client: a queue of the largest size has 16 MiB. */
 const MOST_BYTES = 2 ** 30;

@@ -5,7 +5,7 @@
  */
 
 /** Changes whenever a shim and a server of different versions would misunderstand each other. */
-export const WIRE_VERSION = 1;
+export const WIRE_VERSION = 2;
 export const HEADER_BYTES = 16;
 export const MAX_BODY = 65_536;
 export const TOKEN_BYTES = 16;
@@ -13,6 +13,8 @@ export const RECORD_BYTES = 32;
 /** Of an event, within its record. */
 export const MAX_EVENT_BYTES = 24;
 export const PAGE_BYTES = 4096;
+/** Handles whose completion queues can be armed without a command. */
+export const ARMED = 992;
 
 export const FrameType = {
   Open: 1,

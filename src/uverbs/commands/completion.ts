@@ -75,7 +75,10 @@ function create(context: Context, { userHandle, cqe, vector, channel }: CqReques
   if (made === undefined) throw new Refusal(Errno.ENOMEM);
   const object: CqObject = { kind: 'cq', cq: made, userHandle, channel, completionEvents: 0, asyncEvents: 0 };
   context.addCq(object);
-  core.put32(CREATE_CQ_RESP.at.cq_handle, context.handles.add(object));
+  const handle = context.handles.add(object);
+  const { armed } = context.host;
+  if (armed !== undefined && handle < armed.length) made.armBy(armed, handle);
+  core.put32(CREATE_CQ_RESP.at.cq_handle, handle);
   core.put32(CREATE_CQ_RESP.at.cqe, size.capacity);
   const driver = response(RXE_CREATE_CQ_RESP);
   putMapping(driver, RXE_CREATE_CQ_RESP.at.mi, shared, size.bytes);

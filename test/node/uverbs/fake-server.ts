@@ -2,15 +2,18 @@
  * A server of verbs without verbs: each command does one thing that shows what the wire, the shim and the host do with
  * it. The C programs beside it are its clients. Numbers of commands are those of the kernel's where the shim knows them.
  */
-import type {
-  CommandResult,
-  RdmaCmFile,
-  RdmaCmFileHost,
-  UverbsFile,
-  UverbsFileHost,
-  UverbsServer,
+import {
+  Armed,
+  type CommandResult,
+  type RdmaCmFile,
+  type RdmaCmFileHost,
+  type UverbsFile,
+  type UverbsFileHost,
+  type UverbsServer,
 } from '../../../src/uverbs/host.ts';
 
+/** Entries of a queue that is armed without a command. */
+const CAN_BE_ARMED = 77;
 const EAGAIN = 11;
 const EFAULT = 14;
 const EINVAL = 22;
@@ -85,6 +88,7 @@ class FakeFile implements UverbsFile {
       case 18: {
         const handle = this.#next++;
         this.#cqs.set(handle, { channel: word(32), user: bytes.slice(16, 24), sent: 0 });
+        if (word(24) === CAN_BE_ARMED && this.#host.armed !== undefined) this.#host.armed[handle] = Armed.Queue;
         return done(handle, word(32));
       }
       case 20: {
@@ -117,6 +121,8 @@ class FakeFile implements UverbsFile {
         this.#doorbells++;
         this.#posts++;
         return done(0);
+      case 25: // what the word of a queue says
+        return done(this.#host.armed?.[word(16)] ?? 0);
       case 33: // one completion
         this.#host.completed();
         return done();

@@ -14,6 +14,7 @@ import { ClientMemory } from '../../../src/node/uverbs/process-memory.ts';
 import { RingFile } from '../../../src/node/uverbs/ring-file.ts';
 import { type ServedUverbs, serveUverbs } from '../../../src/node/uverbs/serve.ts';
 import {
+  ARMED,
   FileKind,
   FrameReader,
   FrameType,
@@ -25,6 +26,7 @@ import {
   WIRE_VERSION,
   writeHeader,
 } from '../../../src/node/uverbs/wire.ts';
+import { Armed } from '../../../src/uverbs/host.ts';
 import { describeWith } from '../../support/need.ts';
 import { SHIM } from './clients.ts';
 import { FakeServer } from './fake-server.ts';
@@ -35,13 +37,15 @@ describe('the wire', () => {
     const defined = Object.fromEntries(
       [...text.matchAll(/^#define (\w+) (\d+)u$/gm)].map(([, name, value]) => [name, Number(value)]),
     );
-    expect(defined).toEqual({ WIRE_VERSION, MAX_BODY, TOKEN_BYTES, RECORD_BYTES, PAGE_BYTES });
-    const [, frames = '', files = ''] = /enum \{([^}]*)\};\s*enum \{([^}]*)\};/.exec(text) ?? [];
+    expect(defined).toEqual({ WIRE_VERSION, MAX_BODY, TOKEN_BYTES, RECORD_BYTES, PAGE_BYTES, ARMED });
+    const [, frames = '', files = '', arms = ''] =
+      /enum \{([^}]*)\};\s*enum \{([^}]*)\};\s*enum \{([^}]*)\};/.exec(text) ?? [];
     const camel = (name: string): string =>
       name.toLowerCase().replace(/(?:^|_)(.)/g, (_, letter) => letter.toUpperCase());
     const names = [...frames.matchAll(/FRAME_(\w+)/g)].map(([, name = '']) => camel(name));
     expect(Object.fromEntries(names.map((name, at) => [name, at + 1]))).toEqual(FrameType);
     expect(files.match(/\d/g)?.map(Number)).toEqual([FileKind.Uverbs, FileKind.RdmaCm]);
+    expect(arms.match(/\d/g)?.map(Number)).toEqual([Armed.Solicited, Armed.Any, Armed.Queue]);
   });
 
   it('gives the same frames however the stream is cut', () => {
@@ -222,6 +226,74 @@ describeWith('koffi', 'the memory of a client', () => {
   });
 });
 
+describeWith('koffi', 'the memory of a client, a message at a time', () => {
+  const PACKET = 100;
+  const setUp = async () => {
+    const libc = await loadLibc();
+    const theirs = Uint8Array.from({ length: 3 * PACKET }, () => 1);
+    const address = libc.address(theirs);
+    const memory = new ClientMemory(libc, process.pid);
+    /** The first byte of packet `n` of the message, as it is read in its turn. */
+    const packet = (n: number): number => {
+      const into = new Uint8Array(PACKET);
+      expect(memory.read(address + n * PACKET, into, 0, PACKET, (3 - n) * PACKET)).toBe(true);
+      expect(new Set(into).size).toBe(1);
+      return into[0] as number;
+    };
+    return { theirs, address, memory, packet };
+  };
+
+  it('is fetched with the second packet, as it is then', async () => {
+    const { theirs, packet } = await setUp();
+    expect([packet(0), theirs.fill(2)[0], packet(1), theirs.fill(3)[0], packet(2)]).toEqual([1, 2, 2, 3, 2]);
+  });
+
+  it('is fetched again in another turn', async () => {
+    const { theirs, packet } = await setUp();
+    packet(0);
+    packet(1);
+    theirs.fill(2);
+    await Promise.resolve();
+    expect(packet(2)).toBe(2);
+  });
+
+  it('is fetched again after a write, for another message, and for one that begins anew', async () => {
+    const { theirs, address, memory, packet } = await setUp();
+    packet(0);
+    packet(1);
+    memory.write(address + 2 * PACKET, new Uint8Array(PACKET).fill(4), 0, PACKET);
+    expect(packet(2)).toBe(4);
+    packet(0);
+    packet(1);
+    theirs.fill(5);
+    expect([packet(0), packet(2)]).toEqual([5, 5]);
+    packet(0);
+    packet(1);
+    theirs.fill(6);
+    expect([packet(0), packet(1), packet(2)]).toEqual([6, 6, 6]);
+  });
+
+  it('is another one of each client', async () => {
+    const [one, other] = [await setUp(), await setUp()];
+    other.theirs.fill(9);
+    expect([one.packet(0), other.packet(0), one.packet(1), other.packet(1), one.packet(2), other.packet(2)]).toEqual([
+      1, 9, 1, 9, 1, 9,
+    ]);
+  });
+
+  it('is read as far as it is there, and not after the end of its process', async () => {
+    const { address, memory, packet } = await setUp();
+    const into = new Uint8Array(PACKET);
+    const FAR = 2 ** 40;
+    expect(memory.read(address, into, 0, PACKET, FAR)).toBe(true);
+    expect(memory.read(address + PACKET, into, 0, PACKET, FAR)).toBe(true);
+    packet(0);
+    packet(1);
+    memory.close();
+    expect(memory.read(address + 2 * PACKET, into, 0, PACKET, PACKET)).toBe(false);
+  });
+});
+
 describeWith('koffi', 'the file of a client', () => {
   it('has room for rings, up to a limit, and gives their memory back', async () => {
     const file = RingFile.create(await loadLibc());
@@ -239,6 +311,10 @@ describeWith('koffi', 'the file of a client', () => {
     expect(large.bytes[5]).toBe(0);
     expect(file.allocate(2 ** 29)?.offset).toBe(2 * PAGE_BYTES + 2 ** 29);
     file.completed();
+    expect(file.armed).toHaveLength(ARMED);
+    // Behind the words of those who poll, in the first page.
+    expect(file.armed.byteOffset).toBe(32 * 4);
+    expect(file.armed.byteOffset + file.armed.byteLength).toBe(PAGE_BYTES);
     file.close();
   });
 });

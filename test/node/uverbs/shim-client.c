@@ -17,6 +17,7 @@
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "../../../tools/uverbs/shim/wire.h"
 
 #define DEVICE "/dev/infiniband/uverbs0"
 #define CM "/dev/infiniband/rdma_cm"
@@ -225,6 +226,52 @@ static void events_are_counted(void)
 	FAILS_WITH(EINVAL, create_cq(1, 0, first));
 	FAILS_WITH(EBADF, create_cq(1, 400, first));
 	CHECK(create_cq(1, -1, first) == 0 && first[1] == 0xffffffff);
+}
+
+/* The server is told of them in between, and of the rest before the command that asks. */
+static void more_events_than_are_told_at_once(void)
+{
+	const int channel = (int)ask(fd, 17, 0);
+	uint32_t queue[2];
+	uint64_t event;
+	CHECK(create_cq(7, channel, queue) == 0);
+	for (int at = 0; at < 100; at++)
+		notify(queue[0]);
+	for (int at = 0; at < 70; at++)
+		CHECK(read(channel, &event, 8) == 8);
+	CHECK(destroy_cq(queue[0]) == 70);
+}
+
+static uint32_t word_of(uint32_t queue)
+{
+	return ask(fd, 25, queue);
+}
+
+static int arm(uint32_t queue, uint32_t solicited_only)
+{
+	const uint32_t command[] = { 23, 4, queue, solicited_only };
+	return write(fd, command, sizeof command) == sizeof command ? 0 : -1;
+}
+
+static void queues_are_armed_without_a_command(void)
+{
+	const int channel = (int)ask(fd, 17, 0);
+	uint64_t event;
+	uint32_t plain[2], quick[2];
+	const uint32_t words[] = { 9, 0, 77, 0, (uint32_t)channel, 0 };
+	CHECK(create_cq(8, channel, plain) == 0 && run(fd, 18, words, 6, quick, 2) == 0);
+	CHECK(fcntl(channel, F_SETFL, O_NONBLOCK) == 0);
+	/* This server answers such commands by an event: none comes. */
+	CHECK(arm(quick[0], 1) == 0 && word_of(quick[0]) == (ARM_QUEUE | ARM_SOLICITED));
+	CHECK(arm(quick[0], 0) == 0 && word_of(quick[0]) == (ARM_QUEUE | ARM_SOLICITED | ARM_ANY));
+	FAILS_WITH(EAGAIN, read(channel, &event, 8));
+	/* A queue that the server has no word for, a number that is none, one beyond the words: commands. */
+	CHECK(arm(plain[0], 0) == 0 && word_of(plain[0]) == 0);
+	CHECK(read(channel, &event, 8) == 8 && event == 8);
+	CHECK(arm(0, 0) == 0 && arm(ARMED, 0) == 0 && arm(0xffffffff, 0) == 0 && word_of(0) == 0);
+	/* So is what is not written as libibverbs writes it. */
+	notify(quick[0]);
+	CHECK(read(channel, &event, 8) == 8 && event == 9);
 }
 
 static void descriptors_are_shared(void)
@@ -461,6 +508,8 @@ static const struct {
 	CASE(doorbells_do_not_wait),
 	CASE(a_first_doorbell_is_answered),
 	CASE(events_are_counted),
+	CASE(more_events_than_are_told_at_once),
+	CASE(queues_are_armed_without_a_command),
 	CASE(descriptors_are_shared),
 	CASE(threads_do_not_wait_for_each_other),
 	CASE(many_threads),

@@ -21,6 +21,8 @@ const CASES = [
   'doorbells_do_not_wait',
   'a_first_doorbell_is_answered',
   'events_are_counted',
+  'more_events_than_are_told_at_once',
+  'queues_are_armed_without_a_command',
   'descriptors_are_shared',
   'threads_do_not_wait_for_each_other',
   'many_threads',

@@ -54,6 +54,8 @@ export class TestHost implements UverbsFileHost {
   /** Rings may have so many bytes more. */
   room = 1 << 26;
   completions = 0;
+  /** By handle. */
+  readonly armed = new Int32Array(992);
   /** Of each channel: more are lost. */
   roomForEvents = Number.POSITIVE_INFINITY;
   #nextOffset = 0;

@@ -48,8 +48,16 @@ function addPackages(folder: string): void {
   }
   const [from, to] = [THIS_TREE, folder].map((tree) => join(tree, 'node_modules')) as [string, string];
   mkdirSync(to);
-  for (const name of readdirSync(from)) if (!name.startsWith('rocev2')) symlinkSync(join(from, name), join(to, name));
+  for (const name of readdirSync(from)) if (isPackage(name)) symlinkSync(join(from, name), join(to, name));
   symlinkSync(folder, join(to, 'rocev2'));
+}
+
+/**
+ * What is not the repository's own, and no cache: what this clone has built there would be measured in place of what
+ * the revision builds.
+ */
+export function isPackage(name: string): boolean {
+  return !name.startsWith('rocev2') && (!name.startsWith('.') || name === '.bin');
 }
 
 function git(...args: string[]): string {

@@ -194,6 +194,7 @@ int call(struct file *file, const void *bytes, uint32_t length, struct waiter *a
 	answer->done = false;
 	answer->error = EIO;
 	answer->length = 0;
+	tell_read_locked(file);
 	if (file->connection >= 0 && send_frame(file->connection, FRAME_COMMAND, answer->id, bytes, length)) {
 		answer->next = file->waiters;
 		file->waiters = answer;
@@ -209,15 +210,29 @@ int call(struct file *file, const void *bytes, uint32_t length, struct waiter *a
 	return answer->error;
 }
 
-int tell_locked(struct file *file, uint16_t type, const void *body, uint32_t length)
+/* Only commands that end a queue ask what was read: so it is said before commands, not each time. */
+void tell_read_locked(struct file *file)
 {
-	return file->connection >= 0 && send_frame(file->connection, type, 0, body, length) ? 0 : EIO;
+	struct iovec part = { file->untold, file->untold_count * sizeof *file->untold };
+	if (file->untold_count > 0 && file->connection >= 0)
+		send_all(file->connection, &part, 1);
+	file->untold_count = 0;
+}
+
+void note_read_locked(struct file *file, uint32_t channel, uint32_t ordinal)
+{
+	struct event_read *read = &file->untold[file->untold_count++];
+	read->head = (struct frame){ .length = 8, .type = FRAME_EVENT_READ, .version = WIRE_VERSION };
+	read->channel = channel;
+	read->ordinal = ordinal;
+	if (file->untold_count == READ_UNTOLD)
+		tell_read_locked(file);
 }
 
 int tell(struct file *file, uint16_t type, const void *body, uint32_t length)
 {
 	pthread_mutex_lock(&file->lock);
-	const int error = tell_locked(file, type, body, length);
+	const int error = file->connection >= 0 && send_frame(file->connection, type, 0, body, length) ? 0 : EIO;
 	pthread_mutex_unlock(&file->lock);
 	return error;
 }

@@ -15,6 +15,7 @@ enum {
 	CREATE_COMP_CHANNEL = 17,
 	CREATE_CQ = 18,
 	DESTROY_CQ = 20,
+	REQ_NOTIFY_CQ = 23,
 	MODIFY_QP = 26,
 	DESTROY_QP = 27,
 	POST_SEND = 28,
@@ -233,6 +234,8 @@ static int write_uverbs(struct file *file, char *command, size_t length)
 	const uint32_t rung = word_at(command, length, POST_SEND_QP_AT);
 	if (rings && is_sending(file, rung))
 		return tell(file, FRAME_DOORBELL, command + POST_SEND_QP_AT, sizeof(uint32_t));
+	if (number == REQ_NOTIFY_CQ && arm_queue(file, command, length))
+		return 0;
 	int error = 0;
 	if (number == CREATE_CQ)
 		error = name_channel(file, command, length, CREATE_CQ_CHANNEL_AT);
@@ -328,20 +331,19 @@ ssize_t write_device(int fd, struct file *file, const void *bytes, size_t length
 }
 
 /*
- * Whether the event is the program's, which the server is then told before any command of later. Between an answer
+ * Whether the event is the program's, which the server is told before any command of later. Between an answer
  * that cancels events and its arrival here, none is taken.
  */
 static bool take_event(struct file *channel, uint32_t ordinal)
 {
 	struct file *file = channel->owner;
-	const uint32_t body[] = { channel->channel, ordinal };
 	const int before = uncancellable();
 	pthread_mutex_lock(&file->lock);
 	while (file->destroying > 0)
 		pthread_cond_wait(&file->changed, &file->lock);
 	const bool ours = !take_cancelled(file, channel->channel, ordinal);
 	if (ours)
-		tell_locked(file, FRAME_EVENT_READ, body, sizeof body);
+		note_read_locked(file, channel->channel, ordinal);
 	pthread_mutex_unlock(&file->lock);
 	pthread_setcancelstate(before, NULL);
 	return ours;

@@ -70,6 +70,7 @@ static struct file *put_reference(struct file *file)
 static void close_connection(struct file *file)
 {
 	pthread_mutex_lock(&file->lock);
+	tell_read_locked(file);
 	const int connection = file->connection;
 	file->connection = -1;
 	pthread_mutex_unlock(&file->lock);
@@ -222,6 +223,7 @@ static void before_fork(void)
 		else if (fd >= 0)
 			real_close(fd);
 		pthread_mutex_lock(&file->lock);
+		tell_read_locked(file);
 	}
 }
 

@@ -42,7 +42,12 @@ struct cancelled {
 	uint32_t channel, ordinal;
 };
 
-enum { SENDING = 4096 };
+struct event_read {
+	struct frame head;
+	uint32_t channel, ordinal;
+};
+
+enum { SENDING = 4096, READ_UNTOLD = 32 };
 
 /* An open file. A channel has its file as `owner`, and no connection for commands. */
 struct file {
@@ -68,6 +73,8 @@ struct file {
 	int ready;      /* rdma_cm: events taken from the channel and not yet had. */
 	struct cancelled *cancelled;
 	size_t cancelled_count, cancelled_room;
+	struct event_read untold[READ_UNTOLD]; /* Events read, of which the server is told before the next command. */
+	size_t untold_count;
 	uint8_t body[MAX_BODY];
 };
 
@@ -99,13 +106,16 @@ int say_hello(int fd, uint16_t type, const void *body, uint32_t length, void *an
 int call(struct file *file, const void *bytes, uint32_t length, struct waiter *answer);
 /* A frame without an answer: 0 or a number of errno. */
 int tell(struct file *file, uint16_t type, const void *body, uint32_t length);
-int tell_locked(struct file *file, uint16_t type, const void *body, uint32_t length);
+void note_read_locked(struct file *file, uint32_t channel, uint32_t ordinal);
+void tell_read_locked(struct file *file);
 void fail_locked(struct file *file);
 /* Whether the server of the device behind a descriptor is gone. */
 bool is_orphaned(int fd);
 bool take_cancelled(struct file *file, uint32_t channel, uint32_t ordinal);
 
 /* --- doorbells.c --- */
+/* Arms a completion queue by its word of the shared page; false where that takes a command. */
+bool arm_queue(struct file *file, const void *command, size_t length);
 /* Whether the server has taken sends of this queue pair since it was last changed. */
 bool is_sending(struct file *file, uint32_t queue_pair);
 void note_sending(struct file *file, uint32_t queue_pair);

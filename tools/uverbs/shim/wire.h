@@ -22,21 +22,25 @@
  * rdma_cm (number 0) it sends one byte for each event to be had.
  *
  * The file that the program maps begins with a page of the shim's: word 0 counts completions, word 16 those who wait
- * for one (futex). Whoever does not keep to this is cut off.
+ * for one (futex). From word 32 on there is one for each handle below ARMED: of a completion queue the server sets
+ * ARM_QUEUE, the shim adds ARM_SOLICITED or ARM_ANY, and the server takes these away with the event that they ask for.
+ * Whoever does not keep to this is cut off.
  */
 #ifndef ROCE_WIRE_H
 #define ROCE_WIRE_H
 #include <stdint.h>
 
-#define WIRE_VERSION 1u
+#define WIRE_VERSION 2u
 #define MAX_BODY 65536u
 #define TOKEN_BYTES 16u
 #define RECORD_BYTES 32u
 #define PAGE_BYTES 4096u
+#define ARMED 992u
 
 enum { FRAME_OPEN = 1, FRAME_JOIN, FRAME_CHANNEL, FRAME_COMMAND, FRAME_DOORBELL, FRAME_EVENT_READ, FRAME_ANSWER,
        FRAME_CANCELLED };
 enum { FILE_UVERBS = 1, FILE_RDMA_CM = 2 };
+enum { ARM_SOLICITED = 1, ARM_ANY = 2, ARM_QUEUE = 4 };
 
 struct frame {
 	uint32_t length;
@@ -62,5 +66,7 @@ struct progress {
 	_Atomic uint32_t completions;
 	uint32_t unused[15];
 	_Atomic uint32_t waiting;
+	uint32_t unused_too[15];
+	_Atomic uint32_t armed[ARMED];
 };
 #endif
