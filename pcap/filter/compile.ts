@@ -8,7 +8,7 @@
 import { invariant } from '../../packets/errors.ts';
 import type { FieldValue } from '../../packets/field-list.ts';
 import { compileComparison, type FieldReader } from './compare.ts';
-import { fastField, mayHave } from './fast-fields.ts';
+import { fastField, isOutlineField, mayHave } from './fast-fields.ts';
 import { fieldsOf, isAnalysisField } from './field-names.ts';
 import { fieldsWithoutIcrc, ICRC_FIELD, subjectFields } from './fields.ts';
 import { findWord } from './language.ts';
@@ -23,6 +23,8 @@ export interface PacketFilter {
    * Whether it needs the analysis: subjects without `facts` are then treated as packets without anything remarkable.
    */
   readonly needsAnalysis: boolean;
+  /** Whether it reads bytes of packets: where it does not, a `PacketOutline` with facts may stand in for the packet. */
+  readonly needsPacket: boolean;
   /** In its normal form. */
   readonly text: string;
 }
@@ -44,7 +46,11 @@ export function compileTree(tree: FilterNode): PacketFilter {
     memo.forget();
     return test(subject);
   };
-  return Object.assign(judge, { needsAnalysis: needsAnalysis(tree), text: printFilter(tree) });
+  return Object.assign(judge, {
+    needsAnalysis: needsAnalysis(tree),
+    needsPacket: needsPacket(tree),
+    text: printFilter(tree),
+  });
 }
 
 function compileNode(node: FilterNode, read: FieldReader): Predicate {
@@ -99,6 +105,13 @@ function presence(field: string, read: FieldReader): Predicate {
 function needsAnalysis(tree: FilterNode): boolean {
   return someLeaf(tree, (leaf) => {
     return leaf.kind === 'word' ? findWord(leaf.word)?.analysis === true : isAnalysisField(fieldOf(leaf));
+  });
+}
+
+function needsPacket(tree: FilterNode): boolean {
+  return someLeaf(tree, (leaf) => {
+    if (leaf.kind === 'all') return false;
+    return leaf.kind === 'word' ? findWord(leaf.word)?.needsPacket !== false : !isOutlineField(fieldOf(leaf));
   });
 }
 

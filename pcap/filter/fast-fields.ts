@@ -22,6 +22,11 @@ export function fastField(name: string): NumberReader | undefined {
   return FAST_FIELDS.get(name);
 }
 
+/** Whether the field is one that a `PacketOutline` has. */
+export function isOutlineField(name: string): boolean {
+  return OUTLINE_FIELDS.has(name);
+}
+
 /**
  * Whether a packet could have the field, or any field below the name: false saves the record. An unknown name may be
  * anywhere.
@@ -104,4 +109,23 @@ const FAST_FIELDS: ReadonlyMap<string, NumberReader> = new Map([
   ['infiniband.immdt', extended(IMM_AT, immDt)],
   ['roce.stream', ({ facts }) => facts?.conversation?.id ?? Number.NaN],
   ['roce.relative_psn', ({ facts }) => facts?.relativePsn ?? Number.NaN],
+]);
+
+/** Of `FAST_FIELDS` those that need no bytes of the packet. */
+const OUTLINE_FIELDS: ReadonlySet<string> = new Set([
+  'frame.number',
+  'frame.len',
+  'frame.interface_id',
+  'ip.dsfield',
+  'ip.dsfield.dscp',
+  'ip.dsfield.ecn',
+  'ipv6.tclass',
+  'ipv6.tclass.dscp',
+  'ipv6.tclass.ecn',
+  'infiniband.bth.opcode',
+  'infiniband.bth.destqp',
+  'infiniband.bth.psn',
+  'infiniband.aeth.syndrome',
+  'roce.stream',
+  'roce.relative_psn',
 ]);

@@ -13,6 +13,7 @@ export { fieldsWithoutIcrc, ICRC_FIELD, markNames, subjectFields } from './field
 export { FilterError } from './filter-error.ts';
 export { type Completion, completeFilter, filterHelp } from './help.ts';
 export { WORD_GROUPS, type WordGroup } from './language.ts';
+export { type OutlineNumbers, PacketOutline } from './outline.ts';
 export { suggest } from './suggest.ts';
 export type { FilterFacts, FilterSubject, Predicate } from './types.ts';
 export type { FilterWord } from './word.ts';

@@ -5,7 +5,7 @@
  * worker.
  */
 import type { PacketFacts } from '../analysis/facts.ts';
-import type { Dissection } from '../dissection.ts';
+import type { Dissection, IcrcState } from '../dissection.ts';
 import type { CapturedPacket } from '../types.ts';
 
 /** The facts of the analysis that filters use; `PacketFacts` is one of these. */
@@ -17,6 +17,8 @@ export interface FilterFacts extends Pick<PacketFacts, 'marks' | 'relativePsn'> 
         readonly id: number;
       }
     | undefined;
+  /** Whether its ICRC is right, where that is known already: it is computed for the filter otherwise. */
+  readonly icrc?: IcrcState;
 }
 
 /** One packet, as a filter sees it. */

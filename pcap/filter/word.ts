@@ -26,6 +26,8 @@ export interface FilterWord {
   readonly choices: readonly string[];
   /** Whether it needs the analysis of the packets before. */
   readonly analysis: boolean;
+  /** Whether it reads bytes of the packet: false where a `PacketOutline` is enough. */
+  readonly needsPacket: boolean;
   /** The test for an operand, '' for none; undefined when the operand makes no sense. */
   bind(operand: string): Predicate | undefined;
 }
@@ -34,6 +36,8 @@ export interface FilterWord {
 export interface WordOptions {
   readonly aliases?: readonly string[];
   readonly analysis?: boolean;
+  /** It looks at nothing but what a `PacketOutline` has; words of the analysis never do. */
+  readonly outline?: boolean;
 }
 
 /** A word that stands alone. */
@@ -122,8 +126,13 @@ export function macWord(word: string, meaning: string, make: (mac: Uint8Array) =
 }
 
 /** A word with any text, in quotes where it has blanks. */
-export function textWord(word: string, meaning: string, make: (text: string) => Predicate): FilterWord {
-  return operandWord(word, 'TEXT', meaning, 'a text', (text) => text, make);
+export function textWord(
+  word: string,
+  meaning: string,
+  make: (text: string) => Predicate,
+  options: WordOptions = {},
+): FilterWord {
+  return operandWord(word, 'TEXT', meaning, 'a text', (text) => text, make, options);
 }
 
 /** The test that passes where one of `tests` does. */
@@ -152,8 +161,8 @@ function operandWord<T>(
   return { ...common(word, meaning, options), syntax: `${word} ${name}`, operand: 'required', expected, bind };
 }
 
-function common(word: string, meaning: string, { aliases = [], analysis = false }: WordOptions) {
-  return { word, meaning, aliases, analysis, choices: [] };
+function common(word: string, meaning: string, { aliases = [], analysis = false, outline = analysis }: WordOptions) {
+  return { word, meaning, aliases, analysis, needsPacket: !outline, choices: [] };
 }
 
 function parsed<T>(parse: (text: string) => T, text: string): T | undefined {

@@ -8,16 +8,20 @@ import { Direction } from '../types.ts';
 import type { FilterSubject } from './types.ts';
 import { type FilterWord, flagWord, numberWord, textWord } from './word.ts';
 
+const OUTLINE = { outline: true } as const;
+
 /** Where and how it was captured. */
 export const CAPTURE_WORDS: readonly FilterWord[] = [
   numberWord('frame', 'number in the capture, from 1', {
     what: 'a number',
     max: 999_999_999_999,
+    outline: true,
     get: ({ packet }) => packet.number,
   }),
   numberWord('len', 'length on the wire, in bytes', {
     what: 'a length',
     max: 0xff_ff_ff_ff,
+    outline: true,
     get: ({ packet }) => packet.originalLength,
   }),
   flagWord('in', 'received by the capturing host', ({ dissection }) => dissection.direction === Direction.Inbound, {
@@ -26,11 +30,21 @@ export const CAPTURE_WORDS: readonly FilterWord[] = [
   flagWord('out', 'sent by the capturing host', ({ dissection }) => dissection.direction === Direction.Outbound, {
     aliases: ['outbound'],
   }),
-  textWord('interface', 'seen by the interface of this name', (name) => (subject) => subject.interfaceName === name),
-  flagWord('commented', 'carries a comment', ({ packet }) => packet.comments.length > 0),
-  textWord('comment', 'carries a comment with this text in it', (text) => ({ packet }) => {
-    return packet.comments.some((comment) => comment.includes(text));
-  }),
+  textWord(
+    'interface',
+    'seen by the interface of this name',
+    (name) => (subject) => subject.interfaceName === name,
+    OUTLINE,
+  ),
+  flagWord('commented', 'carries a comment', ({ packet }) => packet.comments.length > 0, OUTLINE),
+  textWord(
+    'comment',
+    'carries a comment with this text in it',
+    (text) =>
+      ({ packet }) =>
+        packet.comments.some((comment) => comment.includes(text)),
+    OUTLINE,
+  ),
   flagWord('cut', 'of which the capture kept a part only', ({ dissection }) => dissection.cut),
   numberWord('tunnel', 'within a tunnel, or one of this id: VNI, GRE key, session, label', {
     what: 'an id',
@@ -48,11 +62,18 @@ export const DAMAGE_WORDS: readonly FilterWord[] = [
   flagWord(
     'bad-icrc',
     'the ICRC is wrong: a receiver drops it',
-    ({ dissection }) => icrcState(dissection) === IcrcState.Bad,
+    (subject) => icrcOf(subject) === IcrcState.Bad,
+    OUTLINE,
   ),
-  flagWord('good-icrc', 'the ICRC is right', ({ dissection }) => icrcState(dissection) === IcrcState.Good),
+  flagWord('good-icrc', 'the ICRC is right', (subject) => icrcOf(subject) === IcrcState.Good, OUTLINE),
   flagWord('malformed', 'a packet that no receiver can read: lengths, checksum, opcode, version, pad', isMalformed),
 ];
+
+/** An analysis may leave it unverified. */
+function icrcOf({ facts, dissection }: FilterSubject): IcrcState {
+  const known = facts?.icrc ?? IcrcState.Unknown;
+  return known === IcrcState.Unknown ? icrcState(dissection) : known;
+}
 
 /** What the capture cut away is no fault of the packet's. */
 function isMalformed({ dissection: { linkKnown, status, cut } }: FilterSubject): boolean {

@@ -80,8 +80,8 @@ export const ADDRESS_WORDS: readonly FilterWord[] = [
 
 /** What a packet is, below RoCE. */
 export const PROTOCOL_WORDS: readonly FilterWord[] = [
-  flagWord('ip', 'IPv4', (subject) => frameOf(subject).ipVersion === 4),
-  flagWord('ip6', 'IPv6', (subject) => frameOf(subject).ipVersion === 6, { aliases: ['ipv6'] }),
+  flagWord('ip', 'IPv4', (subject) => frameOf(subject).ipVersion === 4, { outline: true }),
+  flagWord('ip6', 'IPv6', (subject) => frameOf(subject).ipVersion === 6, { aliases: ['ipv6'], outline: true }),
   flagWord('udp', 'UDP over IPv4 or IPv6', (subject) => isProtocol(frameOf(subject), IP_PROTOCOL_UDP)),
   flagWord('tcp', 'TCP over IPv4 or IPv6', (subject) => isProtocol(frameOf(subject), IP_PROTOCOL_TCP)),
   flagWord('icmp', 'ICMP', ({ dissection: { frame } }) => frame.ipVersion === 4 && isProtocol(frame, IP_PROTOCOL_ICMP)),
@@ -124,15 +124,18 @@ export const TRAFFIC_CLASS_WORDS: readonly FilterWord[] = [
     'ce',
     'marked "congestion experienced" by a switch',
     ({ dissection: { frame } }) => frame.ipVersion !== 0 && isMarked(frame.trafficClass),
+    { outline: true },
   ),
   numberWord('ecn', 'ECN bits: 0 not ECN-capable, 1 ECT(1), 2 ECT(0), 3 CE', {
     what: 'an ECN code point',
     max: 3,
+    outline: true,
     get: ({ dissection: { frame } }) => (frame.ipVersion === 0 ? Number.NaN : frame.trafficClass & ECN_MASK),
   }),
   numberWord('dscp', 'DSCP of the IP header', {
     what: 'a DSCP',
     max: 63,
+    outline: true,
     get: ({ dissection: { frame } }) => (frame.ipVersion === 0 ? Number.NaN : dscpOf(frame.trafficClass)),
   }),
   numberWord('ttl', 'TTL or hop limit', {

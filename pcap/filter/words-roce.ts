@@ -36,14 +36,16 @@ import { anyOf, choiceWord, type FilterWord, flagWord, numberWord } from './word
 /** Words that `opcode` accepts though they share one opcode and differ in the syndrome. */
 const ANSWERS: readonly string[] = ['ack', 'nak', 'rnr'];
 
+const OUTLINE = { outline: true } as const;
+
 /** Services and management. */
 export const SERVICE_WORDS: readonly FilterWord[] = [
-  flagWord('roce', 'RoCEv2: anything with a BTH', hasBth, { aliases: ['infiniband'] }),
-  flagWord('rc', 'reliable connection', service(Service.Rc)),
-  flagWord('uc', 'unreliable connection', service(Service.Uc)),
-  flagWord('rd', 'reliable datagram', service(Service.Rd)),
-  flagWord('ud', 'unreliable datagram', service(Service.Ud)),
-  flagWord('xrc', 'extended reliable connection', service(Service.Xrc)),
+  flagWord('roce', 'RoCEv2: anything with a BTH', hasBth, { aliases: ['infiniband'], outline: true }),
+  flagWord('rc', 'reliable connection', service(Service.Rc), OUTLINE),
+  flagWord('uc', 'unreliable connection', service(Service.Uc), OUTLINE),
+  flagWord('rd', 'reliable datagram', service(Service.Rd), OUTLINE),
+  flagWord('ud', 'unreliable datagram', service(Service.Ud), OUTLINE),
+  flagWord('xrc', 'extended reliable connection', service(Service.Xrc), OUTLINE),
   flagWord(
     'mad',
     'management datagram: a datagram to queue pair 1',
@@ -58,17 +60,19 @@ export const SERVICE_WORDS: readonly FilterWord[] = [
 /** Operations and their answers. */
 export const OPERATION_WORDS: readonly FilterWord[] = [
   opcodeWord(),
-  ...OPCODE_GROUPS.map(([name, meaning]) => flagWord(name, meaning, isOneOf(OPCODE_NAMES.get(name)))),
+  ...OPCODE_GROUPS.map(([name, meaning]) => flagWord(name, meaning, isOneOf(OPCODE_NAMES.get(name)), OUTLINE)),
   flagWord(
     'ack',
     'positive acknowledgement',
     (subject) => isAcknowledge(subject) && kindOf(subject) === SyndromeKind.Ack,
+    OUTLINE,
   ),
   choiceWord('nak', 'negative acknowledgement other than RNR; of one of these kinds', nakChoices(), {
     name: 'KIND',
     alone: isNak,
+    outline: true,
   }),
-  flagWord('rnr', 'RNR NAK: the receiver was not ready', (subject) => kindOf(subject) === SyndromeKind.RnrNak),
+  flagWord('rnr', 'RNR NAK: the receiver was not ready', (subject) => kindOf(subject) === SyndromeKind.RnrNak, OUTLINE),
 ];
 
 /** Numbers of the headers. */
@@ -76,6 +80,7 @@ export const HEADER_WORDS: readonly FilterWord[] = [
   numberWord('qp', 'destination queue pair', {
     ...numbers24('a QPN'),
     aliases: ['dst qp'],
+    outline: true,
     get: bth((frame) => frame.destQpn),
   }),
   numberWord('src qp', 'source queue pair of a datagram', {
@@ -85,6 +90,7 @@ export const HEADER_WORDS: readonly FilterWord[] = [
   numberWord('psn', 'PSN; a range may pass 0xffffff', {
     ...numbers24('a PSN'),
     wraps: true,
+    outline: true,
     get: bth((frame) => frame.psn),
   }),
   numberWord('msn', 'MSN of an ACK, a NAK or a READ response', {
@@ -92,7 +98,12 @@ export const HEADER_WORDS: readonly FilterWord[] = [
     wraps: true,
     get: extended(AETH_AT, aethMsn),
   }),
-  numberWord('syndrome', 'syndrome of an AETH', { what: 'a syndrome', max: 255, get: extended(AETH_AT, aethSyndrome) }),
+  numberWord('syndrome', 'syndrome of an AETH', {
+    what: 'a syndrome',
+    max: 255,
+    outline: true,
+    get: extended(AETH_AT, aethSyndrome),
+  }),
   numberWord('pkey', 'P_Key', { what: 'a P_Key', max: 0xff_ff, get: bth((frame) => frame.pkey) }),
   numberWord('qkey', 'Q_Key of a datagram', { ...numbers32('a Q_Key'), get: extended(DETH_AT, dethQkey) }),
   numberWord('rkey', 'R_Key of a WRITE, READ, atomic or FLUSH, or one to be invalidated', {
@@ -114,6 +125,7 @@ export const HEADER_WORDS: readonly FilterWord[] = [
   numberWord('payload', 'bytes of payload, pad excluded', {
     what: 'a length',
     max: 0xff_ff,
+    outline: true,
     get: (subject) => (isOk(subject) ? subject.dissection.frame.payloadLength : Number.NaN),
   }),
   numberWord('pad', 'bytes of pad', { what: 'a pad count', max: 3, get: bth((frame) => frame.padCount) }),
@@ -223,6 +235,7 @@ function opcodeWord(): FilterWord {
     expected: 'the name of an opcode such as write-first, or a number from 0 to 255',
     choices: names.sort(),
     analysis: false,
+    needsPacket: false,
     bind: (text) => {
       const tests = text.startsWith('!') || /^[<>=]/.test(text) ? [opcodeTest(text)] : text.split(',').map(opcodeTest);
       const known = tests.filter((test) => test !== undefined);

@@ -52,6 +52,7 @@ describe('npm run bench', () => {
       'analyze-memory',
       'explorer-open',
       'explorer-scroll',
+      'explorer-filter',
       'verbs-write',
       'verbs-events',
       'verbs-polling',

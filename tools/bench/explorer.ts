@@ -1,8 +1,9 @@
 /**
- * What a capture of 100 MB costs in the explorer: how long until there is something to see, and the longest task of the
- * page's main thread while one scrolls. In headless Chromium, over the server of `roce view`.
+ * What a capture of 100 MB costs in the explorer: how long until there is something to see, the longest task of the
+ * page's main thread while one scrolls, and how long a filter takes. In headless Chromium, over the server of `roce
+ * view`.
  *
- * Both figures come from one run. The capture is made by the stack: READs and WRITEs, a packet lost now and then.
+ * All figures come from one run. The capture is made by the stack: READs and WRITEs, a packet lost now and then.
  */
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -39,6 +40,16 @@ export const explorerScrollBench: Bench = {
     ),
 };
 
+/** A filter that asks what the analysis knows, and one for which all packets are read again. */
+export const explorerFilterBench: Bench = {
+  name: 'explorer-filter',
+  title: 'explorer: a filter of the analysis over a 100 MB capture, beside one that looks at bytes',
+  run: async (settings) =>
+    withFigures('explorer-filter', settings, ({ filterMs, bytesFilterMs }) =>
+      rowFrom('explorer-filter', { unit: 'ms', peer: 'by bytes' }, filterMs, bytesFilterMs),
+    ),
+};
+
 interface Figures {
   /** From the click to rows on the screen. */
   readonly firstViewMs: number;
@@ -46,6 +57,9 @@ interface Figures {
   readonly analyzedMs: number;
   /** Of each pass over the list; tasks below 50 ms are not reported, and count as 50 ms. */
   readonly longestTasksMs: readonly number[];
+  /** From Enter to the count of packets that pass, of each pass. */
+  readonly filterMs: readonly number[];
+  readonly bytesFilterMs: readonly number[];
 }
 
 const measured = new Map<number, Promise<Figures>>();
@@ -101,7 +115,26 @@ async function look(page: Page, url: string, passes: number): Promise<Figures> {
     invariant(Array.isArray(tasks), 'the page keeps a list of tasks');
     longestTasksMs.push(Math.max(SHORTEST_TOLD_MS, ...tasks.map(Number)));
   }
-  return { firstViewMs, analyzedMs, longestTasksMs };
+  const filterMs: number[] = [];
+  const bytesFilterMs: number[] = [];
+  for (let pass = 0; pass < passes; pass++) {
+    filterMs.push(await filterOnce(page, 'retransmission or nak'));
+    bytesFilterMs.push(await filterOnce(page, 'dst port 4791 and ackreq'));
+  }
+  return { firstViewMs, analyzedMs, longestTasksMs, filterMs, bytesFilterMs };
+}
+
+/** Until the page says how many packets pass. */
+async function filterOnce(page: Page, text: string): Promise<number> {
+  const box = page.locator('#filter');
+  await box.fill(text);
+  const began = performance.now();
+  await box.press('Enter');
+  await page.getByTestId('shown').filter({ hasText: / of / }).waitFor();
+  const tookMs = performance.now() - began;
+  await page.getByRole('button', { name: 'Clear', exact: true }).click();
+  await page.getByTestId('shown').filter({ hasNotText: / of / }).waitFor();
+  return tookMs;
 }
 
 function chromiumProgram(): string | undefined {

@@ -22,7 +22,7 @@ import type { Bench, BenchRow, BenchSettings, SkippedBench } from './bench.ts';
 import { compareWith } from './compare/index.ts';
 import { decodeBench } from './decode.ts';
 import { encodeBench } from './encode.ts';
-import { explorerOpenBench, explorerScrollBench } from './explorer.ts';
+import { explorerFilterBench, explorerOpenBench, explorerScrollBench } from './explorer.ts';
 import {
   fabricCalibrationBench,
   fabricFlowsBench,
@@ -54,6 +54,7 @@ const BENCHES: readonly Bench[] = [
   analyzeMemoryBench,
   explorerOpenBench,
   explorerScrollBench,
+  explorerFilterBench,
   verbsWriteBench,
   verbsEventsBench,
   verbsPollingBench,

@@ -12,6 +12,7 @@ import { listMadFields } from '../../../packets/cm-fields.ts';
 import { FieldList, type FieldValue } from '../../../packets/field-list.ts';
 import { fastField, mayHave } from '../../../pcap/filter/fast-fields.ts';
 import { compileFilter, fieldKind, fieldNames, subjectFields } from '../../../pcap/filter/index.ts';
+import { completed, outlineOf } from './outlines.ts';
 import { samples } from './samples.ts';
 
 const SOURCES = ['frame-fields.ts', 'cm-fields.ts'].map((name) =>
@@ -70,6 +71,21 @@ describe('the fields that a filter knows', () => {
         const starts = parts.map((_, at) => parts.slice(0, at + 1).join('.'));
         for (const start of starts) expect(mayHave(start)(subject), start).toBe(true);
         expect(compileFilter(`${name}`)(subject), name).toBe(true);
+      }
+    }
+  });
+
+  it('are the same in the outline of a packet, where that has them', () => {
+    const subjects = samples();
+    const names = fieldNames().filter((name) => !compileFilter(name).needsPacket);
+    expect(names.length).toBeGreaterThan(10);
+    for (const name of names) {
+      const isThere = compileFilter(name);
+      for (const subject of subjects) {
+        const value = subjectFields(completed(subject))[name];
+        const same = compileFilter(`${name} == ${typeof value === 'number' ? value : 0}`);
+        expect(isThere(outlineOf(subject)), name).toBe(value !== undefined);
+        expect(same(outlineOf(subject)), name).toBe(value !== undefined);
       }
     }
   });

@@ -8,6 +8,7 @@ import { IpPrefix } from '../../../packets/address.ts';
 import type { FieldValue } from '../../../packets/field-list.ts';
 import { MARK_NAMES } from '../../../pcap/analysis/facts.ts';
 import { compileFilter, type FilterSubject, subjectFields, WORD_GROUPS } from '../../../pcap/filter/index.ts';
+import { completed, outlineOf } from './outlines.ts';
 import { samples } from './samples.ts';
 
 type Record_ = Readonly<Record<string, FieldValue>>;
@@ -240,6 +241,33 @@ describe('the words of the filter', () => {
       expect(bind('') === undefined, word).toBe(operand === 'required');
       if (operand !== 'none') expect(expected, word).not.toBe('');
     }
+  });
+
+  it('judge the outline of a packet as they judge the packet, where they need no packet', () => {
+    const judged = new Map<string, number>();
+    for (const [expression] of ORACLES) {
+      const filter = compileFilter(expression);
+      const [spelling = ''] = expression.split(' ');
+      if (filter.needsPacket) continue;
+      for (const subject of subjects) expect(filter(outlineOf(subject)), expression).toBe(filter(completed(subject)));
+      judged.set(spelling, (judged.get(spelling) ?? 0) + 1);
+    }
+    for (const word of ['nak', 'opcode', 'psn', 'qp', 'payload', 'bad-icrc', 'ce', 'ecn', 'stream', 'comment', 'len'])
+      expect(judged.get(word), word).toBeGreaterThan(0);
+  });
+
+  it('need the packet where any part of an expression does', () => {
+    const needs = (text: string): boolean => compileFilter(text).needsPacket;
+    expect(['', 'nak', 'not (nak or stream 1)', 'infiniband.bth.psn > 5', 'in or stream 2'].map(needs)).toEqual([
+      false,
+      false,
+      false,
+      false,
+      true,
+    ]);
+    expect(
+      ['host 10.0.0.1', 'nak and not ackreq', 'roce.marks', 'malformed', 'ip.addr == 10.0.0.1'].map(needs),
+    ).toEqual([true, true, true, true, true]);
   });
 
   it('take words of the analysis for what nobody found when there is no analysis', () => {

@@ -5,7 +5,7 @@
  */
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { Analyzer } from '../../../pcap/analysis/analyzer.ts';
 import { Mark } from '../../../pcap/analysis/facts.ts';
 import { PcapWriter } from '../../../pcap/pcap-writer.ts';
@@ -29,6 +29,26 @@ import { lossyCapture } from './lossy-capture.ts';
 import { tracedRun } from './traced-run.ts';
 
 const REAL = readFileSync(new URL('../../vectors/rxe-sample.pcap', import.meta.url));
+/** Of these the table of a session has all that they ask. */
+const TABLE_FILTERS = [
+  'retransmission',
+  'nak or rnr',
+  'ack and not marked',
+  'opcode write-middle',
+  'read-response or atomic',
+  'psn > 0x100',
+  'payload 0',
+  'payload > 1000 and rc',
+  'stream 1 and rel-psn 3-9',
+  'frame 20-30 or len < 100',
+  'bad-icrc',
+  'good-icrc and ip',
+  'qp 1',
+  'not qp 1',
+  'dscp 0 and ecn 0',
+  'infiniband.aeth.syndrome >= 0x20',
+  'ip.dsfield.ecn == 0 and infiniband.bth.opcode == 17',
+];
 let lossy = new Uint8Array();
 /** Longer than the pieces in which files are read. */
 let long = new Uint8Array();
@@ -154,6 +174,35 @@ describe('Session', () => {
     expect(session.shown).toBe(expected.length);
     expect(session.rowOfIndex((expected[3] ?? 0) - 1)).toBe(3);
     expect(session.indexOfRow(expected.length)).toBeUndefined();
+  });
+
+  it('filters without reading the file again where the table has what the filter asks', () => {
+    const session = opened(lossy);
+    const shownBy = (text: string): readonly number[] => {
+      expect(session.setFilter(text)).toBeNull();
+      while (session.work(97));
+      return Array.from({ length: session.shown }, (_, row) => session.indexOfRow(row) ?? -1);
+    };
+    const bytesOf = vi.spyOn(session, 'packet');
+    for (const text of TABLE_FILTERS) {
+      const byTable = shownBy(text);
+      expect(bytesOf, text).not.toHaveBeenCalled();
+      expect(byTable.length, text).toBeGreaterThan(0);
+      // `frame.cap_len` is of the packet itself: the same question, asked of the packets.
+      expect(shownBy(`(${text}) and frame.cap_len > 0`), text).toEqual(byTable);
+      expect(bytesOf).toHaveBeenCalledTimes(session.table.length);
+      bytesOf.mockClear();
+    }
+  });
+
+  it('asks the packets where the analysis has given up, and the table lacks what came after', () => {
+    const failing = vi.spyOn(Analyzer.prototype, 'packet').mockImplementationOnce(() => {
+      throw new Error('a fault of the analysis');
+    });
+    const session = opened(lossy, 'write-middle');
+    failing.mockRestore();
+    expect(session.problem).toBe('a fault of the analysis');
+    expect(session.shown).toBe(opened(lossy, 'write-middle').shown);
   });
 
   it('shows everything, and says where the fault is, for a filter that makes no sense', () => {
@@ -372,11 +421,12 @@ describe('ExplorerServer', () => {
 
 describe('FileBytes', () => {
   /** A file of 1,000 bytes, of which it is known how often it was read. */
-  function file(blockBytes: number) {
+  function file(blockBytes: number, keptBytes = 0) {
     const bytes = Uint8Array.from({ length: 1000 }, (_, at) => at % 251);
     const reads: [from: number, to: number][] = [];
     const source = {
       size: bytes.length,
+      keptBytes,
       read: (from: number, to: number) => {
         reads.push([from, to]);
         return bytes.slice(from, to);
@@ -424,6 +474,50 @@ describe('FileBytes', () => {
       [132, 196],
     ]);
     expect(whole.block(249)).toHaveLength(4);
+  });
+
+  it('reads its beginning once, as far as it may be kept, and what is behind again', () => {
+    const { reads, bytes, file: whole } = file(4, 600);
+    const readAll = (): void => {
+      for (let index = 0; index < 250; index++)
+        expect(whole.block(index)).toEqual(bytes.subarray(4 * index).subarray(0, 4));
+    };
+    readAll();
+    const first = reads.splice(0);
+    expect(Math.max(...first.map(([, to]) => to))).toBe(1000);
+    readAll();
+    // The last blocks of the first pass are the ones that go first in the second.
+    expect(Math.min(...reads.map(([from]) => from))).toBe(600);
+    expect(reads.reduce((sum, [from, to]) => sum + to - from, 0)).toBe(400);
+  });
+
+  it('keeps less, and goes on, where memory is not enough', () => {
+    const { reads, source, bytes } = file(4, 1000);
+    let refuse = false;
+    const short = new FileBytes(
+      {
+        ...source,
+        read(from, to) {
+          if (refuse) {
+            refuse = false;
+            throw new RangeError('Array buffer allocation failed');
+          }
+          return source.read(from, to);
+        },
+      },
+      4,
+    );
+    for (let index = 0; index < 100; index++) short.block(index);
+    const before = reads.length;
+    refuse = true;
+    for (let index = 100; index < 250; index++)
+      expect(short.block(index)).toEqual(bytes.slice(4 * index, 4 * index + 4));
+    expect(refuse).toBe(false);
+    const behind = reads.length;
+    expect(behind).toBeGreaterThan(before);
+    // What was kept is gone.
+    short.block(0);
+    expect(reads.slice(behind)).toEqual([[0, 4]]);
   });
 
   it('says so when the file is shorter than it was', () => {

@@ -27,10 +27,13 @@ export class PacketTable {
   /** BTH opcode; `NONE` without a BTH. */
   opcode = new Uint16Array(FIRST_CAPACITY);
   psn = new Uint32Array(FIRST_CAPACITY);
+  destQpn = new Uint32Array(FIRST_CAPACITY);
   /** Bytes of payload of a packet that is Ok. */
   payload = new Uint32Array(FIRST_CAPACITY);
   /** Of the AETH; `NONE` without one. */
   syndrome = new Uint16Array(FIRST_CAPACITY);
+  /** 0, 4 or 6. */
+  ipVersion = new Uint8Array(FIRST_CAPACITY);
   /** DSCP and ECN. */
   trafficClass = new Uint8Array(FIRST_CAPACITY);
   /** `IcrcState`. */
@@ -68,8 +71,10 @@ export class PacketTable {
     this.status = grown(this.status, new Uint8Array(capacity));
     this.opcode = grown(this.opcode, new Uint16Array(capacity));
     this.psn = grown(this.psn, new Uint32Array(capacity));
+    this.destQpn = grown(this.destQpn, new Uint32Array(capacity));
     this.payload = grown(this.payload, new Uint32Array(capacity));
     this.syndrome = grown(this.syndrome, new Uint16Array(capacity));
+    this.ipVersion = grown(this.ipVersion, new Uint8Array(capacity));
     this.trafficClass = grown(this.trafficClass, new Uint8Array(capacity));
     this.icrc = grown(this.icrc, new Uint8Array(capacity));
     this.conversation = grown(this.conversation, new Uint32Array(capacity));

@@ -17,7 +17,7 @@ import {
 import type { TraceEvent } from 'rocev2/trace';
 import { withDrops } from '../../analyze/drops.ts';
 import { type ByteSource, FileBytes } from './file-bytes.ts';
-import { makeFilter, type PacketTest } from './filter.ts';
+import { makeFilter, type TableFilter } from './filter.ts';
 import { CaptureAnalysis, type MergedConversation } from './follow.ts';
 import { NONE, NumberList, PacketTable } from './packet-table.ts';
 import type { FilterResult } from './protocol.ts';
@@ -45,7 +45,7 @@ export class CaptureSession {
   readonly #copies = new Map<number, Uint8Array>();
   #firstSeconds = 0;
   #firstNanoseconds = 0;
-  #test: PacketTest | undefined;
+  #filter: TableFilter | undefined;
   #shown: NumberList | undefined;
   /** Packets that the filter has seen. */
   #filtered = 0;
@@ -96,13 +96,13 @@ export class CaptureSession {
 
   /** The filter has seen all packets there are. */
   get filterIsDone(): boolean {
-    return this.#test === undefined || this.#filtered === this.table.length;
+    return this.#filter === undefined || this.#filtered === this.table.length;
   }
 
   /** Reads up to `count` more packets, and lets the filter see as many; true while there is more to do. */
   work(count: number): boolean {
     if (!this.done) this.#guard(() => this.#read(count));
-    const failed = this.#guard(() => this.#filter(count), false);
+    const failed = this.#guard(() => this.#judge(count), false);
     // Then everything is shown, and the fault is reported.
     if (failed) this.setFilter('');
     return !this.done || !this.filterIsDone;
@@ -110,8 +110,8 @@ export class CaptureSession {
 
   /** Sets the filter; `work` applies it to the packets. */
   setFilter(text: string): FilterResult['fault'] {
-    const { test, fault } = makeFilter(text, (index) => this.interfaces[index]?.name);
-    this.#test = test;
+    const { filter, fault } = makeFilter(text, (index) => this.interfaces[index]?.name);
+    this.#filter = filter;
     this.#filterAnew();
     return fault;
   }
@@ -243,10 +243,12 @@ export class CaptureSession {
     table.timeNs[index] = facts.timeNs;
     table.status[index] = status;
     table.icrc[index] = facts.icrc;
+    table.ipVersion[index] = frame.ipVersion;
     table.trafficClass[index] = frame.trafficClass;
     if (frame.bthOffset >= 0) {
       table.opcode[index] = frame.opcode;
       table.psn[index] = frame.psn;
+      table.destQpn[index] = frame.destQpn;
     }
     if (status === FrameStatus.Ok) {
       table.payload[index] = frame.payloadLength;
@@ -276,21 +278,31 @@ export class CaptureSession {
   }
 
   #filterAnew(): void {
-    this.#shown = this.#test === undefined ? undefined : new NumberList();
+    this.#shown = this.#filter === undefined ? undefined : new NumberList();
     this.#filtered = 0;
   }
 
-  #filter(count: number): void {
-    const test = this.#test;
-    if (test === undefined || this.#shown === undefined) return;
-    const end = Math.min(this.table.length, this.#filtered + count);
+  /** Lets the filter see up to `count` more packets: of many all that it asks is in the table. */
+  #judge(count: number): void {
+    const filter = this.#filter;
+    if (filter === undefined || this.#shown === undefined) return;
+    // Where the analysis failed the table lacks what came after.
+    const byTable = !filter.needsPacket && this.#follower !== undefined;
+    const end = Math.min(this.table.length, this.#filtered + (byTable ? count * OUTLINES_PER_PACKET : count));
     for (let index = this.#filtered; index < end; index++) {
-      const packet = this.packet(index);
-      if (packet === undefined) continue;
-      dissect(packet, this.#dissection);
-      if (test(packet, this.#dissection, this.table)) this.#shown.push(index);
+      const passes = byTable
+        ? filter.passesOutline(this.table, index, this.#comments.get(index) ?? NO_COMMENTS)
+        : this.#passesItself(filter, index);
+      if (passes) this.#shown.push(index);
       this.#filtered = index + 1;
     }
+  }
+
+  #passesItself(filter: TableFilter, index: number): boolean {
+    const packet = this.packet(index);
+    if (packet === undefined) return false;
+    dissect(packet, this.#dissection);
+    return filter.passes(packet, this.#dissection, this.table);
   }
 
   /**
@@ -330,3 +342,6 @@ function merged(one: NumberList, two: NumberList): NumberList {
 }
 
 const NO_PACKETS = new NumberList();
+const NO_COMMENTS: readonly string[] = [];
+/** What the table has of a packet is looked at in a fraction of the time that the packet takes. */
+const OUTLINES_PER_PACKET = 8;

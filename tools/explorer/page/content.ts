@@ -14,6 +14,7 @@ function openPicked(blob: Blob): ByteSource {
   const reader = new FileReaderSync();
   return {
     size: blob.size,
+    keptBytes: keptBytes(),
     read: (from, to) => new Uint8Array(reader.readAsArrayBuffer(blob.slice(from, to))),
   };
 }
@@ -24,12 +25,19 @@ function openServed(address: string): ByteSource {
   if (head.status !== OK || !Number.isSafeInteger(size)) throw new Error(refusal(address, head.status));
   return {
     size,
+    keptBytes: keptBytes(),
     read(from, to) {
       const answer = ask('GET', address, `bytes=${from}-${to - 1}`);
       if (answer.status !== PARTIAL) throw new Error(refusal(address, answer.status));
       return new Uint8Array(answer.response);
     },
   };
+}
+
+/** A GiB, so that a filter need not read the file again; less on a machine that has less than four. */
+function keptBytes(): number {
+  const { deviceMemory = Number.POSITIVE_INFINITY } = navigator as { readonly deviceMemory?: number };
+  return Math.min(MOST_KEPT, (deviceMemory * GIB) / 4);
 }
 
 function ask(method: 'GET' | 'HEAD', address: string, range?: string): XMLHttpRequest {
@@ -54,5 +62,7 @@ declare class FileReaderSync {
   readAsArrayBuffer(blob: Blob): ArrayBuffer;
 }
 
+const GIB = 2 ** 30;
+const MOST_KEPT = GIB;
 const OK = 200;
 const PARTIAL = 206;
