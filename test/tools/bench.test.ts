@@ -53,8 +53,10 @@ describe('npm run bench', () => {
       'explorer-open',
       'explorer-scroll',
       'verbs-write',
+      'verbs-wire',
       'verbs-events',
       'verbs-polling',
+      'verbs-doorbell',
     ]);
     for (const row of rows) {
       if (typeof row === 'object' && row !== null && 'skipped' in row) {
