@@ -101,6 +101,22 @@ describe('Driver', () => {
     await driver.close();
   });
 
+  it('answers what comes back over a reflecting link before the loop reads on', async () => {
+    const link = Object.assign(new MemoryLink(), { reflects: true });
+    const driver = new Driver(link);
+    const machine = new Talker(driver.host);
+    await driver.start(machine);
+    await turn();
+    machine.onFrame = (tag) => machine.outbox.push(frame(1, 2, tag + 1));
+    // Both in one check phase, in which a loopback delivers; its next one comes after more was read.
+    const sent = await new Promise((resolve) => {
+      setImmediate(() => link.sink?.receive(batchOf(frame(2, 1, 10))));
+      setImmediate(() => resolve([...link.sent]));
+    });
+    expect(sent).toEqual([11]);
+    await driver.close();
+  });
+
   it('keeps what a short send leaves and goes on in order when the link is writable', async () => {
     const { link, driver, machine } = await started();
     link.room = 3;

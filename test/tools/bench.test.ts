@@ -54,8 +54,10 @@ describe('npm run bench', () => {
       'explorer-scroll',
       'explorer-filter',
       'verbs-write',
+      'verbs-wire',
       'verbs-events',
       'verbs-polling',
+      'verbs-doorbell',
     ]);
     for (const row of rows) {
       if (typeof row === 'object' && row !== null && 'skipped' in row) {

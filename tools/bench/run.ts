@@ -21,6 +21,7 @@ import { analyzeBench, analyzeMemoryBench, analyzeOneThreadBench, analyzeQueuePa
 import type { Bench, BenchRow, BenchSettings, SkippedBench } from './bench.ts';
 import { compareWith } from './compare/index.ts';
 import { decodeBench } from './decode.ts';
+import { verbsDoorbellBench } from './doorbell.ts';
 import { encodeBench } from './encode.ts';
 import { explorerFilterBench, explorerOpenBench, explorerScrollBench } from './explorer.ts';
 import {
@@ -34,7 +35,7 @@ import { idleQpBench } from './idle-qp.ts';
 import { benchLinks, chosen, soakLinks } from './links/index.ts';
 import { manyQpsBench } from './many-qps.ts';
 import { report } from './report.ts';
-import { verbsEventsBench, verbsPollingBench, verbsWriteBench } from './verbs.ts';
+import { verbsEventsBench, verbsPollingBench, verbsWireBench, verbsWriteBench } from './verbs.ts';
 import { writeBench } from './write.ts';
 
 const BENCHES: readonly Bench[] = [
@@ -56,8 +57,10 @@ const BENCHES: readonly Bench[] = [
   explorerScrollBench,
   explorerFilterBench,
   verbsWriteBench,
+  verbsWireBench,
   verbsEventsBench,
   verbsPollingBench,
+  verbsDoorbellBench,
 ];
 const FULL: BenchSettings = { rounds: 5, scale: 1 };
 const QUICK: BenchSettings = { rounds: 1, scale: 0.001 };

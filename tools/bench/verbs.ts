@@ -4,13 +4,11 @@
  * with its ICRC made and verified for every packet, and the way back.
  *
  * Kernel TCP over its loopback has packets of 64 KiB and no checksums: the bound is not one that packets of 4 KiB can
- * reach, and stands here because it is what programs are compared with.
+ * reach, and stands here because it is what programs are compared with. Beside it stands TCP whose packets are of our
+ * wire's size, one by one through the kernel: a veth without offloads.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { createServer } from 'node:net';
-import { fileURLToPath } from 'node:url';
 import { findTool } from '../lab/tool.ts';
+import { makeNetnsPair, netnsAvailable } from '../netns.ts';
 import {
   type Bench,
   type BenchRow,
@@ -20,6 +18,7 @@ import {
   type SkippedBench,
   scaled,
 } from './bench.ts';
+import { outputOf, Qperf, type QperfPlace } from './qperf.ts';
 
 /** Goodput of `ib_write_bw`. */
 export const verbsWriteBench: Bench = {
@@ -30,9 +29,37 @@ export const verbsWriteBench: Bench = {
       unit: 'MiB/s',
       peer: 'qperf tcp_bw over loopback',
       goal: { sense: '>=', ratio: 0.5 },
-      ours: () => perftest(`ib_write_bw -F -s 65536 -n ${scaled(2000, settings, MIN_ITERATIONS)}`, Column.Average),
-      theirs: async (qperf) => (await qperf.measure('tcp_bw', 65_536)) / MIB,
+      ours: writeGoodput(settings),
+      theirs: tcpGoodput,
     }),
+};
+
+/** The same beside TCP in packets of the same size. */
+export const verbsWireBench: Bench = {
+  name: 'verbs-wire',
+  title: 'roce run: ib_write_bw of 64 KiB beside qperf tcp_bw in packets of the same size',
+  run: async (settings) => {
+    const name = 'verbs-wire';
+    const lacking = ['ip', 'ethtool'].find((program) => findTool(program) === undefined);
+    const { ok, reason } = lacking === undefined ? netnsAvailable() : { ok: false, reason: `${lacking} is missing` };
+    if (!ok) return { name, skipped: reason };
+    const pair = makeNetnsPair({ mtu: WIRE_MTU });
+    try {
+      for (const { exec, device } of [pair.a, pair.b])
+        exec('ethtool', '-K', device, ...['tso', 'gso', 'gro'].flatMap((offload) => [offload, 'off']));
+      const [server = ''] = pair.a.ipv4.split('/');
+      const sides = {
+        unit: 'MiB/s',
+        peer: `qperf tcp_bw over a veth of MTU ${WIRE_MTU}, no offloads`,
+        goal: { sense: '>=', ratio: 0.5 } as const,
+        ours: writeGoodput(settings),
+        theirs: tcpGoodput,
+      };
+      return await verbsBench(name, settings, sides, { prefixes: [pair.a.prefix, pair.b.prefix], server });
+    } finally {
+      pair.remove();
+    }
+  },
 };
 
 /** Latency of a program that waits for events. */
@@ -71,10 +98,15 @@ interface VerbsSides {
   theirs(qperf: Qperf): Promise<number>;
 }
 
-async function verbsBench(name: string, settings: BenchSettings, sides: VerbsSides): Promise<BenchRow | SkippedBench> {
+async function verbsBench(
+  name: string,
+  settings: BenchSettings,
+  sides: VerbsSides,
+  where?: QperfPlace,
+): Promise<BenchRow | SkippedBench> {
   const lacking = PROGRAMS.find((program) => findTool(program) === undefined);
   if (lacking !== undefined) return { name, skipped: `${lacking} is not installed (perftest, qperf, gcc)` };
-  const qperf = await Qperf.start(settings);
+  const qperf = await Qperf.start(settings, where);
   try {
     return await contest(name, settings, { ...sides, theirs: () => sides.theirs(qperf) });
   } finally {
@@ -82,38 +114,12 @@ async function verbsBench(name: string, settings: BenchSettings, sides: VerbsSid
   }
 }
 
-/** A server of qperf, and measurements with it. */
-class Qperf {
-  readonly #server: ChildProcess;
-  readonly #port: number;
-  readonly #seconds: number;
+function writeGoodput(settings: BenchSettings): () => Promise<number> {
+  return () => perftest(`ib_write_bw -F -s 65536 -n ${scaled(2000, settings, MIN_ITERATIONS)}`, Column.Average);
+}
 
-  private constructor(server: ChildProcess, port: number, seconds: number) {
-    this.#server = server;
-    this.#port = port;
-    this.#seconds = seconds;
-  }
-
-  static async start(settings: BenchSettings): Promise<Qperf> {
-    const port = await freePort();
-    const server = spawn('qperf', ['-lp', `${port}`], { stdio: 'ignore' });
-    return new Qperf(server, port, scaled(2, settings));
-  }
-
-  /** Bytes a second, or nanoseconds. */
-  async measure(test: 'tcp_bw' | 'tcp_lat', bytes: number): Promise<number> {
-    // The client waits for its server itself, a few seconds at most.
-    const args = ['-lp', `${this.#port}`, '-ws', '10', '-uu', '-t', `${this.#seconds}`, '-m', `${bytes}`];
-    const printed = await outputOf('qperf', [...args, 'localhost', test]);
-    const [, figure] = /= +([\d.]+) (?:bytes\/sec|ns)/.exec(printed) ?? [];
-    if (figure === undefined) throw new Error(`qperf ${test} printed no figure: ${printed.trim()}`);
-    return Number(figure);
-  }
-
-  async stop(): Promise<void> {
-    this.#server.kill();
-    if (this.#server.exitCode === null && this.#server.signalCode === null) await once(this.#server, 'exit');
-  }
+async function tcpGoodput(qperf: Qperf): Promise<number> {
+  return (await qperf.measure('tcp_bw', 65_536)) / MIB;
 }
 
 function latency(options: string, settings: BenchSettings): Promise<number> {
@@ -133,32 +139,11 @@ async function perftest(line: string, column: number): Promise<number> {
   return figure;
 }
 
-/** What a program prints on either stream. Throws when it fails. */
-async function outputOf(program: string, args: readonly string[]): Promise<string> {
-  const child = spawn(program, args, { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] });
-  let printed = '';
-  for (const stream of [child.stdout, child.stderr])
-    stream.setEncoding('utf8').on('data', (text: string) => {
-      printed += text;
-    });
-  await once(child, 'close');
-  if (child.exitCode !== 0) throw new Error(`${program} ended with ${child.exitCode}: ${printed.trim()}`);
-  return printed;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  return typeof address === 'object' && address !== null ? address.port : 0;
-}
-
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const PROGRAMS = ['ib_write_bw', 'ib_send_lat', 'qperf', 'cc'];
 /** Of the last line: bytes, iterations, then peak and average, or least, most, typical and average. */
 const Column = { Average: 3, LatencyAverage: 5 };
 /** perftest refuses fewer than 5, and medians of fewer than these are of nothing. */
 const MIN_ITERATIONS = 20;
+/** Of the wire that `roce run --pair` makes: a path MTU of 4096. */
+const WIRE_MTU = 4200;
 const MIB = 1024 * 1024;

@@ -75,7 +75,9 @@ export class ClientMemory implements ProcessMemory {
     return this.#libc.processVmReadv(this.#pid, this.#local, this.#local + VECTOR_BYTES) === length;
   }
 
-  /** Whether `AHEAD` has these bytes, by now. Of a message that is gone before its end, what is there is found singly. */
+  /**
+   * Whether `AHEAD` has these bytes, by now. Of a message that is gone before its end, what is there is found singly.
+   */
   #fetched(address: number, length: number, ahead: number): boolean {
     if (aheadOf === this && address + length <= this.#aheadTo) return true;
     const most = Math.min(ahead, AHEAD.length);
