@@ -217,7 +217,7 @@ export function testHardships(kernel: KernelLabel): void {
     });
 
     it('moves to the other path when the first is inaccessible', async () => {
-      await lab.run(`nvme connect -t rdma -a ${OURS} -s ${second} -n ${NQN} -i 2 ${HOST}`);
+      await lab.run(`dmesg -c > /dev/null; nvme connect -t rdma -a ${OURS} -s ${second} -n ${NQN} -i 2 ${HOST}`);
       const written = (port: number): number =>
         (lab.targets[port]?.controllers ?? []).reduce((sum, { io }) => sum + io.bytesWritten, 0);
       await writtenAndFoundAgain(async () => lab.subsystem.setAnaState(1, AnaState.Inaccessible));
@@ -225,7 +225,7 @@ export function testHardships(kernel: KernelLabel): void {
       const before = written(0);
       await writtenAndFoundAgain(async () => {});
       expect(written(0)).toBe(before);
-      expect(await lab.run('dmesg | grep -ci "i/o error" || true')).toBe('0\n');
+      expect(await lab.run('dmesg | grep -i "i/o error" || true')).toBe('');
     });
   });
 }

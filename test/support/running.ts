@@ -13,6 +13,8 @@ export interface Running {
   /** Resolves when standard output or standard error has shown the text; rejects when the command ends without it. */
   shows(text: string): Promise<void>;
   interrupt(): void;
+  /** kill -9. */
+  kill(): void;
 }
 
 /**
@@ -48,6 +50,7 @@ export function startProgram(path: string, args: readonly string[], prefix: read
       });
     },
     interrupt: () => void child.kill('SIGINT'),
+    kill: () => void child.kill('SIGKILL'),
   };
 }
 

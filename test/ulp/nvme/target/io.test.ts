@@ -130,7 +130,7 @@ it('refuses opcodes that nobody knows', async () => {
 });
 
 it('a wrong key ends the queue and its controller lives', async () => {
-  const { io, admin, target } = await connectHost();
+  const { io, admin, target, world } = await connectHost();
   const command = blocks(io, NvmOpcode.Write, 0, 1);
   command.sgl.key ^= 0x0f_00_00;
   io.post(command);
@@ -138,6 +138,20 @@ it('a wrong key ends the queue and its controller lives', async () => {
   expect(target.controllers).toHaveLength(1);
   expect(await admin.property(0x1c)).toBe(1);
   expect(target.queues.map(({ qid }) => qid)).toEqual([0]);
+  // The memory that the READ was to fill is free again: regions in use would keep the domain.
+  await world.run(target.close());
+  target.pd.dealloc();
+});
+
+it('takes an identifier again once its command has ended', async () => {
+  const { io } = await connectHost();
+  const statuses: number[] = [];
+  for (let i = 0; i < 3; i++) {
+    const command = blocks(io, NvmOpcode.Read, 0, 1);
+    command.cid = 7;
+    statuses.push((await io.send(command)).status);
+  }
+  expect(statuses).toEqual([0, 0, 0]);
 });
 
 it('a capsule too short for a command ends the queue', async () => {

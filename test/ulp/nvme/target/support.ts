@@ -2,11 +2,12 @@
 
 import {
   Access,
-  type Connection,
-  type Cq,
   type MemoryRegion,
-  type Qp,
   QpState,
+  type RdmaConnection,
+  type RdmaCq,
+  type RdmaDevice,
+  type RdmaQp,
   type WorkCompletion,
   WrOpcode,
 } from '../../../../src/index.ts';
@@ -80,6 +81,13 @@ export function serve(options: Partial<TargetOptions> = {}, subsystemOptions: Pa
   return { ...pair, subsystem, disk, target, timers };
 }
 
+/** Where a scripted host is: its device, who drives it, and the address of the target. */
+export interface HostPlace {
+  readonly a: RdmaDevice;
+  readonly world: { run<T>(promise: Promise<T>): Promise<T> };
+  readonly address?: string;
+}
+
 /** A response, and the key that came with it. */
 export interface Answer extends NvmeCompletion {
   readonly invalidated: number;
@@ -89,23 +97,23 @@ export interface Answer extends NvmeCompletion {
 export class ScriptedQueue {
   /** What the target may read and write: data of commands. */
   readonly memory: MemoryRegion;
-  readonly qp: Qp;
-  readonly connection: Connection;
-  readonly #served: Served;
-  readonly #cq: Cq;
+  readonly qp: RdmaQp;
+  readonly connection: RdmaConnection;
+  readonly #served: HostPlace;
+  readonly #cq: RdmaCq;
   readonly #capsule: MemoryRegion;
   readonly #responses: MemoryRegion;
   #cid = 0;
   #posted = 0;
 
   private constructor(parts: {
-    served: Served;
-    cq: Cq;
-    qp: Qp;
+    served: HostPlace;
+    cq: RdmaCq;
+    qp: RdmaQp;
     memory: MemoryRegion;
     capsule: MemoryRegion;
     responses: MemoryRegion;
-    connection: Connection;
+    connection: RdmaConnection;
   }) {
     this.#served = parts.served;
     this.#cq = parts.cq;
@@ -117,8 +125,8 @@ export class ScriptedQueue {
   }
 
   /** Rejects as `connect` of the connection manager. */
-  static async open(served: Served, qid: number, entries = 32, privateData?: Uint8Array): Promise<ScriptedQueue> {
-    const { a, world } = served;
+  static async open(served: HostPlace, qid: number, entries = 32, privateData?: Uint8Array): Promise<ScriptedQueue> {
+    const { a, world, address = '10.0.0.2' } = served;
     const pd = a.allocPd();
     const cq = a.createCq(256);
     const qp = pd.createQp({ sendCq: cq, recvCq: cq });
@@ -136,13 +144,19 @@ export class ScriptedQueue {
       });
     const connection = await world.run(
       a.cm.connect({
-        address: '10.0.0.2',
+        address,
         port: 4420,
         qp,
         privateData: privateData ?? CM_REQUEST.encode({ qid, hrqsize: entries, hsqsize: entries - 1 }),
       }),
     );
     return new ScriptedQueue({ served, cq, qp, memory, capsule, responses, connection });
+  }
+
+  /** The target is gone. */
+  abandon(): void {
+    void this.connection.disconnect();
+    this.qp.destroy();
   }
 
   /** A command with its own identifier and no data. */
@@ -240,7 +254,7 @@ const CAPSULE_BYTES = COMMAND_BYTES + 8192;
 export const CC_ENABLED = 0x46_00_01;
 
 /** A host with an admin queue that is connected and enabled. */
-export async function connectAdmin(served: Served, connect: Partial<Connect> = {}): Promise<ScriptedQueue> {
+export async function connectAdmin(served: HostPlace, connect: Partial<Connect> = {}): Promise<ScriptedQueue> {
   const admin = await ScriptedQueue.open(served, 0);
   const { status } = await admin.connect(connect);
   if (status !== 0) throw new Error(`Connect ended with status ${status.toString(16)}`);
