@@ -9,6 +9,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { readCapture } from '../../pcap/index.ts';
 import { compareRows } from '../../tools/demo/confirm.ts';
 import { recovery } from '../../tools/demo/excerpt.ts';
+import { demoCommand } from '../../tools/demo/main.ts';
 import { badLines, cleanLines, closingLines, isRight, openingLines, verdictLines } from '../../tools/demo/report.ts';
 import { type DemoRun, type Phase, runDemo } from '../../tools/demo/run.ts';
 import { DEFAULT_SETTINGS, type DemoSettings, messageSizes } from '../../tools/demo/settings.ts';
@@ -115,6 +116,20 @@ describe('the report', () => {
     expect(at[1]).toBeGreaterThan(at[0] ?? 0);
     expect(at[2]).toBeGreaterThan(at[1] ?? 0);
     expect(badLines(run, { color: false }).join('\n')).toContain(`psn ${hurt?.psn} never arrived`);
+  });
+
+  it('proposes command lines that the demo takes', () => {
+    const proposed = closingLines('demo.pcapng', false)
+      .filter((line) => line.startsWith('  roce demo '))
+      .map((line) => line.slice('  roce demo '.length).split('   ', 1)[0]?.trim().split(' ') ?? []);
+    expect(proposed.length).toBeGreaterThanOrEqual(3);
+    for (const words of proposed) {
+      const command = demoCommand()
+        .exitOverride()
+        .configureOutput({ writeErr: () => {} });
+      // Throws for what the command line refuses.
+      expect(command.parseOptions(words).operands, words.join(' ')).toEqual([]);
+    }
   });
 
   it('fits 100 columns', async () => {

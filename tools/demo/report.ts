@@ -100,8 +100,8 @@ export function closingLines(captureFile: string, sources: boolean): string[] {
   return [
     '',
     'What to try next',
-    `  ${`${demo} --loss 10 --seed 7`.padEnd(HINT_COLUMNS)}  more of it, other luck`,
-    `  ${`${demo} --loss 0 --reorder 20`.padEnd(HINT_COLUMNS)}  overtaken packets look like lost ones: see the NAKs`,
+    `  ${`${demo} --loss 10% --seed 7`.padEnd(HINT_COLUMNS)}  more of it, other luck`,
+    `  ${`${demo} --loss 0 --reorder 20%`.padEnd(HINT_COLUMNS)}  overtaken packets look like lost ones: see the NAKs`,
     `  ${`${demo} --mtu 4096`.padEnd(HINT_COLUMNS)}  fewer, larger packets`,
     `  ${`${roce} analyze ${file}`.padEnd(HINT_COLUMNS)}  what was wrong, and which packets prove it`,
     `  ${`${roce} view ${file}`.padEnd(HINT_COLUMNS)}  the capture in the browser, and a playground`,

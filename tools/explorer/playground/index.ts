@@ -30,3 +30,4 @@ export {
 } from './scenario.ts';
 export { PlaygroundSession } from './session.ts';
 export type { HostSnapshot, QpSnapshot, RegionSnapshot, Snapshot, TimerSnapshot } from './snapshot.ts';
+export { LessonWalk, type WalkState } from './walk.ts';

@@ -10,6 +10,7 @@ import {
   followStep,
   holds,
   type Lesson,
+  LessonWalk,
   lessonsMarkdown,
   PlaygroundSession,
   parseLesson,
@@ -53,6 +54,54 @@ describe('the lessons', () => {
 
   it('are the page that people read', async () => {
     await expect(lessonsMarkdown(PARSED)).toMatchFileSnapshot('../../../../docs/lessons.md');
+  });
+
+  it.each(PARSED.map((lesson) => [lesson.id, lesson] as const))(
+    '%s comes to every stop by steps alone',
+    (_, lesson) => {
+      let walk = LessonWalk.to(lesson, 1);
+      for (let stop = 2; stop <= lesson.steps.length; stop++) {
+        const at = new Set<string>();
+        while (walk.stop < stop) {
+          const before = walk.session.position;
+          walk.step();
+          at.add(walk.state);
+          if (walk.session.position === before) expect(walk.stop).toBe(stop);
+        }
+        expect([...at].every((state) => state === 'under-way' || state === 'at-stop')).toBe(true);
+        const jumped = LessonWalk.to(lesson, stop);
+        expect(walk.session.link()).toBe(jumped.session.link());
+        expect(walk.state).toBe('at-stop');
+        const promised = lesson.steps[stop - 1]?.expect ?? [];
+        expect(promised.filter((one) => !holds(one, walk.session)).map(describeCondition)).toEqual([]);
+        walk = jumped;
+      }
+    },
+  );
+
+  it('know when one has left them, gone back, or come from a link', () => {
+    const lesson = PARSED.find(({ id }) => id === 'lost-packet') ?? PARSED[0];
+    if (lesson === undefined) throw new Error('there is a lesson');
+    const walk = LessonWalk.to(lesson, 1);
+    walk.step();
+    expect(walk.state).toBe('under-way');
+    const linked = PlaygroundSession.fromLink(walk.session.link());
+    if (!('session' in linked)) throw new Error(linked.error);
+    const resumed = LessonWalk.resume(lesson, 1, linked.session);
+    expect(resumed.state).toBe('under-way');
+    while (resumed.stop === 1) resumed.step();
+    expect(resumed.session.link()).toBe(LessonWalk.to(lesson, 2).session.link());
+    resumed.session.back(2);
+    expect(resumed.state).toBe('before');
+    resumed.step();
+    resumed.step();
+    expect(resumed.state).toBe('at-stop');
+    resumed.session.act('duplicate');
+    expect(resumed.state).toBe('left');
+    const { stop } = resumed;
+    for (let step = 0; step < 100; step++) resumed.step();
+    expect(resumed.stop).toBe(stop);
+    expect(LessonWalk.resume(lesson, stop, resumed.session).state).toBe('left');
   });
 
   it('come to the same stops from a link', () => {

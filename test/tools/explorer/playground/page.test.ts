@@ -84,6 +84,30 @@ describeWith('chromium', 'the playground in Chromium', () => {
     await click(page, /^Show the answer/);
     await page.getByTestId('answer').waitFor();
     await click(page, /^Restart/);
-    await page.getByTestId('stop').getByText('You have gone another way').waitFor();
+    await page.getByTestId('way').getByText('You have gone back').waitFor();
+  });
+
+  it('leads through a lesson by Step alone, and says so when one has left it', async () => {
+    const page = await open();
+    await page.getByTestId('lesson-choice').selectOption('lost-packet');
+    await page.getByTestId('stop').getByText('Stop 1 of 6').waitFor();
+    await expect.poll(() => page.getByRole('button', { name: /^Step/ }).getAttribute('class')).toBe('');
+    await click(page, /^Step/);
+    await page.getByTestId('way').getByText('On the way').waitFor();
+    await page.getByText('Drop: packet 3 of A').waitFor();
+    await page.reload();
+    for (let step = 0; step < 60 && !(await page.getByText('Stop 6 of 6').isVisible()); step++) {
+      await page.keyboard.press('s');
+    }
+    await page.getByTestId('stop').getByText('Stop 6 of 6').waitFor();
+    await expect.poll(() => page.getByTestId('stop').getAttribute('data-kept')).toBe('true');
+    await expect.poll(async () => (await rungs(page)).filter((text) => text.includes('again'))).toHaveLength(4);
+    for (let stop = 5; stop >= 3; stop--) {
+      await page.keyboard.press('p');
+      await page.getByTestId('stop').getByText(`Stop ${stop} of 6`).waitFor();
+    }
+    // The lesson knows nothing of a lost NAK.
+    await page.keyboard.press('d');
+    await page.getByTestId('way').getByText('You have gone another way').waitFor();
   });
 });

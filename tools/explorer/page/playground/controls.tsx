@@ -26,12 +26,13 @@ interface ControlsProps extends PlaygroundProps {
 
 /** All of them. */
 export function Controls({ play, target, onAnalyze }: ControlsProps) {
-  const { session, running, act, run } = play;
+  const { session, course, running, act, step, run } = play;
   return (
     <div class="toolbar play-controls" role="toolbar" aria-label="Controls">
       <span class="buttons">
         <Button name="Back" hint="b" disabled={session.position === 0} onClick={() => act((one) => one.back())} />
-        <Button name="Step" hint="s" strong disabled={session.over} onClick={() => act((one) => one.step())} />
+        {/* In a lesson, Next is the one that leads. */}
+        <Button name="Step" hint="s" strong={course === undefined} disabled={session.over} onClick={step} />
         <Button name={running ? 'Stop' : 'Run'} hint="r" disabled={session.over && !running} onClick={run} />
         <Button name="Restart" hint="0" disabled={session.position === 0} onClick={() => act((one) => one.goTo(0))} />
       </span>

@@ -77,10 +77,10 @@ function usePlayKeys(play: Play): void {
   }, []);
 }
 
-function take({ act, run, course, goToStop }: Play, key: string): boolean {
+function take({ act, step, run, course, goToStop }: Play, key: string): boolean {
   const action = ACTION_KEYS.get(key);
   if (action !== undefined) act((session) => session.act(action));
-  else if (key === 's' || key === ' ') act((session) => session.step());
+  else if (key === 's' || key === ' ') step();
   else if (key === 'b') act((session) => session.back());
   else if (key === 'r') run();
   else if (key === '0') act((session) => session.goTo(0));

@@ -3,8 +3,8 @@
  * choosing of one.
  */
 import { useState } from 'preact/hooks';
-import { holds, type LessonStep, type Panel } from '../../playground/index.ts';
-import { ALL_LESSONS, type Course, type Play } from './use-session.ts';
+import { holds, type LessonStep, type LessonWalk, type Panel, type WalkState } from '../../playground/index.ts';
+import { ALL_LESSONS, type Play } from './use-session.ts';
 
 /** The chooser and, when one was chosen, the lesson. */
 export function LessonPanel({ play }: { readonly play: Play }) {
@@ -35,7 +35,7 @@ export function LessonPanel({ play }: { readonly play: Play }) {
   );
 }
 
-function Lesson({ play, course }: { readonly play: Play; readonly course: Course }) {
+function Lesson({ play, course }: { readonly play: Play; readonly course: LessonWalk }) {
   const { lesson, stop } = course;
   const step = lesson.steps[stop - 1];
   const last = stop === lesson.steps.length;
@@ -43,7 +43,7 @@ function Lesson({ play, course }: { readonly play: Play; readonly course: Course
     <>
       <h2>{lesson.title}</h2>
       <p class="quiet">{lesson.goal}</p>
-      {step === undefined ? null : <Stop play={play} step={step} stop={stop} of={lesson.steps.length} />}
+      {step === undefined ? null : <Stop play={play} step={step} course={course} />}
       <div class="buttons">
         <button type="button" disabled={stop <= 1} onClick={() => play.goToStop(stop - 1)}>
           Previous <kbd>p</kbd>
@@ -66,16 +66,16 @@ function Lesson({ play, course }: { readonly play: Play; readonly course: Course
 interface StopProps {
   readonly play: Play;
   readonly step: LessonStep;
-  readonly stop: number;
-  readonly of: number;
+  readonly course: LessonWalk;
 }
 
-function Stop({ play: { session }, step, stop, of }: StopProps) {
+function Stop({ play: { session }, step, course: { lesson, stop, state } }: StopProps) {
   const kept = step.expect.every((condition) => holds(condition, session));
+  const where = PLACES[state === 'at-stop' && !kept ? 'left' : state];
   return (
     <div class="stop" data-testid="stop" data-kept={kept}>
       <p class="quiet">
-        Stop {stop} of {of}
+        Stop {stop} of {lesson.steps.length}
         {step.act === undefined ? '' : `: the packet was ${DONE[step.act]}`}
       </p>
       {step.text.map((text) => (
@@ -88,7 +88,11 @@ function Stop({ play: { session }, step, stop, of }: StopProps) {
           </li>
         ))}
       </ul>
-      {kept ? null : <p class="odd">You have gone another way: Next and Previous lead back to the lesson.</p>}
+      {where === '' ? null : (
+        <p class={state === 'under-way' ? 'quiet' : 'odd'} data-testid="way">
+          {where}
+        </p>
+      )}
     </div>
   );
 }
@@ -111,6 +115,13 @@ function Question({ ask, answer }: { readonly ask: string; readonly answer: stri
   );
 }
 
+/** What is said where a session is not at the stop whose text stands there. */
+const PLACES: Readonly<Record<WalkState, string>> = {
+  'at-stop': '',
+  'under-way': 'On the way to the next stop.',
+  before: 'You have gone back: Step leads to this stop again.',
+  left: 'You have gone another way: Next and Previous lead back to the lesson.',
+};
 const DONE = {
   drop: 'dropped',
   corrupt: 'damaged',

@@ -7,32 +7,28 @@ import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } fr
 import { LESSONS } from '../../lessons/index.ts';
 import {
   DEFAULT_SCENARIO,
-  followStep,
   isLink,
   type Lesson,
+  LessonWalk,
   type PlaygroundScenario,
   PlaygroundSession,
   parseLesson,
 } from '../../playground/index.ts';
-
-/** A lesson, and how far one has come: stops taken, 0 before the first. */
-export interface Course {
-  readonly lesson: Lesson;
-  readonly stop: number;
-}
 
 /** What the playground's parts are given. */
 export interface Play {
   readonly session: PlaygroundSession;
   /** Another one whenever something has changed. */
   readonly version: number;
-  readonly course: Course | undefined;
+  readonly course: LessonWalk | undefined;
   /** A sentence; empty when all is well. */
   readonly problem: string;
   /** Steps are being taken. */
   readonly running: boolean;
   /** Does something to the session. */
   readonly act: (what: (session: PlaygroundSession) => void) => void;
+  /** One step: in a lesson along its way, as long as one has not left it. */
+  readonly step: () => void;
   /** Takes steps until nothing happens any more, or stops doing so. */
   readonly run: () => void;
   /** Begins another session. */
@@ -48,7 +44,7 @@ export const ALL_LESSONS: readonly Lesson[] = LESSONS.map((value) => parseLesson
 
 interface State {
   session: PlaygroundSession;
-  course: Course | undefined;
+  course: LessonWalk | undefined;
   problem: string;
 }
 
@@ -95,6 +91,7 @@ export function usePlay(): Play {
       act,
       ...choices,
     },
+    step: () => act((session) => (current.course === undefined ? session.step() : current.course.step())),
     run: () => {
       if (running) show();
       setRunning(!running);
@@ -113,14 +110,13 @@ function useChoices(current: State, act: Play['act'], show: () => void): Pick<Pl
         });
       },
       learn: (lesson: Lesson | undefined) => {
-        current.course = lesson === undefined ? undefined : { lesson, stop: 0 };
+        current.course = undefined;
         current.problem = '';
-        if (lesson !== undefined) current.session = new PlaygroundSession(lesson.scenario);
-        if (lesson !== undefined) toStop(current, 1);
+        if (lesson !== undefined) toStop(current, lesson, 1);
         show();
       },
       goToStop: (stop: number) => {
-        toStop(current, stop);
+        if (current.course !== undefined) toStop(current, current.course.lesson, stop);
         show();
       },
     }),
@@ -129,34 +125,29 @@ function useChoices(current: State, act: Play['act'], show: () => void): Pick<Pl
 }
 
 /** Follows a lesson from its beginning, whatever was changed in between. */
-function toStop(current: State, stop: number): void {
-  const { course } = current;
-  if (course === undefined) return;
-  const { lesson } = course;
-  const stops = Math.max(1, Math.min(stop, lesson.steps.length));
+function toStop(current: State, lesson: Lesson, stop: number): void {
   current.problem = attempt(() => {
-    current.session = new PlaygroundSession(lesson.scenario);
-    for (const step of lesson.steps.slice(0, stops)) followStep(step, current.session);
+    current.course = LessonWalk.to(lesson, stop);
+    current.session = current.course.session;
   });
-  current.course = { lesson, stop: stops };
 }
 
 function fromAddress(hash: string): State {
   const query = new URLSearchParams(hash.replace(/^#/, ''));
   const lesson = ALL_LESSONS.find(({ id }) => id === query.get('lesson'));
-  const stop = Math.min(Number(query.get('stop') ?? '0') || 0, lesson?.steps.length ?? 0);
-  const course = lesson === undefined ? undefined : { lesson, stop: Math.max(1, stop) };
+  const stop = Number(query.get('stop') ?? '0') || 0;
   const fresh = (problem: string): State => {
     const scenario = lesson?.scenario ?? DEFAULT_SCENARIO;
-    const state: State = { session: new PlaygroundSession(scenario), course, problem };
-    if (course !== undefined && problem === '') toStop(state, course.stop);
-    return state;
+    const state: State = { session: new PlaygroundSession(scenario), course: undefined, problem };
+    if (lesson !== undefined) toStop(state, lesson, problem === '' ? stop : 1);
+    return problem === '' ? state : { ...state, problem };
   };
   if (!isLink(hash)) return fresh('');
   try {
     const linked = PlaygroundSession.fromLink(hash);
     if ('error' in linked) return fresh(`This link cannot be followed: ${linked.error}.`);
-    return { session: linked.session, course, problem: '' };
+    const { session } = linked;
+    return { session, course: lesson && LessonWalk.resume(lesson, stop, session), problem: '' };
   } catch (error) {
     return fresh(`This link cannot be followed: ${sentenceOf(error)}`);
   }
