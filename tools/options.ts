@@ -6,7 +6,7 @@
  * (`RoceError`) is one line and exit code 1; ctrl-C ends in good order with exit code 130, a second one at once.
  * roce.ts sees to the first two for every command.
  */
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { Command, Help, InvalidArgumentError, Option } from 'commander';
 import {
   type Device,
   type LinkFacts,
@@ -48,9 +48,51 @@ export interface LinkFlags extends CongestionFlags {
 
 /**
  * Adds the options of a command that opens a device; its action gets `LinkFlags`, or part of them where they are
- * `optional`.
+ * `optional`. Its help leaves out most of them: `linkOptionsHelp` has all.
  */
 export function addLinkOptions(command: Command, { optional = false } = {}): Command {
+  addDeviceOptions(command, optional);
+  foldInHelp(command);
+  return command.hook('preAction', () => {
+    const { link, ip, trace, worker } = command.opts<Partial<LinkFlags>>();
+    if (trace !== undefined && worker === true)
+      command.error('error: --trace watches a device in this thread: not together with --worker');
+    if (link !== undefined && ip === undefined && openLink(link).addresses === undefined)
+      command.error(`error: ${link} has no addresses of its own: --ip is required`);
+  });
+}
+
+/** All of the options that `addLinkOptions` gives a command, as help shows them. */
+export function linkOptionsHelp(): string {
+  const [, ...sections] = addDeviceOptions(new Command().helpOption(false), true).helpInformation().split('\n\n');
+  return sections
+    .join('\n\n')
+    .replace(/^Options:/, 'Options of every command that opens a device:')
+    .trimEnd();
+}
+
+/**
+ * A command's help has its own options, and of those of the link the ones that it is hardly used without. A mistyped
+ * one is still known.
+ */
+function foldInHelp(command: Command): void {
+  const own = new Set(addDeviceOptions(new Command(), true).options.map(({ long }) => long));
+  const folded = (option: Option): boolean => own.has(option.long) && !ALWAYS_SHOWN.has(option.long ?? '');
+  command
+    .configureHelp({
+      formatHelp(shown, helper) {
+        const all = helper.visibleOptions(shown).filter((option) => !folded(option));
+        helper.visibleOptions = () => all;
+        return Help.prototype.formatHelp.call(helper, shown, helper);
+      },
+    })
+    .addHelpText(
+      'after',
+      '\nMore options of the link (addresses, VLAN, headers, congestion control, traces): roce help links',
+    );
+}
+
+function addDeviceOptions(command: Command, optional: boolean): Command {
   command
     .addOption(
       new Option('--link <link>', `the wire: ${linkUsage()}; "roce links" describes each`)
@@ -81,13 +123,7 @@ export function addLinkOptions(command: Command, { optional = false } = {}): Com
   addEthernetOptions(command);
   addPathOptions(command);
   addCongestionOptions(command);
-  return command.hook('preAction', () => {
-    const { link, ip, trace, worker } = command.opts<Partial<LinkFlags>>();
-    if (trace !== undefined && worker === true)
-      command.error('error: --trace watches a device in this thread: not together with --worker');
-    if (link !== undefined && ip === undefined && openLink(link).addresses === undefined)
-      command.error(`error: ${link} has no addresses of its own: --ip is required`);
-  });
+  return command;
 }
 
 function addEthernetOptions(command: Command): void {
@@ -294,6 +330,7 @@ export function collect<T>(parse: (text: string) => T): (text: string, previous:
   return (text, previous = []) => [...previous, checked(text)];
 }
 
+const ALWAYS_SHOWN: ReadonlySet<string> = new Set(['--link', '--ip', '--write']);
 const EXIT_INTERRUPTED = 130;
 /** Long enough for a disconnect to be answered. */
 const GRACE_MS = 3000;

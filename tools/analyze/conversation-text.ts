@@ -3,24 +3,31 @@
  *
  * Owns the layout; rows in which both ends have nothing to say are left out.
  */
-import type { ConversationReport, EndReport, RequesterReport } from 'rocev2/pcap';
+import {
+  type ConversationReport,
+  conversationFigures,
+  type EndReport,
+  goodputBps,
+  type RequesterReport,
+} from 'rocev2/pcap';
 import { type Align, formatTable, grouped } from '../table.ts';
 import { bytesText, durationText, latencyText, qpText, REPORT_WIDTH, rateText, tallyText, wrap } from './words.ts';
 
 /** A table with a line for each conversation. */
 export function overviewLines(conversations: readonly ConversationReport[]): string[] {
-  const rows = conversations.map(({ id, service, ends }) => {
-    const all = ends.map(({ requester }) => requester);
+  const rows = conversations.map((conversation) => {
+    const { id, service, ends } = conversation;
+    const figures = conversationFigures(conversation);
     return [
       `${id}`,
       service,
       ends.map(({ address, qpn }) => `${address} ${qpn < 0 ? '?' : `0x${qpn.toString(16)}`}`).join(' - '),
-      grouped(sum(ends, ({ packets }) => packets)),
-      rateText(sum(all, ({ goodputBps }) => goodputBps)),
-      grouped(sum(all, retransmitted)),
-      grouped(sum(all, lost)),
-      grouped(sum(all, (each) => total(each.naks) + each.rnrNaks)),
-      grouped(sum(all, ({ timeouts }) => timeouts)),
+      grouped(figures.packets),
+      rateText(figures.goodputBps),
+      grouped(figures.retransmitted),
+      grouped(figures.lost),
+      grouped(figures.naks + figures.rnrNaks),
+      grouped(figures.timeouts),
     ];
   });
   const table = formatTable(HEADINGS, rows, ALIGNS);
@@ -43,7 +50,11 @@ export function conversationLines(conversation: ConversationReport, interfaces: 
   const twin = sameAs === 0 ? '' : `, the same as conversation ${sameAs} at another interface`;
   const life = previousLife === 0 ? '' : `, the next life of the queue pairs of conversation ${previousLife}`;
   const [left, right] = ends;
-  const rows = ROWS.map(([name, show]) => [name, show(left, right), show(right, left)]).filter((row) => {
+  const rows = ROWS.map(([name, show]) => [
+    name,
+    show(left, right, conversation),
+    show(right, left, conversation),
+  ]).filter((row) => {
     return row.slice(1).some((cell) => !EMPTY.has(cell ?? ''));
   });
   const timed = rows.some(([name]) => name?.endsWith('*') === true);
@@ -74,7 +85,7 @@ function learntText({ learnt, cm }: ConversationReport): string {
   );
 }
 
-type Show = (end: EndReport, other: EndReport) => string;
+type Show = (end: EndReport, other: EndReport, conversation: ConversationReport) => string;
 
 const requester =
   (show: (report: RequesterReport) => string | number): Show =>
@@ -96,9 +107,8 @@ const ROWS: readonly (readonly [name: string, show: Show])[] = [
   ['messages', requester(({ messages }) => tallyText(messages))],
   [
     'goodput',
-    requester(({ goodputBytes, goodputBps }) =>
-      goodputBytes === 0 ? '' : `${bytesText(goodputBytes)}, ${rateText(goodputBps)}`,
-    ),
+    ({ requester: { goodputBytes } }, _, conversation) =>
+      goodputBytes === 0 ? '' : `${bytesText(goodputBytes)}, ${rateText(goodputBps(conversation, goodputBytes))}`,
   ],
   ['requests sent', requester(({ packets }) => packets)],
   ['  sent again', requester(({ retransmittedPackets }) => retransmittedPackets)],
@@ -154,22 +164,6 @@ function cnpText({ cnpsSent, cnpDscp, cnpPacingNs, cnpIntervalNs }: EndReport['c
   const apart =
     cnpIntervalNs.count === 0 || cnpPacingNs >= 0 ? '' : `, ${durationText(cnpIntervalNs.minNs)} or more apart`;
   return `${grouped(cnpsSent)}${pacing}${apart}, DSCP ${Object.keys(cnpDscp).join(' ')}`;
-}
-
-function retransmitted({ retransmittedPackets, responses }: RequesterReport): number {
-  return retransmittedPackets + responses.retransmittedPackets;
-}
-
-function lost({ lostPackets, responses }: RequesterReport): number {
-  return lostPackets + responses.lostPackets;
-}
-
-function total(tally: Readonly<Record<string, number>>): number {
-  return Object.values(tally).reduce((a, b) => a + b, 0);
-}
-
-function sum<T>(items: readonly T[], value: (item: T) => number): number {
-  return items.reduce((so, item) => so + value(item), 0);
 }
 
 const HEADINGS = ['id', 'svc', 'ends', 'packets', 'goodput', 'resent', 'lost', 'NAKs', 'timeouts'];

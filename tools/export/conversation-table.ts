@@ -2,7 +2,7 @@
  * The table of conversations: a row for each of their two ends, since what fleets ask is about a host: who retransmits,
  * who sends CNPs, who lets others wait.
  */
-import type { CaptureTime, ConversationReport, EndReport, LatencyReport } from 'rocev2/pcap';
+import { type CaptureTime, type ConversationReport, type EndReport, goodputBps, type LatencyReport } from 'rocev2/pcap';
 import { type Column, Columns, epochNs, known, nonZero, type Table } from './schema.ts';
 
 /** One end of a conversation. */
@@ -184,7 +184,9 @@ const REQUESTS: readonly Column<EndRow>[] = [
     'payload that arrived for the first time: its SENDs and WRITEs, and READ responses to it',
     ({ requester }) => requester.goodputBytes,
   ),
-  count('goodput_bps', 'the same as bits per second, first to last packet', ({ requester }) => requester.goodputBps),
+  c.int64('goodput_bps', 'the same as bits per second, from the first packet of the conversation to its last', (row) =>
+    goodputBps(row.conversation, endOf(row).requester.goodputBytes),
+  ),
   ...latency(
     'ack_latency',
     'from the last packet that an ACK acknowledges to the ACK',

@@ -66,8 +66,8 @@ describeWith('chromium', 'the explorer in Chromium', () => {
     await page.keyboard.type('nak');
     await page.keyboard.press('Enter');
     await page.getByText(/^2 of 174/).waitFor();
-    await expect.poll(() => page.getByRole('row').count()).toBe(2);
-    await page.getByRole('row').first().click();
+    await expect.poll(() => page.locator('.list .row').count()).toBe(2);
+    await page.locator('.list .row').first().click();
     await page.getByRole('heading', { name: /^Packet \d+ ?nak/ }).waitFor();
     const syndrome = page.locator('.field', { hasText: 'infiniband.aeth.syndrome' });
     await syndrome.click();
@@ -85,7 +85,7 @@ describeWith('chromium', 'the explorer in Chromium', () => {
   it('gives the list the room until a packet is chosen, whose line stays in sight and whose fields are explained in full', async () => {
     const page = await open({ hash: 'view=packets' });
     const box = () => page.getByTestId('list').boundingBox();
-    await page.getByRole('row').first().waitFor();
+    await page.locator('.list .row').first().waitFor();
     await expect.poll(async () => (await box())?.height).toBeGreaterThan(550);
     const before = await box();
     const low = (before?.y ?? 0) + (before?.height ?? 0) - 30;
@@ -100,6 +100,27 @@ describeWith('chromium', 'the explorer in Chromium', () => {
     const cut = '[...document.querySelectorAll(".field-meaning")].filter((e) => e.scrollWidth > e.clientWidth).length';
     await expect.poll(() => page.locator('.field-meaning').count()).toBeGreaterThan(10);
     await expect.poll(() => page.evaluate(cut)).toBe(0);
+  });
+
+  it('says above the list what its columns are, and keeps that in sight; times are whole', async () => {
+    const page = await open({ hash: 'view=packets' });
+    const heads = page.getByRole('columnheader');
+    await expect
+      .poll(() => heads.allTextContents())
+      .toEqual(['No.', 'Time, s', 'Conv', 'From > to', 'Bytes', 'What it is']);
+    const lastTime = page.locator('#row-174 .time');
+    await page.keyboard.press('End');
+    await lastTime.waitFor();
+    await expect.poll(() => lastTime.textContent()).toMatch(/^\d+\.\d{9}$/);
+    await expect.poll(() => page.evaluate(WHOLE_TIME)).toBe(true);
+    const list = await page.locator('.list').boundingBox();
+    expect((await heads.first().boundingBox())?.y).toBeLessThan((list?.y ?? 0) + 24);
+    // The packet chosen is not hidden below them.
+    await page.keyboard.press('Home');
+    const first = page.locator('#row-1');
+    await first.waitFor();
+    await expect.poll(async () => (await first.boundingBox())?.y ?? 0).toBeGreaterThanOrEqual((list?.y ?? 0) + 23);
+    await keepPicture(page, 'packet-list');
   });
 
   it('says where a filter is wrong, and proposes words', async () => {
@@ -318,6 +339,7 @@ async function tops(page: Page, selector: string): Promise<string[]> {
     const before = at === 0 ? null : boxes[at - 1];
     return box !== null && (before === null || before === undefined || before.y + before.height <= box.y + 1);
   });
+
   return [...new Set(order.map((good) => (good ? 'in order' : 'overlapping')))];
 }
 
@@ -325,3 +347,6 @@ function brightness(color: string): number {
   const [red = 0, green = 0, blue = 0] = (color.match(/\d+/g) ?? []).map(Number);
   return (red + green + blue) / 3;
 }
+
+/** In the page: whether the time of the last packet is shown in full. */
+const WHOLE_TIME = `(({ scrollWidth, clientWidth }) => scrollWidth <= clientWidth)(document.querySelector('#row-174 .time'))`;

@@ -43,8 +43,26 @@ describe('the help of roce', () => {
     const { code, stdout } = await runRoce(...args);
     expect(code).toBe(0);
     expect(stdout).toContain('Usage: roce rping [options]');
-    for (const option of ['--link', '--ip', '--mac', '--mtu', '--write', '-C <count>'])
+    for (const option of ['--link', '--ip', '--write', '-C <count>', 'roce help links'])
       expect(stdout).toContain(option);
+  });
+
+  it('has the options of a link once, for all commands that open one', async () => {
+    const { stdout } = await runRoce('help', 'links');
+    const options = [...stdout.matchAll(/^ {2}(--[a-z-]+)/gm)].map(([, option]) => option ?? '');
+    expect(options.length).toBeGreaterThan(18);
+    for (const option of ['--link', '--ip', '--mac', '--vlan', '--traffic-class', '--cc', '--trace', '--worker'])
+      expect(options).toContain(option);
+    const kept = ['--link', '--ip', '--write'];
+    for (const command of ['rping', 'dump', 'run', 'uverbs', 'devinfo', 'rcopy']) {
+      const help = (await runRoce(command, '--help')).stdout;
+      const repeated = options.filter((option) => new RegExp(`^ {2}(?:-\\w, )?${option}\\b`, 'm').test(help));
+      expect(
+        repeated.filter((option) => option !== '--json'),
+        command,
+      ).toEqual(kept);
+      expect(help, command).toContain('roce help links');
+    }
   });
 
   it('tells the version of the package', async () => {

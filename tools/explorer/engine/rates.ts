@@ -4,7 +4,7 @@
  * Owns the sums. Of READs the responder is the sender. Draws nothing.
  */
 import { isMarked } from 'rocev2/packets';
-import { Mark, Role } from 'rocev2/pcap';
+import { IcrcState, Mark, Role } from 'rocev2/pcap';
 import { tracedRates } from './notes.ts';
 import type { RatePicture, Requests } from './protocol.ts';
 import type { CaptureSession } from './session.ts';
@@ -20,7 +20,8 @@ export function ratePicture(session: CaptureSession, params: Requests['rates']['
   const whole = params.toNs <= params.fromNs;
   const fromNs = whole ? (packets > 0 ? (table.timeNs[indexAt(0)] ?? 0) : 0) : params.fromNs;
   const lastNs = packets > 0 ? (table.timeNs[indexAt(packets - 1)] ?? 0) : 0;
-  const toNs = whole ? Math.max(lastNs, fromNs + 1) : params.toNs;
+  // No time at all has no rates; far from the first packet, a nanosecond is less than a double can tell.
+  const toNs = whole ? Math.max(lastNs, fromNs + Math.max(1, Math.abs(fromNs) * LEAST_PART)) : params.toNs;
   const bins = Math.max(1, Math.min(MOST_BINS, Math.floor(params.bins)));
   const binNs = (toNs - fromNs) / bins;
   const sides = [new Side(bins), new Side(bins)] as const;
@@ -55,7 +56,10 @@ class Side {
   count({ table }: CaptureSession, index: number, bin: number): void {
     const again = ((table.marks[index] ?? 0) & (Mark.Retransmission | Mark.Copy)) !== 0;
     add(this.#wire, bin, table.original[index] ?? 0);
-    add(again ? this.#again : this.#goodput, bin, table.payload[index] ?? 0);
+    // As `ConversationFigures` has it: what a receiver takes for the first time, connection management aside.
+    if (again) add(this.#again, bin, table.payload[index] ?? 0);
+    else if (table.role[index] !== Role.Management && table.icrc[index] !== IcrcState.Bad)
+      add(this.#goodput, bin, table.payload[index] ?? 0);
     if (isMarked(table.trafficClass[index] ?? 0)) add(this.#ce, bin, 1);
     if (table.role[index] === Role.Cnp) add(this.#cnp, bin, 1);
   }
@@ -78,3 +82,4 @@ function add(column: Float64Array, bin: number, value: number): void {
 }
 
 const MOST_BINS = 4000;
+const LEAST_PART = 2 ** -40;

@@ -4,7 +4,7 @@
  *
  * Owns how the analysis is laid out.
  */
-import type { ConversationReport, EndReport, Finding } from 'rocev2/pcap';
+import { type ConversationReport, conversationFigures, type Finding } from 'rocev2/pcap';
 import type { News } from '../engine/protocol.ts';
 import type { ViewProps } from './view.ts';
 import { bytes, count, plural, qpn, rate, span } from './words.ts';
@@ -152,6 +152,7 @@ function Conversations({
             <th class="n">Lost</th>
             <th class="n">Sent again</th>
             <th class="n">NAK, RNR</th>
+            <th class="n">Timeouts</th>
             <th class="n">ACK p50</th>
           </tr>
         </thead>
@@ -173,11 +174,7 @@ function ConversationRow({
   readonly go: ViewProps['go'];
 }) {
   const { id, service, ends } = conversation;
-  const sum = (value: (end: EndReport) => number): number => value(ends[0]) + value(ends[1]);
-  const lost = sum(({ requester }) => requester.lostPackets + requester.responses.lostPackets);
-  const again = sum(({ requester }) => requester.retransmittedPackets + requester.responses.retransmittedPackets);
-  const naks = sum(({ requester }) => Object.values(requester.naks).reduce((total, value) => total + value, 0));
-  const rnr = sum(({ requester }) => requester.rnrNaks);
+  const figures = conversationFigures(conversation);
   const busier = ends[0].requester.goodputBytes >= ends[1].requester.goodputBytes ? ends[0] : ends[1];
   const latency = busier.requester.ackLatency;
   return (
@@ -195,14 +192,17 @@ function ConversationRow({
       </td>
       <td class="n">
         <button type="button" class="link" onClick={() => go({ tab: 'packets', filter: `stream ${id}`, packet: 0 })}>
-          {count(sum(({ packets }) => packets))}
+          {count(figures.packets)}
         </button>
       </td>
-      <td class="n">{bytes(sum((end) => end.bytes))}</td>
-      <td class="n">{busier.requester.goodputBps > 0 ? rate(busier.requester.goodputBps) : ''}</td>
-      <td class="n">{lost > 0 ? count(lost) : ''}</td>
-      <td class="n">{again > 0 ? count(again) : ''}</td>
-      <td class="n">{naks + rnr > 0 ? `${naks}, ${rnr}` : ''}</td>
+      <td class="n">{bytes(figures.bytes)}</td>
+      <td class="n">{rate(figures.goodputBps)}</td>
+      <td class="n">{count(figures.lost)}</td>
+      <td class="n">{count(figures.retransmitted)}</td>
+      <td class="n">
+        {figures.naks}, {figures.rnrNaks}
+      </td>
+      <td class="n">{count(figures.timeouts)}</td>
       <td class="n">{latency.count > 0 ? span(latency.p50Ns) : ''}</td>
     </tr>
   );

@@ -25,7 +25,7 @@ interface Props {
 
 /** The list. */
 export function PacketList({ client, total, version, selected, reveal, onSelect }: Props) {
-  const { box, height, first, visible, shift, reveal: scrollTo } = useScrolling(total, ROW_PIXELS);
+  const { box, height, first, visible, shift, reveal: scrollTo } = useScrolling(total, ROW_PIXELS, ROW_PIXELS);
   const count = visible + 2 * SPARE;
   const { from, rows } = usePart<PacketRow>(
     (start, wanted) => client.ask('rows', { from: start, count: wanted }),
@@ -50,6 +50,7 @@ export function PacketList({ client, total, version, selected, reveal, onSelect 
       ref={box}
       data-testid="list"
     >
+      <Head />
       <div class="list-room" style={{ height: `${height}px` }}>
         {rows.map((row, index) => (
           <Line
@@ -63,6 +64,23 @@ export function PacketList({ client, total, version, selected, reveal, onSelect 
           />
         ))}
       </div>
+    </div>
+  );
+}
+
+/** What the columns are; it stays in sight. */
+function Head() {
+  return (
+    // biome-ignore lint/a11y/useFocusableInteractive: the grid has the focus
+    // biome-ignore lint/a11y/useSemanticElements: as for the grid
+    <div class="list-head" role="row">
+      {HEADS.map(([name, words, title]) => (
+        // biome-ignore lint/a11y/useFocusableInteractive: heads are read, not operated
+        // biome-ignore lint/a11y/useSemanticElements: as for the grid
+        <span class={`cell ${name}`} role="columnheader" title={title} key={name}>
+          {words}
+        </span>
+      ))}
     </div>
   );
 }
@@ -91,7 +109,7 @@ const Line = memo(function Line({ row, at, top, selected, onSelect }: LineProps)
       onClick={() => onSelect(row.number, at)}
     >
       <Cell name="number">{row.number}</Cell>
-      <Cell name="time">{seconds(row.timeNs, 6)}</Cell>
+      <Cell name="time">{seconds(row.timeNs)}</Cell>
       <Cell name="conversation">{row.conversation > 0 ? row.conversation : ''}</Cell>
       <Cell name="ends">{row.ends}</Cell>
       <Cell name="length">{row.length}</Cell>
@@ -139,6 +157,15 @@ function toneOf(marks: readonly string[]): string {
 }
 
 const BAD: ReadonlySet<string> = new Set(['gap', 'nak', 'rnr-nak', 'bad-icrc', 'violation']);
-/** As in style.css. */
+/** As in packets.css. */
 const ROW_PIXELS = 24;
 const SPARE = 12;
+/** Class of the cells, what stands above them, and what that means. */
+const HEADS: readonly (readonly [name: string, words: string, title: string])[] = [
+  ['number', 'No.', 'Number of the packet in the capture'],
+  ['time', 'Time, s', 'Seconds since the first packet, to the nanosecond'],
+  ['conversation', 'Conv', 'Conversation, as in the overview'],
+  ['ends', 'From > to', 'Source and destination'],
+  ['length', 'Bytes', 'Length on the wire'],
+  ['info', 'What it is', 'Marks of the analysis, operation, PSN and queue pair'],
+];

@@ -65,10 +65,13 @@ export interface Scrolling<Box extends HTMLElement> {
   reveal(row: number): void;
 }
 
-/** Follows the scrolling of a box with `total` rows of `rowPixels`. */
+/**
+ * Follows the scrolling of a box with `total` rows of `rowPixels`, below a head of `headPixels` that stays in sight.
+ */
 export function useScrolling<Box extends HTMLElement = HTMLDivElement>(
   total: number,
   rowPixels: number,
+  headPixels = 0,
 ): Scrolling<Box> {
   const box = useRef<Box | null>(null);
   const [view, setView] = useState({ top: 0, height: 400, width: 800 });
@@ -76,7 +79,7 @@ export function useScrolling<Box extends HTMLElement = HTMLDivElement>(
     const element = box.current;
     if (element === null) return undefined;
     const look = (): void =>
-      setView({ top: element.scrollTop, height: element.clientHeight, width: element.clientWidth });
+      setView({ top: element.scrollTop, height: element.clientHeight - headPixels, width: element.clientWidth });
     const observer = new ResizeObserver(look);
     observer.observe(element);
     element.addEventListener('scroll', look, { passive: true });
@@ -85,7 +88,7 @@ export function useScrolling<Box extends HTMLElement = HTMLDivElement>(
       observer.disconnect();
       element.removeEventListener('scroll', look);
     };
-  }, []);
+  }, [headPixels]);
   const bar = new ScrollBar(total, rowPixels);
   const first = bar.firstRow(view.top, view.height);
   return {
@@ -100,11 +103,12 @@ export function useScrolling<Box extends HTMLElement = HTMLDivElement>(
     reveal: (row) => {
       const element = box.current;
       if (element === null) return;
-      const at = bar.firstRow(element.scrollTop, element.clientHeight);
-      const seen = Math.max(1, Math.floor(element.clientHeight / rowPixels) - 1);
+      const room = element.clientHeight - headPixels;
+      const at = bar.firstRow(element.scrollTop, room);
+      const seen = Math.max(1, Math.floor(room / rowPixels) - 1);
       const exactlySeen = bar.exact && row * rowPixels < element.scrollTop;
-      if (row < at || exactlySeen) element.scrollTop = bar.topOf(row, element.clientHeight);
-      else if (row >= at + seen) element.scrollTop = bar.topOf(Math.max(0, row - seen + 1), element.clientHeight);
+      if (row < at || exactlySeen) element.scrollTop = bar.topOf(row, room);
+      else if (row >= at + seen) element.scrollTop = bar.topOf(Math.max(0, row - seen + 1), room);
     },
   };
 }
