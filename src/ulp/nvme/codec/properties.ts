@@ -26,7 +26,7 @@ export const PropertyOffset = {
 export const CAP = structure('Controller capabilities', 8, {
   /** Entries of a queue at most, less 1; 0 makes Linux refuse the controller. */
   mqes: bits(0, 16),
-  /** Queues have to be contiguous: always so over Fabrics. */
+  /** Queues have to be contiguous. Linux's target leaves it 0. */
   cqr: flag(16),
   /** Arbitration mechanisms beside round robin. */
   ams: bits(17, 2),
