@@ -115,13 +115,15 @@ export class MountedLab {
 /** Waits in the guest until a path is there. */
 const until = (path: string): string =>
   `for i in $(seq 100); do [ -e ${path} ] && break; sleep 0.1; done; [ -e ${path} ]`;
-const SUM = 'sha256sum /mnt/a /mnt/b /mnt/c | cut -c1-64';
+/** Where the guest mounts it. */
+const DISK = '/mnt';
+const SUM = `sha256sum ${DISK}/a ${DISK}/b ${DISK}/c | cut -c1-64`;
 /** Files of every kind: a program, `mebibytes` of noise, blocks that are no blocks. */
 const writeFiles = (mebibytes: number): string =>
   [
-    'cp /bin/dash /mnt/a',
-    `dd if=/dev/urandom of=/mnt/b bs=1M count=${mebibytes} 2>/dev/null`,
-    'dd if=/dev/urandom of=/mnt/c bs=513 count=77 2>/dev/null',
+    `cp /bin/dash ${DISK}/a`,
+    `dd if=/dev/urandom of=${DISK}/b bs=1M count=${mebibytes} 2>/dev/null`,
+    `dd if=/dev/urandom of=${DISK}/c bs=513 count=77 2>/dev/null`,
     'sync',
   ].join(' && ');
 
