@@ -4,6 +4,7 @@
  * Owns the command line and the exit code: 0 nothing above a note, 1 at least one error, 3 warnings only, 2 when the
  * input cannot be read to its end or the command line is wrong.
  */
+
 import { createWriteStream } from 'node:fs';
 import type { Writable } from 'node:stream';
 import { Command, InvalidArgumentError } from 'commander';
@@ -11,6 +12,7 @@ import { defined, RoceError } from 'rocev2/packets';
 import type { AnalyzerOptions, Finding } from 'rocev2/pcap';
 import { Output, TextBuffer } from '../dump/output.ts';
 import { refuseOverwriting } from '../dump/overwriting.ts';
+import { fileErrorText } from '../file-error.ts';
 import type { ProgressTerminal } from '../progress-line.ts';
 import { visible, visibleLine } from '../visible-text.ts';
 import { isDamage } from './damage.ts';
@@ -170,7 +172,7 @@ async function print(text: string, stdout: Writable): Promise<void> {
 function complain({ stderr }: Streams, file: string, error: Error): number {
   // The message of the system names its file, which may be the output. A mistake in the command line has no file.
   const aboutInput = !('path' in error) && !(error instanceof RoceError && error.code === 'ERR_ROCE_ARGUMENT');
-  stderr.write(visible(`roce analyze: ${aboutInput ? `${file}: ` : ''}${error.message}\n`));
+  stderr.write(visible(`roce analyze: ${aboutInput ? `${file}: ` : ''}${fileErrorText(error)}\n`));
   return EXIT_BAD_INPUT;
 }
 

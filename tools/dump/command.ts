@@ -8,6 +8,7 @@ import { createReadStream, createWriteStream } from 'node:fs';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { defined, RoceError } from 'rocev2/packets';
 import { compileFilter, filterHelp } from 'rocev2/pcap/filter';
+import { fileErrorText } from '../file-error.ts';
 import { addLinkOptions, type LinkFlags, withDevice } from '../options.ts';
 import { terminal } from '../output.ts';
 import { type DumpOptions, dumpFrames } from './dump.ts';
@@ -89,7 +90,7 @@ async function run(command: Command, words: readonly string[], flags: DumpFlags)
       : isWriteError(error)
         ? `${flags.write ?? 'standard output'}: `
         : '';
-    terminal.complaint(`roce dump: ${subject}${error.message}`);
+    terminal.complaint(`roce dump: ${subject}${fileErrorText(error)}`);
     process.exitCode = EXIT_BAD_INPUT;
   }
 }

@@ -4,10 +4,12 @@
  * Owns the command line and the exit code: 0 all captures were exported to their ends, 1 the tables cannot be written,
  * 2 a capture cannot be read to its end or the command line is wrong. What was read before a defect is exported.
  */
+
 import { accessSync, constants } from 'node:fs';
 import { Command, InvalidArgumentError } from 'commander';
 import { defined, RoceError } from 'rocev2/packets';
 import { parseJobs } from '../analyze/read-capture.ts';
+import { fileErrorText } from '../file-error.ts';
 import { packageVersion } from '../package-version.ts';
 import type { ProgressTerminal } from '../progress-line.ts';
 import { grouped } from '../table.ts';
@@ -73,7 +75,7 @@ export async function exportFiles(
         streams.stdout.write(visible(`${source.file}: ${grouped(packets)} packets as ${source.capture}\n`));
       if (damage === undefined) continue;
       // The message of the system may name the file already.
-      complain('path' in damage ? damage.message : `${source.file}: ${damage.message}`);
+      complain('path' in damage ? damage.message : `${source.file}: ${fileErrorText(damage)}`);
       code = EXIT_BAD_INPUT;
     }
     return code;

@@ -12,6 +12,7 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { Command, InvalidArgumentError } from 'commander';
 import { RoceError } from 'rocev2/packets';
+import { fileErrorText } from '../file-error.ts';
 import { terminal } from '../output.ts';
 import { tsharkAvailable } from '../tshark.ts';
 import { differenceLine, expectationLines, summaryJson, summaryLines } from './report.ts';
@@ -69,7 +70,7 @@ async function run(command: Command, file: string | undefined, flags: VerifyFlag
     process.exitCode = summary.unexpected === 0 ? 0 : EXIT_DIFFERENT;
   } catch (error) {
     if (!isBadInput(error)) throw error;
-    fail('path' in error ? error.message : `${file}: ${error.message}`);
+    fail('path' in error ? error.message : `${file}: ${fileErrorText(error)}`);
   }
 }
 

@@ -193,7 +193,7 @@ describe('roce analyze of what is no whole capture', () => {
 
   it.each([
     ['a file that is not there', join(scratch, 'none.pcap'), /^roce analyze: ENOENT: [^\n]*none\.pcap'\n$/],
-    ['a directory', scratch, /^roce analyze: .+: EISDIR: [^\n]*\n$/],
+    ['a directory', scratch, /^roce analyze: .+: this is a folder, and a file is needed\n$/],
     ['a file that is no capture', fileURLToPath(import.meta.url), /^roce analyze: .+: capture file, byte 0: [^\n]*\n$/],
   ])('says %s in one line, and nothing else', async (_what, file, line) => {
     const { code, text, complaint } = await analyze(file);
