@@ -78,6 +78,7 @@ export class PacketOutline implements FilterSubject {
     icrc: IcrcState.Unknown as IcrcState,
   };
 
+  /** Of no packet yet. */
   constructor() {
     this.packet = this.#packet;
     this.facts = this.#facts;

@@ -4,7 +4,17 @@
  * they do here. Method: pack, install and use them as a stranger would; publint and attw look at the tarballs too.
  */
 import { spawn } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -65,6 +75,8 @@ import { nothing } from 'rocev2/packets';
 import 'rocev2/dist/src/device/device.js';
 `;
 
+/** A line that asks for a source map. */
+const MAP = '\n//# sourceMappingURL=';
 const STRICT = { noEmit: true, strict: true, skipLibCheck: false, target: 'es2024', lib: ['es2024'], types: [] };
 /** Both compilers that people have, and both ways to resolve that know \`exports\`. */
 const COMPILERS = ['node_modules/typescript/bin/tsc', 'typedoc/node_modules/typescript/bin/tsc'];
@@ -119,25 +131,30 @@ describeUnless(whyMissing('koffi') ?? (await registryMissing()), 'the package', 
   it('ships programs, documents and examples, and nothing that a user cannot use', () => {
     const installed = join(folder, 'node_modules/rocev2');
     expect(readdirSync(installed).sort()).toEqual(
-      [
-        'ARCHITECTURE.md',
-        'CHANGELOG.md',
-        'LICENSE',
-        'README.md',
-        'SECURITY.md',
-        'dist',
-        'docs',
-        'examples',
-        'package.json',
-      ].sort(),
+      ['CHANGELOG.md', 'LICENSE', 'README.md', 'SECURITY.md', 'dist', 'examples', 'package.json'].sort(),
     );
     expect(readdirSync(join(installed, 'dist')).sort()).toEqual(['packets', 'pcap', 'src', 'transport']);
-    expect(readdirSync(join(installed, 'docs'))).not.toContain('api');
     const tools = join(folder, 'node_modules/rocev2-tools');
     expect(readdirSync(tools).sort()).toEqual(['LICENSE', 'README.md', 'dist', 'package.json']);
     expect(readdirSync(join(tools, 'dist'))).toContain('roce.js');
     expect(readdirSync(join(tools, 'dist'))).not.toContain('bench');
     expect(readdirSync(join(tools, 'dist'))).not.toContain('soak');
+  });
+
+  it('is small: below a megabyte packed, without maps to sources that are not there', () => {
+    expect(statSync(tarball).size).toBeLessThan(2 ** 20);
+    for (const name of ['rocev2', 'rocev2-tools']) {
+      const installed = join(folder, 'node_modules', name);
+      const files = filesBelow(installed);
+      expect(files.filter((file) => file.endsWith('.map'))).toEqual([]);
+      const asking = files.filter(
+        (file) => file.endsWith('.js') && readFileSync(join(installed, file), 'utf8').includes(MAP),
+      );
+      expect(asking, name).toEqual([]);
+    }
+    // Editors show what declarations say.
+    const declared = readFileSync(join(folder, 'node_modules/rocev2/dist/packets/psn.d.ts'), 'utf8');
+    expect(declared).toContain('Signed distance from');
   });
 
   it('holds nothing that is not published yet, in no file', () => {
