@@ -37,6 +37,8 @@ export interface AckEvidence {
   /** ACKs, and those that are missing: a later one stands for them, or a timeout followed. */
   readonly acks: number;
   readonly missingAcks: number;
+  /** Packets that came late, here or behind this place. */
+  readonly latePackets: number;
 }
 
 /** Takes the verdicts, each once and for good. */
@@ -298,9 +300,11 @@ export class MissedRequests {
    * captured, or never sent, as by a receiver that answers several requests at once.
    */
   #mayBeOvertaken({ unclear, waited, hiddenFromNs, hiddenToNs }: MissedRequest): boolean {
-    const { acks, missingAcks } = this.#evidence;
+    const { acks, missingAcks, latePackets } = this.#evidence;
     const overtaken = this.#told.overtaken + this.#open.filter(cameTwice).length;
-    if ((unclear || waited) && this.#nearAnswers + this.#farAnswers + overtaken > 0) return true;
+    const answers = this.#nearAnswers + this.#farAnswers;
+    if (unclear && answers + overtaken > 0) return true;
+    if (waited && answers + overtaken + latePackets > 0) return true;
     const lost =
       this.#told.lost + this.#open.filter(({ group, stoodBehind }) => !stoodBehind && group === undefined).length;
     if (overtaken * missingAcks > acks * lost * MOST_FALSE) return true;

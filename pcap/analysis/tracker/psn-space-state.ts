@@ -184,6 +184,10 @@ export class PsnSpaceState {
     return this.skippedAcks + this.report.timeouts;
   }
 
+  get latePackets(): number {
+    return this.report.reorderedPackets + this.report.responses.reorderedPackets;
+  }
+
   get strayAcks(): number {
     return this.report.ghostAcks + this.unaskedAcks;
   }

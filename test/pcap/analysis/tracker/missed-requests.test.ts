@@ -12,6 +12,7 @@ class Told {
     strayAcks: 0,
     acks: 100,
     missingAcks: 0,
+    latePackets: 0,
   };
   readonly #missed = new MissedRequests(({ psn }, verdict) => this.verdicts.push(`${psn} ${verdict}`), this.evidence);
 
@@ -178,6 +179,12 @@ describe('it cannot be told', () => {
 describe('a NAK that is slow', () => {
   it('means nothing where nothing was overtaken: receivers are busy at times', () => {
     expect(new Told().nak(40, 5, 0).resent(41, 5).ack(52, 8).end()).toEqual(['5 lost']);
+  });
+
+  it('is a doubt where the capture itself shows that packets come late', () => {
+    const told = new Told();
+    told.evidence.latePackets = 1;
+    expect(told.nak(40, 5, 0).resent(41, 5).ack(52, 8).end()).toEqual(['5 unknown']);
   });
 });
 
