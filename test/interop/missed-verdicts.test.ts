@@ -35,3 +35,18 @@ it('a READ response that is in the capture of its requester, and comes late, is 
   );
   expect(lost.map(({ psn }) => psn)).toEqual([15_078_357]);
 });
+
+it('a request whose NAK is slow is lost, where nothing has been overtaken', () => {
+  const told = events('slow-nak-requester').filter(({ kind }) => ['loss', 'missing', 'reordering'].includes(kind));
+  expect(told.map(({ kind, psn }) => [kind, psn])).toEqual([
+    ['loss', 4_937_517],
+    ['loss', 4_937_523],
+    ['loss', 4_937_574],
+  ]);
+});
+
+it('a request that was dropped behind a late one is not overtaken because its second sending, unasked, came in order', () => {
+  const told = events('dropped-behind-late-requester').filter(({ kind }) => kind === 'reordering');
+  expect(told.map(({ psn }) => psn)).toContain(8_946_724);
+  expect(told.map(({ psn }) => psn)).not.toContain(8_946_725);
+});

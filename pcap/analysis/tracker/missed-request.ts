@@ -17,6 +17,8 @@ export interface AskedRequest {
   readonly behindNs: number;
   /** Its last sending was not captured: it was lost or overtaken before this capture point. */
   readonly unseen: boolean;
+  /** Nobody asked for its last sending: the NAK may be about the one before, and this one on its way. */
+  readonly again: boolean;
   /** Frame and time of the NAK. */
   readonly nakFrame: number;
   readonly askedNs: number;

@@ -37,6 +37,8 @@ export interface AckEvidence {
   /** ACKs, and those that are missing: a later one stands for them, or a timeout followed. */
   readonly acks: number;
   readonly missingAcks: number;
+  /** Packets that came late, here or behind this place. */
+  readonly latePackets: number;
 }
 
 /** Takes the verdicts, each once and for good. */
@@ -78,7 +80,7 @@ export class MissedRequests {
   }
 
   /** A sequence NAK asks for a request that was captured. */
-  asked({ psn, frame, sentNs, behindNs, unseen, nakFrame, askedNs: timeNs }: AskedRequest): void {
+  asked({ psn, frame, sentNs, behindNs, unseen, again, nakFrame, askedNs: timeNs }: AskedRequest): void {
     this.#asked++;
     // So soon after a sending the NAK is about the one before.
     const soon = timeNs - sentNs < this.#soonestNs;
@@ -98,7 +100,7 @@ export class MissedRequests {
       hiddenToNs: -1,
       group: undefined,
     };
-    this.#open.push({ psn, frame, sentNs, unseen, nakFrame, askedNs: timeNs, resentNs, stoodBehind, ...fresh });
+    this.#open.push({ psn, frame, sentNs, unseen, again, nakFrame, askedNs: timeNs, resentNs, stoodBehind, ...fresh });
     if (this.#open.length > MOST_OPEN) this.#settle(this.#open[0] as MissedRequest);
   }
 
@@ -134,7 +136,9 @@ export class MissedRequests {
       if (!soon && sentNs >= each.resentNs) continue;
       this.#expectDuplicates(each, to - 1, timeNs);
       this.#remove(each);
-      this.#tell(each, 'overtaken');
+      // Or its first sending was dropped behind a late one, whose NAK was slow, and the second has come in order.
+      const second = each.stoodBehind && each.again && this.#soonestNs === 0;
+      if (!second) this.#tell(each, 'overtaken');
       i--;
     }
     this.#age(timeNs);
@@ -296,10 +300,11 @@ export class MissedRequests {
    * captured, or never sent, as by a receiver that answers several requests at once.
    */
   #mayBeOvertaken({ unclear, waited, hiddenFromNs, hiddenToNs }: MissedRequest): boolean {
-    if (waited) return true;
-    const { acks, missingAcks } = this.#evidence;
+    const { acks, missingAcks, latePackets } = this.#evidence;
     const overtaken = this.#told.overtaken + this.#open.filter(cameTwice).length;
-    if (unclear && this.#nearAnswers + this.#farAnswers + overtaken > 0) return true;
+    const answers = this.#nearAnswers + this.#farAnswers;
+    if (unclear && answers + overtaken > 0) return true;
+    if (waited && answers + overtaken + latePackets > 0) return true;
     const lost =
       this.#told.lost + this.#open.filter(({ group, stoodBehind }) => !stoodBehind && group === undefined).length;
     if (overtaken * missingAcks > acks * lost * MOST_FALSE) return true;

@@ -132,6 +132,8 @@ export class PsnSpaceState {
   runPsn = -1;
   /** It answers a NAK that was outdated. */
   runOutdated = false;
+  /** No NAK that still held asked for it: what the responder had of the sendings before is not known. */
+  runUnsure = false;
   /** ACKs up to a request that asked for none, which no duplicate explains. */
   unaskedAcks = 0;
   /** Requests that asked for an ACK and got none of their own, since the first request was missed. */
@@ -180,6 +182,10 @@ export class PsnSpaceState {
   /** A timeout may be due to a missing answer as well. */
   get missingAcks(): number {
     return this.skippedAcks + this.report.timeouts;
+  }
+
+  get latePackets(): number {
+    return this.report.reorderedPackets + this.report.responses.reorderedPackets;
   }
 
   get strayAcks(): number {

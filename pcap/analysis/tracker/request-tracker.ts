@@ -309,6 +309,7 @@ export class RequestTracker extends SequenceTracker {
     state.runNs = facts.timeNs;
     state.runPsn = psn;
     state.runOutdated = trigger.refersTo === state.outdatedNak?.frame;
+    state.runUnsure = state.runOutdated || (trigger.cause !== 'nak' && trigger.cause !== 'rnr');
     state.outdatedNak = undefined;
     if (trigger.refersTo >= 0) facts.refersTo = trigger.refersTo;
     if (trigger.cause === 'nak' || trigger.cause === 'rnr') {

@@ -233,6 +233,7 @@ export class ResponseTracker extends SequenceTracker {
       behindNs: this.#behindRead ? Number.NaN : requests.timeOf(psn + 1),
       // The requester has gone back and sent what is behind it again, but not this one.
       unseen: psn >= state.runPsn && sentNs < state.runNs && requests.timeOf(psn + 1) >= state.runNs,
+      again: state.runUnsure && psn >= state.runPsn && sentNs >= state.runNs,
       nakFrame: facts.packet.number,
       askedNs: facts.timeNs,
     });

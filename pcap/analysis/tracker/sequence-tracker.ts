@@ -173,7 +173,7 @@ export abstract class SequenceTracker {
     this.aside = this.ids.isUsable ? undefined : outOfTurn(run, facts, psn, count);
     if (run !== undefined && this.continuesRun(facts, psn)) {
       run.count++;
-      run.cursor = psn + count;
+      run.cursor = Math.max(run.cursor, psn + count);
       run.lastNs = facts.timeNs;
     } else this.#startRun(facts, psn, count);
     const flags = this.memory.flagsOf(psn) | PacketFlag.Repeated | askedAck(facts);
@@ -238,10 +238,17 @@ export abstract class SequenceTracker {
   /** Whether the packet at hand continues the current run of retransmissions. */
   protected continuesRun(facts: MutableFacts, psn: number): boolean {
     const { run } = this;
-    if (run === undefined || psn < run.cursor) return false;
+    if (run === undefined) return false;
+    if (psn < run.cursor) return this.#isSkipped(facts, psn, run);
     const skips = psn > run.cursor + MOST_SKIPPED || (psn > run.cursor && this.losses.isCounted(psn));
     if (skips && run.acknowledged && run.count === 1 && !this.ids.isUsable) return false;
     return facts.timeNs - run.lastNs < (psn === run.cursor ? RUN_PAUSE_NS : RUN_JUMP_NS);
+  }
+
+  /** By its identification it belongs to the run, in which it was overtaken: it is no cause for another one. */
+  #isSkipped({ timeNs, ipId }: MutableFacts, psn: number, run: RetransmissionRun): boolean {
+    if (psn <= run.psn || timeNs - run.lastNs >= RUN_JUMP_NS) return false;
+    return this.memory.timeOf(psn) < run.timeNs && this.ids.compareToLast(ipId) < 0;
   }
 
   /** A single packet filled a hole after a NAK, and what was sent behind it was not sent again: no one went back. */

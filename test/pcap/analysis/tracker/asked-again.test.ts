@@ -52,6 +52,16 @@ describe('a requester that goes back for a NAK after what it asks for came late'
     expect(kindsOf(thenAck, timeouts)).toEqual(['retransmission 4+6 nak']);
   });
 
+  it('is as slow as a busy host, or as the longest round trip, and no ACK timeout is so short', () => {
+    const after = (ns: number) => new Script().sends(0, 9).ack(3).nak(4).nak(5).wait(ns).sends(4, 9).ack(9);
+    expect(kindsOf(after(30e6), timeouts)).toEqual(['retransmission 4+6 nak']);
+    expect(kindsOf(after(35e6), timeouts)).toEqual(['timeout 4', 'retransmission 4+6 timeout']);
+    // An ACK took 25 milliseconds.
+    const far = (ns: number) => new Script().sends(0, 9).wait(25e6).ack(3).nak(4).nak(5).wait(ns).sends(4, 9).ack(9);
+    expect(kindsOf(far(45e6), timeouts)).toEqual(['retransmission 4+6 nak']);
+    expect(kindsOf(far(55e6), timeouts)).toEqual(['timeout 4', 'retransmission 4+6 timeout']);
+  });
+
   it('has one where that is long ago, or it goes back to something else', () => {
     const late = new Script().sends(0, 9).ack(3).nak(4).nak(5).wait(67e6).sends(4, 9).ack(9);
     expect(kindsOf(late, ['timeout'])).toEqual(['timeout 4']);
@@ -62,5 +72,25 @@ describe('a requester that goes back for a NAK after what it asks for came late'
   it('goes back once for it: later repetitions have other causes', () => {
     const script = new Script().sends(0, 9).ack(3).nak(4).nak(5).wait(2e6).sends(4, 9).wait(67e6).sends(5, 9).ack(9);
     expect(kindsOf(script, ['timeout'])).toEqual(['timeout 5']);
+  });
+});
+
+describe('what is overtaken while it is sent again', () => {
+  const went = (wait: number) => {
+    const script = new Script().sends(0, 9).ack(3).nak(4).wait(wait).sends(4, 5);
+    const late = script.fromA(Op.SendOnly, 6);
+    return { script: script.sends(7, 8), late };
+  };
+
+  it('belongs to what is sent again, however long ago its first sending was', () => {
+    const { script, late } = went(6e6);
+    const events = kindsOf(script.see(late).sends(9, 9).ack(9), ['timeout', 'retransmission']);
+    expect(events).toEqual(['retransmission 4+6 nak']);
+  });
+
+  it('does not, when it is sent once more behind that', () => {
+    const { script } = went(6e6);
+    const events = kindsOf(script.sends(9, 9).wait(67e6).sends(6, 9).ack(9), ['timeout', 'retransmission']);
+    expect(events).toEqual(['retransmission 4+5 nak', 'timeout 6', 'retransmission 6+4 timeout']);
   });
 });

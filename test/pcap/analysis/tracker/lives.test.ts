@@ -45,6 +45,15 @@ function life(script: Script, from: number, count: number, extra: Extra = {}, aQ
 }
 
 describe('a new life', () => {
+  it('begins with its first request where a NAK has ended the one before', () => {
+    const refused = life(new Script(), 0, 4).a(Op.SendOnly, 4);
+    refused.b(Op.Acknowledge, 4, { syndrome: Syndrome.NakRemoteAccess });
+    expect(lives(refused.wait(1000).a(Op.SendOnly, 0x50_00_00).analyze())).toEqual(['a1-b1 5/5', '?-b1 1/0 <1']);
+    // Otherwise one packet proves nothing.
+    const open = life(new Script(), 0, 4).a(Op.SendOnly, 4).nak(4);
+    expect(lives(open.wait(1000).a(Op.SendOnly, 0x50_00_00).analyze())).toEqual(['a1-b1 5/5', '?-b1 1/0']);
+  });
+
   const RESTARTS: readonly (readonly [string, number, Extra])[] = [
     ['far away', 0x50_00_00, {}],
     ['far behind', -0x50_00_00, {}],

@@ -12,13 +12,14 @@ class Told {
     strayAcks: 0,
     acks: 100,
     missingAcks: 0,
+    latePackets: 0,
   };
   readonly #missed = new MissedRequests(({ psn }, verdict) => this.verdicts.push(`${psn} ${verdict}`), this.evidence);
 
   /** A NAK comes for a request that was sent at `sent`. */
-  nak(at: number, psn: number, sent: number, { unseen = false, behind = sent + 1 } = {}): this {
+  nak(at: number, psn: number, sent: number, { unseen = false, again = false, behind = sent + 1 } = {}): this {
     const times = { sentNs: sent * 1000, behindNs: behind * 1000, askedNs: at * 1000 };
-    this.#missed.asked({ psn, frame: psn, unseen, nakFrame: 99, ...times });
+    this.#missed.asked({ psn, frame: psn, unseen, again, nakFrame: 99, ...times });
     return this;
   }
 
@@ -156,10 +157,11 @@ describe('it cannot be told', () => {
     expect(told.end()).toEqual(['5 unknown']);
   });
 
-  it('when the NAK comes long after what draws it: the receiver waited for an earlier one', () => {
-    expect(new Told().nak(40, 5, 0).resent(41, 5).ack(52, 8).end()).toEqual(['5 unknown']);
+  it('where others are overtaken, when the NAK comes long after what draws it: the receiver waited for an earlier one', () => {
+    const asked = (behind: number) => overtakenAndLost().nak(2040, 905, 2000, { behind }).resent(2041, 905);
+    expect(asked(2001).ack(2052, 910).end()).toEqual(['5 overtaken', '505 lost', '905 unknown']);
     // Nothing was sent behind it until then.
-    expect(new Told().nak(40, 5, 0, { behind: 28 }).resent(41, 5).ack(52, 8).end()).toEqual(['5 lost']);
+    expect(asked(2028).ack(2052, 910).end()).toEqual(['5 overtaken', '505 lost', '905 lost']);
   });
 
   it('when an answer may be about it or about what was sent again after a timeout, where others are overtaken', () => {
@@ -171,6 +173,36 @@ describe('it cannot be told', () => {
     const told = new Told().nak(12, 5, 0).resent(13, 5).duplicate(24, 5).ack(25, 8);
     told.evidence.strayAcks = 4;
     expect(told.end()).toEqual(['5 unknown']);
+  });
+});
+
+describe('a NAK that is slow', () => {
+  it('means nothing where nothing was overtaken: receivers are busy at times', () => {
+    expect(new Told().nak(40, 5, 0).resent(41, 5).ack(52, 8).end()).toEqual(['5 lost']);
+  });
+
+  it('is a doubt where the capture itself shows that packets come late', () => {
+    const told = new Told();
+    told.evidence.latePackets = 1;
+    expect(told.nak(40, 5, 0).resent(41, 5).ack(52, 8).end()).toEqual(['5 unknown']);
+  });
+});
+
+describe('NAKs that come when everything was sent again unasked', () => {
+  /** 5 came late, 6 is asked for as well and then acknowledged; where round trips vary, or do not. */
+  const verdicts = ({ again, varies }: { again: boolean; varies: boolean }) => {
+    const told = new Told();
+    if (varies) told.evidence.roundTrips.boundNs = 0;
+    return told.nak(200, 5, 150, { again }).nak(201, 6, 151, { again }).ack(202, 8).end();
+  };
+
+  it('may be about the first sending, in which one stood behind a late one; the second came in order', () => {
+    expect(verdicts({ again: true, varies: true })).toEqual(['5 overtaken']);
+  });
+
+  it('are about the only sending where there is no other, or about the last where round trips are all alike', () => {
+    expect(verdicts({ again: false, varies: true })).toEqual(['5 overtaken', '6 overtaken']);
+    expect(verdicts({ again: true, varies: false })).toEqual(['5 overtaken', '6 overtaken']);
   });
 });
 
