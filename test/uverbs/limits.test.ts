@@ -33,6 +33,13 @@ describe('a client that reads no events', () => {
 });
 
 describe('a client that makes objects without an end', () => {
+  it('was told of no more regions and windows than a file may have objects', async () => {
+    const { program } = (await makeEnds()).left;
+    const facts = await program.ok('QUERY_DEVICE', V.QUERY_DEVICE, {});
+    const told = (['max_mr', 'max_mw'] as const).map((name) => pick(V.QUERY_DEVICE_RESP, facts, name));
+    expect(told).toEqual([MOST_OBJECTS, MOST_OBJECTS]);
+  });
+
   it('gets ENOMEM, and room again when it destroys one', async () => {
     const pair = await makeEnds();
     const { program } = pair.left;
