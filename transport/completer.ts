@@ -100,6 +100,13 @@ export class Completer {
     if (this.deadline === Number.POSITIVE_INFINITY) this.deadline = now + config.ackTimeoutNs;
   }
 
+  /** Packets that were sent since `sinceNs` left at `untilNs` only: a timer that one of them started starts then. */
+  held(sinceNs: number, untilNs: number, { ackTimeoutNs }: QpConfig): void {
+    if (this.deadline === Number.POSITIVE_INFINITY || this.rnrWaiting || this.nakWaiting) return;
+    if (this.deadline - ackTimeoutNs < sinceNs) return;
+    this.deadline = Math.max(this.deadline, untilNs + ackTimeoutNs);
+  }
+
   /** The queue pair has accepted progress: all before `una` is acknowledged. */
   advance(now: number, una: number, anythingOutstanding: boolean, config: QpConfig): void {
     this.una = una;

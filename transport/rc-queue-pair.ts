@@ -83,10 +83,7 @@ export class RcQueuePair extends QueuePair {
     return silence;
   }
 
-  /**
-   * Replies first, then requests; but READ responses and requests take turns, or a busy responder would never send
-   * requests.
-   */
+  /** Replies first, then requests; but READ responses and requests take turns: a busy responder would send none. */
   transmit(now: number, writer: FrameWriter): void {
     let budget = BURST;
     // A request matters more than an ACK to the application: one request goes ahead of a lone ACK, where both fit.
@@ -108,6 +105,10 @@ export class RcQueuePair extends QueuePair {
     return this.pacer === undefined ? this.#ackDeadline : Math.min(this.#ackDeadline, this.pacer.deadline);
   }
 
+  held(sinceNs: number, untilNs: number): void {
+    this.#completer.held(sinceNs, untilNs, this.config);
+  }
+
   /** @internal */
   inspect(): QpInspection {
     const { nextPsn, sentPsn, outstanding } = this.#requester.inspect();
@@ -119,7 +120,7 @@ export class RcQueuePair extends QueuePair {
     };
   }
 
-  /** Nothing posted, nothing to time; a queue pair that only responds does not even read its completer. */
+  /** Nothing posted, nothing to time; one that only responds does not even read its completer. */
   get #ackDeadline(): number {
     return this.sendQueue.length === 0 ? Number.POSITIVE_INFINITY : this.#completer.deadline;
   }

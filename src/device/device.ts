@@ -362,6 +362,10 @@ export class Device implements Machine, RdmaDevice {
     return Math.min(this.#services.nextDeadline(), this.#scheduler.nextDeadline());
   }
 
+  held(sinceNs: number, untilNs: number): void {
+    this.#scheduler.held(sinceNs, untilNs);
+  }
+
   handleTimeouts(): void {
     const now = this.now();
     this.#services.handleTimeouts(now);
@@ -381,16 +385,12 @@ export class Device implements Machine, RdmaDevice {
     const { core } = qp;
     this.#scheduler.note(qp);
     for (let event = core.pollEvent(); event !== undefined; event = core.pollEvent()) {
-      if (event === 'path-mig') this.#migrated(qp);
+      // After a migration, the headers follow the neighbour of the alternate path.
+      const remote = event === 'path-mig' ? core.config.path?.remote : undefined;
+      if (remote !== undefined) this.paths.migrated(qp, remote);
       if (event === 'first-request') this.#errors.apart('settle', tellTraffic, this, qp);
       else qp.events.push(event);
     }
-  }
-
-  /** After a migration, the headers follow the neighbour of the alternate path. */
-  #migrated(qp: Qp): void {
-    const remote = qp.core.config.path?.remote;
-    if (remote !== undefined) this.paths.migrated(qp, remote);
   }
 }
 

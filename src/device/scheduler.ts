@@ -3,6 +3,7 @@
  * grows with the active queue pairs, not with the existing ones.
  */
 import type { FrameWriter } from '../../packets/frame-writer.ts';
+import { RcQueuePair } from '../../transport/rc-queue-pair.ts';
 import { EventQueue } from '../ground/event-queue.ts';
 import type { InternalErrors } from './internal-errors.ts';
 import type { Qp } from './verbs/index.ts';
@@ -61,6 +62,11 @@ export class Scheduler {
       this.#head = 0;
     }
     return more;
+  }
+
+  /** As `Machine.held`: deadlines become later, which their entries learn when they are looked at. */
+  held(sinceNs: number, untilNs: number): void {
+    for (const { core } of this.#qps.values()) if (core instanceof RcQueuePair) core.held(sinceNs, untilNs);
   }
 
   /** Deadlines of queue pairs, those aside that no longer hold. */

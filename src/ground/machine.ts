@@ -35,4 +35,9 @@ export interface Machine {
   nextDeadline(): number;
   /** Does what the deadline was for; called when it has come, and at any time before. */
   handleTimeouts(): void;
+  /**
+   * Frames that were appended at `sinceNs` left the host at `untilNs` only, or have not left by then: the link took no
+   * more. Timers that wait for answers to them start at `untilNs`. Absent: no timer waits for answers.
+   */
+  held?(sinceNs: number, untilNs: number): void;
 }

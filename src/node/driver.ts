@@ -36,6 +36,8 @@ export class Driver {
   /** The link took only a part of the batch: frames from `#unsent` on wait for `writable`. */
   #blocked = false;
   #unsent = 0;
+  /** When the machine began to write the batch. */
+  #writtenNs = 0;
   #turn: NodeJS.Immediate | undefined;
   #timer: NodeJS.Timeout | undefined;
   #timerDeadline = Infinity;
@@ -149,6 +151,7 @@ export class Driver {
   #handleTimeouts(): void {
     const machine = this.#machine;
     if (machine === undefined || this.#ended) return;
+    if (this.#now() >= machine.nextDeadline()) this.#tellHeld(0);
     const lateNs = this.#now() - machine.nextDeadline();
     if (lateNs < 0) {
       this.#waited = 0;
@@ -175,15 +178,28 @@ export class Driver {
   #transmit(): boolean {
     const machine = this.#machine;
     if (machine === undefined || this.#blocked) return false;
+    this.#tellHeld(LEAST_HELD_NS);
     if (this.#sendRest()) return false;
     for (let batch = 0; batch < BATCHES_PER_TURN; batch++) {
       this.#writer.reset();
       this.#unsent = 0;
+      this.#writtenNs = this.#now();
       const more = machine.transmit(this.#writer);
       invariant(!more || this.#writer.count > 0, 'a machine that has more to send has sent something');
       if (this.#sendRest() || !more) return false;
     }
     return true;
+  }
+
+  /**
+   * No request is retransmitted for want of an answer while it waits here. A link that takes nothing for long counts
+   * as one that loses frames.
+   */
+  #tellHeld(leastNs: number): void {
+    if (this.#unsent >= this.#writer.count) return;
+    const heldNs = this.#now() - this.#writtenNs;
+    if (heldNs < leastNs) return;
+    this.#machine?.held?.(this.#writtenNs, this.#writtenNs + Math.min(heldNs, MOST_HELD_NS));
   }
 
   /** Offers the link what it has not taken yet; true when it still takes no frames. */
@@ -258,5 +274,8 @@ const NEAR_MS = 2;
 const STALL_NS = 20e6;
 /** Rounds of the loop, each of which reads at least 32 frames of a link: together more than a socket's buffer holds. */
 const MOST_ROUNDS = 16;
+/** What frames wait in full links of no consequence to a timer; telling costs a look at every queue pair. */
+const LEAST_HELD_NS = 1e6;
+const MOST_HELD_NS = 4e9;
 /** The longest that setTimeout takes; a deadline beyond it is looked at again then. */
 const MAX_TIMEOUT_MS = 0x7f_ff_ff_ff;

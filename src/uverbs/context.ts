@@ -8,7 +8,7 @@ import { WcOpcode, type WorkCompletion } from '../../transport/work.ts';
 import type { Device } from '../device/device.ts';
 import { RXE_AV, RXE_GLOBAL_ROUTE } from './abi/rxe.ts';
 import { ASYNC_EVENT_DESC, COMP_EVENT_DESC } from './abi/verbs.ts';
-import type { DeviceFacts } from './device-facts.ts';
+import { type DeviceFacts, MOST_OBJECTS } from './device-facts.ts';
 import { Errno, Refusal } from './errno.ts';
 import { Fields, response } from './fields.ts';
 import { type AhObject, type CqObject, type Eventful, Handles, type QpObject } from './handles.ts';
@@ -30,9 +30,6 @@ const EVENT_TYPES: Readonly<Record<string, number>> = {
   'srq-limit-reached': 15,
   'last-wqe-reached': 16,
 };
-
-/** Of one file, channels included: some hundred bytes each, where no table of the device bounds their kind. */
-const MOST_OBJECTS = 65_536;
 
 export class Context implements WorkObjects, RingCqWatcher {
   readonly device: Device;

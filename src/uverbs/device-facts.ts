@@ -9,6 +9,8 @@ import type { Device } from '../device/device.ts';
 /** Rings of 64 MiB. The 32,767 entries of rdma_rxe are too few for RxM of libfabric, which shares one queue. */
 const MAX_CQE = 2 ** 20 - 1;
 const EUI64_FLIP = 0x02;
+/** Of one file, channels included: some hundred bytes each, where no table of the device bounds their kind. */
+export const MOST_OBJECTS = 65_536;
 
 export class DeviceFacts {
   readonly device: Device;
@@ -20,6 +22,8 @@ export class DeviceFacts {
   readonly maxQpWr: number;
   readonly maxSrqWr: number;
   readonly maxCqe: number;
+  /** Regions, and as many windows: each is one of the objects of its file. */
+  readonly maxMr: number;
   readonly maxSge: number;
   readonly maxInline: number;
 
@@ -32,6 +36,7 @@ export class DeviceFacts {
     this.maxQpWr = ringCapacity(limits.maxQpWr);
     this.maxSrqWr = ringCapacity(limits.maxSrqWr);
     this.maxCqe = Math.min(MAX_CQE, ringCapacity(limits.maxCqe));
+    this.maxMr = Math.min(limits.maxMr, MOST_OBJECTS);
     this.maxSge = limits.maxSge;
     this.maxInline = limits.maxInlineData;
   }

@@ -125,6 +125,8 @@ export interface UverbsServer {
   openUverbs(host: UverbsFileHost): UverbsFile;
   /** A file is opened. Queue pairs named in it may be of any file of uverbs of the same server. */
   openRdmaCm(host: RdmaCmFileHost): RdmaCmFile;
+  /** Commands and doorbells of all its clients that were answered with an errno, or would have been. */
+  readonly refused: number;
   /**
    * What the client finds below /sys (paths relative to it) as text, without a newline at the end: the class entries of
    * the device `rxe0`, its port, GIDs, and of rdma_cm.

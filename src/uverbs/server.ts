@@ -2,7 +2,7 @@
 import type { Device } from '../device/device.ts';
 import { Context } from './context.ts';
 import { DeviceFacts } from './device-facts.ts';
-import type { RdmaCmFile, RdmaCmFileHost, UverbsFile, UverbsFileHost, UverbsServer } from './host.ts';
+import type { CommandResult, RdmaCmFile, RdmaCmFileHost, UverbsFile, UverbsFileHost, UverbsServer } from './host.ts';
 import { runCmCommand } from './rdma-cm/commands.ts';
 import { CmFiles } from './rdma-cm/files.ts';
 import { sysfsOf } from './sysfs.ts';
@@ -22,16 +22,34 @@ class Server implements UverbsServer {
   readonly #facts: DeviceFacts;
   readonly #netdev: string;
   readonly #cmFiles: CmFiles;
+  refused = 0;
 
   constructor(device: Device, { netdev = 'lo' }: UverbsServerOptions) {
     this.#device = device;
     this.#facts = new DeviceFacts(device);
     this.#netdev = netdev;
-    this.#cmFiles = new CmFiles(this.#facts, runCmCommand);
+    this.#cmFiles = new CmFiles(this.#facts, (file, bytes) => this.#count(runCmCommand(file, bytes)));
   }
 
   openUverbs(host: UverbsFileHost): UverbsFile {
-    return new ServedFile(new Context(this.#device, this.#facts, host));
+    const file = new ServedFile(new Context(this.#device, this.#facts, host));
+    return {
+      command: (bytes) => this.#count(file.command(bytes)),
+      doorbell: (qpHandle) => {
+        if (!file.doorbell(qpHandle)) this.refused += 1;
+      },
+      close: () => file.close(),
+    };
+  }
+
+  #count(result: CommandResult | Promise<CommandResult>): CommandResult | Promise<CommandResult> {
+    if (result instanceof Promise) return result.then((done) => this.#noted(done));
+    return this.#noted(result);
+  }
+
+  #noted(result: CommandResult): CommandResult {
+    if (result.errno !== 0) this.refused += 1;
+    return result;
   }
 
   openRdmaCm(host: RdmaCmFileHost): RdmaCmFile {

@@ -91,13 +91,16 @@ export class ServedFile implements UverbsFile {
     }
   }
 
-  doorbell(qpHandle: number): void {
+  /** As `UverbsFile.doorbell`; false when it was refused. */
+  doorbell(qpHandle: number): boolean {
     try {
       if (!this.#context.closed) ring(this.#context, this.#context.handles.get('qp', qpHandle));
     } catch (error) {
       // Nobody waits for an answer; an error of ours is thrown on.
       errnoOf(error);
+      return false;
     }
+    return true;
   }
 
   close(): void {

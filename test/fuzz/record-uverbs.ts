@@ -106,6 +106,10 @@ class Recorder implements UverbsServer {
     };
   }
 
+  get refused(): number {
+    return this.#server.refused;
+  }
+
   sysfs(): ReadonlyMap<string, string> {
     return this.#server.sysfs();
   }

@@ -311,6 +311,73 @@ describe('a Driver after the process has stood still', () => {
   });
 });
 
+/** A driver whose link takes nothing, and a machine with one request that waits for its answer for `dueNs`. */
+async function blocked(dueNs: number) {
+  const { clock, link, driver, machine } = await stalled(dueNs);
+  const held: [number, number][] = [];
+  Object.assign(machine, {
+    held: (sinceNs: number, untilNs: number) => {
+      held.push([sinceNs, untilNs]);
+      if (machine.deadline >= sinceNs + dueNs) machine.deadline = Math.max(machine.deadline, untilNs + dueNs);
+    },
+  });
+  link.room = 0;
+  machine.post(frame(1, 2, 1));
+  machine.setDeadline(clock.ns + dueNs);
+  await turns(2);
+  expect(link.sent).toEqual([]);
+  return { clock, link, driver, machine, held };
+}
+
+describe('a Driver whose link takes no frames', () => {
+  it('fires no timer for a request that has not left, and starts it when it leaves', async () => {
+    const { clock, link, driver, machine } = await blocked(67e6);
+    for (let round = 0; round < 3; round++) {
+      clock.ns += 68e6;
+      roundOfLoop(link);
+      await turns(4);
+      expect([link.sent, machine.timeouts]).toEqual([[], 0]);
+    }
+    clock.ns += 60e6;
+    link.room = Infinity;
+    roundOfLoop(link);
+    await turns(4);
+    expect([link.sent, machine.timeouts, machine.deadline]).toEqual([[1], 0, clock.ns + 67e6]);
+    clock.ns += 67e6;
+    roundOfLoop(link);
+    await turns(4);
+    expect(machine.timeouts).toBe(1);
+    await driver.close();
+  });
+
+  it('says nothing of a wait that no timer would notice, and nothing once frames have left', async () => {
+    const { clock, link, driver, held } = await blocked(67e6);
+    clock.ns += 999_999;
+    link.room = Infinity;
+    roundOfLoop(link);
+    await turns(4);
+    expect([link.sent, held]).toEqual([[1], []]);
+    clock.ns += 68e6;
+    roundOfLoop(link);
+    await turns(4);
+    expect(held).toEqual([]);
+    await driver.close();
+  });
+
+  it('fires timers where the link takes nothing for seconds: the frames count as lost', async () => {
+    const { clock, link, driver, machine } = await blocked(67e6);
+    const startedAt = clock.ns;
+    for (let round = 0; round < 100 && machine.timeouts === 0; round++) {
+      clock.ns += 68e6;
+      roundOfLoop(link);
+      await turns(4);
+    }
+    expect(machine.timeouts).toBe(1);
+    expect(clock.ns - startedAt).toBeGreaterThanOrEqual(4e9 + 67e6);
+    await driver.close();
+  });
+});
+
 describe('monotonicNs', () => {
   it('is an integer and never goes back', () => {
     let last = monotonicNs();

@@ -4,9 +4,10 @@
  */
 import { describe, expect, it } from 'vitest';
 import { QpState } from '../../transport/qp-state.ts';
+import { RcQueuePair } from '../../transport/rc-queue-pair.ts';
 import { ackTimeoutNs } from '../../transport/timers.ts';
 import { WrOpcode } from '../../transport/work.ts';
-import { ack, nak, pattern, readFirst, readLast, readMiddle, readRequest } from './support/packets.ts';
+import { ack, nak, pattern, readFirst, readLast, readMiddle, readRequest, rnrNak } from './support/packets.ts';
 import { Peer } from './support/peer.ts';
 import { done, sends, withSends } from './support/sends.ts';
 
@@ -136,5 +137,43 @@ describe('timeout and retry counter', () => {
     peer.rx(readFirst({ psn: 0, msn: 1, payload: pattern(PMTU) }));
     peer.advance(TIMEOUT);
     expect(peer.drain()).toMatchObject([{ psn: 1, reth: { va: 0x1_0000_0000n, length: 3 * PMTU } }]);
+  });
+});
+
+function held({ qp }: Peer, sinceNs: number, untilNs: number): void {
+  if (!(qp instanceof RcQueuePair)) throw new TypeError('a queue pair without ACK timer');
+  qp.held(sinceNs, untilNs);
+}
+
+describe('packets that a full link held back', () => {
+  it('start the timer when they leave', () => {
+    const peer = withSends(2);
+    peer.drain();
+    const sentAt = peer.now;
+    held(peer, sentAt, sentAt + 5 * TIMEOUT);
+    expect(peer.qp.nextDeadline()).toBe(sentAt + 6 * TIMEOUT);
+    peer.advance(6 * TIMEOUT - 1);
+    peer.silence();
+    peer.advance(1);
+    peer.expectTx(sends(0, 2));
+  });
+
+  it('leave the timer of an earlier request, one that is off, and an RNR wait as they are', () => {
+    const earlier = withSends(1);
+    earlier.drain();
+    const deadline = earlier.qp.nextDeadline();
+    held(earlier, earlier.now + 1, earlier.now + TIMEOUT);
+    expect(earlier.qp.nextDeadline()).toBe(deadline);
+
+    const idle = new Peer();
+    held(idle, idle.now, idle.now + TIMEOUT);
+    expect(idle.qp.nextDeadline()).toBe(Number.POSITIVE_INFINITY);
+
+    const refused = withSends(1, { timeout: 1 });
+    refused.drain();
+    refused.rx(rnrNak(14, { psn: 0, msn: 0 }));
+    const waitEnds = refused.qp.nextDeadline();
+    held(refused, refused.now, refused.now + TIMEOUT);
+    expect(refused.qp.nextDeadline()).toBe(waitEnds);
   });
 });

@@ -9,7 +9,7 @@ import { Errno } from '../../src/uverbs/errno.ts';
 import { createUverbsServer } from '../../src/uverbs/index.ts';
 import { CmProgram } from './support/cm-program.ts';
 import { expectEmpty, makeEnds, rdma, toRts } from './support/ends.ts';
-import { pick } from './support/program.ts';
+import { Program, pick } from './support/program.ts';
 
 /** Of one file, and what one command takes is far below a kilobyte. */
 const MOST_OBJECTS = 65_536;
@@ -33,6 +33,13 @@ describe('a client that reads no events', () => {
 });
 
 describe('a client that makes objects without an end', () => {
+  it('was told of no more regions and windows than a file may have objects', async () => {
+    const { program } = (await makeEnds()).left;
+    const facts = await program.ok('QUERY_DEVICE', V.QUERY_DEVICE, {});
+    const told = (['max_mr', 'max_mw'] as const).map((name) => pick(V.QUERY_DEVICE_RESP, facts, name));
+    expect(told).toEqual([MOST_OBJECTS, MOST_OBJECTS]);
+  });
+
   it('gets ENOMEM, and room again when it destroys one', async () => {
     const pair = await makeEnds();
     const { program } = pair.left;
@@ -51,6 +58,21 @@ describe('a client that makes objects without an end', () => {
     await program.ok('DEALLOC_PD', V.DEALLOC_PD, { pd_handle: handle });
     await program.ok('CREATE_COMP_CHANNEL', V.CREATE_COMP_CHANNEL, {});
     await expectEmpty(pair);
+  });
+
+  it('and every refusal is counted, of doorbells and of rdma_cm too', async () => {
+    const { device } = (await makeEnds()).left;
+    const server = createUverbsServer(device);
+    const program = new Program(server);
+    const cm = new CmProgram(server);
+    expect(cm.errno('CREATE_ID', C.CREATE_ID, { uid: 1, ps: 0x106 })).toBe(0);
+    expect(server.refused).toBe(0);
+    expect(await program.errno('ALLOC_PD', V.ALLOC_PD, {})).toBe(Errno.EINVAL);
+    expect(server.refused).toBe(1);
+    program.file.doorbell(77);
+    expect(server.refused).toBe(2);
+    expect(cm.errno('CREATE_ID', C.CREATE_ID, { uid: 1, ps: 0x999 })).not.toBe(0);
+    expect(server.refused).toBe(3);
   });
 
   it('of rdma_cm as well', async () => {

@@ -20,6 +20,7 @@ const EINVAL = 22;
 const ENOSYS = 38;
 
 export class FakeServer implements UverbsServer {
+  readonly refused = 0;
   readonly opened: UverbsFileHost[] = [];
   closed = 0;
   cmClosed = 0;
