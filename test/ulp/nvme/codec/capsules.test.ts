@@ -3,11 +3,11 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
   blocksOf,
-  cmRejectName,
   CmRejectStatus,
-  commandName,
   COMMAND_BYTES,
   COMPLETION_BYTES,
+  cmRejectName,
+  commandName,
   dsmRangeCount,
   encodeDsmRanges,
   FABRICS_OPCODE,
@@ -28,12 +28,12 @@ import {
   readCompletion,
   readDsmRanges,
   readSgl,
-  STATUS_DNR,
-  setBlocks,
-  setDeallocation,
   SglDescriptor,
   SglSubtype,
   SglType,
+  STATUS_DNR,
+  setBlocks,
+  setDeallocation,
   statusName,
   statusType,
   writeCommand,
@@ -42,7 +42,8 @@ import {
 } from '../../../../src/ulp/nvme/codec/index.ts';
 
 const viewOf = (data: Uint8Array): DataView => new DataView(data.buffer, data.byteOffset, data.byteLength);
-const hex = (text: string): Uint8Array => Uint8Array.from(text.match(/[0-9a-f]{2}/g) ?? [], (byte) => Number.parseInt(byte, 16));
+const hex = (text: string): Uint8Array =>
+  Uint8Array.from(text.match(/[0-9a-f]{2}/g) ?? [], (byte) => Number.parseInt(byte, 16));
 
 /** A Read of 8 blocks from block 0x0102030405 of namespace 7 on, identifier 0x1234, FUA. */
 const READ = hex(
@@ -98,7 +99,9 @@ describe('a command', () => {
   });
 
   it('has arguments that are a structure', () => {
-    const command = new NvmeCommand().begin(0x02).setArguments(GET_LOG_PAGE, { lid: 0x70, numd: 0x1_02_03, lpo: 1n << 33n });
+    const command = new NvmeCommand()
+      .begin(0x02)
+      .setArguments(GET_LOG_PAGE, { lid: 0x70, numd: 0x1_02_03, lpo: 1n << 33n });
     expect([command.cdw10, command.cdw11, command.cdw12, command.cdw13]).toEqual([0x02_03_00_70, 1, 0, 2]);
     expect(command.arguments(GET_LOG_PAGE)).toMatchObject({ lid: 0x70, rae: false, numd: 0x1_02_03, lpo: 1n << 33n });
   });
@@ -114,7 +117,13 @@ describe('a command', () => {
     expect(lbaOf(command)).toBe(LBA_TOO_LARGE);
     command.cdw11 = 0xff_ff_ff_ff;
     expect(lbaOf(command) > Number.MAX_SAFE_INTEGER).toBe(true);
-    for (const [lba, blocks] of [[2 ** 53, 1], [-1, 1], [0.5, 1], [0, 0], [0, 65_537]] as const)
+    for (const [lba, blocks] of [
+      [2 ** 53, 1],
+      [-1, 1],
+      [0.5, 1],
+      [0, 0],
+      [0, 65_537],
+    ] as const)
       expect(() => setBlocks(command, NvmOpcode.Read, 1, lba, blocks)).toThrow(/no LBA|blocks/);
   });
 
@@ -129,7 +138,10 @@ describe('a command', () => {
   });
 
   it('that deallocates has ranges in its data', () => {
-    const ranges = [{ lba: 2 ** 40 + 3, blocks: 2 ** 32 - 1, attributes: 5 }, { lba: 1, blocks: 2, attributes: 0 }];
+    const ranges = [
+      { lba: 2 ** 40 + 3, blocks: 2 ** 32 - 1, attributes: 5 },
+      { lba: 1, blocks: 2, attributes: 0 },
+    ];
     const command = new NvmeCommand();
     setDeallocation(command, 3, 2);
     expect([dsmRangeCount(command), isDeallocation(command), command.nsid]).toEqual([2, true, 3]);
@@ -161,7 +173,12 @@ describe('a descriptor', () => {
     expect(written).toEqual(hex('8877665544332211 efcdab 0df0feca 40'));
     const sgl = new SglDescriptor();
     readSgl(viewOf(written), 0, sgl);
-    expect([sgl.address, sgl.length, sgl.key, sgl.invalidates]).toEqual([0x1122_3344_5566_7788n, 0xab_cd_ef, 0xcafe_f00d, false]);
+    expect([sgl.address, sgl.length, sgl.key, sgl.invalidates]).toEqual([
+      0x1122_3344_5566_7788n,
+      0xab_cd_ef,
+      0xcafe_f00d,
+      false,
+    ]);
   });
 });
 
@@ -175,8 +192,7 @@ describe('a completion', () => {
     const written = new Uint8Array(16).fill(0xa5);
     writeCompletion(viewOf(written), 0, 0x12_34, 0x20_01, 5, 0x12_34_56_78, 0, 1);
     expect(written).toEqual(hex('78563412 00000000 0500 0100 3412 0240'));
-    for (let length = 0; length < 16; length++)
-      expect(readCompletion(viewOf(data), 0, length, completion)).toBe(false);
+    for (let length = 0; length < 16; length++) expect(readCompletion(viewOf(data), 0, length, completion)).toBe(false);
   });
 });
 

@@ -2,19 +2,19 @@
 // Method: the captures of NVMe over RDMA in test/vectors/peers. Every SEND of a queue is a capsule: those of the client
 // are commands, those of the server responses.
 import { describe, expect, it } from 'vitest';
-import { IP_CM_HEADER_BYTES } from '../../../../packets/cm/ip-cm-header.ts';
 import { parseCmMad } from '../../../../packets/cm/index.ts';
-import { FrameStatus, isMad, opcodeInfo } from '../../../../packets/index.ts';
+import { IP_CM_HEADER_BYTES } from '../../../../packets/cm/ip-cm-header.ts';
+import { FrameStatus, frameSource, isMad, opcodeInfo } from '../../../../packets/index.ts';
 import {
   AdminOpcode,
   CAP,
   CC,
   CM_REPLY,
   CM_REQUEST,
-  CONNECT,
-  CONNECT_DATA,
   COMMAND_BYTES,
   COMPLETION_BYTES,
+  CONNECT,
+  CONNECT_DATA,
   CSTS,
   FABRICS_OPCODE,
   FabricsType,
@@ -66,7 +66,7 @@ function messagesOf(capture: string): { messages: Message[]; privateData: { kind
     }
     const { name } = opcodeInfo(frame.opcode);
     if (!/SEND|RDMA WRITE/.test(name)) continue;
-    const fromClient = frame.sourceAddress().toString() === CLIENT;
+    const fromClient = frameSource(frame).toString() === CLIENT;
     const key = `${fromClient} ${frame.destQpn}`;
     const first = /First|Only/.test(name);
     const message = first ? { name, parts: [] } : (open.get(key) ?? { name, parts: [] });
@@ -129,7 +129,9 @@ describe.each(CAPTURES)('%s', (capture) => {
   });
 
   it('asks for queues with private data that is written as it was', () => {
-    const requests = privateData.filter(({ kind }) => kind === 'REQ').map(({ bytes }) => bytes.slice(IP_CM_HEADER_BYTES));
+    const requests = privateData
+      .filter(({ kind }) => kind === 'REQ')
+      .map(({ bytes }) => bytes.slice(IP_CM_HEADER_BYTES));
     expect(requests.length).toBeGreaterThan(1);
     for (const [qid, bytes] of requests.entries()) {
       const request = CM_REQUEST.read(bytes);
@@ -144,7 +146,9 @@ describe.each(CAPTURES)('%s', (capture) => {
   });
 
   it('connects with the names of host and subsystem', () => {
-    const connects = commands.map(commandOf).filter(({ opcode, nsid }) => opcode === FABRICS_OPCODE && (nsid & 0xff) === FabricsType.Connect);
+    const connects = commands
+      .map(commandOf)
+      .filter(({ opcode, nsid }) => opcode === FABRICS_OPCODE && (nsid & 0xff) === FabricsType.Connect);
     expect(connects[0]?.arguments(CONNECT)).toMatchObject({ recfmt: 0, qid: 0, sqsize: 31 });
     // Of I/O queues the data is in the capsule.
     const [message] = commands.filter(({ bytes }) => bytes.length === COMMAND_BYTES + CONNECT_DATA.byteLength);
@@ -163,7 +167,9 @@ describe.each(CAPTURES)('%s', (capture) => {
       readCompletion(viewOf(bytes), 0, bytes.length, completion);
       if (!results.has(completion.cid)) results.set(completion.cid, completion);
     }
-    const properties = commands.map(commandOf).filter(({ opcode, fabricsType }) => opcode === FABRICS_OPCODE && fabricsType !== FabricsType.Connect);
+    const properties = commands
+      .map(commandOf)
+      .filter(({ opcode, fabricsType }) => opcode === FABRICS_OPCODE && fabricsType !== FabricsType.Connect);
     const configurations = properties
       .filter(({ fabricsType }) => fabricsType === FabricsType.PropertySet)
       .map((command) => command.arguments(PROPERTY))
@@ -173,31 +179,55 @@ describe.each(CAPTURES)('%s', (capture) => {
     expect(configurations.at(-1)?.shn).toBe(1);
     const [cap] = properties.filter((command) => command.arguments(PROPERTY).offset === PropertyOffset.Cap);
     const { dw0 = 0, dw1 = 0 } = results.get(cap?.cid ?? -1) ?? {};
-    expect(CAP.ofNumber((BigInt(dw1) << 32n) | BigInt(dw0))).toMatchObject({ cqr: true, mpsmin: 0 });
+    expect(CAP.ofNumber((BigInt(dw1) << 32n) | BigInt(dw0))).toMatchObject({ to: 15, mpsmin: 0 });
     expect(CAP.ofNumber((BigInt(dw1) << 32n) | BigInt(dw0)).mqes).toBeGreaterThan(15);
     expect(CSTS.ofNumber(1).rdy).toBe(true);
   });
 
   it('identifies a controller that a host on RDMA accepts, and a namespace', () => {
-    const asked = commands.map(commandOf).filter(({ opcode, nsid, sgl }) => opcode === AdminOpcode.Identify && nsid <= 1 && sgl.length === 4096);
+    const asked = commands
+      .map(commandOf)
+      .filter(({ opcode, nsid, sgl }) => opcode === AdminOpcode.Identify && nsid <= 1 && sgl.length === 4096);
     const found = asked.map((command) => command.arguments(IDENTIFY).cns);
-    for (const cns of [IdentifyCns.Controller, IdentifyCns.ActiveNamespaces, IdentifyCns.Namespace]) expect(found).toContain(cns);
-    const pages = messages.filter(({ name, bytes }) => name.includes('WRITE') && bytes.length === 4096).map(({ bytes }) => bytes);
-    const controller = pages.map((page) => IDENTIFY_CONTROLLER.read(page)).find((one) => one?.subnqn === 'nqn.2026-11.example:ram');
-    expect(controller).toMatchObject({ sglsKeyed: true, sglsOffset: true, sqes: 0x66, cqes: 0x44, msdbd: 1, icdoff: 0, iorcsz: 1 });
+    for (const cns of [IdentifyCns.Controller, IdentifyCns.ActiveNamespaces, IdentifyCns.Namespace])
+      expect(found).toContain(cns);
+    const pages = messages
+      .filter(({ name, bytes }) => name.includes('WRITE') && bytes.length === 4096)
+      .map(({ bytes }) => bytes);
+    const controller = pages
+      .map((page) => IDENTIFY_CONTROLLER.read(page))
+      .find((one) => one?.subnqn === 'nqn.2026-11.example:ram');
+    expect(controller).toMatchObject({
+      sglsKeyed: true,
+      sglsOffset: true,
+      sqes: 0x66,
+      cqes: 0x44,
+      msdbd: 1,
+      icdoff: 0,
+      iorcsz: 1,
+    });
     expect(controller?.ioccsz).toBeGreaterThanOrEqual(4);
     expect(controller?.mn).toBe('Linux');
-    const namespace = pages.map((page) => IDENTIFY_NAMESPACE.read(page)).find((one) => one?.nsze === one?.ncap && (one?.lbaf[0]?.lbads ?? 0) === 9);
+    const namespace = pages
+      .map((page) => IDENTIFY_NAMESPACE.read(page))
+      .find((one) => one?.nsze === one?.ncap && (one?.lbaf[0]?.lbads ?? 0) === 9);
     expect(namespace?.nsze).toBeGreaterThan(0n);
   });
 
   it('reads and writes with descriptors of both kinds', () => {
-    const io = commands.map(commandOf).filter(({ opcode, cdw12 }) => opcode === NvmOpcode.Read || (opcode === NvmOpcode.Write && cdw12 !== 0));
+    const io = commands
+      .map(commandOf)
+      .filter(({ opcode, cdw12 }) => opcode === NvmOpcode.Read || (opcode === NvmOpcode.Write && cdw12 !== 0));
     const reads = io.filter(({ opcode, nsid }) => opcode === NvmOpcode.Read && nsid === 1);
     expect(reads.some(({ sgl }) => sgl.invalidates && sgl.length === 16_384)).toBe(true);
     const write = commands.find(({ bytes }) => bytes.length === COMMAND_BYTES + 4096);
     if (write === undefined) throw new Error('the first write has 4096 bytes in the capsule');
     const command = commandOf(write);
-    expect([command.opcode, command.sgl.type, command.sgl.offset, lbaOf(command)]).toEqual([NvmOpcode.Write, SglType.DataBlock, 0, 0]);
+    expect([command.opcode, command.sgl.type, command.sgl.offset, lbaOf(command)]).toEqual([
+      NvmOpcode.Write,
+      SglType.DataBlock,
+      0,
+      0,
+    ]);
   });
 });

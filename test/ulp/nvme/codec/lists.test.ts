@@ -118,7 +118,12 @@ describe('a namespace', () => {
       const namespace = IDENTIFY_NAMESPACE.read(IDENTIFY_NAMESPACE.encode({ lbaf, ...values }));
       return namespace === undefined ? 'none' : blockBytesOf(namespace);
     };
-    expect([of({ flbas: 0 }), of({ flbas: 1 }), of({ flbas: 0x11 }), of({ flbas: 2 })]).toEqual([512, 4096, 4096, undefined]);
+    expect([of({ flbas: 0 }), of({ flbas: 1 }), of({ flbas: 0x11 }), of({ flbas: 2 })]).toEqual([
+      512,
+      4096,
+      4096,
+      undefined,
+    ]);
     expect(of({ flbas: 0x20, lbaf: [...new Array(16).fill({}), { lbads: 13 }] })).toBe(8192);
     expect(of({ flbas: 0, lbaf: [{ lbads: 255 }] })).toBeUndefined();
   });
@@ -131,7 +136,13 @@ describe('a namespace', () => {
 
 describe('the identity of a controller', () => {
   it('has what Linux insists on at its place', () => {
-    const data = IDENTIFY_CONTROLLER.encode({ sglsKeyed: true, sglsOffset: true, ioccsz: 260, sqes: 0x66, oncsVerify: true });
+    const data = IDENTIFY_CONTROLLER.encode({
+      sglsKeyed: true,
+      sglsOffset: true,
+      ioccsz: 260,
+      sqes: 0x66,
+      oncsVerify: true,
+    });
     expect([...data.subarray(536, 540)]).toEqual([4, 0, 0x10, 0]);
     expect([...data.subarray(1792, 1796)]).toEqual([4, 1, 0, 0]);
     expect([data[512], data[520]]).toEqual([0x66, 0x80]);
