@@ -4,4 +4,5 @@
  * @module rocev2/nvme
  */
 export * from './codec/index.ts';
+export * from './host/index.ts';
 export * from './target/index.ts';
