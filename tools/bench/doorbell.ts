@@ -49,6 +49,7 @@ async function doorbellBench(settings: BenchSettings): Promise<BenchRow | Skippe
 const NOTHING = new Uint8Array(0);
 /** Says yes to everything. */
 const COUNTING: UverbsServer = {
+  refused: 0,
   openUverbs: () => ({ command: () => ({ errno: 0, response: NOTHING }), doorbell: () => {}, close: () => {} }),
   openRdmaCm: () => ({ command: () => ({ errno: 0, response: NOTHING }), close: () => {} }),
   sysfs: () => new Map(),
