@@ -9,7 +9,7 @@
  *  40  cdw10 ... cdw15, 32 bits each: what they mean depends on the opcode
  *
  * Owns the bits that all commands share, and the opcodes. One object is read into again and again: a command costs no
- * allocation. Rules: ref:nvmeof; NVM Express Base Specification 2.0, submission queue entry.
+ * allocation. Rules: ref:nvmeof.
  */
 import { readSgl, SglDescriptor, writeSgl } from './sgl.ts';
 import type { Fields, Structure, Values } from './structure.ts';

@@ -5,8 +5,7 @@
  *   8  submission queue head (16) | submission queue identifier (16)
  *  12  command identifier (16) | phase (1, lowest; 0 over Fabrics), status (15)
  *
- * Owns the bits; `status.ts` knows what a status means. Rules: ref:nvmeof; NVM Express Base Specification 2.0,
- * completion queue entry.
+ * Owns the bits; `status.ts` knows what a status means. Rules: ref:nvmeof.
  */
 
 /** Length of an entry, in bytes. */

@@ -1,7 +1,7 @@
 /**
  * The discovery log page (70h): a header, and an entry for each way to a subsystem, 1024 bytes each.
  *
- * Owns the layout and the codes of addresses. Rules: ref:nvmeof; NVM Express over Fabrics 1.1a, discovery log page.
+ * Owns the layout and the codes of addresses. Rules: ref:nvmeof.
  */
 import { NQN_FIELD_BYTES } from './fabrics.ts';
 import { ascii, structure, u8, u16, u64, utf8, type ValuesOf } from './structure.ts';

@@ -1,8 +1,7 @@
 /**
  * Fabrics commands: what dwords 10 to 15 of each carry, the data of Connect, and what Connect returns.
  *
- * Owns layouts. Arguments are structures of 24 bytes for `NvmeCommand.arguments`. Rules: ref:nvmeof; NVM Express over
- * Fabrics 1.1a, Fabrics commands.
+ * Owns layouts. Arguments are structures of 24 bytes for `NvmeCommand.arguments`. Rules: ref:nvmeof.
  */
 import { ARGUMENT_BYTES } from './command.ts';
 import { bits, bytes, flag, structure, u8, u16, u32, u64, utf8, type ValuesOf } from './structure.ts';

@@ -1,8 +1,7 @@
 /**
  * Set and Get Features, asynchronous events, and Abort: arguments, values and results.
  *
- * Owns layouts; values and results of four bytes are read with `ofNumber`. Rules: ref:nvmeof; NVM Express Base
- * Specification 2.0, features and Asynchronous Event Request.
+ * Owns layouts; values and results of four bytes are read with `ofNumber`. Rules: ref:nvmeof.
  */
 import { ARGUMENT_BYTES } from './command.ts';
 import { bits, flag, structure, u8, u16, u32, type ValuesOf } from './structure.ts';

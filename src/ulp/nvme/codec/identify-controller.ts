@@ -2,7 +2,7 @@
  * Identify Controller data, 4096 bytes (CNS 01h): what a controller is and can do.
  *
  * Owns the layout of what a controller over Fabrics has; power states and vendor bytes are left out. Offsets are those
- * of NVM Express Base Specification 2.0; ref:nvmeof says which of them Linux insists on.
+ * of linux:include/linux/nvme.h; ref:nvmeof says which of them Linux insists on.
  */
 import { ascii, bits, flag, structure, u8, u16, u24, u32, u64, u128, utf8, type ValuesOf } from './structure.ts';
 

@@ -2,7 +2,7 @@
  * Identify but for the controller: its arguments, namespaces, lists, and identifiers of namespaces.
  *
  * Owns layouts. Lists that a peer has made are read up to their end or the first 0, whatever else is in them. Rules:
- * ref:nvmeof; NVM Express Base Specification 2.0, Identify; NVM Command Set Specification 1.0.
+ * ref:nvmeof.
  */
 import { RoceError } from '../../../../packets/errors.ts';
 import { ARGUMENT_BYTES } from './command.ts';

@@ -2,7 +2,7 @@
  * Get Log Page: its arguments, and the pages errors, SMART, firmware and command effects.
  *
  * Owns layouts. The log of changed namespaces (04h) is a list as Identify has it; `discovery.ts` and `ana.ts` have the
- * others. Rules: ref:nvmeof; NVM Express Base Specification 2.0, Get Log Page.
+ * others. Rules: ref:nvmeof.
  */
 import { ARGUMENT_BYTES } from './command.ts';
 import { ascii, bits, flag, list, structure, u8, u16, u32, u64, u128, type ValuesOf } from './structure.ts';

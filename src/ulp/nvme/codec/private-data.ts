@@ -2,7 +2,7 @@
  * Private data of the connection manager with which a queue of NVMe is asked for, granted and refused.
  *
  * Owns three layouts and the reasons of a refusal. The field of a message is longer than these: readers take the
- * beginning. Rules: ref:nvmeof; NVM Express RDMA Transport Specification, fabric dependent settings.
+ * beginning. Rules: ref:nvmeof.
  */
 import { structure, u16, type ValuesOf } from './structure.ts';
 

@@ -1,8 +1,7 @@
 /**
  * Properties of a controller, read and set by Fabrics commands: CAP, VS, CC, CSTS.
  *
- * Owns the layouts of these registers, each as one number: `CC.ofNumber(value)`. Rules: ref:nvmeof; NVM Express Base
- * Specification 2.0, controller properties.
+ * Owns the layouts of these registers, each as one number: `CC.ofNumber(value)`. Rules: ref:nvmeof.
  */
 import { bits, flag, structure, u8, u16, type ValuesOf } from './structure.ts';
 

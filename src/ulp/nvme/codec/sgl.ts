@@ -5,8 +5,7 @@
  *   8   keyed data block: length (24), key (32)        others: length (32), reserved (24)
  *  15   subtype (4, low), type (4, high)
  *
- * Owns the bits. Whether a controller takes a descriptor is decided elsewhere. Rules: ref:nvmeof; NVM Express RDMA
- * Transport Specification, SGL descriptor types.
+ * Owns the bits. Whether a controller takes a descriptor is decided elsewhere. Rules: ref:nvmeof.
  */
 
 /** Length of a descriptor, in bytes. */

@@ -3,7 +3,7 @@
  *
  * Owns the table. A status has 15 bits: code (8), type (3), retry delay (2), more (1), do not retry (1). The numbers
  * here are type and code; some of type 1 mean one thing on a Fabrics command and another on a command of NVM. Rules:
- * ref:nvmeof; NVM Express Base Specification 2.0, status field.
+ * ref:nvmeof.
  */
 
 /** Statuses by name: type in bits 8 to 10, code in bits 0 to 7. */

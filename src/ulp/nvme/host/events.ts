@@ -2,7 +2,7 @@
  * Asynchronous events of a controller: one request is always with it, and each answer is read and told.
  *
  * Owns this loop. What the event's log page says is read here, because the controller sends no further event of that
- * type before (NVM Express Base Specification 2.0, Asynchronous Event Request).
+ * type before.
  */
 import { RoceError } from '../../../../packets/errors.ts';
 import {

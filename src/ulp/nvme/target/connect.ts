@@ -1,6 +1,6 @@
 /**
  * Admission: private data of a REQ, and the Connect command. Owns what is checked, in which order, and what a refusal
- * names. Rules: ref:nvmeof; NVM Express over Fabrics 1.1a, Connect.
+ * names. Rules: ref:nvmeof.
  */
 import {
   CM_REQUEST,

@@ -2,7 +2,7 @@
  * A controller: what one host has of a subsystem, or of the discovery service.
  *
  * Owns its properties, features, asynchronous events, the keep-alive timer and which queues there are. Commands are in
- * `admin.ts` and `nvm.ts`. Rules: ref:nvmeof; NVM Express Base Specification 2.0, controller.
+ * `admin.ts` and `nvm.ts`. Rules: ref:nvmeof.
  */
 import {
   ASYNC_EVENT,

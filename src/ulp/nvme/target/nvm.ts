@@ -1,7 +1,7 @@
 /**
  * Commands on I/O queues: from an entry to calls of a backend.
  *
- * Owns the checks of ranges and the statuses for what does not fit. Rules: NVM Command Set Specification 1.0.
+ * Owns the checks of ranges and the statuses for what does not fit. Rules: ref:nvmeof.
  */
 import {
   AnaState,

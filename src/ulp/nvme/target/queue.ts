@@ -5,7 +5,7 @@
  * in the capsule or READ from its memory; data for it is written there with an RDMA WRITE right before the SEND of the
  * response, which invalidates the host's key where the descriptor asks for that. What the commands mean is the
  * business of `QueueServices`. Whatever goes wrong on the queue pair ends the queue, never the target.
- * Rules: ref:nvmeof; NVM Express RDMA Transport Specification.
+ * Rules: ref:nvmeof.
  */
 import { Access, type MemoryRegion } from '../../../../transport/memory.ts';
 import { QpState } from '../../../../transport/qp-state.ts';
