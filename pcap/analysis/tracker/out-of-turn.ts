@@ -4,7 +4,9 @@
  * Owns when a packet may be such. A sender that goes back sends everything from there on in order, so what comes ahead
  * of its turn, or once more behind it, was sent before. The next packet decides.
  */
+import type { IpIdOrder } from './id-order.ts';
 import type { MutableFacts } from './mutable-facts.ts';
+import type { PacketMemory } from './packet-memory.ts';
 import type { RetransmissionRun } from './pending-report.ts';
 
 export interface OutOfTurn {
@@ -31,6 +33,18 @@ export function outOfTurn(
   // The last packet of a run once more may as well begin another run.
   if (psn === cursor || psn + count === cursor) return undefined;
   return { psn, frame: packet.number, timeNs, refersTo, run, cursor, openedNs: -1 };
+}
+
+/** Whether the packet at hand belongs to the run by its identification, and was overtaken in it. */
+export function isOvertakenIn(
+  run: RetransmissionRun,
+  { timeNs, ipId }: MutableFacts,
+  psn: number,
+  memory: Pick<PacketMemory, 'timeOf'>,
+  ids: Pick<IpIdOrder, 'compareToLast'>,
+): boolean {
+  if (psn <= run.psn || timeNs - run.lastNs >= RUN_JUMP_NS) return false;
+  return memory.timeOf(psn) < run.timeNs && ids.compareToLast(ipId) < 0;
 }
 
 /** Between packets of one run of which one was not expected. */

@@ -222,9 +222,8 @@ export class ResponseTracker extends SequenceTracker {
     if (this.#askedPsn === psn && sentNs <= this.#askedNs) return;
     this.#askedPsn = psn;
     this.#askedNs = facts.timeNs;
-    if (state.damagedRequests.take(psn)) return;
-    // It came while the responder waited for one that was late already here.
-    if (state.lateWaits?.include(sentNs) === true) return;
+    // It came damaged, or while the responder waited for one that was late already here.
+    if (state.damagedRequests.take(psn) || state.lateWaits?.include(sentNs) === true) return;
     state.missed ??= new MissedRequests((request, verdict) => bookMissed(state, request, verdict), state);
     state.missed.asked({
       psn,

@@ -20,7 +20,7 @@ import type { DamagedPsns } from './damaged-psns.ts';
 import type { Hole, Holes } from './holes.ts';
 import type { IpIdOrder } from './id-order.ts';
 import type { MutableFacts } from './mutable-facts.ts';
-import { type OutOfTurn, outOfTurn, RUN_JUMP_NS } from './out-of-turn.ts';
+import { isOvertakenIn, type OutOfTurn, outOfTurn, RUN_JUMP_NS } from './out-of-turn.ts';
 import { askedAck, PacketFlag, type PacketMemory } from './packet-memory.ts';
 import { PendingLosses } from './pending-losses.ts';
 import {
@@ -239,16 +239,10 @@ export abstract class SequenceTracker {
   protected continuesRun(facts: MutableFacts, psn: number): boolean {
     const { run } = this;
     if (run === undefined) return false;
-    if (psn < run.cursor) return this.#isSkipped(facts, psn, run);
+    if (psn < run.cursor) return isOvertakenIn(run, facts, psn, this.memory, this.ids);
     const skips = psn > run.cursor + MOST_SKIPPED || (psn > run.cursor && this.losses.isCounted(psn));
     if (skips && run.acknowledged && run.count === 1 && !this.ids.isUsable) return false;
     return facts.timeNs - run.lastNs < (psn === run.cursor ? RUN_PAUSE_NS : RUN_JUMP_NS);
-  }
-
-  /** By its identification it belongs to the run, in which it was overtaken: it is no cause for another one. */
-  #isSkipped({ timeNs, ipId }: MutableFacts, psn: number, run: RetransmissionRun): boolean {
-    if (psn <= run.psn || timeNs - run.lastNs >= RUN_JUMP_NS) return false;
-    return this.memory.timeOf(psn) < run.timeNs && this.ids.compareToLast(ipId) < 0;
   }
 
   /** A single packet filled a hole after a NAK, and what was sent behind it was not sent again: no one went back. */
