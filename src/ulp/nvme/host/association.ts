@@ -70,7 +70,7 @@ export class Association implements QueueOwner {
     this.#owner = owner;
   }
 
-  /** `withIo` false: the admin queue alone, as for discovery. Rejects as `connectQueue` and for what the controller is. */
+  /** `withIo` false: the admin queue alone, as for discovery. Rejects as `connectQueue`, and for what it finds. */
   static async connect(
     device: RdmaDevice,
     settings: NvmeSettings,

@@ -44,7 +44,7 @@ export class Dispatcher {
     this.#pump();
   }
 
-  /** The queue has room. One of an association that has yet to begin gets nothing: its disks are not known to be ours. */
+  /** The queue has room. One of an association that has yet to begin gets nothing: its disks may be others. */
   slotFreed(queue: HostQueue): void {
     if (this.waiting > 0 && queue.free > 0 && this.#association?.ioQueues.includes(queue) === true)
       this.#send(queue, this.#next());
