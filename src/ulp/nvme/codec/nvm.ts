@@ -2,8 +2,7 @@
  * Commands of the NVM command set: what dwords 10 to 15 say on the path of data.
  *
  * LBAs are numbers: one of 2^53 or above, beyond every namespace that we can serve, reads as `LBA_TOO_LARGE`. The
- * arguments of Read, Write, Compare, Write Zeroes and Verify are alike; Flush has none. Rules: NVM Command Set
- * Specification 1.0.
+ * arguments of Read, Write, Compare, Write Zeroes and Verify are alike; Flush has none. Rules: ref:nvmeof.
  */
 import { RoceError } from '../../../../packets/errors.ts';
 import { type NvmeCommand, NvmOpcode } from './command.ts';
