@@ -86,9 +86,8 @@ export class RcQueuePair extends QueuePair {
   /** Replies first, then requests; but READ responses and requests take turns: a busy responder would send none. */
   transmit(now: number, writer: FrameWriter): void {
     let budget = BURST;
-    // A request matters more than an ACK to the application: one request goes ahead of a lone ACK, where both fit.
-    // Where only one packet fits, the ACK goes: requests would delay it infinitely, and the peer would run out of
-    // retries.
+    // One request goes ahead of a lone ACK where both fit: it matters more to the application. Where one packet fits,
+    // the ACK goes: requests would delay it infinitely, and the peer would run out of retries.
     if (writer.room > 1 && this.#replies.isAcknowledge && this.#transmitRequest(now, writer)) budget--;
     for (; budget > 0 && !writer.full; budget--) {
       if (this.#requestGoesNext && this.#replies.isData && this.#transmitRequest(now, writer)) continue;
@@ -105,6 +104,7 @@ export class RcQueuePair extends QueuePair {
     return this.pacer === undefined ? this.#ackDeadline : Math.min(this.#ackDeadline, this.pacer.deadline);
   }
 
+  /** @internal */
   held(sinceNs: number, untilNs: number): void {
     this.#completer.held(sinceNs, untilNs, this.config);
   }

@@ -56,8 +56,16 @@ export interface AnaGroup {
   readonly nsids: readonly number[];
 }
 
+/** The page of ANA. */
+export interface AnaLog {
+  /** What stands first. */
+  readonly header: AnaHeader;
+  /** Its groups. */
+  readonly groups: AnaGroup[];
+}
+
 /** Groups of a page as far as the bytes hold them; undefined when there is no header. */
-export function readAnaLog(data: Uint8Array): { readonly header: AnaHeader; readonly groups: AnaGroup[] } | undefined {
+export function readAnaLog(data: Uint8Array): AnaLog | undefined {
   const header = ANA_HEADER.read(data);
   if (header === undefined) return undefined;
   const view = new DataView(data.buffer, data.byteOffset, data.byteLength);

@@ -110,13 +110,19 @@ export const RDMA_QPTYPE_CONNECTED = 1;
 /** Connection management: the RDMA CM. */
 export const RDMA_CMS_RDMA_CM = 1;
 
+/** The page of discovery. */
+export interface DiscoveryLog {
+  /** What stands first. */
+  readonly header: DiscoveryHeader;
+  /** Its entries. */
+  readonly entries: DiscoveryEntry[];
+}
+
 /**
  * Entries of a page, as many as the header says and the bytes hold; undefined when there is no header or its format is
  * not known.
  */
-export function readDiscoveryLog(
-  data: Uint8Array,
-): { readonly header: DiscoveryHeader; readonly entries: DiscoveryEntry[] } | undefined {
+export function readDiscoveryLog(data: Uint8Array): DiscoveryLog | undefined {
   const header = DISCOVERY_HEADER.read(data);
   if (header === undefined || header.recfmt !== 0) return undefined;
   const entries: DiscoveryEntry[] = [];

@@ -28,7 +28,7 @@ export class MemoryBackend implements NvmeBackend {
   readonly readOnly = false;
   #data: Uint8Array;
 
-  /** @param content its size in bytes, or bytes that are shared, not copied */
+  /** A disk. @param content its size in bytes, or bytes that are shared, not copied */
   constructor(content: number | Uint8Array) {
     this.#data = typeof content === 'number' ? new Uint8Array(content) : content;
   }

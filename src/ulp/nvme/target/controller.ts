@@ -52,15 +52,37 @@ export interface ControllerOptions {
   readonly closed: (controller: Controller) => void;
 }
 
+/** A command that failed. */
+export interface FailedCommand {
+  /** Its queue. */
+  readonly sqid: number;
+  /** Its identifier. */
+  readonly cid: number;
+  /** How it failed: type, code, and do not retry. */
+  readonly status: number;
+  /** Its namespace; 0 where it had none. */
+  readonly nsid: number;
+}
+
+/** A controller, as an observer of the target sees it. */
 export class Controller implements SubsystemWatcher {
+  /** Its number, unique in its subsystem. */
   readonly id: number;
+  /** What it belongs to; undefined for the discovery service. */
   readonly subsystem: NvmeSubsystem | undefined;
+  /** Qualified name of its host. */
   readonly hostNqn: string;
+  /** Identifier of its host, 16 bytes. */
   readonly hostId: Uint8Array;
+  /** Number of the port that the host came by. */
   readonly port: number;
+  /** Entries of a queue at most. */
   readonly maxEntries: number;
+  /** I/O queues at most. */
   readonly maxQueues: number;
+  /** Data in a capsule at most, in bytes. */
   readonly inCapsuleBytes: number;
+  /** What its I/O commands did. */
   readonly io: IoCounters = { reads: 0, writes: 0, bytesRead: 0, bytesWritten: 0, mediaErrors: 0 };
   /** By their numbers; 0 is the admin queue. */
   readonly queues = new Map<number, TargetQueue>();
@@ -69,9 +91,10 @@ export class Controller implements SubsystemWatcher {
   /** Namespaces that have changed since the log page was read. */
   readonly changedNamespaces = new Set<number>();
   /** The last commands that failed, newest first. */
-  readonly errors: { readonly sqid: number; readonly cid: number; readonly status: number; readonly nsid: number }[] =
-    [];
+  readonly errors: FailedCommand[] = [];
+  /** Commands that failed. */
   errorCount = 0;
+  /** Keep-alive timeout, in milliseconds; 0 for none. */
   kato: number;
   readonly #timers: TargetTimers;
   readonly #onClosed: (controller: Controller) => void;
@@ -104,6 +127,7 @@ export class Controller implements SubsystemWatcher {
     this.armKeepAlive();
   }
 
+  /** Whether it is gone. */
   get closed(): boolean {
     return this.#closed;
   }

@@ -29,6 +29,7 @@ export class FaultyBackend implements NvmeBackend {
   readonly #disk: NvmeBackend;
   readonly #faultOf: (operation: DiskOperation) => DiskFault | undefined;
 
+  /** A disk before another. @param faultOf the fault of an operation, or undefined: it is done */
   constructor(disk: NvmeBackend, faultOf: (operation: DiskOperation) => DiskFault | undefined) {
     this.#disk = disk;
     this.#faultOf = faultOf;

@@ -1,7 +1,8 @@
 /** The target of NVMe over Fabrics: what it serves, and where. Owns nothing but this list. */
 export { MemoryBackend, type NvmeBackend, readOnlyBackend } from './backend.ts';
-export type { Controller, TargetTimers } from './controller.ts';
+export type { Controller, FailedCommand, TargetTimers } from './controller.ts';
 export { type DiskFault, type DiskOperation, FaultyBackend } from './faulty-backend.ts';
+export type { IoCounters } from './nvm.ts';
 export type { QueueCounters, TargetQueue } from './queue.ts';
 export {
   type NamespaceOptions,

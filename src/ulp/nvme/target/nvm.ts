@@ -23,10 +23,15 @@ import { DONE, type Outcome, refused, type Task } from './task.ts';
 
 /** What SMART counts. */
 export interface IoCounters {
+  /** Commands Read. */
   reads: number;
+  /** Commands Write. */
   writes: number;
+  /** Of them. */
   bytesRead: number;
+  /** Of them. */
   bytesWritten: number;
+  /** Commands that a backend failed. */
   mediaErrors: number;
 }
 

@@ -51,11 +51,15 @@ export interface QueueCounters {
   bytesFromHost: number;
 }
 
+/** A queue, as an observer of the target sees it. */
 export class TargetQueue {
+  /** 0 for the admin queue. */
   readonly qid: number;
   /** Commands that the host may have outstanding, and one. */
   readonly entries: number;
+  /** What it has done. */
   readonly counters: QueueCounters = { commands: 0, errors: 0, bytesToHost: 0, bytesFromHost: 0 };
+  /** Its queue pair. */
   readonly qp: RdmaQp;
   /** The head pointer is not reported: the host asked for no flow control. */
   withoutFlowControl = false;
@@ -109,6 +113,7 @@ export class TargetQueue {
     void this.#run();
   }
 
+  /** Whether it is gone. */
   get closed(): boolean {
     return this.#closed;
   }

@@ -35,9 +35,13 @@ export interface NamespaceOptions {
 
 /** A namespace of a subsystem. */
 export interface TargetNamespace {
+  /** Its number, from 1. */
   readonly nsid: number;
+  /** Where its bytes are. */
   readonly backend: NvmeBackend;
+  /** 512 or 4096. */
   readonly blockBytes: number;
+  /** 16 bytes: the same on every path, after every start. */
   readonly uuid: Uint8Array;
 }
 
@@ -51,9 +55,13 @@ export interface SubsystemWatcher {
 
 /** A subsystem. Targets serve it, one for each port. */
 export class NvmeSubsystem {
+  /** Its qualified name. */
   readonly nqn: string;
+  /** Up to 20 characters. */
   readonly serial: string;
+  /** Up to 40 characters. */
   readonly model: string;
+  /** Whether ports tell how they reach the namespaces. */
   readonly ana: boolean;
   /** Controllers that there are; they add and remove themselves. */
   readonly watchers = new Set<SubsystemWatcher>();

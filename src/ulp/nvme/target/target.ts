@@ -71,8 +71,11 @@ export interface TargetObserver {
 
 /** A way to the subsystems. */
 export interface Portal {
+  /** Where it listens. */
   readonly address: IpAddress;
+  /** Port of RDMA_PS_TCP. */
   readonly port: number;
+  /** Number of the port for hosts, and for ANA. */
   readonly portId: number;
 }
 
@@ -88,13 +91,21 @@ export interface TargetCounters {
   queues: number;
 }
 
+/** Subsystems served at one port of a device. */
 export class NvmeTarget implements QueueServices {
+  /** The device that it serves them on. */
   readonly device: RdmaDevice;
+  /** @internal */
   readonly pd: RdmaPd;
+  /** @internal */
   readonly pool: DataPool;
+  /** Port of RDMA_PS_TCP. */
   readonly port: number;
+  /** Number of the port for hosts, and for ANA. */
   readonly portId: number;
+  /** Data in a capsule at most, in bytes. */
   readonly inCapsuleBytes: number;
+  /** What it has refused, and had. */
   readonly counters: TargetCounters = { connectionsRefused: 0, queues: 0 };
   readonly #options: TargetSettings;
   readonly #listener: RdmaListener;
