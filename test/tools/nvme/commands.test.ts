@@ -1,0 +1,79 @@
+/**
+ * Goal: a disk that one process serves is found, written and read by another, with the commands that a person types.
+ * Method: `roce nvme serve` and the host's commands on the two ends of a wire; the file behind the disk is the judge.
+ */
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Ended, type Running, startProgram } from '../../support/running.ts';
+
+const NQN = 'nqn.2026-11.example:disk';
+const FIRST = 100;
+const BLOCK = 512;
+
+describe('roce nvme', () => {
+  let directory = '';
+  let serving: Running;
+  const at = (name: string): string => join(directory, name);
+
+  beforeAll(async () => {
+    directory = mkdtempSync(join(tmpdir(), 'rocev2-nvme-'));
+    const disk = ['--namespace', at('disk.img'), '--size', '1M', '--nqn', NQN];
+    const wire = ['--link', `qemu:${at('wire.sock')}`, '--ip', '10.0.0.1/24'];
+    serving = startProgram('tools/roce.ts', ['nvme', 'serve', ...disk, ...wire]);
+    await serving.shows('nvme connect');
+  });
+
+  afterAll(async () => {
+    serving.kill();
+    await serving.ended;
+    rmSync(directory, { recursive: true });
+  });
+
+  function host(command: string, ...words: readonly string[]): Promise<Ended> {
+    const wire = ['--link', `qemu:${at('wire.sock')},connect`, '--ip', '10.0.0.2/24', '-a', '10.0.0.1'];
+    return startProgram('tools/roce.ts', ['nvme', command, ...wire, ...words]).ended;
+  }
+
+  it('discovers what is served', async () => {
+    const { code, stdout } = await host('discover');
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/rdma +10\.0\.0\.1 +4420 +nvme subsystem +1 +nqn\.2026-11\.example:disk/);
+  });
+
+  it('writes a file and reads it again', async () => {
+    const data = randomBytes(300_000);
+    writeFileSync(at('data'), data);
+    const blocks = Math.ceil(data.length / BLOCK);
+    const written = await host('write', '-n', NQN, '--start-block', `${FIRST}`, '--data', at('data'));
+    expect(written).toMatchObject({ code: 0, stdout: expect.stringMatching(/^write: 300,000 bytes in /) });
+    const onDisk = readFileSync(at('disk.img')).subarray(FIRST * BLOCK, FIRST * BLOCK + data.length);
+    expect(onDisk.equals(data)).toBe(true);
+    const range = ['--start-block', `${FIRST}`, '--block-count', `${blocks}`];
+    const read = await host('read', '-n', NQN, ...range, '--data', at('back'));
+    expect(read).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^read: 300,032 bytes in .* sha256 [0-9a-f]{64}\n$/),
+    });
+    expect(readFileSync(at('back')).subarray(0, data.length).equals(data)).toBe(true);
+  });
+
+  it('reads at random for a while, and says how fast', async () => {
+    const { code, stdout } = await host('connect-bench', '-n', NQN, '--runtime', '1', '-i', '2');
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/read: IOPS=[\d,]+, p50 [\d,]+ us, p99 [\d,]+ us\nqueues: .* 0 reconnects\n/);
+  });
+
+  it.each([
+    ['another subsystem', ['read', '-n', 'nqn.2026-11.example:none', '-d', 'x'], /^roce nvme: .*Connect/],
+    ['a range beyond the disk', ['read', '-n', NQN, '--start-block', '2048', '-c', '9', '-d', 'x'], /^roce nvme: /],
+  ])('refuses %s in one line', async (_what, words, line) => {
+    const [command = '', ...rest] = words;
+    const { code, stderr } = await host(command, ...rest.map((word) => (word === 'x' ? at('none') : word)));
+    expect(stderr).toMatch(line);
+    expect(stderr.trimEnd().split('\n')).toHaveLength(1);
+    expect(code).not.toBe(0);
+  });
+});
