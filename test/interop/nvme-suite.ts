@@ -159,6 +159,8 @@ export function testMount(kernel: KernelLabel): void {
       sums = await lab.run(SUM);
       await lab.run('umount /mnt && echo 3 > /proc/sys/vm/drop_caches && mount -t ext4 /dev/nvme0n1 /mnt');
       expect(await lab.run(SUM)).toBe(sums);
+      // mke2fs has discarded the whole disk.
+      expect(await lab.run('dmesg | grep "I/O [Ee]rror" || true')).toBe('');
     });
 
     it('has them after a disconnect, and the file system is clean', async () => {

@@ -17,7 +17,8 @@ import { type Running, startProgram } from '../../support/running.ts';
 import { connectAdmin, type HostPlace, NQN, ScriptedQueue } from '../../ulp/nvme/target/support.ts';
 
 /** Three minutes of them; ROCE_KILLS=200 for the whole. */
-const KILLS = Number(process.env.ROCE_KILLS ?? 24);
+const { ROCE_KILLS = '24' } = process.env;
+const KILLS = Number(ROCE_KILLS);
 const BLOCKS = 64;
 const BLOCK = 4096;
 const MOST_WRITES = 24;

@@ -10,6 +10,7 @@ import {
   dsmRangeCount,
   isDeallocation,
   isFua,
+  MAX_DSM_RANGES,
   type NvmeCommand,
   NvmeStatus,
   NvmOpcode,
@@ -46,8 +47,12 @@ export function ioDataLength(subsystem: NvmeSubsystem, command: NvmeCommand): nu
       const bytes = blocksOf(command) * namespace.blockBytes;
       return bytes > MAX_DATA_BYTES ? ~refused(NvmeStatus.InvalidField).status : bytes;
     }
-    case NvmOpcode.DatasetManagement:
-      return dsmRangeCount(command) * DSM_RANGE_BYTES;
+    case NvmOpcode.DatasetManagement: {
+      // Linux describes room for all ranges there can be, and fills in those that the command counts.
+      const bytes = dsmRangeCount(command) * DSM_RANGE_BYTES;
+      const described = command.sgl.length;
+      return described > bytes && described <= MAX_DSM_RANGES * DSM_RANGE_BYTES ? described : bytes;
+    }
     default:
       return 0;
   }

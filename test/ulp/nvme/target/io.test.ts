@@ -196,12 +196,19 @@ it('writes zeroes, and deallocates all ranges or none', async () => {
     io.memory.bytes.set(encodeDsmRanges(ranges.map(([lba, count]) => ({ lba, blocks: count, attributes: 0 }))));
     const command = io.command(NvmOpcode.DatasetManagement);
     setDeallocation(command, 1, ranges.length);
-    return (await io.send(io.withData(command, ranges.length * 16))).status;
+    return (await io.send(io.withData(command, described ?? ranges.length * 16))).status;
   };
+  let described: number | undefined;
   expect(await trim([10, 1], [DISK_BLOCKS - 1, 2])).toBe(refusal(NvmeStatus.LbaOutOfRange));
   expect(disk.content[10 * BLOCK]).toBe(0xff);
   expect(await trim([10, 1], [12, 2])).toBe(0);
   expect([10, 11, 12, 13, 14].map((lba) => disk.content[lba * BLOCK])).toEqual([0, 0xff, 0, 0, 0xff]);
+  // Linux describes room for all ranges there can be, however many there are; what is too short is refused.
+  described = 4096;
+  expect(await trim([20, 1])).toBe(0);
+  expect(disk.content[20 * BLOCK]).toBe(0);
+  for (described of [15, 4097]) expect(await trim([21, 1])).toBe(refusal(NvmeStatus.InvalidSglDataLength));
+  expect(disk.content[21 * BLOCK]).toBe(0xff);
 });
 
 it('never writes to a disk that is read-only', async () => {
