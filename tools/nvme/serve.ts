@@ -91,10 +91,14 @@ export async function serveDisks(
   }
 }
 
+/** The longest time that setTimeout takes: 24 days. */
+const MOST_MS = 0x7f_ff_ff_ff;
+
 /** Timers of this process, for targets; they do not keep it alive. */
 export const systemTimers: TargetTimers = {
   after(durationNs, then) {
-    const timer = setTimeout(then, durationNs / 1e6);
+    // A longer one would be over at once.
+    const timer = setTimeout(then, Math.min(durationNs / 1e6, MOST_MS));
     timer.unref();
     return () => clearTimeout(timer);
   },

@@ -241,7 +241,9 @@ export class Controller implements SubsystemWatcher {
 
   /** I/O queues go, the admin queue stays. */
   #reset(): void {
-    this.#held.length = 0;
+    this.#fatal = false;
+    const held = this.#held.splice(0);
+    for (const task of held) this.queues.get(0)?.complete(task, { status: NvmeStatus.AbortRequested });
     this.#events.clear();
     this.#masked.clear();
     for (const queue of [...this.queues.values()]) if (queue.qid !== 0) queue.close();

@@ -16,6 +16,7 @@ export class DataPool {
   readonly #waiting: { readonly sizeClass: number; readonly take: (region: MemoryRegion) => void }[] = [];
   /** Bytes that are registered, lent or not. */
   #registered = 0;
+  #serving = false;
 
   /** @param limitBytes at least one piece of the largest class */
   constructor(pd: RdmaPd, limitBytes: number) {
@@ -40,6 +41,17 @@ export class DataPool {
   /** The region is not used any more by anyone, the queue pair included. */
   giveBack(region: MemoryRegion): void {
     this.#free[classOf(region.bytes.length)]?.push(region);
+    // Who waited may give back at once: that is for the loop that runs, not for one within it.
+    if (this.#serving) return;
+    this.#serving = true;
+    try {
+      this.#serveWaiting();
+    } finally {
+      this.#serving = false;
+    }
+  }
+
+  #serveWaiting(): void {
     for (let next = this.#waiting[0]; next !== undefined; next = this.#waiting[0]) {
       const found = this.#find(next.sizeClass);
       if (found === undefined) return;

@@ -146,7 +146,10 @@ describe('a target that breaks the protocol loses the connection:', () => {
     ['a response to no command', (queue) => queue.answer(0x3ff, 0)],
     ['a response of a command before', (queue, cid) => queue.answer(cid ^ 0x04_00, 0)],
     ['a response that is too short', (queue, cid) => queue.answer(cid, 0, { length: 12 })],
-    ['an invalidation of a key that is not its', (queue, cid, key) => queue.answer(cid, 0, { invalidate: key ^ 1 })],
+    [
+      'an invalidation of a key that is not its',
+      (queue, cid, key) => queue.answer(cid, 0, { invalidate: (key ^ 1) >>> 0 }),
+    ],
   ])('%s', async (_, misbehave) => {
     let bad = true;
     const rig = makeRig({

@@ -25,6 +25,7 @@ import {
   LogPage,
   NvmeStatus,
   NvmOpcode,
+  PROPERTY,
   PropertyOffset,
   readAnaLog,
   readDiscoveryLog,
@@ -173,6 +174,28 @@ describe('a controller', () => {
     const { admin, target } = await connectHost();
     await admin.setProperty(PropertyOffset.Cc, 0);
     expect(target.queues.map(({ qid }) => qid)).toEqual([0]);
+  });
+
+  it('can be enabled again after a fault, and ends the event requests that it held', async () => {
+    const admin = await connectAdmin(serve());
+    for (let cycle = 0; cycle < 3; cycle++) {
+      const held = Array.from({ length: 4 }, () => admin.command(AdminOpcode.AsyncEventRequest));
+      for (const command of held) admin.post(command);
+      const disable = admin.command(FABRICS_OPCODE, FabricsType.PropertySet);
+      admin.post(disable.setArguments(PROPERTY, { offset: PropertyOffset.Cc, value: 0n }));
+      const ended = new Map<number, number>();
+      for (let i = 0; i < 5; i++) {
+        const answer = await admin.answer();
+        ended.set(answer?.cid ?? -1, answer?.status ?? -1);
+      }
+      expect(held.map(({ cid }) => ended.get(cid))).toEqual(held.map(() => NvmeStatus.AbortRequested));
+      expect(ended.get(disable.cid)).toBe(0);
+      await admin.setProperty(PropertyOffset.Cc, 0x46_00_71);
+      expect(await admin.property(PropertyOffset.Csts)).toBe(0x02);
+      await admin.setProperty(PropertyOffset.Cc, 0);
+      await admin.setProperty(PropertyOffset.Cc, 0x46_00_01);
+      expect(await admin.property(PropertyOffset.Csts)).toBe(CSTS_READY);
+    }
   });
 
   it('says what Linux insists on', async () => {
