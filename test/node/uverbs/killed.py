@@ -23,6 +23,8 @@ from pyverbs.qp import QP, QPAttr, QPCap, QPInitAttr
 from pyverbs.srq import SRQ, SrqInitAttr, SrqAttr
 from pyverbs.wr import SGE, RecvWR, SendWR
 
+# Of the frames between shim and server (wire.h).
+WIRE_VERSION = 2
 OURS = '10.0.0.1'
 PEER = '10.0.0.2'
 NOBODY = '10.0.0.99'
@@ -357,9 +359,9 @@ def half_frame():
     connected()
     by_hand = keep(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
     by_hand.connect(os.environ['ROCE_UVERBS'])
-    by_hand.sendall(struct.pack('<IHHIII', 4, 1, 1, 0, 0, 1))
+    by_hand.sendall(struct.pack('<IHHIII', 4, 1, WIRE_VERSION, 0, 0, 1))
     by_hand.recv(16 + 24, socket.MSG_WAITALL)
-    by_hand.sendall(struct.pack('<IHHII', 5000, 4, 1, 1, 0) + bytes(2500))
+    by_hand.sendall(struct.pack('<IHHII', 5000, 4, WIRE_VERSION, 1, 0) + bytes(2500))
     wait()
 
 
