@@ -12,6 +12,8 @@ const LANES = [
   ['long', 'npm run test:long'],
 ];
 const [directory = '.'] = process.argv.slice(2);
+/** A file that takes at least so much is named, for whoever looks where the minutes go. */
+const LONG_S = 60;
 const SKIPPED = ['skipped', 'pending', 'todo', 'disabled'];
 /** Files of the lanes with everything, and files in which a bare lane skips. */
 const repeated = new Set();
@@ -43,8 +45,12 @@ for (const [name, title] of LANES) {
   // The lane with everything runs what a bare lane skips.
   const hasEverything = !name.startsWith('bare');
   if (hasEverything) total.skipped += skipped;
+  for (const { seconds, path } of longest(run.testResults)) console.log(`  ${seconds} s ${path.slice(1)}`);
   for (const { name: path, assertionResults } of run.testResults) {
-    const place = path.slice(path.lastIndexOf('/test/'));
+    const place = placeOf(path);
+    for (const { status, fullName } of assertionResults) {
+      if (status === 'failed') console.log(`  failed: ${place.slice(1)}: ${fullName}`);
+    }
     if (hasEverything) repeated.add(place);
     else if (assertionResults.some(({ status }) => SKIPPED.includes(status))) skippedBare.add(place);
   }
@@ -58,6 +64,18 @@ for (const place of skippedBare) {
   process.exitCode = 1;
 }
 console.log(`${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
+
+/** From `/test/` on: a lane has a clone of its own. */
+function placeOf(path) {
+  return path.slice(path.lastIndexOf('/test/'));
+}
+
+function longest(files) {
+  return files
+    .map(({ name, startTime, endTime }) => ({ path: placeOf(name), seconds: Math.round((endTime - startTime) / 1000) }))
+    .filter(({ seconds }) => seconds >= LONG_S)
+    .sort((a, b) => b.seconds - a.seconds);
+}
 
 function readReport(file) {
   try {

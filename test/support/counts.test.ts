@@ -12,6 +12,8 @@ import { expect, it } from 'vitest';
 const COUNTS = fileURLToPath(new URL('../../.ci/counts.mjs', import.meta.url));
 const LANES = ['bare-20', 'bare-22', 'bare-24', 'test', 'long'];
 
+const FAILED = { status: 'failed', fullName: 'a case that fails' };
+
 interface Report {
   readonly passed?: number;
   readonly failed?: number;
@@ -19,6 +21,8 @@ interface Report {
   /** Files that failed before a test of theirs began. */
   readonly brokenFiles?: number;
   readonly success?: boolean;
+  /** What the file of the passed tests takes. */
+  readonly seconds?: number;
   /** The file that has the skipped tests. */
   readonly skippedIn?: string;
 }
@@ -29,16 +33,17 @@ function report({
   skipped = 0,
   brokenFiles = 0,
   success = failed + brokenFiles === 0,
+  seconds = 59,
   skippedIn = 'test/a.test.ts',
 }: Report) {
   const file = (status: string, assertionResults: unknown[], name = 'test/a.test.ts') => ({
-    ...{ name: `/a clone/${name}`, status, assertionResults, endTime: 60_000 },
+    ...{ name: `/a clone/${name}`, status, assertionResults, startTime: 0, endTime: seconds * 1000 },
   });
   return JSON.stringify({
     ...{ numPassedTests: passed, numFailedTests: failed, numPendingTests: skipped, numTodoTests: 0 },
     ...{ success, startTime: 0 },
     testResults: [
-      ...(passed + failed === 0 ? [] : [file(failed === 0 ? 'passed' : 'failed', [{}])]),
+      ...(passed + failed === 0 ? [] : [file(failed === 0 ? 'passed' : 'failed', [failed === 0 ? {} : FAILED])]),
       ...(skipped === 0 ? [] : [file('passed', [{ status: 'skipped' }], skippedIn)]),
       ...Array.from({ length: brokenFiles }, () => file('failed', [])),
     ],
@@ -70,6 +75,12 @@ it('is well when every lane is, and adds them up', () => {
 it('lets a bare lane skip what a lane with everything runs', () => {
   const { status, lines } = counts('bare-22', { skipped: 40 });
   expect([status, lines.at(-1)]).toEqual([0, '15 passed, 0 failed, 0 skipped']);
+});
+
+it('names what failed and what takes a minute or more, for the output of a run is cut short where people read it', () => {
+  expect(counts('long', { failed: 1, seconds: 61 }).lines).toEqual(
+    expect.arrayContaining(['  61 s test/a.test.ts', '  failed: test/a.test.ts: a case that fails']),
+  );
 });
 
 it.each<[string, string, Report | string | undefined, RegExp]>([
