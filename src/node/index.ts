@@ -26,5 +26,11 @@ export { interfaceMtu } from './links/netdev.ts';
 export type { QemuCounters } from './links/qemu.ts';
 export type { TapCounters } from './links/tap.ts';
 export { FileBackend, type FileBackendOptions } from './nvme/file-backend.ts';
-export { type ServedSizes, type ServedUverbs, type ServeUverbsOptions, serveUverbs } from './uverbs/serve.ts';
+export {
+  type ServedSizes,
+  type ServedUverbs,
+  type ServeUverbsOptions,
+  serveUverbs,
+  uverbsRequirements,
+} from './uverbs/serve.ts';
 export { type WorkerSource, workerSource } from './worker/worker-source.ts';

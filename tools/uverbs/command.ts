@@ -2,13 +2,14 @@
  * `roce run` and `roce uverbs`: programs written for libibverbs and librdmacm, unmodified, on a device of this stack.
  * Owns the command lines, and what is said where a machine lacks something.
  */
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { Command } from 'commander';
 import { RoceError } from 'rocev2/packets';
 import { addFaultOptions, type FaultFlags } from '../bump/fault-options.ts';
 import { addLinkOptions, type LinkFlags } from '../options.ts';
 import { terminal } from '../output.ts';
 import { buildShim } from './build.ts';
+import { hasRxeProvider } from './machine.ts';
 import { PrivatePlace } from './place.ts';
 import { runOne, runPair } from './run.ts';
 import { type ServedFlags, withServer } from './served.ts';
@@ -87,11 +88,8 @@ async function serve({ socket, ...flags }: ServeFlags): Promise<void> {
 
 /** A program may bring its own; so this is said, and no more. */
 function complainOfProvider(): void {
-  const drivers = PROVIDER_PLACES.some((directory) => existsSync(directory) && readdirSync(directory).some(isRxe));
-  if (!drivers)
+  if (!hasRxeProvider())
     terminal.complaint('libibverbs finds no provider for rxe here: install ibverbs-providers (Debian) or rdma-core');
 }
 
-const isRxe = (name: string): boolean => name === 'rxe.driver';
-const PROVIDER_PLACES = ['/etc/libibverbs.d', '/usr/local/etc/libibverbs.d', '/usr/etc/libibverbs.d'];
 const EXIT_INTERRUPTED = 130;

@@ -8,7 +8,9 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { RoceError } from '../../../packets/errors.ts';
 import type { UverbsServer } from '../../uverbs/host.ts';
+import type { Requirement } from '../links/kind.ts';
 import { type Libc, loadLibc } from '../links/libc.ts';
+import { linuxRequirement, packageRequirement } from '../links/native-package.ts';
 import { Connection } from './connection.ts';
 import { Listener } from './listener.ts';
 import { type OpenFile, OpenRdmaCmFile, OpenUverbsFile } from './open-file.ts';
@@ -53,6 +55,14 @@ export interface ServedUverbs {
  */
 export async function serveUverbs({ server, path }: ServeUverbsOptions): Promise<ServedUverbs> {
   return new Host(await loadLibc(), server, resolve(path));
+}
+
+/** What `serveUverbs` needs of this machine. Looks, and changes nothing; never throws. */
+export async function uverbsRequirements(): Promise<readonly Requirement[]> {
+  return [
+    linuxRequirement('programs for verbs run on Linux alone'),
+    await packageRequirement('koffi', 'npm install koffi'),
+  ];
 }
 
 class Host implements ServedUverbs {
