@@ -138,6 +138,14 @@ export const SUBCOMMANDS: readonly Subcommand[] = [
     description: 'hosts, wires, commands and what must be seen, from a file',
     load: async () => (await import('./experiment/command.ts')).experimentCommand(),
   },
+  {
+    name: 'completion',
+    description: 'a script that completes this command line, for bash, zsh or fish',
+    load: async () => {
+      const { completionCommand } = await import('./completion/command.ts');
+      return completionCommand(() => Promise.all(SUBCOMMANDS.map(({ load }) => load())));
+    },
+  },
 ];
 
 const EXIT_FAILED = 1;
