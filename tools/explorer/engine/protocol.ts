@@ -18,13 +18,16 @@ export interface Requests {
   /** Opens a file, which stays where it is. News of progress follow, and at the end the result of the whole. */
   open: { readonly params: { readonly name: string; readonly content: FileContent }; readonly result: null };
   /** Rows of the list, after the filter. */
-  rows: { readonly params: { readonly from: number; readonly count: number }; readonly result: RowWindow };
+  rows: {
+    readonly params: { readonly from: number; readonly count: number; readonly sort?: RowSort };
+    readonly result: RowWindow;
+  };
   /** Sets the filter; empty for none. Answers when all packets known so far have been looked at. */
   filter: { readonly params: { readonly text: string }; readonly result: FilterResult };
   /** One packet in full; null when there is none of this number. */
   packet: { readonly params: { readonly number: number }; readonly result: PacketDetail | null };
   /** Where a packet stands in the filtered list, or where it would: 0 based. */
-  position: { readonly params: { readonly number: number }; readonly result: number };
+  position: { readonly params: { readonly number: number; readonly sort?: RowSort }; readonly result: number };
   /** Lines of the ladder of a conversation. */
   ladder: {
     readonly params: { readonly conversation: number; readonly from: number; readonly count: number };
@@ -106,6 +109,17 @@ export interface Summary extends LimitTexts {
   readonly verdict: string;
 }
 
+/** What the list can be sorted by: the columns of its table of packets. */
+export const SORT_COLUMNS = ['number', 'time', 'conversation', 'ends', 'length', 'psn', 'qp', 'marks', 'info'] as const;
+/** One of them. */
+export type SortColumn = (typeof SORT_COLUMNS)[number];
+
+/** An order of the list. */
+export interface RowSort {
+  readonly column: SortColumn;
+  readonly descending: boolean;
+}
+
 /** A window of the list. */
 export interface RowWindow {
   readonly from: number;
@@ -118,6 +132,8 @@ export interface RowWindow {
 export interface PacketRow {
   readonly number: number;
   readonly timeNs: number;
+  /** Since the packet before in its conversation; NaN without one. */
+  readonly deltaNs: number;
   /** "10.0.0.1 > 10.0.0.2"; may be empty. */
   readonly ends: string;
   readonly info: string;
@@ -126,6 +142,9 @@ export interface PacketRow {
   /** Bits of `Mark`. */
   readonly marks: number;
   readonly relativePsn: number;
+  /** PSN of the wire and destination queue pair; -1 without a BTH. */
+  readonly psn: number;
+  readonly destQpn: number;
   readonly sender: 0 | 1;
   readonly opcode: number;
   /** The frame is malformed, or was cut. */

@@ -12,6 +12,7 @@ import { completions } from './filter.ts';
 import { LadderIndex } from './ladder-index.ts';
 import type { FileContent, News, RequestName, Requests, Summary, WorkerReply, WorkerRequest } from './protocol.ts';
 import { ratePicture } from './rates.ts';
+import { RowOrder } from './row-order.ts';
 import { packetDetail, rowWindow } from './rows.ts';
 import { sequencePicture } from './sequence.ts';
 import { CaptureSession } from './session.ts';
@@ -30,6 +31,7 @@ export class RequestServer {
   readonly #surroundings: RequestServerHost;
   #session: CaptureSession | undefined;
   #ladder: LadderIndex | undefined;
+  #rowOrder: RowOrder | undefined;
   #working = false;
   #slices = 0;
   /** Filters that wait for their end. */
@@ -55,11 +57,11 @@ export class RequestServer {
         this.#open(request.params);
         return null;
       case 'rows':
-        return rowWindow(this.#file, request.params.from, request.params.count);
+        return this.#rows(request.params);
       case 'packet':
         return packetDetail(this.#file, request.params.number);
       case 'position':
-        return this.#file.rowOfIndex(request.params.number - 1);
+        return this.#order.rowOfIndex(request.params.number - 1, request.params.sort);
       case 'ladder':
         return this.#ladderOf(request.params.conversation).window(request.params.from, request.params.count);
       case 'ladderLine':
@@ -78,6 +80,15 @@ export class RequestServer {
     return this.#session;
   }
 
+  get #order(): RowOrder {
+    this.#rowOrder ??= new RowOrder(this.#file);
+    return this.#rowOrder;
+  }
+
+  #rows({ from, count, sort }: Requests['rows']['params']): Requests['rows']['result'] {
+    return rowWindow(this.#file, from, count, (row) => this.#order.indexOfRow(row, sort));
+  }
+
   /** One ladder is kept: the page shows one at a time. */
   #ladderOf(conversation: number): LadderIndex {
     if (this.#ladder?.conversation !== conversation) this.#ladder = new LadderIndex(this.#file, conversation);
@@ -89,6 +100,7 @@ export class RequestServer {
     this.#session = undefined;
     this.#session = new CaptureSession(name, this.#surroundings.open(content));
     this.#ladder = undefined;
+    this.#rowOrder = undefined;
     this.#slices = 0;
     this.#work();
   }

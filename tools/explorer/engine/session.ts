@@ -49,6 +49,8 @@ export class CaptureSession {
   #shown: NumberList | undefined;
   /** Packets that the filter has seen. */
   #filtered = 0;
+  /** How often another filter, or the same anew, began: which packets are shown may be others after each. */
+  filterings = 0;
 
   constructor(name: string, content: ByteSource) {
     this.name = name;
@@ -278,6 +280,7 @@ export class CaptureSession {
   }
 
   #filterAnew(): void {
+    this.filterings++;
     this.#shown = this.#filter === undefined ? undefined : new NumberList();
     this.#filtered = 0;
   }

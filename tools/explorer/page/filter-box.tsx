@@ -14,10 +14,12 @@ interface Props {
   readonly result: FilterResult | undefined;
   readonly packets: number;
   readonly onFilter: (text: string) => void;
+  /** What else stands in the line. */
+  readonly children?: preact.ComponentChildren;
 }
 
 /** The box. */
-export function FilterBox({ client, text, result, packets, onFilter }: Props) {
+export function FilterBox({ client, text, result, packets, onFilter, children }: Props) {
   const [typed, setTyped] = useState(text);
   const [words, setWords] = useState<readonly Completion[]>([]);
   const [chosen, setChosen] = useState(-1);
@@ -90,6 +92,7 @@ export function FilterBox({ client, text, result, packets, onFilter }: Props) {
           Clear
         </button>
       )}
+      {children}
       {fault === null ? null : (
         <span class="fault" role="alert" data-testid="fault">
           {fault.sentence}

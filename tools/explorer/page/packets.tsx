@@ -4,9 +4,11 @@
  * Owns the selection and its keys.
  */
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import type { FilterResult, PacketDetail } from '../engine/protocol.ts';
+import type { FilterResult, PacketDetail, RowSort } from '../engine/protocol.ts';
 import type { Client } from './client.ts';
+import { useColumns } from './columns.ts';
 import { FilterBox } from './filter-box.tsx';
+import { ColumnMenu } from './list-head.tsx';
 import { PacketList } from './packet-list.tsx';
 import { PacketView } from './packet-view.tsx';
 import { isTyping, type ViewProps } from './view.ts';
@@ -33,7 +35,10 @@ export function Packets({ client, news, place, go }: ViewProps) {
       stale = true;
     };
   }, [client, place.packet, known, news.done]);
-  const { reveal, mover, chooseAt } = useRow(client, { place, go, total, known, order: result, hasDetail });
+  const [choice, onChoice] = useColumns();
+  const heads = { choice, onChoice, sort: place.sort, onSort: (sort: RowSort | undefined) => go({ sort }) };
+  const order = `${result?.shown} ${filtered} ${place.sort?.column} ${place.sort?.descending} ${news.done}`;
+  const { reveal, mover, chooseAt } = useRow(client, { place, go, total, known, order, hasDetail });
   useListKeys(mover, () => {
     if (detail !== null && detail.refersTo > 0) go({ packet: detail.refersTo });
   });
@@ -46,12 +51,15 @@ export function Packets({ client, news, place, go }: ViewProps) {
         result={answered === place.filter ? result : undefined}
         packets={news.packets}
         onFilter={(filter) => go({ filter })}
-      />
+      >
+        <ColumnMenu choice={choice} onChoice={onChoice} />
+      </FilterBox>
       <PacketList
         client={client}
         total={total}
         version={`${place.filter} ${filtered} ${news.done ? 'all' : Math.min(news.packets, 1000)} ${total}`}
         selected={place.packet}
+        {...heads}
         reveal={reveal}
         onSelect={(number, at) => {
           chooseAt(at);
@@ -71,7 +79,7 @@ export function Packets({ client, news, place, go }: ViewProps) {
 interface RowProps extends Pick<ViewProps, 'place' | 'go'> {
   readonly total: number;
   readonly known: boolean;
-  readonly order: unknown;
+  readonly order: string;
   readonly hasDetail: boolean;
 }
 
@@ -79,6 +87,8 @@ interface RowProps extends Pick<ViewProps, 'place' | 'go'> {
 function useRow(client: Client, { place, go, total, known, order, hasDetail }: RowProps) {
   const [reveal, setReveal] = useState<{ readonly row: number }>();
   const row = useRef(-1);
+  const sorting = useRef<{ readonly sort?: RowSort }>({});
+  sorting.current = place.sort === undefined ? {} : { sort: place.sort };
   // Key steps whose packet is still requested: while there are any, they decide the position. And key steps that wait
   // for the worker to say where the selected packet stands; undefined: that is known.
   const steps = useRef<{ pending: number; waiting: number[] | undefined }>({ pending: 0, waiting: undefined });
@@ -91,7 +101,9 @@ function useRow(client: Client, { place, go, total, known, order, hasDetail }: R
       const wanted = Math.max(0, Math.min(total - 1, row.current + step));
       row.current = wanted;
       steps.current.pending++;
-      const { rows } = await client.ask('rows', { from: wanted, count: 1 }).finally(() => steps.current.pending--);
+      const { rows } = await client
+        .ask('rows', { from: wanted, count: 1, ...sorting.current })
+        .finally(() => steps.current.pending--);
       const first = rows[0];
       if (first !== undefined && row.current === wanted) go({ packet: first.number });
     },
@@ -107,7 +119,7 @@ function useRow(client: Client, { place, go, total, known, order, hasDetail }: R
     if (steps.current.pending > 0) return undefined;
     let stale = false;
     steps.current.waiting ??= [];
-    client.look('position', { number: place.packet }, (answer) => {
+    client.look('position', { number: place.packet, ...sorting.current }, (answer) => {
       if (stale) return;
       row.current = answer;
       setReveal({ row: answer });
