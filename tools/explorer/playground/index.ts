@@ -4,6 +4,7 @@
  */
 export type { Vantage } from './capture.ts';
 export { type Condition, describeCondition, holds } from './conditions.ts';
+export { asSent, type Exercise, exerciseOf } from './exercise.ts';
 export { ScenarioError } from './fields.ts';
 export {
   followStep,

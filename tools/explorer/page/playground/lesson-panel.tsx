@@ -4,6 +4,7 @@
  */
 import { useState } from 'preact/hooks';
 import { holds, type LessonStep, type LessonWalk, type Panel, type WalkState } from '../../playground/index.ts';
+import { Answered, Asked } from './prediction.tsx';
 import { ALL_LESSONS, type Play } from './use-session.ts';
 
 /** The chooser and, when one was chosen, the lesson. */
@@ -69,7 +70,8 @@ interface StopProps {
   readonly course: LessonWalk;
 }
 
-function Stop({ play: { session }, step, course: { lesson, stop, state } }: StopProps) {
+function Stop({ play: { session, predicted, predict }, step, course: { lesson, stop, state } }: StopProps) {
+  const shown = lesson.steps[stop - 2]?.predict;
   const kept = step.expect.every((condition) => holds(condition, session));
   const where = PLACES[state === 'at-stop' && !kept ? 'left' : state];
   return (
@@ -78,6 +80,7 @@ function Stop({ play: { session }, step, course: { lesson, stop, state } }: Stop
         Stop {stop} of {lesson.steps.length}
         {step.act === undefined ? '' : `: the packet was ${DONE[step.act]}`}
       </p>
+      {shown === undefined ? null : <Answered prediction={shown} said={predicted.get(stop - 1)} />}
       {step.text.map((text) => (
         <p key={text}>{text}</p>
       ))}
@@ -88,6 +91,9 @@ function Stop({ play: { session }, step, course: { lesson, stop, state } }: Stop
           </li>
         ))}
       </ul>
+      {step.predict === undefined ? null : (
+        <Asked prediction={step.predict} said={predicted.get(stop)} onSay={(choice) => predict(stop, choice)} />
+      )}
       {where === '' ? null : (
         <p class={state === 'under-way' ? 'quiet' : 'odd'} data-testid="way">
           {where}

@@ -1,6 +1,6 @@
 /**
  * The session that is being played, as state of the page: what buttons do to it, and the address that leads back to it.
- * Owns the hash fields `play`, `lesson` and `stop`, and the running of many steps without stopping the page. What goes
+ * Owns the hash fields `play`, `lesson`, `stop` and `predicted`, and the running of many steps without stopping the page. What goes
  * wrong is one sentence.
  */
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
@@ -37,6 +37,9 @@ export interface Play {
   readonly learn: (lesson: Lesson | undefined) => void;
   /** Goes to a stop of the lesson. */
   readonly goToStop: (stop: number) => void;
+  /** What was said at the stops of the lesson about what comes: the index of a choice, by stop. */
+  readonly predicted: ReadonlyMap<number, number>;
+  readonly predict: (stop: number, choice: number) => void;
 }
 
 /** All lessons, in order. */
@@ -46,6 +49,7 @@ interface State {
   session: PlaygroundSession;
   course: LessonWalk | undefined;
   problem: string;
+  predicted: ReadonlyMap<number, number>;
 }
 
 /** The session in the address, or the first of all. */
@@ -89,6 +93,7 @@ export function usePlay(): Play {
       version,
       running,
       act,
+      predicted: current.predicted,
       ...choices,
     },
     step: () => act((session) => (current.course === undefined ? session.step() : current.course.step())),
@@ -100,7 +105,11 @@ export function usePlay(): Play {
 }
 
 /** What begins something else. */
-function useChoices(current: State, act: Play['act'], show: () => void): Pick<Play, 'begin' | 'learn' | 'goToStop'> {
+function useChoices(
+  current: State,
+  act: Play['act'],
+  show: () => void,
+): Pick<Play, 'begin' | 'learn' | 'goToStop' | 'predict'> {
   return useMemo(
     () => ({
       begin: (scenario: PlaygroundScenario) => {
@@ -112,11 +121,16 @@ function useChoices(current: State, act: Play['act'], show: () => void): Pick<Pl
       learn: (lesson: Lesson | undefined) => {
         current.course = undefined;
         current.problem = '';
+        current.predicted = new Map();
         if (lesson !== undefined) toStop(current, lesson, 1);
         show();
       },
       goToStop: (stop: number) => {
         if (current.course !== undefined) toStop(current, current.course.lesson, stop);
+        show();
+      },
+      predict: (stop: number, choice: number) => {
+        current.predicted = new Map([...current.predicted, [stop, choice]]);
         show();
       },
     }),
@@ -136,9 +150,10 @@ function fromAddress(hash: string): State {
   const query = new URLSearchParams(hash.replace(/^#/, ''));
   const lesson = ALL_LESSONS.find(({ id }) => id === query.get('lesson'));
   const stop = Number(query.get('stop') ?? '0') || 0;
+  const predicted = predictedOf(query.get('predicted') ?? '');
   const fresh = (problem: string): State => {
     const scenario = lesson?.scenario ?? DEFAULT_SCENARIO;
-    const state: State = { session: new PlaygroundSession(scenario), course: undefined, problem };
+    const state: State = { session: new PlaygroundSession(scenario), course: undefined, problem, predicted };
     if (lesson !== undefined) toStop(state, lesson, problem === '' ? stop : 1);
     return problem === '' ? state : { ...state, problem };
   };
@@ -147,7 +162,7 @@ function fromAddress(hash: string): State {
     const linked = PlaygroundSession.fromLink(hash);
     if ('error' in linked) return fresh(`This link cannot be followed: ${linked.error}.`);
     const { session } = linked;
-    return { session, course: lesson && LessonWalk.resume(lesson, stop, session), problem: '' };
+    return { session, course: lesson && LessonWalk.resume(lesson, stop, session), problem: '', predicted };
   } catch (error) {
     return fresh(`This link cannot be followed: ${sentenceOf(error)}`);
   }
@@ -163,13 +178,20 @@ function writeAddress(current: State): void {
 }
 
 /** Our fields of the address of a state. */
-function hashOf({ session, course }: State): string {
+function hashOf({ session, course, predicted }: State): string {
   const query = new URLSearchParams(playOf(session.link()));
   if (course !== undefined) {
     query.set('lesson', course.lesson.id);
     query.set('stop', `${course.stop}`);
+    if (predicted.size > 0) query.set('predicted', [...predicted].map(([at, choice]) => `${at}.${choice}`).join('-'));
   }
   return query.toString();
+}
+
+/** Pairs such as `2.0-4.1`; what is none is passed over. */
+function predictedOf(text: string): ReadonlyMap<number, number> {
+  const pairs = text.split('-').map((pair) => /^(\d{1,2})\.(\d)$/.exec(pair));
+  return new Map(pairs.flatMap((pair) => (pair === null ? [] : [[Number(pair[1]), Number(pair[2])]])));
 }
 
 function playOf(hash: string): string {
@@ -223,5 +245,5 @@ function sentenceOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-const OWN_FIELDS = ['play', 'lesson', 'stop'];
+const OWN_FIELDS = ['play', 'lesson', 'stop', 'predicted'];
 const STEPS_AT_A_TIME = 250;
