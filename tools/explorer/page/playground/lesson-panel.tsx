@@ -4,20 +4,23 @@
  */
 import { useState } from 'preact/hooks';
 import { holds, type LessonStep, type LessonWalk, type Panel, type WalkState } from '../../playground/index.ts';
+import { ExercisePanel } from './exercise-panel.tsx';
 import { Answered, Asked } from './prediction.tsx';
 import { ALL_LESSONS, type Play } from './use-session.ts';
 
 /** The chooser and, when one was chosen, the lesson. */
 export function LessonPanel({ play }: { readonly play: Play }) {
-  const { course, learn } = play;
+  const { course, exercise, learn, train } = play;
   return (
     <div class="card" data-testid="lesson">
       <label class="row-label">
         <span>Lesson</span>
         <select
-          value={course?.lesson.id ?? ''}
+          value={exercise === undefined ? (course?.lesson.id ?? '') : EXERCISE}
           data-testid="lesson-choice"
-          onChange={(event) => learn(ALL_LESSONS.find(({ id }) => id === event.currentTarget.value))}
+          onChange={({ currentTarget: { value } }) =>
+            value === EXERCISE ? train(1) : learn(ALL_LESSONS.find(({ id }) => id === value))
+          }
         >
           <option value="">none: play freely</option>
           {ALL_LESSONS.map(({ id, title }, index) => (
@@ -25,10 +28,14 @@ export function LessonPanel({ play }: { readonly play: Play }) {
               {index + 1}. {title}
             </option>
           ))}
+          <option value={EXERCISE}>Exercises: find the fault</option>
         </select>
       </label>
+      {exercise === undefined ? null : <ExercisePanel play={play} exercise={exercise} />}
       {course === undefined ? (
-        <p class="quiet">Choose a lesson, or play: step, and do something to the packet that is under way.</p>
+        <p class="quiet" hidden={exercise !== undefined}>
+          Choose a lesson, or play: step, and do something to the packet that is under way.
+        </p>
       ) : (
         <Lesson key={course.lesson.id} play={play} course={course} />
       )}
@@ -121,6 +128,8 @@ function Question({ ask, answer }: { readonly ask: string; readonly answer: stri
   );
 }
 
+/** Among the lessons' names; none of them has a space. */
+const EXERCISE = 'an exercise';
 /** What is said where a session is not at the stop whose text stands there. */
 const PLACES: Readonly<Record<WalkState, string>> = {
   'at-stop': '',
