@@ -57,6 +57,10 @@ export interface Requests {
     };
     readonly result: RatePicture;
   };
+  /** The filter of a field, by its index among all of the packet; empty where there is none. */
+  fieldFilter: { readonly params: { readonly number: number; readonly field: number }; readonly result: string };
+  /** A pcapng file of the packets of these numbers, or without them of those that are shown. */
+  export: { readonly params: { readonly numbers?: readonly number[] }; readonly result: Blob };
   /** Completions at a place of a filter. */
   complete: {
     readonly params: { readonly text: string; readonly cursor: number };

@@ -7,6 +7,8 @@
 import type { Analysis, CaptureInterface, ConversationReport } from 'rocev2/pcap';
 import { verdictText } from '../../analyze/findings-text.ts';
 import { isLimited, limitTexts } from '../../analyze/limits-text.ts';
+import { exportPackets, shownIndices } from './export.ts';
+import { fieldFilter } from './field-filter.ts';
 import type { ByteSource } from './file-bytes.ts';
 import { completions } from './filter.ts';
 import { LadderIndex } from './ladder-index.ts';
@@ -70,6 +72,10 @@ export class RequestServer {
         return sequencePicture(this.#file, request.params);
       case 'rates':
         return ratePicture(this.#file, request.params);
+      case 'fieldFilter':
+        return fieldFilter(this.#file, request.params.number, request.params.field);
+      case 'export':
+        return this.#export(request.params.numbers);
       case 'complete':
         return completions(request.params.text, request.params.cursor);
     }
@@ -87,6 +93,12 @@ export class RequestServer {
 
   #rows({ from, count, sort }: Requests['rows']['params']): Requests['rows']['result'] {
     return rowWindow(this.#file, from, count, (row) => this.#order.indexOfRow(row, sort));
+  }
+
+  #export(numbers: readonly number[] | undefined): Blob {
+    const session = this.#file;
+    const indices = numbers?.map((number) => number - 1) ?? shownIndices(session);
+    return new Blob(exportPackets(session, indices, `packets of ${session.name}`) as Uint8Array<ArrayBuffer>[]);
   }
 
   /** One ladder is kept: the page shows one at a time. */

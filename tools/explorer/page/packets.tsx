@@ -7,10 +7,13 @@ import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'preac
 import type { FilterResult, PacketDetail, RowSort } from '../engine/protocol.ts';
 import type { Client } from './client.ts';
 import { useColumns } from './columns.ts';
+import { useMenu } from './context-menu.tsx';
 import { FilterBox } from './filter-box.tsx';
+import { fieldItems, rowItems } from './filter-menu.ts';
 import { ColumnMenu } from './list-head.tsx';
 import { PacketList } from './packet-list.tsx';
 import { PacketView } from './packet-view.tsx';
+import { saveFile } from './save.ts';
 import { isTyping, type ViewProps } from './view.ts';
 
 /** The view. */
@@ -42,6 +45,12 @@ export function Packets({ client, news, place, go }: ViewProps) {
   useListKeys(mover, () => {
     if (detail !== null && detail.refersTo > 0) go({ packet: detail.refersTo });
   });
+  const [menu, openMenu] = useMenu();
+  const onFilter = (filter: string): void => go({ filter });
+  const save = async (numbers?: readonly number[]): Promise<void> => {
+    const file = await client.ask('export', numbers === undefined ? {} : { numbers });
+    saveFile(file, exportName(news.name, numbers, place.filter));
+  };
   const findings = (detail?.findings ?? []).map((index) => news.analysis?.findings[index]?.text ?? '');
   return (
     <div class={hasDetail ? 'packets' : 'packets none'}>
@@ -50,8 +59,16 @@ export function Packets({ client, news, place, go }: ViewProps) {
         text={place.filter}
         result={answered === place.filter ? result : undefined}
         packets={news.packets}
-        onFilter={(filter) => go({ filter })}
+        onFilter={onFilter}
       >
+        <button
+          type="button"
+          title="The packets of the list as a pcapng file"
+          disabled={!news.done || total === 0}
+          onClick={() => void save()}
+        >
+          Save pcapng
+        </button>
         <ColumnMenu choice={choice} onChoice={onChoice} />
       </FilterBox>
       <PacketList
@@ -65,14 +82,29 @@ export function Packets({ client, news, place, go }: ViewProps) {
           chooseAt(at);
           go({ packet: number });
         }}
+        onMenu={(event, row, column) => openMenu(event, rowItems(row, column, place.filter, onFilter, save))}
       />
       {detail === null ? (
         <section class="packet quiet">Choose a packet: with the mouse, or with j and k.</section>
       ) : (
-        <PacketView detail={detail} findings={findings} onPacket={(packet) => go({ packet })} />
+        <PacketView
+          detail={detail}
+          findings={findings}
+          onPacket={(packet) => go({ packet })}
+          onMenu={(event, field, index) =>
+            openMenu(event, fieldItems(client, detail.row.number, field, index, place.filter, onFilter))
+          }
+        />
       )}
+      {menu}
     </div>
   );
+}
+
+/** "capture-packet-5.pcapng", "capture-filtered.pcapng". */
+function exportName(name: string, numbers: readonly number[] | undefined, filter: string): string {
+  const stem = name.replace(/\.[^.]*$/, '');
+  return `${stem}${numbers === undefined ? (filter === '' ? '' : '-filtered') : `-packet-${numbers[0]}`}.pcapng`;
 }
 
 /** Another `order`, another row for the same packet. */
