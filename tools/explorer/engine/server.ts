@@ -7,6 +7,7 @@
 import type { Analysis, CaptureInterface, ConversationReport } from 'rocev2/pcap';
 import { verdictText } from '../../analyze/findings-text.ts';
 import { isLimited, limitTexts } from '../../analyze/limits-text.ts';
+import { activityPicture } from './activity.ts';
 import { exportPackets, shownIndices } from './export.ts';
 import { fieldFilter } from './field-filter.ts';
 import type { ByteSource } from './file-bytes.ts';
@@ -46,7 +47,7 @@ export class RequestServer {
   /** Takes one request; every request is answered or refused, once. */
   handle(request: WorkerRequest): void {
     try {
-      if (request.name === 'filter') this.#filter(request.id, request.params.text);
+      if (request.name === 'filter') this.#filter(request.id, request.params);
       else this.#answer(request.id, this.#resultOf(request));
     } catch (error) {
       this.#refuse(request.id, error);
@@ -70,6 +71,8 @@ export class RequestServer {
         return this.#ladderOf(request.params.conversation).lineOf(request.params.number);
       case 'sequence':
         return sequencePicture(this.#file, request.params);
+      case 'activity':
+        return activityPicture(this.#file, request.params.bins);
       case 'rates':
         return ratePicture(this.#file, request.params);
       case 'fieldFilter':
@@ -117,11 +120,11 @@ export class RequestServer {
     this.#work();
   }
 
-  #filter(id: number, text: string): void {
+  #filter(id: number, { text, fromNs = 0, toNs = 0 }: Requests['filter']['params']): void {
     const session = this.#file;
     for (const waiting of this.#waiting.splice(0))
       this.#answer(waiting.id, { shown: session.shown, fault: waiting.fault });
-    const fault = session.setFilter(text);
+    const fault = session.setFilter(text, fromNs, toNs);
     this.#waiting.push({ id, fault });
     this.#work();
   }

@@ -18,9 +18,10 @@ import { isTyping, type ViewProps } from './view.ts';
 
 /** The view. */
 export function Packets({ client, news, place, go }: ViewProps) {
-  const { result, answered, filtered } = useFilter(client, place.filter);
+  const { result, answered, filtered } = useFilter(client, place);
   const [detail, setDetail] = useState<PacketDetail | null>(null);
-  const total = place.filter === '' || result === undefined ? news.shown : Math.max(result.shown, news.shown);
+  const all = place.filter === '' && place.toNs <= place.fromNs;
+  const total = all || result === undefined ? news.shown : Math.max(result.shown, news.shown);
   // A packet that is not read yet is waited for.
   const known = news.packets >= place.packet;
   // The first packet that is looked into makes the list smaller, and the line chosen may be out of sight.
@@ -57,6 +58,7 @@ export function Packets({ client, news, place, go }: ViewProps) {
       <FilterBox
         client={client}
         text={place.filter}
+        all={all}
         result={answered === place.filter ? result : undefined}
         packets={news.packets}
         onFilter={onFilter}
@@ -74,7 +76,7 @@ export function Packets({ client, news, place, go }: ViewProps) {
       <PacketList
         client={client}
         total={total}
-        version={`${place.filter} ${filtered} ${news.done ? 'all' : Math.min(news.packets, 1000)} ${total}`}
+        version={`${place.filter} ${place.fromNs} ${place.toNs} ${filtered} ${news.done ? 'all' : Math.min(news.packets, 1000)} ${total}`}
         selected={place.packet}
         {...heads}
         reveal={reveal}
@@ -178,17 +180,17 @@ interface Filtered {
 }
 
 /** The worker's answers to a filter. */
-function useFilter(client: Client, text: string): Filtered {
+function useFilter(client: Client, { filter: text, fromNs, toNs }: ViewProps['place']): Filtered {
   const [state, setState] = useState<Filtered>({ result: undefined, answered: '', filtered: 0 });
   useEffect(() => {
     let stale = false;
-    client.look('filter', { text }, (result) => {
+    client.look('filter', { text, fromNs, toNs }, (result) => {
       if (!stale) setState(({ filtered }) => ({ result, answered: text, filtered: filtered + 1 }));
     });
     return () => {
       stale = true;
     };
-  }, [client, text]);
+  }, [client, text, fromNs, toNs]);
   return state;
 }
 
