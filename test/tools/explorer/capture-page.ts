@@ -39,7 +39,10 @@ export function useCapturePage(make: () => Promise<Uint8Array> = lossyCapture): 
     if (browser === undefined) throw new Error('the browser has not started');
     const page = await browser.open(options);
     pages.push(page);
-    await page.getByText(/, [\d,]+ packets/).waitFor();
+    await page
+      .getByTestId('file')
+      .getByText(/, [\d,]+ packets/)
+      .waitFor();
     return page;
   };
 }

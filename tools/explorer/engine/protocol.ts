@@ -22,8 +22,14 @@ export interface Requests {
     readonly params: { readonly from: number; readonly count: number; readonly sort?: RowSort };
     readonly result: RowWindow;
   };
-  /** Sets the filter; empty for none. Answers when all packets known so far have been looked at. */
-  filter: { readonly params: { readonly text: string }; readonly result: FilterResult };
+  /**
+   * Sets the filter; empty for none, and of all time where `toNs` is not above `fromNs`. Answers when all packets known
+   * so far have been looked at.
+   */
+  filter: {
+    readonly params: { readonly text: string; readonly fromNs?: number; readonly toNs?: number };
+    readonly result: FilterResult;
+  };
   /** One packet in full; null when there is none of this number. */
   packet: { readonly params: { readonly number: number }; readonly result: PacketDetail | null };
   /** Where a packet stands in the filtered list, or where it would: 0 based. */
@@ -47,6 +53,8 @@ export interface Requests {
     };
     readonly result: SequencePicture;
   };
+  /** The whole capture in equal pieces of time. */
+  activity: { readonly params: { readonly bins: number }; readonly result: ActivityPicture };
   /** Sums over pieces of time, of one conversation or, with 0, of all. */
   rates: {
     readonly params: {
@@ -57,6 +65,10 @@ export interface Requests {
     };
     readonly result: RatePicture;
   };
+  /** The filter of a field, by its index among all of the packet; empty where there is none. */
+  fieldFilter: { readonly params: { readonly number: number; readonly field: number }; readonly result: string };
+  /** A pcapng file of the packets of these numbers, or without them of those that are shown. */
+  export: { readonly params: { readonly numbers?: readonly number[] }; readonly result: Blob };
   /** Completions at a place of a filter. */
   complete: {
     readonly params: { readonly text: string; readonly cursor: number };
@@ -181,6 +193,16 @@ export interface SequencePicture {
   readonly ackPsn: Float64Array;
   /** Packets behind the picture, those that share a spot included. */
   readonly packets: number;
+}
+
+/** The whole capture in equal pieces of time. */
+export interface ActivityPicture {
+  readonly fromNs: number;
+  readonly toNs: number;
+  /** Bytes on the wire in each piece. */
+  readonly bytes: Float64Array;
+  /** Packets with marks other than CE. */
+  readonly remarkable: Float64Array;
 }
 
 /** Sums over pieces of time. */

@@ -7,6 +7,9 @@
 import type { Analysis, CaptureInterface, ConversationReport } from 'rocev2/pcap';
 import { verdictText } from '../../analyze/findings-text.ts';
 import { isLimited, limitTexts } from '../../analyze/limits-text.ts';
+import { activityPicture } from './activity.ts';
+import { exportPackets, shownIndices } from './export.ts';
+import { fieldFilter } from './field-filter.ts';
 import type { ByteSource } from './file-bytes.ts';
 import { completions } from './filter.ts';
 import { LadderIndex } from './ladder-index.ts';
@@ -44,7 +47,7 @@ export class RequestServer {
   /** Takes one request; every request is answered or refused, once. */
   handle(request: WorkerRequest): void {
     try {
-      if (request.name === 'filter') this.#filter(request.id, request.params.text);
+      if (request.name === 'filter') this.#filter(request.id, request.params);
       else this.#answer(request.id, this.#resultOf(request));
     } catch (error) {
       this.#refuse(request.id, error);
@@ -68,8 +71,14 @@ export class RequestServer {
         return this.#ladderOf(request.params.conversation).lineOf(request.params.number);
       case 'sequence':
         return sequencePicture(this.#file, request.params);
+      case 'activity':
+        return activityPicture(this.#file, request.params.bins);
       case 'rates':
         return ratePicture(this.#file, request.params);
+      case 'fieldFilter':
+        return fieldFilter(this.#file, request.params.number, request.params.field);
+      case 'export':
+        return this.#export(request.params.numbers);
       case 'complete':
         return completions(request.params.text, request.params.cursor);
     }
@@ -89,6 +98,12 @@ export class RequestServer {
     return rowWindow(this.#file, from, count, (row) => this.#order.indexOfRow(row, sort));
   }
 
+  #export(numbers: readonly number[] | undefined): Blob {
+    const session = this.#file;
+    const indices = numbers?.map((number) => number - 1) ?? shownIndices(session);
+    return new Blob(exportPackets(session, indices, `packets of ${session.name}`) as Uint8Array<ArrayBuffer>[]);
+  }
+
   /** One ladder is kept: the page shows one at a time. */
   #ladderOf(conversation: number): LadderIndex {
     if (this.#ladder?.conversation !== conversation) this.#ladder = new LadderIndex(this.#file, conversation);
@@ -105,11 +120,11 @@ export class RequestServer {
     this.#work();
   }
 
-  #filter(id: number, text: string): void {
+  #filter(id: number, { text, fromNs = 0, toNs = 0 }: Requests['filter']['params']): void {
     const session = this.#file;
     for (const waiting of this.#waiting.splice(0))
       this.#answer(waiting.id, { shown: session.shown, fault: waiting.fault });
-    const fault = session.setFilter(text);
+    const fault = session.setFilter(text, fromNs, toNs);
     this.#waiting.push({ id, fault });
     this.#work();
   }

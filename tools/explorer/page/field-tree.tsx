@@ -5,6 +5,7 @@
  * Owns which headers begin open.
  */
 import type { MappedField, MappedHeader, PacketDetail } from '../engine/protocol.ts';
+import { isMenuKey } from './context-menu.tsx';
 
 /** What the parts of a packet's view share. Fields are named by their index among all of the packet, -1: none. */
 export interface FieldPartProps {
@@ -13,10 +14,12 @@ export interface FieldPartProps {
   readonly lit: MappedField | undefined;
   readonly onHover: (index: number) => void;
   readonly onPin: (index: number) => void;
+  /** The menu of a field was asked for. */
+  readonly onMenu: (event: MouseEvent | KeyboardEvent, index: number) => void;
 }
 
 /** The list. */
-export function FieldTree({ detail, fields, lit, onHover, onPin }: FieldPartProps) {
+export function FieldTree({ detail, fields, lit, onHover, onPin, onMenu }: FieldPartProps) {
   let index = 0;
   return (
     <div class="fields" data-testid="fields">
@@ -39,6 +42,8 @@ export function FieldTree({ detail, fields, lit, onHover, onPin }: FieldPartProp
                     onFocus={() => onHover(own)}
                     onBlur={() => onHover(-1)}
                     onClick={() => onPin(own)}
+                    onContextMenu={(event) => onMenu(event, own)}
+                    onKeyDown={(event) => isMenuKey(event) && onMenu(event, own)}
                   >
                     <span class="field-name">{field.name}</span>
                     <span class="field-value">{field.shown}</span>

@@ -13,13 +13,15 @@ interface Props {
   readonly text: string;
   readonly result: FilterResult | undefined;
   readonly packets: number;
+  /** Neither a filter nor a time: all packets are shown. */
+  readonly all: boolean;
   readonly onFilter: (text: string) => void;
   /** What else stands in the line. */
   readonly children?: preact.ComponentChildren;
 }
 
 /** The box. */
-export function FilterBox({ client, text, result, packets, onFilter, children }: Props) {
+export function FilterBox({ client, text, result, packets, all, onFilter, children }: Props) {
   const [typed, setTyped] = useState(text);
   const [words, setWords] = useState<readonly Completion[]>([]);
   const [chosen, setChosen] = useState(-1);
@@ -83,9 +85,7 @@ export function FilterBox({ client, text, result, packets, onFilter, children }:
         onBlur={close}
       />
       <span class="quiet" data-testid="shown">
-        {text === '' || result === undefined
-          ? plural(packets, 'packet')
-          : `${result.shown} of ${plural(packets, 'packet')}`}
+        {all || result === undefined ? plural(packets, 'packet') : `${result.shown} of ${plural(packets, 'packet')}`}
       </span>
       {text === '' ? null : (
         <button type="button" onClick={() => onFilter('')}>

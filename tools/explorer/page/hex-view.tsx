@@ -9,7 +9,7 @@ import type { FieldPartProps } from './field-tree.tsx';
 import { memo } from './memo.ts';
 
 /** The view. */
-export function HexView({ detail, fields, lit, onHover, onPin }: FieldPartProps) {
+export function HexView({ detail, fields, lit, onHover, onPin, onMenu }: FieldPartProps) {
   const [whole, setWhole] = useState(false);
   const { bytes } = detail;
   const shown = whole ? bytes.length : Math.min(bytes.length, SHOWN_BYTES);
@@ -31,6 +31,7 @@ export function HexView({ detail, fields, lit, onHover, onPin }: FieldPartProps)
         onMouseLeave={() => onHover(-1)}
         onFocus={() => undefined}
         onClick={(event) => onPin(ownerAt(event))}
+        onContextMenu={(event) => ownerAt(event) >= 0 && onMenu(event, ownerAt(event))}
       >
         {lines.map((from) => {
           const litFrom = Math.min(Math.max(first - from, 0), LINE);

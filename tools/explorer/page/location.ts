@@ -19,6 +19,9 @@ export interface PageLocation {
   readonly filter: string;
   /** Conversation id; 0: the first. */
   readonly conversation: number;
+  /** The time that all views show, in nanoseconds since the first packet; equal ones: all of it. */
+  readonly fromNs: number;
+  readonly toNs: number;
   /** Order of the packets; undefined: that of the capture. */
   readonly sort: RowSort | undefined;
 }
@@ -32,6 +35,7 @@ export function readPlace(hash: string): PageLocation {
     packet: count(query.get('packet')),
     filter: query.get('filter') ?? '',
     conversation: count(query.get('conversation')),
+    ...timeOf(query.get('time') ?? ''),
     sort: sortOf(query.get('sort') ?? ''),
   };
 }
@@ -44,7 +48,16 @@ export function writePlace(place: PageLocation, hash: string): string {
   set(query, 'filter', place.filter);
   set(query, 'conversation', place.conversation > 0 ? `${place.conversation}` : '');
   set(query, 'sort', place.sort === undefined ? '' : `${place.sort.descending ? '-' : ''}${place.sort.column}`);
+  const [from, to] = [Math.max(0, Math.round(place.fromNs)), Math.round(place.toNs)];
+  set(query, 'time', to > from ? `${from}-${to}` : '');
   return query.size === 0 ? '' : `#${query}`;
+}
+
+/** "1000-2500": nanoseconds. */
+function timeOf(text: string): { readonly fromNs: number; readonly toNs: number } {
+  const [, from, to] = /^(\d{1,18})-(\d{1,18})$/.exec(text) ?? [];
+  const [fromNs, toNs] = [Number(from ?? 0), Number(to ?? 0)];
+  return toNs > fromNs ? { fromNs, toNs } : { fromNs: 0, toNs: 0 };
 }
 
 /** "length" upwards, "-length" downwards. */

@@ -6,7 +6,8 @@
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { PacketRow } from '../engine/protocol.ts';
 import type { Client } from './client.ts';
-import { type Column, type ColumnChoice, columnsOf, gridOf } from './columns.ts';
+import { COLUMN_IDS, type Column, type ColumnChoice, type ColumnId, columnsOf, gridOf } from './columns.ts';
+import { isMenuKey } from './context-menu.tsx';
 import { type HeadProps, ListHead } from './list-head.tsx';
 import { memo } from './memo.ts';
 import { useNarrow } from './narrow.ts';
@@ -24,10 +25,12 @@ interface Props extends HeadProps {
   /** Row to bring into sight; a new object asks again. */
   readonly reveal: { readonly row: number } | undefined;
   readonly onSelect: (number: number, row: number) => void;
+  /** The menu of a packet was asked for, at one of its cells. */
+  readonly onMenu: (event: MouseEvent | KeyboardEvent, row: PacketRow, column: ColumnId) => void;
 }
 
 /** The list. */
-export function PacketList({ client, total, version, selected, reveal, onSelect, ...heads }: Props) {
+export function PacketList({ client, total, version, selected, reveal, onSelect, onMenu, ...heads }: Props) {
   const narrow = useNarrow();
   const choice = narrow ? NARROW_CHOICE : heads.choice;
   const rowPixels = narrow ? NARROW_ROW_PIXELS : ROW_PIXELS;
@@ -59,6 +62,17 @@ export function PacketList({ client, total, version, selected, reveal, onSelect,
       tabIndex={0}
       ref={box}
       style={style}
+      onContextMenu={(event) => {
+        const cell = event.target instanceof Element ? event.target.closest('[data-column]') : null;
+        const number = Number(cell?.closest('.row')?.id.slice('row-'.length) ?? 0);
+        const row = rows.find((one) => one.number === number);
+        const column = COLUMN_IDS.find((id) => id === cell?.getAttribute('data-column'));
+        if (row !== undefined && column !== undefined) onMenu(event, row, column);
+      }}
+      onKeyDown={(event) => {
+        const row = rows.find((one) => one.number === selected);
+        if (row !== undefined && isMenuKey(event)) onMenu(event, row, 'info');
+      }}
       data-testid="list"
     >
       <ListHead {...heads} choice={choice} />
@@ -146,7 +160,7 @@ function Cell({ name, children }: { readonly name: string; readonly children: pr
   return (
     // biome-ignore lint/a11y/useFocusableInteractive: cells are read, not operated
     // biome-ignore lint/a11y/useSemanticElements: as for the grid
-    <span class={`cell ${name}`} role="gridcell">
+    <span class={`cell ${name}`} role="gridcell" data-column={name}>
       {children}
     </span>
   );

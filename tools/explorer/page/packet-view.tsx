@@ -16,10 +16,11 @@ interface Props {
   /** Sentences of the findings that name this packet. */
   readonly findings: readonly string[];
   readonly onPacket: (number: number) => void;
+  readonly onMenu: (event: MouseEvent | KeyboardEvent, field: MappedField, index: number) => void;
 }
 
 /** The view. */
-export function PacketView({ detail, findings, onPacket }: Props) {
+export function PacketView({ detail, findings, onPacket, onMenu }: Props) {
   const fields = useMemo(() => detail.headers.flatMap((header) => header.fields), [detail]);
   const [hovered, setHovered] = useState({ detail, index: -1 });
   const [pinned, setPinned] = useState('');
@@ -30,7 +31,11 @@ export function PacketView({ detail, findings, onPacket }: Props) {
     const name = fields[index]?.name ?? '';
     setPinned(name === pinned ? '' : name);
   };
-  const parts = { detail, fields, lit, onHover: hover, onPin: pin };
+  const menu = (event: MouseEvent | KeyboardEvent, index: number): void => {
+    const field = fields[index];
+    if (field !== undefined) onMenu(event, field, index);
+  };
+  const parts = { detail, fields, lit, onHover: hover, onPin: pin, onMenu: menu };
   return (
     <section class="packet" aria-label={`Packet ${detail.row.number}`} data-testid="packet">
       <PacketHead detail={detail} onPacket={onPacket} />
@@ -44,7 +49,7 @@ export function PacketView({ detail, findings, onPacket }: Props) {
   );
 }
 
-function PacketHead({ detail, onPacket }: Omit<Props, 'findings'>) {
+function PacketHead({ detail, onPacket }: Pick<Props, 'detail' | 'onPacket'>) {
   const { row, original, bytes, interfaceName, refersTo } = detail;
   const size = bytes.length < original ? `${bytes.length} of ${original} bytes captured` : sizeOf(bytes.length);
   const name = interfaceName === '' ? '' : `, interface ${interfaceName}`;

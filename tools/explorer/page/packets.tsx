@@ -7,17 +7,21 @@ import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'preac
 import type { FilterResult, PacketDetail, RowSort } from '../engine/protocol.ts';
 import type { Client } from './client.ts';
 import { useColumns } from './columns.ts';
+import { useMenu } from './context-menu.tsx';
 import { FilterBox } from './filter-box.tsx';
+import { fieldItems, rowItems } from './filter-menu.ts';
 import { ColumnMenu } from './list-head.tsx';
 import { PacketList } from './packet-list.tsx';
 import { PacketView } from './packet-view.tsx';
+import { saveFile } from './save.ts';
 import { isTyping, type ViewProps } from './view.ts';
 
 /** The view. */
 export function Packets({ client, news, place, go }: ViewProps) {
-  const { result, answered, filtered } = useFilter(client, place.filter);
+  const { result, answered, filtered } = useFilter(client, place);
   const [detail, setDetail] = useState<PacketDetail | null>(null);
-  const total = place.filter === '' || result === undefined ? news.shown : Math.max(result.shown, news.shown);
+  const all = place.filter === '' && place.toNs <= place.fromNs;
+  const total = all || result === undefined ? news.shown : Math.max(result.shown, news.shown);
   // A packet that is not read yet is waited for.
   const known = news.packets >= place.packet;
   // The first packet that is looked into makes the list smaller, and the line chosen may be out of sight.
@@ -42,22 +46,37 @@ export function Packets({ client, news, place, go }: ViewProps) {
   useListKeys(mover, () => {
     if (detail !== null && detail.refersTo > 0) go({ packet: detail.refersTo });
   });
+  const [menu, openMenu] = useMenu();
+  const onFilter = (filter: string): void => go({ filter });
+  const save = async (numbers?: readonly number[]): Promise<void> => {
+    const file = await client.ask('export', numbers === undefined ? {} : { numbers });
+    saveFile(file, exportName(news.name, numbers, place.filter));
+  };
   const findings = (detail?.findings ?? []).map((index) => news.analysis?.findings[index]?.text ?? '');
   return (
     <div class={hasDetail ? 'packets' : 'packets none'}>
       <FilterBox
         client={client}
         text={place.filter}
+        all={all}
         result={answered === place.filter ? result : undefined}
         packets={news.packets}
-        onFilter={(filter) => go({ filter })}
+        onFilter={onFilter}
       >
+        <button
+          type="button"
+          title="The packets of the list as a pcapng file"
+          disabled={!news.done || total === 0}
+          onClick={() => void save()}
+        >
+          Save pcapng
+        </button>
         <ColumnMenu choice={choice} onChoice={onChoice} />
       </FilterBox>
       <PacketList
         client={client}
         total={total}
-        version={`${place.filter} ${filtered} ${news.done ? 'all' : Math.min(news.packets, 1000)} ${total}`}
+        version={`${place.filter} ${place.fromNs} ${place.toNs} ${filtered} ${news.done ? 'all' : Math.min(news.packets, 1000)} ${total}`}
         selected={place.packet}
         {...heads}
         reveal={reveal}
@@ -65,14 +84,29 @@ export function Packets({ client, news, place, go }: ViewProps) {
           chooseAt(at);
           go({ packet: number });
         }}
+        onMenu={(event, row, column) => openMenu(event, rowItems(row, column, place.filter, onFilter, save))}
       />
       {detail === null ? (
         <section class="packet quiet">Choose a packet: with the mouse, or with j and k.</section>
       ) : (
-        <PacketView detail={detail} findings={findings} onPacket={(packet) => go({ packet })} />
+        <PacketView
+          detail={detail}
+          findings={findings}
+          onPacket={(packet) => go({ packet })}
+          onMenu={(event, field, index) =>
+            openMenu(event, fieldItems(client, detail.row.number, field, index, place.filter, onFilter))
+          }
+        />
       )}
+      {menu}
     </div>
   );
+}
+
+/** "capture-packet-5.pcapng", "capture-filtered.pcapng". */
+function exportName(name: string, numbers: readonly number[] | undefined, filter: string): string {
+  const stem = name.replace(/\.[^.]*$/, '');
+  return `${stem}${numbers === undefined ? (filter === '' ? '' : '-filtered') : `-packet-${numbers[0]}`}.pcapng`;
 }
 
 /** Another `order`, another row for the same packet. */
@@ -146,17 +180,17 @@ interface Filtered {
 }
 
 /** The worker's answers to a filter. */
-function useFilter(client: Client, text: string): Filtered {
+function useFilter(client: Client, { filter: text, fromNs, toNs }: ViewProps['place']): Filtered {
   const [state, setState] = useState<Filtered>({ result: undefined, answered: '', filtered: 0 });
   useEffect(() => {
     let stale = false;
-    client.look('filter', { text }, (result) => {
+    client.look('filter', { text, fromNs, toNs }, (result) => {
       if (!stale) setState(({ filtered }) => ({ result, answered: text, filtered: filtered + 1 }));
     });
     return () => {
       stale = true;
     };
-  }, [client, text]);
+  }, [client, text, fromNs, toNs]);
   return state;
 }
 
