@@ -13,6 +13,7 @@ import { hasRxeProvider } from './machine.ts';
 import { PrivatePlace } from './place.ts';
 import { runOne, runPair } from './run.ts';
 import { type ServedFlags, withServer } from './served.ts';
+import { statusLines } from './status.ts';
 
 interface RunFlags extends ServedFlags {
   readonly on?: string;
@@ -35,7 +36,9 @@ export function runCommand(): Command {
 
 export function uverbsCommand(): Command {
   const command = new Command('uverbs')
-    .description('serve a device to programs that "roce run --on" starts, until ctrl-C')
+    .description(
+      'serve a device to programs that "roce run --on" starts, until ctrl-C; SIGUSR1 prints what was refused',
+    )
     .requiredOption('--socket <path>', 'name of the socket');
   addFaultOptions(addLinkOptions(command));
   return command.hook('preAction', () => refuseNotify(command, command.opts<ServeFlags>())).action(serve);
@@ -79,9 +82,13 @@ async function run(words: readonly string[], { on, pair, ...flags }: RunFlags): 
 
 async function serve({ socket, ...flags }: ServeFlags): Promise<void> {
   complainOfProvider();
-  await withServer(flags, socket, async ({ path }) => {
-    terminal.line(`serving at ${path}: roce run --on ${path} -- PROGRAM`);
+  await withServer(flags, socket, async (served, _device, server) => {
+    const tell = (): void => statusLines(served.sizes, server).forEach(terminal.line);
+    process.on('SIGUSR1', tell);
+    terminal.line(`serving at ${served.path}: roce run --on ${served.path} -- PROGRAM`);
     await new Promise((resolve) => process.once('SIGINT', resolve).once('SIGTERM', resolve));
+    process.off('SIGUSR1', tell);
+    tell();
     process.exitCode = EXIT_INTERRUPTED;
   });
 }
