@@ -11,6 +11,7 @@ import { terminal } from '../output.ts';
 import { buildShim } from './build.ts';
 import { hasRxeProvider } from './machine.ts';
 import { PrivatePlace } from './place.ts';
+import { whyNoShim } from './program-file.ts';
 import { runOne, runPair } from './run.ts';
 import { type ServedFlags, withServer } from './served.ts';
 import { statusLines } from './status.ts';
@@ -63,6 +64,7 @@ function refuseNotify(command: Command, { rules }: FaultFlags): void {
 async function run(words: readonly string[], { on, pair, ...flags }: RunFlags): Promise<void> {
   const shim = await buildShim();
   complainOfProvider();
+  complainOfPrograms(pair === true ? words.map((line) => line.trim().split(/\s/)[0] ?? '') : words.slice(0, 1));
   if (on !== undefined) {
     if (!existsSync(on)) throw new RoceError('ERR_ROCE_ADDRESS', `${on}: no server is there; "roce uverbs" is one`);
     process.exitCode = await runOne(words, { shim, socket: on });
@@ -97,6 +99,11 @@ async function serve({ socket, ...flags }: ServeFlags): Promise<void> {
 function complainOfProvider(): void {
   if (!hasRxeProvider())
     terminal.complaint('libibverbs finds no provider for rxe here: install ibverbs-providers (Debian) or rdma-core');
+}
+
+/** It may start another that gets the shim; so this is said, and no more. */
+function complainOfPrograms(names: readonly string[]): void {
+  for (const sentence of new Set(names.map(whyNoShim))) if (sentence !== undefined) terminal.complaint(sentence);
 }
 
 const EXIT_INTERRUPTED = 130;

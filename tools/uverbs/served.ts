@@ -7,6 +7,7 @@ import { createUverbsServer, type UverbsServer } from 'rocev2/uverbs';
 import { type FaultFlags, typedFaults } from '../bump/fault-options.ts';
 import { DEFAULT_DEVICE } from '../default-device.ts';
 import { type LinkFlags, withDeviceHere } from '../options.ts';
+import { terminal } from '../output.ts';
 
 /** Options of a device and of faults on its wire. */
 export type ServedFlags = Partial<LinkFlags> & FaultFlags;
@@ -19,7 +20,7 @@ export function withServer<T>(
 ): Promise<T> {
   const lend = async (device: Device): Promise<T> => {
     const server = createUverbsServer(device);
-    const served = await serveUverbs({ server, path });
+    const served = await serveUverbs({ server, path, complain: terminal.complaint });
     try {
       return await use(served, device, server);
     } finally {
