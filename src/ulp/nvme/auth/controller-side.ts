@@ -50,6 +50,8 @@ export type ControllerStep = 'negotiate' | 'challenge' | 'reply' | 'success1' | 
 export class ControllerSide {
   /** Whether the host has proved itself on this queue. Stays while it does so again. */
   authenticated = false;
+  /** How often it has. */
+  proofs = 0;
   /** Why the last exchange failed: one of `AuthenticationFailure`; 0 while none has. */
   failure = 0;
   readonly #terms: () => ControllerTerms | undefined;
@@ -194,6 +196,7 @@ export class ControllerSide {
 
   #succeed(): void {
     this.authenticated = true;
+    this.proofs++;
     this.#of = undefined;
     this.#step = 'negotiate';
   }
