@@ -1,7 +1,8 @@
 /**
  * One direction of a port's wire: decides what happens to each frame and when it comes out at the other end. Owns the
  * seeded decisions, the rules, the rate and its backlog, and the order of frames: only a reordered or rule-delayed
- * frame is overtaken, jitter keeps the order. Never touches the bytes and never delivers: `network.ts` does.
+ * frame is overtaken, jitter keeps the order. With a rate no two frames come out closer than it permits, copies and
+ * late ones among them. Never touches the bytes and never delivers: `network.ts` does.
  *
  * It decides everything when a frame arrives, marks by `ecn` among it: by the queue in front of the frame. A switch
  * marks by the queue behind a frame as it leaves (ref:dcqcn#1); here the mark is older by the time in the queue, and
@@ -42,6 +43,12 @@ export class Wire {
    */
   duplicateDelayNs = 0;
   /**
+   * Set by `decide`: whether the frame was dropped in front of the queue for the rate, so that it takes no time there.
+   *
+   * @internal
+   */
+  overflowed = false;
+  /**
    * Set by `exitTime`: when the first byte of the frame leaves the queue for the rate; fractional.
    *
    * @internal
@@ -64,8 +71,10 @@ export class Wire {
   #byteNs = 0;
   /** When the last byte taken will have left; fractional, so that rounding does not add up. */
   #freeAtNs = 0;
-  /** Exit of the latest frame that keeps the order. */
+  /** Exit of the latest frame that keeps the order; fractional. */
   #lastExitNs = 0;
+  /** When frames out of their order come out: the first and the last byte of each; fractional. */
+  readonly #late: { readonly fromNs: number; readonly untilNs: number }[] = [];
   #holdBackNs = 0;
 
   /**
@@ -133,6 +142,7 @@ export class Wire {
     counters.bytes += end - start;
     if (!this.active) return Fate.Delivered;
     this.#holdBackNs = 0;
+    this.overflowed = false;
     this.duplicateDelayNs = this.#spec.duplicateDelayNs ?? 0;
     let fate = this.#rules.length > 0 ? this.#applyRules(bytes, view, start, end, medium) : 0;
     if ((fate & Fate.Dropped) === 0) fate |= this.#drawFate(now);
@@ -142,7 +152,7 @@ export class Wire {
   }
 
   /**
-   * When a frame that entered now and was not dropped comes out; counts on the `decide` just before.
+   * When a frame that entered now comes out, or would if it was dropped; counts on the `decide` just before.
    *
    * @internal
    */
@@ -157,11 +167,42 @@ export class Wire {
     const jitterNs = this.#spec.jitterNs ?? 0;
     let delayNs = this.#latencyNs + (this.#spec.delayNs ?? 0);
     if (jitterNs > 0) delayNs += (this.#random.u32() / 0x1_00_00_00_00) * jitterNs;
-    const exitNs = Math.max(Math.ceil(departsNs + delayNs), this.#lastExitNs);
+    const lengthNs = frameBytes * this.#byteNs;
+    const inOrderNs = Math.max(departsNs + delayNs, this.#lastExitNs + lengthNs);
     // A frame that is held back must not delay those behind it.
-    if (this.#holdBackNs > 0) return exitNs + this.#holdBackNs;
-    this.#lastExitNs = exitNs;
-    return exitNs;
+    if (this.#holdBackNs > 0) return Math.ceil(this.#takeLate(now, inOrderNs + this.#holdBackNs, lengthNs));
+    this.#lastExitNs = this.#besideLate(now, inOrderNs, lengthNs);
+    return Math.ceil(this.#lastExitNs);
+  }
+
+  /**
+   * When the copy of a frame that was doubled comes out, that long after it; counts on the `exitTime` just before.
+   *
+   * @internal
+   */
+  copyTime(now: number, exitNs: number, frameBytes: number): number {
+    const lengthNs = frameBytes * this.#byteNs;
+    return Math.ceil(this.#takeLate(now, exitNs + Math.max(this.duplicateDelayNs, lengthNs), lengthNs));
+  }
+
+  /** Keeps a place for a frame out of its order. */
+  #takeLate(now: number, exitNs: number, lengthNs: number): number {
+    if (lengthNs === 0) return exitNs;
+    const untilNs = this.#besideLate(now, exitNs, lengthNs);
+    this.#late.push({ fromNs: untilNs - lengthNs, untilNs });
+    this.#late.sort((a, b) => a.fromNs - b.fromNs);
+    return untilNs;
+  }
+
+  /** The first exit, not before `exitNs`, at which a frame is in the way of none that is out of its order. */
+  #besideLate(now: number, exitNs: number, lengthNs: number): number {
+    const late = this.#late;
+    while (late.length > 0 && (late[0]?.untilNs ?? 0) < now) late.shift();
+    let untilNs = exitNs;
+    for (const taken of late) {
+      if (untilNs > taken.fromNs && untilNs - lengthNs < taken.untilNs) untilNs = taken.untilNs + lengthNs;
+    }
+    return untilNs;
   }
 
   #drawFate(now: number): number {
@@ -169,6 +210,7 @@ export class Wire {
     const random = this.#random;
     if (this.#direction === 'receive' && this.full(now)) {
       this.counters.overflowed++;
+      this.overflowed = true;
       return Fate.Dropped;
     }
     if (random.chance(spec.loss ?? 0)) return Fate.Dropped;

@@ -45,15 +45,15 @@ export interface PortOptions {
 }
 
 /**
- * Sees every frame twice: as it was sent ('out', at the sending port) and as it arrived ('in'). Bytes are valid during
- * the call.
+ * Sees every frame twice: as it was sent ('out', at the sending port) and as it arrived ('in', at the time when it
+ * would have if it was lost). Bytes are valid during the call.
  */
 export interface NetworkTap {
   /**
    * A frame passes.
    *
-   * @param fate bits of `Fate`: at 'out' what the sending wire does to it, at 'in' all that was done; a dropped frame
-   * may never come 'in'
+   * @param fate bits of `Fate`: at 'out' what the sending wire does to it, at 'in' all that was done; one that is too
+   * long for its port never comes 'in'
    * @param serial number of the frame as sent, from 1; its copies share it
    */
   frame(
@@ -238,16 +238,20 @@ export class SimulatedNetwork implements PortMedium {
     const serial = ++this.#serial;
     const wire = port.sendWire;
     port.counters.sent++;
-    let fate: number = Fate.Dropped;
-    if (length > port.maxFrameBytes) port.counters.oversize++;
-    else fate = wire.decide(this.#now, bytes, view, start, end, this.medium);
+    if (length > port.maxFrameBytes) {
+      port.counters.oversize++;
+      this.tap?.frame(this.#now, port, 'out', bytes, start, end, Fate.Dropped, serial);
+      return;
+    }
+    const fate = wire.decide(this.#now, bytes, view, start, end, this.medium);
     this.tap?.frame(this.#now, port, 'out', bytes, start, end, fate, serial);
-    if ((fate & Fate.Dropped) !== 0) return;
     const slot = this.#pool.copyIn(bytes, view, start, length);
-    this.#damage(slot, fate, wire.corruptBit);
+    // A frame is lost on its way: it has taken its time on the wire all the same.
+    if ((fate & Fate.Dropped) === 0) this.#damage(slot, fate, wire.corruptBit);
     const arrival = wire.exitTime(this.#now, length);
     this.#route(port, slot, arrival, fate, serial);
-    if ((fate & Fate.Duplicated) !== 0) this.#route(port, slot, arrival + wire.duplicateDelayNs, fate, serial);
+    if ((fate & Fate.Duplicated) !== 0)
+      this.#route(port, slot, wire.copyTime(this.#now, arrival, length), fate, serial);
     this.#pool.drop(slot);
   }
 
@@ -268,11 +272,12 @@ export class SimulatedNetwork implements PortMedium {
     const start = this.#pool.start(slot);
     let to = -1;
     if (this.medium === Medium.Ethernet && this.#pool.length(slot) >= ETHERNET_BYTES) {
-      this.#macs.learn(view, start + SOURCE_MAC_AT, from.index);
+      // The switch sees nothing of what is lost in front of it.
+      if ((fate & Fate.Dropped) === 0) this.#macs.learn(view, start + SOURCE_MAC_AT, from.index);
       to = this.#macs.lookup(view, start);
     }
     if (to === from.index) {
-      from.counters.hairpinned++;
+      if ((fate & Fate.Dropped) === 0) from.counters.hairpinned++;
       return;
     }
     const known = this.#ports[to];
@@ -288,7 +293,7 @@ export class SimulatedNetwork implements PortMedium {
 
   #handle(event: number): void {
     if (event < 0) this.#ports[-1 - event]?.unblock();
-    else if (this.#deliveries.isLast(event)) this.#arrive(event);
+    else if (this.#deliveries.isLast(event) || (this.#deliveries.fate(event) & Fate.Dropped) !== 0) this.#arrive(event);
     else this.#enterReceiveWire(event);
   }
 
@@ -304,18 +309,19 @@ export class SimulatedNetwork implements PortMedium {
     const allFates = deliveries.fate(event) | fate;
     const serial = deliveries.serial(event);
     deliveries.remove(event);
-    if ((fate & Fate.Dropped) !== 0) {
+    if ((fate & Fate.Dropped) !== 0 && wire.overflowed) {
       this.tap?.frame(this.#now, port, 'in', pool.bytes, start, start + length, allFates, serial);
       pool.drop(slot);
       return;
     }
     if ((fate & (Fate.Marked | Fate.Corrupted)) !== 0) slot = pool.own(slot);
-    this.#damage(slot, fate, wire.corruptBit);
+    if ((fate & Fate.Dropped) === 0) this.#damage(slot, fate, wire.corruptBit);
     const exit = wire.exitTime(this.#now, length);
     this.#events.push(exit, deliveries.add(slot, port.index, allFates, serial, true));
     if ((fate & Fate.Duplicated) === 0) return;
     pool.addReference(slot);
-    this.#events.push(exit + wire.duplicateDelayNs, deliveries.add(slot, port.index, allFates, serial, true));
+    const copied = wire.copyTime(this.#now, exit, length);
+    this.#events.push(copied, deliveries.add(slot, port.index, allFates, serial, true));
   }
 
   #arrive(event: number): void {
@@ -324,14 +330,15 @@ export class SimulatedNetwork implements PortMedium {
     const slot = this.#deliveries.slot(event);
     const start = pool.start(slot);
     const length = pool.length(slot);
+    const lost = (this.#deliveries.fate(event) & Fate.Dropped) !== 0;
     const oversize = length > port.maxFrameBytes;
-    const heard = port.listening && !oversize;
+    const heard = !lost && port.listening && !oversize;
     const fate = this.#deliveries.fate(event) | (heard ? 0 : Fate.Dropped);
     this.tap?.frame(this.#now, port, 'in', pool.bytes, start, start + length, fate, this.#deliveries.serial(event));
     this.#deliveries.remove(event);
     if (!heard) {
-      if (oversize) port.counters.oversize++;
-      else port.counters.unheard++;
+      if (oversize && !lost) port.counters.oversize++;
+      else if (!lost) port.counters.unheard++;
       pool.drop(slot);
       return;
     }

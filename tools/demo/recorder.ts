@@ -3,8 +3,8 @@
  * end.
  *
  * Owns the capture file's bytes and the list of steps. Never changes a frame.
- * In the capture a frame stands as it arrived, damage included, twice when the wire duplicated it; a frame that the
- * wire dropped stands where it was sent, and its comment says so.
+ * In the capture a frame stands as and when it arrived, damage included, twice when the wire duplicated it; a frame
+ * that the wire dropped stands where it would have, and its comment says so.
  */
 import { Frame, Medium, parseFrame } from 'rocev2/packets';
 import { Direction, LinkType, PcapngWriter } from 'rocev2/pcap';
@@ -62,9 +62,7 @@ export class Recorder implements NetworkTap {
   ): void {
     const fromLeft = (port.name === this.#leftName) === (direction === 'out');
     if (direction === 'out') this.#sent(now, fromLeft, bytes, start, end, fate);
-    if (direction === 'in' || (fate & Fate.Dropped) !== 0) {
-      this.#capture(now, fromLeft, bytes, start, end, fate, serial);
-    }
+    else this.#capture(now, fromLeft, bytes, start, end, fate, serial);
   }
 
   /** The capture file so far; call once, at the end. */
