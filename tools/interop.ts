@@ -25,6 +25,7 @@ import { buildImage } from './lab/image.ts';
 import { labAvailable } from './lab/probe.ts';
 import { KERNELS, type KernelLabel } from './lab/recipe.ts';
 import { terminal } from './output.ts';
+import { ProgressLine } from './progress-line.ts';
 
 interface Options {
   readonly kernel?: KernelLabel[];
@@ -108,15 +109,20 @@ async function runKernel(
   directory: string,
   broke: (error: unknown) => void,
 ): Promise<readonly MatrixRow[]> {
-  const run = new MatrixRun({ kernel, directory, log: (line) => terminal.complaint(`${kernel}: ${line}`) });
+  const bar = new ProgressLine(process.stderr, { quiet: false, nowMs: () => performance.now() });
+  const log = (line: string): void => {
+    bar.clear();
+    terminal.complaint(`${kernel}: ${line}`);
+  };
+  const run = new MatrixRun({ kernel, directory, log });
   try {
-    for (const entry of entries) {
+    for (const [done, entry] of entries.entries()) {
+      bar.update(done / entries.length, `${kernel}: ${done} of ${entries.length} cells`);
       const failures = await run.run(entry).catch(broke);
       if (failures === undefined) continue;
-      terminal.complaint(
-        `${kernel}: ${failures.length === 0 ? 'ok  ' : 'FAIL'} ${caseName(entry)} ${failures[0] ?? ''}`,
-      );
+      log(`${failures.length === 0 ? 'ok  ' : 'FAIL'} ${caseName(entry)} ${failures[0] ?? ''}`);
     }
+    bar.clear();
     await run.findLimits().catch(broke);
   } finally {
     await run.close();

@@ -118,6 +118,11 @@ export const SUBCOMMANDS: readonly Subcommand[] = [
     load: async () => (await import('./devinfo/main.ts')).devinfoCommand(),
   },
   {
+    name: 'doctor',
+    description: 'what can be done on this machine, what is missing for the rest, and how to get it',
+    load: async () => (await import('./doctor/command.ts')).doctorCommand(),
+  },
+  {
     name: 'links',
     description: 'list the links this machine can be used with, and what the others lack here',
     load: async () => (await import('./links/command.ts')).linksCommand(),
@@ -132,6 +137,14 @@ export const SUBCOMMANDS: readonly Subcommand[] = [
     name: 'experiment',
     description: 'hosts, wires, commands and what must be seen, from a file',
     load: async () => (await import('./experiment/command.ts')).experimentCommand(),
+  },
+  {
+    name: 'completion',
+    description: 'a script that completes this command line, for bash, zsh or fish',
+    load: async () => {
+      const { completionCommand } = await import('./completion/command.ts');
+      return completionCommand(() => Promise.all(SUBCOMMANDS.map(({ load }) => load())));
+    },
   },
 ];
 

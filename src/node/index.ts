@@ -25,6 +25,13 @@ export { loadNativeCrc32 } from './links/libc.ts';
 export { interfaceMtu } from './links/netdev.ts';
 export type { QemuCounters } from './links/qemu.ts';
 export type { TapCounters } from './links/tap.ts';
+export { nvmeCrypto } from './nvme/crypto.ts';
 export { FileBackend, type FileBackendOptions } from './nvme/file-backend.ts';
-export { type ServedSizes, type ServedUverbs, type ServeUverbsOptions, serveUverbs } from './uverbs/serve.ts';
+export {
+  type ServedSizes,
+  type ServedUverbs,
+  type ServeUverbsOptions,
+  serveUverbs,
+  uverbsRequirements,
+} from './uverbs/serve.ts';
 export { type WorkerSource, workerSource } from './worker/worker-source.ts';

@@ -179,6 +179,7 @@ const LOOK: Readonly<Record<Thing, () => string | undefined>> = {
   scapy: () => (findTool('python3') === undefined ? 'python3 is not installed' : reasonOf(scapyAvailable())),
   chromium: () => (chromiumPath() === undefined ? `none of ${PROGRAMS.chromium.join(', ')} is in PATH` : undefined),
   clone: cloneMissing,
+  bash: () => (findTool('bash') === undefined ? 'bash is not installed' : undefined),
   compiler: () =>
     PROGRAMS.compiler.some((name) => findTool(name) !== undefined)
       ? undefined

@@ -24,6 +24,7 @@ export const PROGRAMS = {
   scapy: ['python3'],
   chromium: ['chromium', 'chromium-browser', 'google-chrome'],
   clone: ['git'],
+  bash: ['bash'],
   compiler: ['cc', 'gcc'],
   verbs: ['ibv_devices', 'ibv_devinfo', 'ibv_rc_pingpong', 'ib_send_lat', 'rping'],
   middleware: ['qperf', 'fio', 'ucx_perftest', 'fi_info', 'fi_pingpong', 'mpirun', 'python3'],

@@ -9,6 +9,7 @@ import { Command, Option } from 'commander';
 import { RoceError } from 'rocev2/packets';
 import { address, collect, integer, macAddress, parser, prefix } from '../options.ts';
 import { terminal } from '../output.ts';
+import { ProgressLine } from '../progress-line.ts';
 import { type DutFlags, openDut } from './duts/open.ts';
 import { FEATURES, type Feature } from './host-control/host-control.ts';
 import { matchRules, RULES } from './rules/index.ts';
@@ -122,6 +123,7 @@ async function judged(flags: Flags, rules: readonly ConformanceRule[]): Promise<
     if (!(error instanceof RoceError) || error.code === 'ERR_ROCE_ARGUMENT') throw error;
     return nothingJudged(flags.dut, rules, flags.seed, error.message);
   }
+  const bar = new ProgressLine(process.stderr, { quiet: false, nowMs: () => performance.now() });
   try {
     const folder = join(flags.out, dut.name.replace(/[^\w.-]+/g, '-'));
     mkdirSync(folder, { recursive: true });
@@ -136,10 +138,13 @@ async function judged(flags: Flags, rules: readonly ConformanceRule[]): Promise<
         return file;
       },
       progress: (one, run, verdicts, done, all) => {
+        bar.clear();
         if (flags.quiet !== true || run.died) say(progressLine(one, verdicts, done, all));
+        bar.update(done / all, `${done} of ${all} cases`);
       },
     });
   } finally {
+    bar.clear();
     await dut.close();
   }
 }

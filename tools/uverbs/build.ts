@@ -8,7 +8,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { RoceError } from 'rocev2/packets';
 import { buildPart, hash } from '../lab/parts.ts';
-import { findTool, runTool } from '../lab/tool.ts';
+import { runTool } from '../lab/tool.ts';
+import { findCompiler } from './machine.ts';
 
 /** Where the shim's sources lie. */
 export const SHIM_DIRECTORY = fileURLToPath(new URL('./shim/', import.meta.url));
@@ -18,7 +19,7 @@ export const SHIM_DIRECTORY = fileURLToPath(new URL('./shim/', import.meta.url))
  * the compiler refuses, or the cache cannot be written.
  */
 export async function buildShim(cache: string = shimCache()): Promise<string> {
-  const compiler = findTool('cc') ?? findTool('gcc') ?? findTool('clang');
+  const compiler = findCompiler();
   if (compiler === undefined) throw unavailable(NO_COMPILER);
   refuseSeparators(cache);
   const sources = await readSources();

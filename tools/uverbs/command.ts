@@ -2,16 +2,19 @@
  * `roce run` and `roce uverbs`: programs written for libibverbs and librdmacm, unmodified, on a device of this stack.
  * Owns the command lines, and what is said where a machine lacks something.
  */
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { Command } from 'commander';
 import { RoceError } from 'rocev2/packets';
 import { addFaultOptions, type FaultFlags } from '../bump/fault-options.ts';
 import { addLinkOptions, type LinkFlags } from '../options.ts';
 import { terminal } from '../output.ts';
 import { buildShim } from './build.ts';
+import { hasRxeProvider } from './machine.ts';
 import { PrivatePlace } from './place.ts';
+import { whyNoShim } from './program-file.ts';
 import { runOne, runPair } from './run.ts';
 import { type ServedFlags, withServer } from './served.ts';
+import { statusLines } from './status.ts';
 
 interface RunFlags extends ServedFlags {
   readonly on?: string;
@@ -34,7 +37,9 @@ export function runCommand(): Command {
 
 export function uverbsCommand(): Command {
   const command = new Command('uverbs')
-    .description('serve a device to programs that "roce run --on" starts, until ctrl-C')
+    .description(
+      'serve a device to programs that "roce run --on" starts, until ctrl-C; SIGUSR1 prints what was refused',
+    )
     .requiredOption('--socket <path>', 'name of the socket');
   addFaultOptions(addLinkOptions(command));
   return command.hook('preAction', () => refuseNotify(command, command.opts<ServeFlags>())).action(serve);
@@ -59,6 +64,7 @@ function refuseNotify(command: Command, { rules }: FaultFlags): void {
 async function run(words: readonly string[], { on, pair, ...flags }: RunFlags): Promise<void> {
   const shim = await buildShim();
   complainOfProvider();
+  complainOfPrograms(pair === true ? words.map((line) => line.trim().split(/\s/)[0] ?? '') : words.slice(0, 1));
   if (on !== undefined) {
     if (!existsSync(on)) throw new RoceError('ERR_ROCE_ADDRESS', `${on}: no server is there; "roce uverbs" is one`);
     process.exitCode = await runOne(words, { shim, socket: on });
@@ -78,20 +84,26 @@ async function run(words: readonly string[], { on, pair, ...flags }: RunFlags): 
 
 async function serve({ socket, ...flags }: ServeFlags): Promise<void> {
   complainOfProvider();
-  await withServer(flags, socket, async ({ path }) => {
-    terminal.line(`serving at ${path}: roce run --on ${path} -- PROGRAM`);
+  await withServer(flags, socket, async (served, _device, server) => {
+    const tell = (): void => statusLines(served.sizes, server).forEach(terminal.line);
+    process.on('SIGUSR1', tell);
+    terminal.line(`serving at ${served.path}: roce run --on ${served.path} -- PROGRAM`);
     await new Promise((resolve) => process.once('SIGINT', resolve).once('SIGTERM', resolve));
+    process.off('SIGUSR1', tell);
+    tell();
     process.exitCode = EXIT_INTERRUPTED;
   });
 }
 
 /** A program may bring its own; so this is said, and no more. */
 function complainOfProvider(): void {
-  const drivers = PROVIDER_PLACES.some((directory) => existsSync(directory) && readdirSync(directory).some(isRxe));
-  if (!drivers)
+  if (!hasRxeProvider())
     terminal.complaint('libibverbs finds no provider for rxe here: install ibverbs-providers (Debian) or rdma-core');
 }
 
-const isRxe = (name: string): boolean => name === 'rxe.driver';
-const PROVIDER_PLACES = ['/etc/libibverbs.d', '/usr/local/etc/libibverbs.d', '/usr/etc/libibverbs.d'];
+/** It may start another that gets the shim; so this is said, and no more. */
+function complainOfPrograms(names: readonly string[]): void {
+  for (const sentence of new Set(names.map(whyNoShim))) if (sentence !== undefined) terminal.complaint(sentence);
+}
+
 const EXIT_INTERRUPTED = 130;

@@ -22,8 +22,8 @@ export async function packageRequirement(name: string, remedy: string): Promise<
   return { what, met: fault === '', remedy: fault === '' ? '' : `${remedy} (${fault})` };
 }
 
-export function linuxRequirement(): Requirement {
-  return { what: 'Linux', met: process.platform === 'linux', remedy: 'use a link that this system has, such as udp6' };
+export function linuxRequirement(remedy = 'use a link that this system has, such as udp6'): Requirement {
+  return { what: 'Linux', met: process.platform === 'linux', remedy };
 }
 
 /** What to do when the kernel refuses a raw or packet socket. */

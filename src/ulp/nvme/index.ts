@@ -3,6 +3,7 @@
  *
  * @module rocev2/nvme
  */
+export * from './auth/index.ts';
 export * from './codec/index.ts';
 export * from './host/index.ts';
 export * from './target/index.ts';

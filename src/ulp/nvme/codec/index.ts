@@ -1,5 +1,6 @@
 /** The bytes of NVMe over Fabrics on RDMA, for host, target, printers and tests. Owns nothing but this list. */
 export * from './ana.ts';
+export * from './authentication.ts';
 export * from './command.ts';
 export * from './completion.ts';
 export * from './discovery.ts';

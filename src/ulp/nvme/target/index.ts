@@ -2,7 +2,9 @@
 export { MemoryBackend, type NvmeBackend, readOnlyBackend } from './backend.ts';
 export type { Controller, FailedCommand, TargetTimers } from './controller.ts';
 export { type DiskFault, type DiskOperation, FaultyBackend } from './faulty-backend.ts';
+export type { HostAccess } from './hosts.ts';
 export type { IoCounters } from './nvm.ts';
+export type { Portal, TargetCounters, TargetObserver, TargetOptions, TargetSettings } from './options.ts';
 export type { QueueCounters, TargetQueue } from './queue.ts';
 export {
   type NamespaceOptions,
@@ -11,11 +13,4 @@ export {
   type SubsystemWatcher,
   type TargetNamespace,
 } from './subsystem.ts';
-export {
-  NvmeTarget,
-  type Portal,
-  type TargetCounters,
-  type TargetObserver,
-  type TargetOptions,
-  type TargetSettings,
-} from './target.ts';
+export { NvmeTarget } from './target.ts';

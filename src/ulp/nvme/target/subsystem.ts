@@ -4,8 +4,11 @@
  * Owns what all its controllers share, and tells them of changes. It knows nothing of queues and of RDMA.
  */
 import { RoceError } from '../../../../packets/errors.ts';
+import type { ControllerTerms } from '../auth/controller-side.ts';
+import type { NvmeCrypto } from '../auth/suite.ts';
 import { AnaState, NQN_MAX_BYTES } from '../codec/index.ts';
 import type { NvmeBackend } from './backend.ts';
+import { AllowedHosts, type HostAccess } from './hosts.ts';
 
 /** How a subsystem is made. */
 export interface SubsystemOptions {
@@ -15,8 +18,12 @@ export interface SubsystemOptions {
   readonly serial?: string;
   /** Up to 40 characters [rocev2]. */
   readonly model?: string;
-  /** Names of the hosts that may connect [all]. */
+  /** Names of the hosts that may connect [all, where `hosts` names none]. */
   readonly allowedHosts?: readonly string[];
+  /** Hosts that have to prove themselves: DH-HMAC-CHAP. With one, only these and `allowedHosts` may connect [none]. */
+  readonly hosts?: readonly HostAccess[];
+  /** For `hosts`: `nvmeCrypto` of `rocev2/node`, or another. */
+  readonly crypto?: NvmeCrypto;
   /** Whether it tells hosts how each of its ports reaches the namespaces, for several paths [no]. */
   readonly ana?: boolean;
 }
@@ -67,13 +74,14 @@ export class NvmeSubsystem {
   readonly watchers = new Set<SubsystemWatcher>();
   /** Changes of ANA states so far. */
   anaChanges = 0n;
-  readonly #allowed: ReadonlySet<string> | undefined;
+  readonly #hosts: AllowedHosts;
   readonly #namespaces = new Map<number, TargetNamespace>();
   readonly #anaStates = new Map<number, number>();
   #nextController = 1;
 
   /** @throws RoceError ERR_ROCE_ARGUMENT */
-  constructor({ nqn, serial = '0123456789', model = 'rocev2', allowedHosts, ana = false }: SubsystemOptions) {
+  constructor(options: SubsystemOptions) {
+    const { nqn, serial = '0123456789', model = 'rocev2', ana = false } = options;
     if (!nqn.startsWith('nqn.') || new TextEncoder().encode(nqn).length > NQN_MAX_BYTES)
       throw new RoceError('ERR_ROCE_ARGUMENT', `"${nqn}" is no qualified name of NVMe`);
     if (serial.length > 20 || model.length > 40)
@@ -82,7 +90,7 @@ export class NvmeSubsystem {
     this.serial = serial;
     this.model = model;
     this.ana = ana;
-    this.#allowed = allowedHosts === undefined ? undefined : new Set(allowedHosts);
+    this.#hosts = new AllowedHosts(options.allowedHosts, options.hosts ?? [], options.crypto);
   }
 
   /** In the order of their numbers. */
@@ -122,7 +130,28 @@ export class NvmeSubsystem {
 
   /** Whether a host of this name may connect. */
   allows(hostNqn: string): boolean {
-    return this.#allowed === undefined || this.#allowed.has(hostNqn);
+    return this.#hosts.allows(hostNqn);
+  }
+
+  /**
+   * Adds a host that has to prove itself, or gives it other secrets: they hold from its next connection or
+   * re-authentication on.
+   *
+   * @throws RoceError ERR_ROCE_ARGUMENT
+   */
+  setHost(host: HostAccess): void {
+    this.#hosts.set(host);
+  }
+
+  /** Takes the secrets of a host away; what it has connected lives until it authenticates again. Whether it had some. */
+  removeHost(nqn: string): boolean {
+    return this.#hosts.remove(nqn);
+  }
+
+  /** What a host has to prove itself with; undefined where it needs not. @internal */
+  termsOf(hostNqn: string): ControllerTerms | undefined {
+    const demand = this.#hosts.demandOf(hostNqn);
+    return demand === undefined ? undefined : { ...demand, hostNqn, subNqn: this.nqn };
   }
 
   /** How this port reaches the namespaces: one of `AnaState`. */

@@ -27,68 +27,24 @@ import {
   TransportType,
 } from '../codec/index.ts';
 import { adminDataLength, executeAdmin, executeFabrics } from './admin.ts';
+import { isAuthentication, QueueAuthentication } from './authentication.ts';
 import { type AskedQueue, askedController, askedQueue, invalid } from './connect.ts';
-import { Controller, type TargetTimers } from './controller.ts';
+import { Controller } from './controller.ts';
 import { DataPool } from './data-pool.ts';
 import { executeIo, ioDataLength } from './nvm.ts';
+import { type TargetCounters, type TargetOptions, type TargetSettings, targetSettingsOf } from './options.ts';
 import { type QueueServices, TargetQueue } from './queue.ts';
 import type { NvmeSubsystem } from './subsystem.ts';
 import { type Outcome, refused, type Task } from './task.ts';
 
-/** How a target is made. */
-export interface TargetOptions {
-  /** What it serves. */
-  readonly subsystems: readonly NvmeSubsystem[];
-  /** Time. */
-  readonly timers: TargetTimers;
-  /** Is told of what happens; for a program to print [nobody]. */
-  readonly observer?: TargetObserver;
-  /** Port of RDMA_PS_TCP [4420]. */
-  readonly port?: number;
-  /** Number of the port for hosts, and for ANA [1]. */
-  readonly portId?: number;
-  /** I/O queues of a controller at most, 1..128 [8]. */
-  readonly maxQueues?: number;
-  /** Entries of a queue at most, 2..1024 [128]. */
-  readonly maxEntries?: number;
-  /** Controllers at most [64]. */
-  readonly maxControllers?: number;
-  /** Data in a capsule at most: 0, or a multiple of 512 up to 65536 bytes [4096]. */
-  readonly inCapsuleBytes?: number;
-  /** Memory for data of commands at most, in bytes [32 MiB]. */
-  readonly dataBytes?: number;
-  /** Ports that discovery tells hosts of [this one, at the address that the host used]. */
-  readonly portals?: readonly Portal[];
-}
-
-/** Is told of what happens at a target. */
-export interface TargetObserver {
-  /** A host has a queue of a controller; its first is the admin queue, number 0. */
-  queueJoined(controller: Controller, queue: TargetQueue): void;
-  /** A queue is gone; its counters are final. Without a controller: no Connect came. */
-  queueClosed(controller: Controller | undefined, queue: TargetQueue): void;
-}
-
-/** A way to the subsystems. */
-export interface Portal {
-  /** Where it listens. */
-  readonly address: IpAddress;
-  /** Port of RDMA_PS_TCP. */
-  readonly port: number;
-  /** Number of the port for hosts, and for ANA. */
-  readonly portId: number;
-}
-
-/** The options with nothing left open that has a default. */
-export type TargetSettings = Required<Omit<TargetOptions, 'portals' | 'observer'>> &
-  Pick<TargetOptions, 'portals' | 'observer'>;
-
-/** What a target has refused. */
-export interface TargetCounters {
-  /** Requests that were refused, and commands Connect. */
-  connectionsRefused: number;
-  /** Queues that there were. */
-  queues: number;
+/** What is known of a queue. */
+interface Known {
+  /** The address that its host used. */
+  readonly local: IpAddress;
+  /** Once there is one. */
+  controller?: Controller;
+  /** Where the host has to prove itself. */
+  authentication?: QueueAuthentication | undefined;
 }
 
 /** Subsystems served at one port of a device. */
@@ -106,11 +62,10 @@ export class NvmeTarget implements QueueServices {
   /** Data in a capsule at most, in bytes. */
   readonly inCapsuleBytes: number;
   /** What it has refused, and had. */
-  readonly counters: TargetCounters = { connectionsRefused: 0, queues: 0 };
+  readonly counters: TargetCounters = { connectionsRefused: 0, queues: 0, authenticationsFailed: 0 };
   readonly #options: TargetSettings;
   readonly #listener: RdmaListener;
-  /** Of each queue: the address that its host used, and its controller once there is one. */
-  readonly #queues = new Map<TargetQueue, { readonly local: IpAddress; controller?: Controller }>();
+  readonly #queues = new Map<TargetQueue, Known>();
   readonly #controllers = new Map<number, { readonly controller: Controller; readonly local: IpAddress }>();
   readonly #running: Promise<void>;
   #discoveryId = FIRST_DISCOVERY_ID;
@@ -129,15 +84,7 @@ export class NvmeTarget implements QueueServices {
 
   /** Serves until `close`. @throws RoceError ERR_ROCE_ARGUMENT, ERR_ROCE_IN_USE (port), ERR_ROCE_CLOSED */
   static listen(device: RdmaDevice, options: TargetOptions): NvmeTarget {
-    const given = { ...DEFAULTS, ...options };
-    demand('maxQueues', given.maxQueues, 1, 128);
-    demand('maxEntries', given.maxEntries, 2, 1024);
-    demand('maxControllers', given.maxControllers, 1, 0xff_00);
-    demand('inCapsuleBytes', given.inCapsuleBytes, 0, 65_536);
-    demand('dataBytes', given.dataBytes, 1 << 20, Number.MAX_SAFE_INTEGER);
-    if (given.inCapsuleBytes % 512 !== 0)
-      throw new RoceError('ERR_ROCE_ARGUMENT', 'inCapsuleBytes is a multiple of 512');
-    return new NvmeTarget(device, given);
+    return new NvmeTarget(device, targetSettingsOf(options));
   }
 
   /** Controllers that there are. */
@@ -160,7 +107,9 @@ export class NvmeTarget implements QueueServices {
   }
 
   dataLength(queue: TargetQueue, { command }: Task): number {
-    const controller = this.#queues.get(queue)?.controller;
+    const { controller, authentication } = this.#queues.get(queue) ?? {};
+    if (authentication !== undefined && isAuthentication(command)) return authentication.dataLength(command);
+    if (authentication?.passed === false) return ~refused(NvmeStatus.AuthenticationRequired).status;
     if (command.opcode === FABRICS_OPCODE) {
       if (command.fabricsType !== FabricsType.Connect) return 0;
       return controller === undefined ? CONNECT_BYTES : ~refused(NvmeStatus.CommandSequenceError).status;
@@ -176,7 +125,9 @@ export class NvmeTarget implements QueueServices {
     const known = this.#queues.get(queue);
     const { command } = task;
     if (known === undefined) return refused(NvmeStatus.AbortedSqDeletion);
-    const { controller, local } = known;
+    const { controller, local, authentication } = known;
+    if (authentication !== undefined && isAuthentication(command)) return authentication.execute(task);
+    if (authentication?.passed === false) return refused(NvmeStatus.AuthenticationRequired);
     if (controller === undefined) {
       const isConnect = command.opcode === FABRICS_OPCODE && command.fabricsType === FabricsType.Connect;
       return isConnect ? this.#connect(queue, task, local) : refused(NvmeStatus.CommandSequenceError);
@@ -187,7 +138,8 @@ export class NvmeTarget implements QueueServices {
   }
 
   closed(queue: TargetQueue): void {
-    const controller = this.#queues.get(queue)?.controller;
+    const { controller, authentication } = this.#queues.get(queue) ?? {};
+    authentication?.close();
     this.#queues.delete(queue);
     this.#options.observer?.queueClosed(controller, queue);
     if (controller === undefined) return;
@@ -290,7 +242,8 @@ export class NvmeTarget implements QueueServices {
 
   #unconnected(): number {
     let count = 0;
-    for (const { controller } of this.#queues.values()) if (controller === undefined) count++;
+    for (const { controller, authentication } of this.#queues.values())
+      if (controller === undefined || authentication?.passed === false) count++;
     return count;
   }
 
@@ -315,8 +268,7 @@ export class NvmeTarget implements QueueServices {
       closed: () => this.#controllers.delete(id),
     });
     this.#controllers.set(id, { controller, local });
-    this.#join(queue, controller, asked.withoutFlowControl);
-    return connected(id);
+    return this.#join(queue, controller, asked.withoutFlowControl);
   }
 
   #connectIo(
@@ -332,16 +284,35 @@ export class NvmeTarget implements QueueServices {
       controller.hostId.every((byte, i) => byte === asked.hostId[i]);
     if (!isTheirs || controller.subsystem === undefined) return invalid(ConnectOffset.Cntlid, true);
     if (!controller.ready || controller.queues.has(queue.qid)) return refused(NvmeStatus.CommandSequenceError);
-    this.#join(queue, controller, asked.withoutFlowControl);
-    return connected(cntlid);
+    return this.#join(queue, controller, asked.withoutFlowControl);
   }
 
-  #join(queue: TargetQueue, controller: Controller, withoutFlowControl: boolean): void {
+  #join(queue: TargetQueue, controller: Controller, withoutFlowControl: boolean): Outcome {
     queue.withoutFlowControl = withoutFlowControl;
     controller.queues.set(queue.qid, queue);
     const known = this.#queues.get(queue);
-    if (known !== undefined) known.controller = controller;
+    const authentication = this.#authenticationOf(queue, controller);
+    if (known !== undefined) Object.assign(known, { controller, authentication });
     this.#options.observer?.queueJoined(controller, queue);
+    const dw0 = CONNECT_RESULT.toNumber({ cntlid: controller.id, authRequired: authentication !== undefined });
+    return { status: NvmeStatus.Success, dw0 };
+  }
+
+  /** Undefined where the host has no secret. */
+  #authenticationOf(queue: TargetQueue, controller: Controller): QueueAuthentication | undefined {
+    const { subsystem, hostNqn } = controller;
+    const terms = () => subsystem?.termsOf(hostNqn);
+    if (terms() === undefined) return undefined;
+    const { observer, timers } = this.#options;
+    return new QueueAuthentication(terms, timers, {
+      passed: () => observer?.authenticated?.(controller, queue, undefined),
+      failed: (failure) => {
+        this.counters.authenticationsFailed++;
+        observer?.authenticated?.(controller, queue, failure);
+        if (queue.qid === 0) for (const other of [...controller.queues.values()]) if (other !== queue) other.close();
+      },
+      ended: () => queue.close(),
+    });
   }
 
   /** Numbers are unique in a subsystem, over all its ports; those of the discovery service begin at 0x8000. */
@@ -354,24 +325,6 @@ export class NvmeTarget implements QueueServices {
   }
 }
 
-function connected(cntlid: number): Outcome {
-  return { status: NvmeStatus.Success, dw0: CONNECT_RESULT.toNumber({ cntlid }) };
-}
-
-function demand(name: string, value: number, min: number, max: number): void {
-  if (!(Number.isInteger(value) && value >= min && value <= max))
-    throw new RoceError('ERR_ROCE_ARGUMENT', `${name} is a whole number from ${min} to ${max}, not ${value}`);
-}
-
-const DEFAULTS = {
-  port: 4420,
-  portId: 1,
-  maxQueues: 8,
-  maxEntries: 128,
-  maxControllers: 64,
-  inCapsuleBytes: 4096,
-  dataBytes: 32 << 20,
-};
 const FIRST_DISCOVERY_ID = 0x80_00;
 const LAST_CONTROLLER_ID = 0xff_ef;
 const CONNECT_BYTES = 1024;
