@@ -184,7 +184,7 @@ function formatOtherIp(frame: Frame, ends: string): string {
   if (protocol === IP_PROTOCOL_ICMPV6 && frame.ipVersion === 6 && length >= 8) {
     return `${ends} ICMPv6 ${formatNeighbor(frame, length) ?? formatIcmp(frame, Icmpv6Type.EchoRequest, Icmpv6Type.EchoReply)}`;
   }
-  return `${ends} protocol ${protocol} len ${length}`;
+  return `${ends} ${ipProtocolName(protocol)} len ${length}`;
 }
 
 function formatIcmp({ view, l4Offset }: Frame, request: number, reply: number): string {
@@ -202,5 +202,18 @@ function formatNeighbor({ view, l4Offset }: Frame, length: number): string | und
   return type === Icmpv6Type.NeighborAdvertisement ? `neighbor advertisement target ${target}` : undefined;
 }
 
+/** "IGMP", "IPv6 hop-by-hop", "IP protocol 89". @internal */
+export function ipProtocolName(protocol: number): string {
+  return IP_PROTOCOL_NAMES.get(protocol) ?? `IP protocol ${protocol}`;
+}
+
 const DETAILS_WIDTH = 120;
 const DEFAULT_PKEY = 0xff_ff;
+/** Names of protocols behind IP, those of RoCE aside. @internal */
+export const IP_PROTOCOL_NAMES: ReadonlyMap<number, string> = new Map([
+  [0, 'IPv6 hop-by-hop'],
+  [IP_PROTOCOL_ICMP, 'ICMP'],
+  [2, 'IGMP'],
+  [IP_PROTOCOL_TCP, 'TCP'],
+  [IP_PROTOCOL_ICMPV6, 'ICMPv6'],
+]);

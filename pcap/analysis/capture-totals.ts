@@ -4,8 +4,8 @@
  * Owns the counts and the names of what is not RoCEv2. Judges nothing.
  */
 import { ETHERTYPE_ARP, ETHERTYPE_ROCE_V1 } from '../../packets/ethernet.ts';
+import { IP_PROTOCOL_NAMES, ipProtocolName } from '../../packets/format.ts';
 import { type Frame, FrameStatus, frameStatusName } from '../../packets/frame.ts';
-import { IP_PROTOCOL_ICMP, IP_PROTOCOL_ICMPV6, IP_PROTOCOL_TCP } from '../../packets/ipv4.ts';
 import { opcodeInfo } from '../../packets/opcode.ts';
 import { ETHERTYPE_MAC_CONTROL, isPfc } from '../../packets/pfc.ts';
 import { type Dissection, IcrcState } from '../dissection.ts';
@@ -124,7 +124,7 @@ function kindOf({ status, linkKnown, frame }: Dissection): number {
 /** Whether a packet has RoCEv2 in it where nobody looks: not in TCP, and not what an ICMP error quotes. */
 function mayConceal(status: FrameStatus, { view, start, end, protocol }: Frame): boolean {
   if (status !== FrameStatus.NotIp && status !== FrameStatus.NotUdp && status !== FrameStatus.NotRoce) return false;
-  if (status === FrameStatus.NotUdp && PROTOCOLS.has(protocol)) return false;
+  if (status === FrameStatus.NotUdp && IP_PROTOCOL_NAMES.has(protocol)) return false;
   return concealsRoce(view, start, end);
 }
 
@@ -139,7 +139,7 @@ function isPauseFrame({ view, start, end, etherType }: Frame): boolean {
 
 function nameOf(status: FrameStatus, kind: number): string {
   if (status === FrameStatus.NotRoce) return 'UDP';
-  if (status === FrameStatus.NotUdp) return PROTOCOLS.get(kind) ?? `IP protocol ${kind}`;
+  if (status === FrameStatus.NotUdp) return ipProtocolName(kind);
   if (status !== FrameStatus.NotIp) return frameStatusName(status);
   return ETHER_TYPES.get(kind) ?? `EtherType 0x${kind.toString(16).padStart(4, '0')}`;
 }
@@ -156,13 +156,6 @@ const MOST_OTHERS = 4096;
 /** More than there are kinds of tunnels. */
 const TUNNELS = 32;
 const UNKNOWN_TUNNEL = 'an unknown tunnel with RoCEv2 in it';
-const PROTOCOLS: ReadonlyMap<number, string> = new Map([
-  [IP_PROTOCOL_ICMP, 'ICMP'],
-  [0, 'IPv6 hop-by-hop'],
-  [2, 'IGMP'],
-  [IP_PROTOCOL_TCP, 'TCP'],
-  [IP_PROTOCOL_ICMPV6, 'ICMPv6'],
-]);
 const ETHER_TYPES: ReadonlyMap<number, string> = new Map([
   [UNKNOWN_LINK, 'Unknown link type'],
   [PFC, 'PFC'],

@@ -55,6 +55,16 @@ export function parseCommand(bytes: Uint8Array): ParsedCommand {
   return (word & FLAG_EXTENDED) === 0 ? parsePlain(header, word) : parseExtended(header, word & COMMAND_MASK);
 }
 
+/** What people call the command in these bytes, whatever else is wrong with them. */
+export function nameOfCommand(bytes: Uint8Array): string {
+  if (bytes.length < CMD_HDR.size) return 'a command that is too short';
+  const word = new Fields(bytes).u32(CMD_HDR.at.command);
+  const number = word & COMMAND_MASK;
+  if ((word & FLAG_EXTENDED) === 0) return NAMES.get(number) ?? `command ${number}`;
+  const name = EXTENDED_NAMES.get(number);
+  return name === undefined ? `extended command ${number}` : `EX_${name}`;
+}
+
 function parsePlain(header: Fields, number: number): ParsedCommand {
   const name = NAMES.get(number);
   if (name === undefined) throw new Refusal(Errno.EOPNOTSUPP);

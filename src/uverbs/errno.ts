@@ -45,3 +45,10 @@ export function errnoOf(error: unknown): number {
   if (error instanceof RoceError) return Errno[error.errno];
   throw error;
 }
+
+/** Its name, for people. */
+export function nameOfErrno(errno: number): string {
+  return NAMES.get(errno) ?? `errno ${errno}`;
+}
+
+const NAMES = new Map<number, string>(Object.entries(Errno).map(([name, errno]) => [errno, name]));

@@ -128,6 +128,11 @@ export interface UverbsServer {
   /** Commands and doorbells of all its clients that were answered with an errno, or would have been. */
   readonly refused: number;
   /**
+   * The same, by what was refused: the command as the kernel's headers name it and the errno, `CREATE_QP EINVAL`, and
+   * how often. As many as commands have errnos.
+   */
+  readonly refusals: ReadonlyMap<string, number>;
+  /**
    * What the client finds below /sys (paths relative to it) as text, without a newline at the end: the class entries of
    * the device `rxe0`, its port, GIDs, and of rdma_cm.
    */

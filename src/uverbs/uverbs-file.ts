@@ -91,16 +91,15 @@ export class ServedFile implements UverbsFile {
     }
   }
 
-  /** As `UverbsFile.doorbell`; false when it was refused. */
-  doorbell(qpHandle: number): boolean {
+  /** As `UverbsFile.doorbell`; the errno that a command would have been answered with. */
+  doorbell(qpHandle: number): number {
     try {
       if (!this.#context.closed) ring(this.#context, this.#context.handles.get('qp', qpHandle));
     } catch (error) {
       // Nobody waits for an answer; an error of ours is thrown on.
-      errnoOf(error);
-      return false;
+      return errnoOf(error);
     }
-    return true;
+    return 0;
   }
 
   close(): void {

@@ -110,6 +110,10 @@ class Recorder implements UverbsServer {
     return this.#server.refused;
   }
 
+  get refusals(): ReadonlyMap<string, number> {
+    return this.#server.refusals;
+  }
+
   sysfs(): ReadonlyMap<string, string> {
     return this.#server.sysfs();
   }

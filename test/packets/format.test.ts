@@ -13,7 +13,7 @@ import { writeCnp } from '../../packets/cnp.ts';
 import { writeDeth } from '../../packets/deth.ts';
 import { writeEthernet } from '../../packets/ethernet.ts';
 import { writeFeth } from '../../packets/feth.ts';
-import { formatAeth, formatFrame, formatFrameDetails } from '../../packets/format.ts';
+import { formatAeth, formatFrame, formatFrameDetails, ipProtocolName } from '../../packets/format.ts';
 import { Medium } from '../../packets/frame.ts';
 import { frameFields } from '../../packets/frame-fields.ts';
 import { writeIeth } from '../../packets/ieth.ts';
@@ -199,6 +199,12 @@ describe('formatFrameDetails', () => {
       }
       for (const detail of rest) expect(detail).toMatch(/^ {4,8}\S/);
     }
+  });
+});
+
+describe('ipProtocolName', () => {
+  it('has the names of the totals of roce analyze', () => {
+    expect([0, 2, 58, 89].map(ipProtocolName)).toEqual(['IPv6 hop-by-hop', 'IGMP', 'ICMPv6', 'IP protocol 89']);
   });
 });
 

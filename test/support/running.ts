@@ -13,6 +13,7 @@ export interface Running {
   /** Resolves when standard output or standard error has shown the text; rejects when the command ends without it. */
   shows(text: string): Promise<void>;
   interrupt(): void;
+  signal(signal: NodeJS.Signals): void;
   /** kill -9. */
   kill(): void;
 }
@@ -50,6 +51,7 @@ export function startProgram(path: string, args: readonly string[], prefix: read
       });
     },
     interrupt: () => void child.kill('SIGINT'),
+    signal: (signal) => void child.kill(signal),
     kill: () => void child.kill('SIGKILL'),
   };
 }

@@ -89,4 +89,19 @@ describeWith('verbs', 'an unmodified program', () => {
     expect((await service.ended).code).toBe(130);
     expect(existsSync(socket)).toBe(false);
   });
+
+  it('that asks for what there is not: "roce uverbs" says on SIGUSR1, and at its end, what it refused', async () => {
+    const socket = join(directory, 'asked');
+    const service = startRoce(['uverbs', '--socket', socket, '--link', 'loopback:10.0.0.7/24']);
+    await service.shows('serving at');
+    service.signal('SIGUSR1');
+    await service.shows('0 connections, 0 open device files; 0 listens and 0 refusals since the start');
+    const asking = startRoce(['run', '--on', socket, '--', 'ibv_rc_pingpong', '-r', '2000000']);
+    expect((await asking.ended).code).not.toBe(0);
+    service.signal('SIGUSR1');
+    await service.shows('0 listens and 1 refusal since the start\n  refused: CREATE_CQ EINVAL, 1 time\n');
+    service.interrupt();
+    const { code, stdout } = await service.ended;
+    expect([code, stdout.match(/refused: CREATE_CQ EINVAL, 1 time/g)?.length]).toEqual([130, 2]);
+  });
 });

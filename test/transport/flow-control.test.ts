@@ -28,7 +28,7 @@ import {
 import { Peer, type PeerOptions } from './support/peer.ts';
 import { sends } from './support/sends.ts';
 
-/** An acknowledge that says that there are `receives`. */
+/** An ACK that says that there are `receives`. */
 const credits = (receives: number, at: { psn: number; msn: number }): Packet => nak(creditCode(receives), at);
 
 const withCredits = (options: PeerOptions = {}) => new Peer({ flowControl: true, rnrRetry: 7, ...options });
@@ -115,7 +115,7 @@ describe('a requester that is given credits', () => {
     peer.expectTx(sends(5, 10));
   });
 
-  it('takes credits from an acknowledge that it has seen before, and from old ones', () => {
+  it('takes credits from an ACK that it has seen before, and from old ones', () => {
     const peer = withSends(6);
     peer.drain();
     peer.rx(credits(0, { psn: 0, msn: 1 }));

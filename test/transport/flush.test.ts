@@ -315,7 +315,7 @@ describe('a requester', () => {
     ]);
   });
 
-  it('does not take an acknowledge for an answer', () => {
+  it('does not take an ACK for an answer', () => {
     const peer = new Peer();
     peer.post(aFlush(1));
     peer.drain();

@@ -43,7 +43,7 @@ describe('what a queue pair shows', () => {
     ]);
   });
 
-  it('of its asking side: how far it is, and what it waits for', () => {
+  it('of its requester: how far it is, and what it waits for', () => {
     const peer = withSends(3);
     expect(shown(peer).requester).toMatchObject({ nextPsn: FIRST, sentPsn: FIRST, deadline: Infinity });
     peer.drain();
@@ -57,7 +57,7 @@ describe('what a queue pair shows', () => {
     expect(shown(peer).requester).toMatchObject({ nextPsn: 0, rnrWaiting: true, rnrRetriesLeft: 2 });
   });
 
-  it('of its answering side: what it expects, owes and remembers', () => {
+  it('of its responder: what it expects, owes and remembers', () => {
     const peer = new Peer();
     const mr = peer.region({ length: 64 });
     mr.view.setBigUint64(0, 0x1_0000_0005n, true);

@@ -52,14 +52,14 @@ describe('ReplyQueue', () => {
     expect([queue.answers, queue.repeats]).toEqual([0, 0]);
   });
 
-  it('an acknowledge that a waiting NAK implies is not queued', () => {
+  it('an ACK that a waiting NAK implies is not queued', () => {
     const queue = new ReplyQueue(new TransportPools().replies);
     queue.refuse(8, 0x60, 1);
     queue.acknowledge(7, 0x1f, 1);
     expect(ranges(queue)).toEqual([[ReplyKind.Nak, 8, 8]]);
   });
 
-  it('a repeated atomic is answered though an acknowledge of its PSN waits', () => {
+  it('a repeated atomic is answered though an ACK of its PSN waits', () => {
     const queue = new ReplyQueue(new TransportPools().replies);
     queue.acknowledge(5, 0x1f, 1);
     queue.answer(ReplyKind.Atomic, 5, 5, 1, true);

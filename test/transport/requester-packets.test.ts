@@ -38,7 +38,7 @@ function withData(length: number) {
 
 describe('packets of a requester', () => {
   it.each([0, 1, 3, 4, 5, 255, 256, 257, 511, 512, 513, 1283])(
-    'OPS-14 LEN-13 REQ-02 a SEND of %i bytes is cut at PMTU, and its last packet asks for an acknowledge',
+    'OPS-14 LEN-13 REQ-02 a SEND of %i bytes is cut at PMTU, and its last packet asks for an ACK',
     (length) => {
       const { peer, mr, sges } = withData(length);
       peer.post({ wrId: 1, opcode: WrOpcode.Send, sges });
@@ -146,7 +146,7 @@ describe('packets of a requester', () => {
     peer.expectTx([sendFirst(a), sendMiddle(b), sendLast({ ...c, ackReq: true, solicited: true })]);
   });
 
-  it('REQ-02 a long message asks for an acknowledge now and then, and when its window closes', () => {
+  it('REQ-02 a long message asks for an ACK now and then, and when its window closes', () => {
     const { peer, sges } = withData(300 * PMTU);
     peer.post({ wrId: 1, opcode: WrOpcode.RdmaWrite, sges, ...REMOTE });
     const sent = peer.drain();

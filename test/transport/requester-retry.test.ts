@@ -64,7 +64,7 @@ describe('acknowledgement', () => {
     expect(peer.completions()).toEqual(done(0, 1));
   });
 
-  it.each([-1, -100, -0x7f_ff_ff])('REQ-08 REQ-10 an acknowledge of PSN %i is old and ignored', (psn) => {
+  it.each([-1, -100, -0x7f_ff_ff])('REQ-08 REQ-10 an ACK of PSN %i is old and ignored', (psn) => {
     const peer = withSends(3);
     peer.drain();
     peer.rx(ack({ psn, msn: 9 }), nak(0x60, { psn, msn: 0 }), nak(0x62, { psn, msn: 0 }), rnrNak(1, { psn, msn: 0 }));
@@ -74,7 +74,7 @@ describe('acknowledgement', () => {
     expect(peer.completions()).toEqual(done(0, 3));
   });
 
-  it.each([0, 1, 1000, 2 ** 22, 0x7f_ff_00])('REQ-09 an acknowledge %i beyond what was sent is ignored', (beyond) => {
+  it.each([0, 1, 1000, 2 ** 22, 0x7f_ff_00])('REQ-09 an ACK %i beyond what was sent is ignored', (beyond) => {
     const peer = withSends(3);
     peer.drain();
     const psn = 3 + beyond;
@@ -196,7 +196,7 @@ describe('sequence NAK', () => {
     peer.expectTx(sends(2, 4));
   });
 
-  it('an acknowledge that overtakes the cursor of a retry moves it forward', () => {
+  it('an ACK that overtakes the cursor of a retry moves it forward', () => {
     const peer = withSends(40);
     peer.drain();
     peer.rx(nak(0x60, { psn: 1, msn: 1 }));
@@ -231,7 +231,7 @@ describe('implied NAK', () => {
     return { peer, mr, read };
   }
 
-  it('REQ-11 an acknowledge beyond an open READ implies that its answer was lost', () => {
+  it('REQ-11 an ACK beyond an open READ implies that its answer was lost', () => {
     const { peer, read } = withRead(1);
     peer.drain();
     peer.rx(ack({ psn: 4, msn: 2 }));

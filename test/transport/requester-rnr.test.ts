@@ -139,7 +139,7 @@ describe('receiver not ready, requester', () => {
     },
   );
 
-  it('an acknowledge of the refused packet during the wait ends it', () => {
+  it('an ACK of the refused packet during the wait ends it', () => {
     const peer = withSends(2);
     peer.drain();
     peer.rx(rnrNak(0, { psn: 0, msn: 0 }), ack({ psn: 0, msn: 1 }));

@@ -40,7 +40,7 @@ const incoming = (psn: number, payload?: Uint8Array, fields: Partial<Packet> = {
 });
 
 describe('a UD queue pair that sends', () => {
-  it('sends one packet a message, across the wrap of PSNs, without asking for an acknowledge, and is done', () => {
+  it('sends one packet a message, across the wrap of PSNs, without asking for an ACK, and is done', () => {
     const peer = new UdPeer();
     const mr = peer.region({ length: 256 });
     const from = { qkey: 0x42, srcQpn: SUBJECT_QPN };

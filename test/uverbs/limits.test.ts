@@ -73,6 +73,24 @@ describe('a client that makes objects without an end', () => {
     expect(server.refused).toBe(2);
     expect(cm.errno('CREATE_ID', C.CREATE_ID, { uid: 1, ps: 0x999 })).not.toBe(0);
     expect(server.refused).toBe(3);
+    expect(await program.errno('ALLOC_PD', V.ALLOC_PD, {})).toBe(Errno.EINVAL);
+    const unknown = [
+      Uint8Array.of(),
+      Uint8Array.of(200, 0, 0, 0, 2, 0, 0, 0),
+      Uint8Array.of(99, 0, 0, 128, 2, 0, 0, 0),
+    ];
+    for (const bytes of unknown) await program.file.command(bytes);
+    for (const bytes of [Uint8Array.of(), Uint8Array.of(99, 0, 0, 0, 0, 0, 0, 0)]) await cm.file.command(bytes);
+    expect(Object.fromEntries(server.refusals)).toEqual({
+      'ALLOC_PD EINVAL': 2,
+      'doorbell EINVAL': 1,
+      'rdma_cm: CREATE_ID EINVAL': 1,
+      'a command that is too short EINVAL': 1,
+      'command 200 EOPNOTSUPP': 1,
+      'extended command 99 EOPNOTSUPP': 1,
+      'rdma_cm: a command that is too short EINVAL': 1,
+      'rdma_cm: an unknown command EINVAL': 1,
+    });
   });
 
   it('of rdma_cm as well', async () => {

@@ -50,6 +50,7 @@ const NOTHING = new Uint8Array(0);
 /** Says yes to everything. */
 const COUNTING: UverbsServer = {
   refused: 0,
+  refusals: new Map(),
   openUverbs: () => ({ command: () => ({ errno: 0, response: NOTHING }), doorbell: () => {}, close: () => {} }),
   openRdmaCm: () => ({ command: () => ({ errno: 0, response: NOTHING }), close: () => {} }),
   sysfs: () => new Map(),

@@ -11,8 +11,10 @@ import { terminal } from '../output.ts';
 import { buildShim } from './build.ts';
 import { hasRxeProvider } from './machine.ts';
 import { PrivatePlace } from './place.ts';
+import { whyNoShim } from './program-file.ts';
 import { runOne, runPair } from './run.ts';
 import { type ServedFlags, withServer } from './served.ts';
+import { statusLines } from './status.ts';
 
 interface RunFlags extends ServedFlags {
   readonly on?: string;
@@ -35,7 +37,9 @@ export function runCommand(): Command {
 
 export function uverbsCommand(): Command {
   const command = new Command('uverbs')
-    .description('serve a device to programs that "roce run --on" starts, until ctrl-C')
+    .description(
+      'serve a device to programs that "roce run --on" starts, until ctrl-C; SIGUSR1 prints what was refused',
+    )
     .requiredOption('--socket <path>', 'name of the socket');
   addFaultOptions(addLinkOptions(command));
   return command.hook('preAction', () => refuseNotify(command, command.opts<ServeFlags>())).action(serve);
@@ -60,6 +64,7 @@ function refuseNotify(command: Command, { rules }: FaultFlags): void {
 async function run(words: readonly string[], { on, pair, ...flags }: RunFlags): Promise<void> {
   const shim = await buildShim();
   complainOfProvider();
+  complainOfPrograms(pair === true ? words.map((line) => line.trim().split(/\s/)[0] ?? '') : words.slice(0, 1));
   if (on !== undefined) {
     if (!existsSync(on)) throw new RoceError('ERR_ROCE_ADDRESS', `${on}: no server is there; "roce uverbs" is one`);
     process.exitCode = await runOne(words, { shim, socket: on });
@@ -79,9 +84,13 @@ async function run(words: readonly string[], { on, pair, ...flags }: RunFlags): 
 
 async function serve({ socket, ...flags }: ServeFlags): Promise<void> {
   complainOfProvider();
-  await withServer(flags, socket, async ({ path }) => {
-    terminal.line(`serving at ${path}: roce run --on ${path} -- PROGRAM`);
+  await withServer(flags, socket, async (served, _device, server) => {
+    const tell = (): void => statusLines(served.sizes, server).forEach(terminal.line);
+    process.on('SIGUSR1', tell);
+    terminal.line(`serving at ${served.path}: roce run --on ${served.path} -- PROGRAM`);
     await new Promise((resolve) => process.once('SIGINT', resolve).once('SIGTERM', resolve));
+    process.off('SIGUSR1', tell);
+    tell();
     process.exitCode = EXIT_INTERRUPTED;
   });
 }
@@ -90,6 +99,11 @@ async function serve({ socket, ...flags }: ServeFlags): Promise<void> {
 function complainOfProvider(): void {
   if (!hasRxeProvider())
     terminal.complaint('libibverbs finds no provider for rxe here: install ibverbs-providers (Debian) or rdma-core');
+}
+
+/** It may start another that gets the shim; so this is said, and no more. */
+function complainOfPrograms(names: readonly string[]): void {
+  for (const sentence of new Set(names.map(whyNoShim))) if (sentence !== undefined) terminal.complaint(sentence);
 }
 
 const EXIT_INTERRUPTED = 130;

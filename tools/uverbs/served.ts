@@ -3,10 +3,11 @@
  */
 import type { Device } from 'rocev2';
 import { type ServedUverbs, serveUverbs } from 'rocev2/node';
-import { createUverbsServer } from 'rocev2/uverbs';
+import { createUverbsServer, type UverbsServer } from 'rocev2/uverbs';
 import { type FaultFlags, typedFaults } from '../bump/fault-options.ts';
 import { DEFAULT_DEVICE } from '../default-device.ts';
 import { type LinkFlags, withDeviceHere } from '../options.ts';
+import { terminal } from '../output.ts';
 
 /** Options of a device and of faults on its wire. */
 export type ServedFlags = Partial<LinkFlags> & FaultFlags;
@@ -15,12 +16,13 @@ export type ServedFlags = Partial<LinkFlags> & FaultFlags;
 export function withServer<T>(
   flags: ServedFlags,
   path: string,
-  use: (served: ServedUverbs, device: Device) => Promise<T>,
+  use: (served: ServedUverbs, device: Device, server: UverbsServer) => Promise<T>,
 ): Promise<T> {
   const lend = async (device: Device): Promise<T> => {
-    const served = await serveUverbs({ server: createUverbsServer(device), path });
+    const server = createUverbsServer(device);
+    const served = await serveUverbs({ server, path, complain: terminal.complaint });
     try {
-      return await use(served, device);
+      return await use(served, device, server);
     } finally {
       served.close();
     }

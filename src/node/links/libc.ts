@@ -225,6 +225,7 @@ export const EACCES = 13;
 export const EBUSY = 16;
 export const ENODEV = 19;
 export const EINVAL = 22;
+export const ENOSYS = 38;
 export const EBADFD = 77;
 export const EMSGSIZE = 90;
 export const EADDRINUSE = 98;

@@ -5,6 +5,7 @@
  */
 import { EAGAIN, EINTR, FAILED, type Libc, MSG_NOSIGNAL, READABLE, WRITABLE } from '../links/libc.ts';
 import { DescriptorWatch } from '../links/poller.ts';
+import { sendWithDescriptor } from './descriptor-message.ts';
 import { type Frame, FrameReader, HEADER_BYTES, MAX_BODY, writeHeader } from './wire.ts';
 
 /** What becomes of a connection. */
@@ -46,6 +47,15 @@ export class Connection {
     writeHeader(small ? this.#view : new DataView(bytes.buffer), body.length, type, id, error);
     bytes.set(body, HEADER_BYTES);
     this.sendBytes(small ? bytes.subarray(0, length) : bytes);
+  }
+
+  /** Sends a frame with a descriptor of this process, as the first: a client that has no room for it is cut off. */
+  sendDescriptor(type: number, id: number, body: Uint8Array, descriptor: number): void {
+    if (this.#isClosed) return;
+    const bytes = new Uint8Array(HEADER_BYTES + body.length);
+    writeHeader(new DataView(bytes.buffer), body.length, type, id, 0);
+    bytes.set(body, HEADER_BYTES);
+    if (this.#pendingBytes > 0 || !sendWithDescriptor(this.#libc, this.#fd, bytes, descriptor)) this.close();
   }
 
   /** Sends bytes as they are; they are the caller's again when this returns. */

@@ -25,6 +25,8 @@ import { DescriptorWatch } from '../links/poller.ts';
 
 /** Takes a connection over: its descriptor, and the process at its other end. */
 export type Arrived = (fd: number, pid: number) => void;
+/** Learns of a connection that is not taken, and why, in a sentence. */
+export type Refused = (sentence: string) => void;
 
 export class Listener {
   readonly #libc: Libc;
@@ -35,13 +37,16 @@ export class Listener {
   readonly #credentials = new Uint32Array(3);
   readonly #size = new Uint32Array(1);
   readonly #arrived: Arrived;
+  readonly #refused: Refused;
 
-  private constructor(libc: Libc, path: string, lock: number, fd: number, arrived: Arrived) {
+  private constructor(libc: Libc, path: string, held: Held, arrived: Arrived, refused: Refused) {
+    const { lock, fd } = held;
     this.#libc = libc;
     this.#path = path;
     this.#lock = lock;
     this.#fd = fd;
     this.#arrived = arrived;
+    this.#refused = refused;
     this.#watch = new DescriptorWatch(libc, fd, () => this.#accept());
   }
 
@@ -49,7 +54,7 @@ export class Listener {
    * Listens at `path`, for processes of this user.
    * @throws RoceError ERR_ROCE_ADDRESS for a name that is in use or cannot be used
    */
-  static open(libc: Libc, path: string, arrived: Arrived): Listener {
+  static open(libc: Libc, path: string, arrived: Arrived, refused: Refused): Listener {
     const absolute = resolve(path);
     const owned = `${process.getuid?.() ?? 0}:${absolute}`;
     const lock = bindTo(libc, `\0rocev2-uverbs:${createHash('sha256').update(owned).digest('hex')}`, path);
@@ -57,7 +62,7 @@ export class Listener {
       removeAbandoned(libc, absolute, path);
       const fd = bindTo(libc, absolute, path);
       chmodSync(absolute, 0o600);
-      if (libc.listen(fd, BACKLOG) === 0) return new Listener(libc, absolute, lock, fd, arrived);
+      if (libc.listen(fd, BACKLOG) === 0) return new Listener(libc, absolute, { lock, fd }, arrived, refused);
       const error = systemError('ERR_ROCE_ADDRESS', libc.errno(), path);
       libc.close(fd);
       throw error;
@@ -87,10 +92,22 @@ export class Listener {
     const known = libc.getsockopt(fd, SOL_SOCKET, SO_PEERCRED, bytesOf(this.#credentials), bytesOf(this.#size)) === 0;
     const [pid = 0, uid] = this.#credentials;
     const own = process.getuid?.();
+    const isOurs = uid === own || uid === 0 || own === 0;
+    if (known && pid > 0 && isOurs) {
+      this.#arrived(fd, pid);
+      return;
+    }
+    libc.close(fd);
     // Of a process in a container whose processes cannot be named here the number is 0.
-    if (known && pid > 0 && (uid === own || uid === 0 || own === 0)) this.#arrived(fd, pid);
-    else libc.close(fd);
+    if (pid === 0) this.#refused('a program came from outside of this container: the server has to run there as well');
+    else this.#refused(`process ${pid} is of uid ${uid}: programs of uid ${own} are served, and those of root`);
   }
+}
+
+/** Descriptors of a listener. */
+interface Held {
+  readonly lock: number;
+  readonly fd: number;
 }
 
 /** Removes a socket at which nobody listens. Nothing else is ever removed. */

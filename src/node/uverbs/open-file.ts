@@ -15,7 +15,7 @@ import type {
 import type { Libc } from '../links/libc.ts';
 import { EventChannel } from './channel.ts';
 import type { Connection } from './connection.ts';
-import { ClientMemory } from './process-memory.ts';
+import type { ClientMemory } from './process-memory.ts';
 import { RingFile } from './ring-file.ts';
 import { FrameType, TOKEN_BYTES } from './wire.ts';
 
@@ -31,8 +31,10 @@ export abstract class OpenFile {
     this.number = number;
   }
 
-  /** The descriptor of this process that the client opens, 0 where there is none. */
-  abstract readonly descriptor: number;
+  /** The descriptor of this process that the client gets, undefined where there is none. */
+  abstract readonly descriptor: number | undefined;
+  /** That of the process which opened it. */
+  abstract readonly memory: ClientMemory;
 
   /** One more connection for commands. */
   join(connection: Connection): void {
@@ -88,11 +90,11 @@ export class OpenUverbsFile extends OpenFile implements UverbsFileHost {
   #cancelled: number[] = [];
 
   /** @throws RoceError ERR_ROCE_LINK_UNAVAILABLE when there is no memory for its rings */
-  constructor(libc: Libc, server: UverbsServer, number: number, pid: number) {
+  constructor(libc: Libc, server: UverbsServer, number: number, memory: ClientMemory) {
     super(number);
     this.#rings = RingFile.create(libc);
     this.armed = this.#rings.armed;
-    this.memory = new ClientMemory(libc, pid);
+    this.memory = memory;
     this.#file = server.openUverbs(this);
   }
 
@@ -175,19 +177,19 @@ export class OpenUverbsFile extends OpenFile implements UverbsFileHost {
 
 /** One of rdma_cm: its channel has the number 0, and is told of events one byte for each. */
 export class OpenRdmaCmFile extends OpenFile {
-  readonly descriptor = 0;
-  readonly #memory: ClientMemory;
+  readonly descriptor = undefined;
+  readonly memory: ClientMemory;
   readonly #file: RdmaCmFile;
   readonly #listens: () => void;
   #channel: Connection | undefined;
   #early = 0;
 
   /** @param listens called when an id has begun to listen */
-  constructor(libc: Libc, server: UverbsServer, number: number, pid: number, listens: () => void) {
+  constructor(server: UverbsServer, number: number, memory: ClientMemory, listens: () => void) {
     super(number);
-    this.#memory = new ClientMemory(libc, pid);
+    this.memory = memory;
     this.#listens = listens;
-    this.#file = server.openRdmaCm({ memory: this.#memory, number, eventReady: () => this.#eventReady() });
+    this.#file = server.openRdmaCm({ memory, number, eventReady: () => this.#eventReady() });
   }
 
   openChannel(connection: Connection, channel: number): boolean {
@@ -210,7 +212,7 @@ export class OpenRdmaCmFile extends OpenFile {
   protected end(): void {
     this.#file.close();
     this.#channel?.close();
-    this.#memory.close();
+    this.memory.close();
   }
 
   #eventReady(): void {

@@ -10,7 +10,7 @@
  * 78 us.
  */
 import type { ProcessMemory } from '../../uverbs/host.ts';
-import type { Libc } from '../links/libc.ts';
+import { ENOSYS, EPERM, type Libc } from '../links/libc.ts';
 import { DescriptorWatch } from '../links/poller.ts';
 
 export class ClientMemory implements ProcessMemory {
@@ -27,14 +27,25 @@ export class ClientMemory implements ProcessMemory {
   /** Where the last read ended: the next is that of the same message when it begins there. */
   #readTo = -1;
   #forgets = false;
+  #isDenied = false;
+  readonly #denied: () => void;
 
-  constructor(libc: Libc, pid: number) {
+  /** @param denied told once when the kernel refuses a copy for want of rights: a program can take them away */
+  constructor(libc: Libc, pid: number, denied: () => void = () => {}) {
+    this.#denied = denied;
     this.#libc = libc;
     this.#pid = pid;
     this.#local = libc.address(this.#vectors.buffer);
     this.#pidfd = libc.pidfdOpen(pid);
     if (this.#pidfd < 0) this.#isGone = true;
     else this.#watch = new DescriptorWatch(libc, this.#pidfd, () => this.close());
+  }
+
+  /** Whether the kernel lets this process reach that memory; tells `denied` where it does not. */
+  probe(): boolean {
+    // Where nothing is: EFAULT comes after the question for rights.
+    this.#copy(0, PROBE, 0, 1);
+    return !this.#isDenied;
   }
 
   read(address: number, to: Uint8Array, toAt: number, length: number, ahead = length): boolean {
@@ -58,7 +69,7 @@ export class ClientMemory implements ProcessMemory {
     if (length === 0) return true;
     this.#forget();
     if (!this.#prepare(address, from, fromAt, length)) return false;
-    return this.#libc.processVmWritev(this.#pid, this.#local, this.#local + VECTOR_BYTES) === length;
+    return this.#isWhole(this.#libc.processVmWritev(this.#pid, this.#local, this.#local + VECTOR_BYTES), length);
   }
 
   /** Reaches nothing any more. May be called more than once. */
@@ -72,7 +83,17 @@ export class ClientMemory implements ProcessMemory {
 
   #copy(address: number, to: Uint8Array, toAt: number, length: number): boolean {
     if (!this.#prepare(address, to, toAt, length)) return false;
-    return this.#libc.processVmReadv(this.#pid, this.#local, this.#local + VECTOR_BYTES) === length;
+    return this.#isWhole(this.#libc.processVmReadv(this.#pid, this.#local, this.#local + VECTOR_BYTES), length);
+  }
+
+  #isWhole(copied: number, length: number): boolean {
+    if (copied === length) return true;
+    const errno = copied < 0 ? this.#libc.errno() : 0;
+    if ((errno === EPERM || errno === ENOSYS) && !this.#isDenied) {
+      this.#isDenied = true;
+      this.#denied();
+    }
+    return false;
   }
 
   /**
@@ -134,6 +155,7 @@ function addressOf(libc: Libc, bytes: Uint8Array): number {
   return address + bytes.byteOffset;
 }
 
+const PROBE = new Uint8Array(1);
 /** Of all clients, and who has it. */
 const AHEAD = new Uint8Array(0x1_00_00);
 let aheadOf: ClientMemory | undefined;

@@ -9,11 +9,13 @@ import { dirname, join, resolve } from 'node:path';
 import { RoceError } from '../../../packets/errors.ts';
 import type { UverbsServer } from '../../uverbs/host.ts';
 import type { Requirement } from '../links/kind.ts';
-import { type Libc, loadLibc } from '../links/libc.ts';
+import { EACCES, type Libc, loadLibc } from '../links/libc.ts';
 import { linuxRequirement, packageRequirement } from '../links/native-package.ts';
+import { admissionFacts, whyDenied } from './admission.ts';
 import { Connection } from './connection.ts';
 import { Listener } from './listener.ts';
 import { type OpenFile, OpenRdmaCmFile, OpenUverbsFile } from './open-file.ts';
+import { ClientMemory } from './process-memory.ts';
 import { FileKind, type Frame, FrameType, TOKEN_BYTES } from './wire.ts';
 
 /** What to serve, and where. */
@@ -24,6 +26,11 @@ export interface ServeUverbsOptions {
    * Name of the socket in the file system, 107 bytes at most. Beside it, at `PATH.sys`, is what clients read of sysfs.
    */
   readonly path: string;
+  /**
+   * Told in a sentence, for people, why a program is refused or its memory is out of reach; twenty times at most.
+   * Default: nobody is told.
+   */
+  readonly complain?: (sentence: string) => void;
 }
 
 /** What a server of verbs holds. */
@@ -53,8 +60,22 @@ export interface ServedUverbs {
  * @throws RoceError ERR_ROCE_LINK_UNAVAILABLE when the package or the machine is missing, ERR_ROCE_ADDRESS for a name
  * that is in use or cannot be used
  */
-export async function serveUverbs({ server, path }: ServeUverbsOptions): Promise<ServedUverbs> {
-  return new Host(await loadLibc(), server, resolve(path));
+export async function serveUverbs(options: ServeUverbsOptions): Promise<ServedUverbs> {
+  const libc = await loadLibc();
+  demandCopies(libc);
+  return new Host(libc, options);
+}
+
+/** Processes may always reach their own memory: where that fails, a filter of system calls is in the way. */
+function demandCopies(libc: Libc): void {
+  const memory = new ClientMemory(libc, process.pid);
+  const isReached = memory.probe();
+  memory.close();
+  if (!isReached)
+    throw new RoceError(
+      'ERR_ROCE_LINK_UNAVAILABLE',
+      'process_vm_readv is refused here: the seccomp profile of this container has to allow it, and process_vm_writev',
+    );
 }
 
 /** What `serveUverbs` needs of this machine. Looks, and changes nothing; never throws. */
@@ -72,14 +93,20 @@ class Host implements ServedUverbs {
   readonly #listener: Listener;
   readonly #clients = new Set<Client>();
   readonly #files = new Map<string, OpenFile>();
+  readonly #complain: (sentence: string) => void;
   #nextNumber = 1;
   #listens = 0;
+  #complaints = 0;
 
-  constructor(libc: Libc, server: UverbsServer, path: string) {
+  constructor(libc: Libc, { server, path: name, complain = () => {} }: ServeUverbsOptions) {
+    const path = resolve(name);
     this.path = path;
     this.#libc = libc;
     this.#server = server;
-    this.#listener = Listener.open(libc, path, (fd, pid) => this.#arrived(fd, pid));
+    this.#complain = (sentence) => {
+      if (this.#complaints++ < MOST_COMPLAINTS) complain(sentence);
+    };
+    this.#listener = Listener.open(libc, path, (fd, pid) => this.#arrived(fd, pid), this.#complain);
     try {
       writeTree(`${path}.sys`, server.sysfs());
     } catch (cause) {
@@ -99,16 +126,27 @@ class Host implements ServedUverbs {
     rmSync(`${this.path}.sys`, { recursive: true, force: true });
   }
 
-  /** A file for a client; undefined when it asks for nonsense. */
-  open(kind: number, pid: number): OpenFile | undefined {
-    const number = this.#nextNumber++;
-    let file: OpenFile;
-    if (kind === FileKind.Uverbs) file = new OpenUverbsFile(this.#libc, this.#server, number, pid);
-    else if (kind === FileKind.RdmaCm)
-      file = new OpenRdmaCmFile(this.#libc, this.#server, number, pid, () => this.#listens++);
-    else return undefined;
-    this.#files.set(file.token, file);
-    return file;
+  /** A file for a client; a number of errno when it cannot have one, undefined when it asks for nonsense. */
+  open(kind: number, pid: number): OpenFile | number | undefined {
+    if (kind !== FileKind.Uverbs && kind !== FileKind.RdmaCm) return undefined;
+    const memory = new ClientMemory(this.#libc, pid, () => this.#complain(whyDenied(admissionFacts(pid))));
+    if (!memory.probe()) {
+      memory.close();
+      return EACCES;
+    }
+    try {
+      const number = this.#nextNumber++;
+      const file =
+        kind === FileKind.Uverbs
+          ? new OpenUverbsFile(this.#libc, this.#server, number, memory)
+          : new OpenRdmaCmFile(this.#server, number, memory, () => this.#listens++);
+      this.#files.set(file.token, file);
+      return file;
+    } catch (error) {
+      memory.close();
+      if (!(error instanceof RoceError)) throw error;
+      return ENOMEM;
+    }
   }
 
   find(token: string): OpenFile | undefined {
@@ -164,22 +202,19 @@ class Client {
 
   #open(id: number, kind: number): boolean {
     const connection = this.#connection;
-    let file: OpenFile | undefined;
-    try {
-      file = this.#host.open(kind, connection.pid);
-    } catch (error) {
-      if (!(error instanceof RoceError)) throw error;
-      connection.send(FrameType.Answer, id, ENOMEM, NOTHING);
+    const file = this.#host.open(kind, connection.pid);
+    if (file === undefined) return false;
+    if (typeof file === 'number') {
+      connection.send(FrameType.Answer, id, file, NOTHING);
       return true;
     }
-    if (file === undefined) return false;
     this.#file = file;
     file.join(connection);
-    const opened = Buffer.alloc(TOKEN_BYTES + 8);
+    const opened = Buffer.alloc(TOKEN_BYTES + 4);
     opened.write(file.token, 'hex');
     opened.writeUInt32LE(file.number, TOKEN_BYTES);
-    opened.writeUInt32LE(file.descriptor, TOKEN_BYTES + 4);
-    connection.send(FrameType.Answer, id, 0, opened);
+    if (file.descriptor === undefined) connection.send(FrameType.Answer, id, 0, opened);
+    else connection.sendDescriptor(FrameType.Answer, id, opened, file.descriptor);
     return true;
   }
 
@@ -235,6 +270,8 @@ function writeTree(root: string, files: ReadonlyMap<string, string>): void {
 
 const NOTHING = new Uint8Array();
 const ENOMEM = 12;
+/** What a mistaken or malicious program can make of somebody's terminal. */
+const MOST_COMPLAINTS = 20;
 const LEAST_COMMAND = 8;
 const MOST_CONNECTIONS = 1024;
 /** To say what it wants. */

@@ -5,7 +5,7 @@
  */
 
 /** Changes whenever a shim and a server of different versions would misunderstand each other. */
-export const WIRE_VERSION = 2;
+export const WIRE_VERSION = 3;
 export const HEADER_BYTES = 16;
 export const MAX_BODY = 65_536;
 export const TOKEN_BYTES = 16;

@@ -58,6 +58,13 @@ export function runCmCommand(file: ServedCmFile, bytes: Uint8Array): CommandResu
   }
 }
 
+/** What people call the command in these bytes, whatever else is wrong with them. */
+export function nameOfCmCommand(bytes: Uint8Array): string {
+  if (bytes.length < C.CM_CMD_HDR.size) return 'rdma_cm: a command that is too short';
+  const number = new Fields(bytes).u32(C.CM_CMD_HDR.at.cmd);
+  return `rdma_cm: ${NAMES.get(number) ?? 'an unknown command'}`;
+}
+
 function demandState(id: ServedId, ...states: readonly IdState[]): void {
   if (!states.includes(id.state)) throw new Refusal(Errno.EINVAL);
 }

@@ -21,6 +21,7 @@ const ENOSYS = 38;
 
 export class FakeServer implements UverbsServer {
   readonly refused = 0;
+  readonly refusals = new Map<string, number>();
   readonly opened: UverbsFileHost[] = [];
   closed = 0;
   cmClosed = 0;

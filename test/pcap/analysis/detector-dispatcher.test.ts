@@ -36,7 +36,7 @@ describe('The kind of a packet', () => {
     ['data', DATA, PacketKind.Data],
     ['a READ request', factsOf(Role.Request, OpFlag.Request | OpFlag.Read | OpFlag.Only), PacketKind.Fetch],
     ['a READ response', factsOf(Role.Response, OpFlag.Response | OpFlag.ReadResponse), PacketKind.Answer],
-    ['an acknowledge', ACK, PacketKind.Ack],
+    ['an ACK', ACK, PacketKind.Ack],
     ['a NAK', factsOf(Role.Response, OpFlag.Response | OpFlag.Ack, Mark.Nak), PacketKind.Other],
     ['a datagram', factsOf(Role.Datagram, OpFlag.Request | OpFlag.Send | OpFlag.Only), PacketKind.Datagram],
     ['a CNP', factsOf(Role.Cnp, OpFlag.Cnp), PacketKind.Cnp],

@@ -77,7 +77,7 @@ describe.each<PingpongService>(['rc', 'uc', 'ud', 'srq'])('%s pingpong', (servic
 
   it('moves no more than the messages it counts', async () => {
     const { pair } = await play(optionsOf(service, { iterations: 10, queuePairs: 1 }));
-    // A message each way, and of a reliable service an acknowledge.
+    // A message each way, and of a reliable service an ACK.
     const each = service === 'rc' || service === 'srq' ? 20 : 10;
     expect(pair.a.portCounters.sentPkts).toBe(each);
     expect(pair.b.portCounters.sentPkts).toBe(each);

@@ -1,5 +1,5 @@
 /**
- * Goal: a datagram service is found, or the asking side learns why not. Method: the scripted peer in both roles, then
+ * Goal: a datagram service is found, or the side that asks learns why not. Method: the scripted peer in both roles, then
  * two managers on a wire that loses what fast-check draws. ref:conformance#CM-24.
  */
 import fc from 'fast-check';

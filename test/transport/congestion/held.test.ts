@@ -167,7 +167,7 @@ describe('a queue pair whose data waits', () => {
     expect(slow.now).toBe(now + 100 * US);
   });
 
-  it('is retried when an acknowledge is late, and no retry is spent before the packet has left again', () => {
+  it('is retried when an ACK is late, and no retry is spent before the packet has left again', () => {
     // A packet takes 100 ms, a timeout 4.2 ms.
     const slow: CongestionOptions = { reaction: { kind: 'fixed-rate', rateBps: 24e3 }, maxBurstBytes: 0 };
     const peer = makePeer({ timeout: 10, retryCnt: 1 }, slow);

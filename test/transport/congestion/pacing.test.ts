@@ -244,7 +244,7 @@ describe('a congestion notification', () => {
     expect(peer.qp.pacer?.controller.rateBps(peer.now)).toBe(Infinity);
   });
 
-  it('that rides on an acknowledge counts where both ends agreed on that, and only there', () => {
+  it('that rides on an ACK counts where both ends agreed on that, and only there', () => {
     for (const [signal, becn, handled] of [
       ['ack', 1, 1],
       ['ack', 0, 0],

@@ -18,13 +18,22 @@ export interface Requests {
   /** Opens a file, which stays where it is. News of progress follow, and at the end the result of the whole. */
   open: { readonly params: { readonly name: string; readonly content: FileContent }; readonly result: null };
   /** Rows of the list, after the filter. */
-  rows: { readonly params: { readonly from: number; readonly count: number }; readonly result: RowWindow };
-  /** Sets the filter; empty for none. Answers when all packets known so far have been looked at. */
-  filter: { readonly params: { readonly text: string }; readonly result: FilterResult };
+  rows: {
+    readonly params: { readonly from: number; readonly count: number; readonly sort?: RowSort };
+    readonly result: RowWindow;
+  };
+  /**
+   * Sets the filter; empty for none, and of all time where `toNs` is not above `fromNs`. Answers when all packets known
+   * so far have been looked at.
+   */
+  filter: {
+    readonly params: { readonly text: string; readonly fromNs?: number; readonly toNs?: number };
+    readonly result: FilterResult;
+  };
   /** One packet in full; null when there is none of this number. */
   packet: { readonly params: { readonly number: number }; readonly result: PacketDetail | null };
   /** Where a packet stands in the filtered list, or where it would: 0 based. */
-  position: { readonly params: { readonly number: number }; readonly result: number };
+  position: { readonly params: { readonly number: number; readonly sort?: RowSort }; readonly result: number };
   /** Lines of the ladder of a conversation. */
   ladder: {
     readonly params: { readonly conversation: number; readonly from: number; readonly count: number };
@@ -44,6 +53,8 @@ export interface Requests {
     };
     readonly result: SequencePicture;
   };
+  /** The whole capture in equal pieces of time. */
+  activity: { readonly params: { readonly bins: number }; readonly result: ActivityPicture };
   /** Sums over pieces of time, of one conversation or, with 0, of all. */
   rates: {
     readonly params: {
@@ -54,6 +65,10 @@ export interface Requests {
     };
     readonly result: RatePicture;
   };
+  /** The filter of a field, by its index among all of the packet; empty where there is none. */
+  fieldFilter: { readonly params: { readonly number: number; readonly field: number }; readonly result: string };
+  /** A pcapng file of the packets of these numbers, or without them of those that are shown. */
+  export: { readonly params: { readonly numbers?: readonly number[] }; readonly result: Blob };
   /** Completions at a place of a filter. */
   complete: {
     readonly params: { readonly text: string; readonly cursor: number };
@@ -106,6 +121,17 @@ export interface Summary extends LimitTexts {
   readonly verdict: string;
 }
 
+/** What the list can be sorted by: the columns of its table of packets. */
+export const SORT_COLUMNS = ['number', 'time', 'conversation', 'ends', 'length', 'psn', 'qp', 'marks', 'info'] as const;
+/** One of them. */
+export type SortColumn = (typeof SORT_COLUMNS)[number];
+
+/** An order of the list. */
+export interface RowSort {
+  readonly column: SortColumn;
+  readonly descending: boolean;
+}
+
 /** A window of the list. */
 export interface RowWindow {
   readonly from: number;
@@ -118,6 +144,8 @@ export interface RowWindow {
 export interface PacketRow {
   readonly number: number;
   readonly timeNs: number;
+  /** Since the packet before in its conversation; NaN without one. */
+  readonly deltaNs: number;
   /** "10.0.0.1 > 10.0.0.2"; may be empty. */
   readonly ends: string;
   readonly info: string;
@@ -126,6 +154,9 @@ export interface PacketRow {
   /** Bits of `Mark`. */
   readonly marks: number;
   readonly relativePsn: number;
+  /** PSN of the wire and destination queue pair; -1 without a BTH. */
+  readonly psn: number;
+  readonly destQpn: number;
   readonly sender: 0 | 1;
   readonly opcode: number;
   /** The frame is malformed, or was cut. */
@@ -162,6 +193,16 @@ export interface SequencePicture {
   readonly ackPsn: Float64Array;
   /** Packets behind the picture, those that share a spot included. */
   readonly packets: number;
+}
+
+/** The whole capture in equal pieces of time. */
+export interface ActivityPicture {
+  readonly fromNs: number;
+  readonly toNs: number;
+  /** Bytes on the wire in each piece. */
+  readonly bytes: Float64Array;
+  /** Packets with marks other than CE. */
+  readonly remarkable: Float64Array;
 }
 
 /** Sums over pieces of time. */

@@ -5,14 +5,20 @@
  */
 import { FrameStatus, formatFrame, mapFrame } from 'rocev2/packets';
 import { IcrcState, Mark } from 'rocev2/pcap';
+import { NONE } from './packet-table.ts';
 import type { MappedHeader, PacketDetail, PacketRow, RowWindow } from './protocol.ts';
 import type { CaptureSession } from './session.ts';
 
-/** Rows `from` to `from + count` of the filtered list, as many as there are. */
-export function rowWindow(session: CaptureSession, from: number, count: number): RowWindow {
+/** Rows `from` to `from + count` of the filtered list, as many as there are; in the order of the capture without one. */
+export function rowWindow(
+  session: CaptureSession,
+  from: number,
+  count: number,
+  indexOfRow: (row: number) => number | undefined = (row) => session.indexOfRow(row),
+): RowWindow {
   const rows: PacketRow[] = [];
   for (let row = Math.max(0, from); row < from + Math.min(count, MOST_ROWS); row++) {
-    const index = session.indexOfRow(row);
+    const index = indexOfRow(row);
     if (index === undefined) break;
     rows.push(rowOf(session, index));
   }
@@ -31,16 +37,26 @@ export function rowOf(session: CaptureSession, index: number): PacketRow {
   return {
     number: index + 1,
     timeNs: table.timeNs[index] ?? 0,
+    deltaNs: deltaOf(session, index),
     ends: colon < 0 ? '' : text.slice(0, colon),
     info: text.slice(colon < 0 ? 0 : colon + 2),
     length: table.original[index] ?? 0,
     conversation: table.conversation[index] ?? 0,
     marks: table.marks[index] ?? 0,
     relativePsn: table.relativePsn[index] ?? Number.NaN,
+    psn: table.opcode[index] === NONE ? -1 : (table.psn[index] ?? 0),
+    destQpn: table.opcode[index] === NONE ? -1 : (table.destQpn[index] ?? 0),
     sender: table.sender[index] === 1 ? 1 : 0,
     opcode: table.opcode[index] ?? 0,
     broken: isBroken(table.status[index] ?? 0),
   };
+}
+
+function deltaOf(session: CaptureSession, index: number): number {
+  const { table } = session;
+  const packets = session.packetsOf(table.conversation[index] ?? 0);
+  const at = packets.lowerBound(index);
+  return at === 0 ? Number.NaN : (table.timeNs[index] ?? 0) - (table.timeNs[packets.at(at - 1)] ?? 0);
 }
 
 /** Everything about the packet of a number; null when there is none. */

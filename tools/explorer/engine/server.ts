@@ -7,11 +7,15 @@
 import type { Analysis, CaptureInterface, ConversationReport } from 'rocev2/pcap';
 import { verdictText } from '../../analyze/findings-text.ts';
 import { isLimited, limitTexts } from '../../analyze/limits-text.ts';
+import { activityPicture } from './activity.ts';
+import { exportPackets, shownIndices } from './export.ts';
+import { fieldFilter } from './field-filter.ts';
 import type { ByteSource } from './file-bytes.ts';
 import { completions } from './filter.ts';
 import { LadderIndex } from './ladder-index.ts';
 import type { FileContent, News, RequestName, Requests, Summary, WorkerReply, WorkerRequest } from './protocol.ts';
 import { ratePicture } from './rates.ts';
+import { RowOrder } from './row-order.ts';
 import { packetDetail, rowWindow } from './rows.ts';
 import { sequencePicture } from './sequence.ts';
 import { CaptureSession } from './session.ts';
@@ -30,6 +34,7 @@ export class RequestServer {
   readonly #surroundings: RequestServerHost;
   #session: CaptureSession | undefined;
   #ladder: LadderIndex | undefined;
+  #rowOrder: RowOrder | undefined;
   #working = false;
   #slices = 0;
   /** Filters that wait for their end. */
@@ -42,7 +47,7 @@ export class RequestServer {
   /** Takes one request; every request is answered or refused, once. */
   handle(request: WorkerRequest): void {
     try {
-      if (request.name === 'filter') this.#filter(request.id, request.params.text);
+      if (request.name === 'filter') this.#filter(request.id, request.params);
       else this.#answer(request.id, this.#resultOf(request));
     } catch (error) {
       this.#refuse(request.id, error);
@@ -55,19 +60,25 @@ export class RequestServer {
         this.#open(request.params);
         return null;
       case 'rows':
-        return rowWindow(this.#file, request.params.from, request.params.count);
+        return this.#rows(request.params);
       case 'packet':
         return packetDetail(this.#file, request.params.number);
       case 'position':
-        return this.#file.rowOfIndex(request.params.number - 1);
+        return this.#order.rowOfIndex(request.params.number - 1, request.params.sort);
       case 'ladder':
         return this.#ladderOf(request.params.conversation).window(request.params.from, request.params.count);
       case 'ladderLine':
         return this.#ladderOf(request.params.conversation).lineOf(request.params.number);
       case 'sequence':
         return sequencePicture(this.#file, request.params);
+      case 'activity':
+        return activityPicture(this.#file, request.params.bins);
       case 'rates':
         return ratePicture(this.#file, request.params);
+      case 'fieldFilter':
+        return fieldFilter(this.#file, request.params.number, request.params.field);
+      case 'export':
+        return this.#export(request.params.numbers);
       case 'complete':
         return completions(request.params.text, request.params.cursor);
     }
@@ -76,6 +87,21 @@ export class RequestServer {
   get #file(): CaptureSession {
     if (this.#session === undefined) throw new Error('no file is open');
     return this.#session;
+  }
+
+  get #order(): RowOrder {
+    this.#rowOrder ??= new RowOrder(this.#file);
+    return this.#rowOrder;
+  }
+
+  #rows({ from, count, sort }: Requests['rows']['params']): Requests['rows']['result'] {
+    return rowWindow(this.#file, from, count, (row) => this.#order.indexOfRow(row, sort));
+  }
+
+  #export(numbers: readonly number[] | undefined): Blob {
+    const session = this.#file;
+    const indices = numbers?.map((number) => number - 1) ?? shownIndices(session);
+    return new Blob(exportPackets(session, indices, `packets of ${session.name}`) as Uint8Array<ArrayBuffer>[]);
   }
 
   /** One ladder is kept: the page shows one at a time. */
@@ -89,15 +115,16 @@ export class RequestServer {
     this.#session = undefined;
     this.#session = new CaptureSession(name, this.#surroundings.open(content));
     this.#ladder = undefined;
+    this.#rowOrder = undefined;
     this.#slices = 0;
     this.#work();
   }
 
-  #filter(id: number, text: string): void {
+  #filter(id: number, { text, fromNs = 0, toNs = 0 }: Requests['filter']['params']): void {
     const session = this.#file;
     for (const waiting of this.#waiting.splice(0))
       this.#answer(waiting.id, { shown: session.shown, fault: waiting.fault });
-    const fault = session.setFilter(text);
+    const fault = session.setFilter(text, fromNs, toNs);
     this.#waiting.push({ id, fault });
     this.#work();
   }

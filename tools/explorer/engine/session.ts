@@ -46,9 +46,14 @@ export class CaptureSession {
   #firstSeconds = 0;
   #firstNanoseconds = 0;
   #filter: TableFilter | undefined;
+  /** The time that is shown; all of it without bounds. */
+  #fromNs = Number.NEGATIVE_INFINITY;
+  #toNs = Number.POSITIVE_INFINITY;
   #shown: NumberList | undefined;
   /** Packets that the filter has seen. */
   #filtered = 0;
+  /** How often another filter, or the same anew, began: which packets are shown may be others after each. */
+  filterings = 0;
 
   constructor(name: string, content: ByteSource) {
     this.name = name;
@@ -96,7 +101,7 @@ export class CaptureSession {
 
   /** The filter has seen all packets there are. */
   get filterIsDone(): boolean {
-    return this.#filter === undefined || this.#filtered === this.table.length;
+    return this.#shown === undefined || this.#filtered === this.table.length;
   }
 
   /** Reads up to `count` more packets, and lets the filter see as many; true while there is more to do. */
@@ -108,8 +113,10 @@ export class CaptureSession {
     return !this.done || !this.filterIsDone;
   }
 
-  /** Sets the filter; `work` applies it to the packets. */
-  setFilter(text: string): FilterResult['fault'] {
+  /** Sets the filter, of all time where `toNs` is not above `fromNs`; `work` applies it to the packets. */
+  setFilter(text: string, fromNs = 0, toNs = 0): FilterResult['fault'] {
+    this.#fromNs = toNs > fromNs ? fromNs : Number.NEGATIVE_INFINITY;
+    this.#toNs = toNs > fromNs ? toNs : Number.POSITIVE_INFINITY;
     const { filter, fault } = makeFilter(text, (index) => this.interfaces[index]?.name);
     this.#filter = filter;
     this.#filterAnew();
@@ -278,21 +285,27 @@ export class CaptureSession {
   }
 
   #filterAnew(): void {
-    this.#shown = this.#filter === undefined ? undefined : new NumberList();
+    this.filterings++;
+    this.#shown = this.#filter === undefined && this.#toNs === Number.POSITIVE_INFINITY ? undefined : new NumberList();
     this.#filtered = 0;
   }
 
   /** Lets the filter see up to `count` more packets: of many all that it asks is in the table. */
   #judge(count: number): void {
     const filter = this.#filter;
-    if (filter === undefined || this.#shown === undefined) return;
+    if (this.#shown === undefined) return;
     // Where the analysis failed the table lacks what came after.
-    const byTable = !filter.needsPacket && this.#follower !== undefined;
+    const byTable = filter === undefined || (!filter.needsPacket && this.#follower !== undefined);
     const end = Math.min(this.table.length, this.#filtered + (byTable ? count * OUTLINES_PER_PACKET : count));
     for (let index = this.#filtered; index < end; index++) {
-      const passes = byTable
-        ? filter.passesOutline(this.table, index, this.#comments.get(index) ?? NO_COMMENTS)
-        : this.#passesItself(filter, index);
+      const timeNs = this.table.timeNs[index] ?? 0;
+      const inTime = timeNs >= this.#fromNs && timeNs <= this.#toNs;
+      const passes =
+        !inTime || filter === undefined
+          ? inTime
+          : byTable
+            ? filter.passesOutline(this.table, index, this.#comments.get(index) ?? NO_COMMENTS)
+            : this.#passesItself(filter, index);
       if (passes) this.#shown.push(index);
       this.#filtered = index + 1;
     }

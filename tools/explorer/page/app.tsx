@@ -17,6 +17,7 @@ import { Sequence } from './sequence.tsx';
 import { type NamedFile, openGiven } from './sources.ts';
 import { Start } from './start.tsx';
 import { nextTheme, type Theme, useTheme } from './theme.ts';
+import { TimeBar } from './time-bar.tsx';
 import { isTyping, type ViewProps } from './view.ts';
 import { bytes, plural } from './words.ts';
 
@@ -51,7 +52,7 @@ export function App() {
     if (given !== undefined) void open(given);
   }, [client, open]);
   const dragging = useDrop((dropped) => {
-    go({ packet: 0, conversation: 0 });
+    go(NOWHERE);
     void open(fromFile(dropped));
   });
   useKeys((key) => {
@@ -71,7 +72,7 @@ export function App() {
         onTheme={() => setTheme(nextTheme(theme))}
         onHelp={() => setHelp(true)}
         onFile={(picked) => {
-          go({ packet: 0, conversation: 0 });
+          go(NOWHERE);
           void open(fromFile(picked));
         }}
       />
@@ -101,7 +102,7 @@ export function App() {
           {place.tab === 'playground' ? (
             <Playground
               onAnalyze={(source) => {
-                go({ tab: 'overview', packet: 0, conversation: 0 });
+                go({ ...NOWHERE, tab: 'overview' });
                 void open(source);
               }}
             />
@@ -117,7 +118,20 @@ export function App() {
   );
 }
 
+/** The views that have a time have the same one, and the strip to choose it above them. */
 function View(props: ViewProps) {
+  if (props.place.tab === 'overview') return <Overview {...props} />;
+  return (
+    <div class="timed">
+      <TimeBar {...props} />
+      <div class="timed-view">
+        <TimedView {...props} />
+      </div>
+    </div>
+  );
+}
+
+function TimedView(props: ViewProps) {
   switch (props.place.tab) {
     case 'packets':
       return <Packets {...props} />;
@@ -128,7 +142,7 @@ function View(props: ViewProps) {
     case 'rates':
       return <Rates {...props} />;
     default:
-      return <Overview {...props} />;
+      return null;
   }
 }
 
@@ -280,6 +294,8 @@ function fromFile(file: File): NamedFile {
   return { name: file.name, content: file };
 }
 
+/** Of another file nothing is chosen. */
+const NOWHERE = { packet: 0, conversation: 0, fromNs: 0, toNs: 0 } as const;
 const TAB_NAMES: Readonly<Record<Tab, string>> = {
   overview: 'Overview',
   packets: 'Packets',

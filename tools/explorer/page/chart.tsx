@@ -6,6 +6,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
+import { timeLabels } from './words.ts';
 
 /** Colours of the page by the names of style.css. */
 export type Palette = (name: 'text' | 'quiet' | 'line' | 'accent' | 'bad' | 'odd' | 'good' | 'violet') => string;
@@ -91,26 +92,12 @@ export function axis(palette: Palette, more: uPlot.Axis): uPlot.Axis {
   };
 }
 
-/** An axis of nanoseconds, written in a unit that fits what is seen. */
-export function timeAxis(palette: Palette, originNs: () => number): uPlot.Axis {
+/** An axis of nanoseconds since the first packet, in the largest unit that the times seen fill. */
+export function timeAxis(palette: Palette): uPlot.Axis {
   return axis(palette, {
-    values: (plot, values) => {
-      const { min = 0, max = 1 } = plot.scales['x'] ?? {};
-      const [unit, name] = unitOf((max ?? 1) - (min ?? 0));
-      return values.map((value) => `${trimmed((value - originNs()) / unit)} ${name}`);
-    },
-    space: 90,
+    values: (_plot, values) => timeLabels(values),
+    space: 100,
   });
-}
-
-function unitOf(rangeNs: number): readonly [number, string] {
-  if (rangeNs < 2e4) return [1, 'ns'];
-  if (rangeNs < 2e7) return [1e3, 'us'];
-  return rangeNs < 2e10 ? [1e6, 'ms'] : [1e9, 's'];
-}
-
-function trimmed(value: number): string {
-  return `${Number(value.toFixed(3))}`;
 }
 
 /** Reads colours as the browser works them out, for a canvas knows no variables. */

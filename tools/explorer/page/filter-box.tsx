@@ -13,11 +13,15 @@ interface Props {
   readonly text: string;
   readonly result: FilterResult | undefined;
   readonly packets: number;
+  /** Neither a filter nor a time: all packets are shown. */
+  readonly all: boolean;
   readonly onFilter: (text: string) => void;
+  /** What else stands in the line. */
+  readonly children?: preact.ComponentChildren;
 }
 
 /** The box. */
-export function FilterBox({ client, text, result, packets, onFilter }: Props) {
+export function FilterBox({ client, text, result, packets, all, onFilter, children }: Props) {
   const [typed, setTyped] = useState(text);
   const [words, setWords] = useState<readonly Completion[]>([]);
   const [chosen, setChosen] = useState(-1);
@@ -81,15 +85,14 @@ export function FilterBox({ client, text, result, packets, onFilter }: Props) {
         onBlur={close}
       />
       <span class="quiet" data-testid="shown">
-        {text === '' || result === undefined
-          ? plural(packets, 'packet')
-          : `${result.shown} of ${plural(packets, 'packet')}`}
+        {all || result === undefined ? plural(packets, 'packet') : `${result.shown} of ${plural(packets, 'packet')}`}
       </span>
       {text === '' ? null : (
         <button type="button" onClick={() => onFilter('')}>
           Clear
         </button>
       )}
+      {children}
       {fault === null ? null : (
         <span class="fault" role="alert" data-testid="fault">
           {fault.sentence}

@@ -4,6 +4,8 @@
  * Owns the hash. Everything in it can be missing or nonsense: then it is the default.
  */
 
+import { type RowSort, SORT_COLUMNS } from '../engine/protocol.ts';
+
 /** The views, in the order of their keys 1, 2, 3... */
 export const TABS = ['overview', 'packets', 'ladder', 'sequence', 'rates', 'playground'] as const;
 /** One of them. */
@@ -17,6 +19,11 @@ export interface PageLocation {
   readonly filter: string;
   /** Conversation id; 0: the first. */
   readonly conversation: number;
+  /** The time that all views show, in nanoseconds since the first packet; equal ones: all of it. */
+  readonly fromNs: number;
+  readonly toNs: number;
+  /** Order of the packets; undefined: that of the capture. */
+  readonly sort: RowSort | undefined;
 }
 
 /** What the hash says. */
@@ -28,6 +35,8 @@ export function readPlace(hash: string): PageLocation {
     packet: count(query.get('packet')),
     filter: query.get('filter') ?? '',
     conversation: count(query.get('conversation')),
+    ...timeOf(query.get('time') ?? ''),
+    sort: sortOf(query.get('sort') ?? ''),
   };
 }
 
@@ -38,7 +47,23 @@ export function writePlace(place: PageLocation, hash: string): string {
   set(query, 'packet', place.packet > 0 ? `${place.packet}` : '');
   set(query, 'filter', place.filter);
   set(query, 'conversation', place.conversation > 0 ? `${place.conversation}` : '');
+  set(query, 'sort', place.sort === undefined ? '' : `${place.sort.descending ? '-' : ''}${place.sort.column}`);
+  const [from, to] = [Math.max(0, Math.round(place.fromNs)), Math.round(place.toNs)];
+  set(query, 'time', to > from ? `${from}-${to}` : '');
   return query.size === 0 ? '' : `#${query}`;
+}
+
+/** "1000-2500": nanoseconds. */
+function timeOf(text: string): { readonly fromNs: number; readonly toNs: number } {
+  const [, from, to] = /^(\d{1,18})-(\d{1,18})$/.exec(text) ?? [];
+  const [fromNs, toNs] = [Number(from ?? 0), Number(to ?? 0)];
+  return toNs > fromNs ? { fromNs, toNs } : { fromNs: 0, toNs: 0 };
+}
+
+/** "length" upwards, "-length" downwards. */
+function sortOf(text: string): RowSort | undefined {
+  const column = SORT_COLUMNS.find((known) => known === text.replace(/^-/, ''));
+  return column === undefined ? undefined : { column, descending: text.startsWith('-') };
 }
 
 function set(query: URLSearchParams, name: string, value: string): void {

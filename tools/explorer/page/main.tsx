@@ -5,6 +5,7 @@ import './style.css';
 import './packets.css';
 import './overview.css';
 import './graphs.css';
+import './narrow.css';
 
 const root = document.getElementById('root');
 if (root !== null) render(<App />, root);

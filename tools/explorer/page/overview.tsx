@@ -6,6 +6,7 @@
  */
 import { type ConversationReport, conversationFigures, type Finding } from 'rocev2/pcap';
 import type { News } from '../engine/protocol.ts';
+import { WHOLE } from './time-range.tsx';
 import type { ViewProps } from './view.ts';
 import { bytes, count, plural, qpn, rate, span } from './words.ts';
 
@@ -91,7 +92,7 @@ function FindingBox({ finding, go }: { readonly finding: Finding; readonly go: V
               type="button"
               class="link"
               key={frame}
-              onClick={() => go({ tab: 'packets', packet: frame, filter: '' })}
+              onClick={() => go({ tab: 'packets', packet: frame, filter: '', ...WHOLE })}
             >
               {frame}
             </button>
@@ -107,7 +108,7 @@ function FindingBox({ finding, go }: { readonly finding: Finding; readonly go: V
               type="button"
               class="link"
               key={conversation}
-              onClick={() => go({ tab: 'ladder', conversation, packet: frames[0] ?? 0 })}
+              onClick={() => go({ tab: 'ladder', conversation, packet: frames[0] ?? 0, ...WHOLE })}
             >
               {conversation}
             </button>
@@ -241,7 +242,7 @@ function Paths({ news, go }: Pick<ViewProps, 'news' | 'go'>) {
                         class="link"
                         key={frame}
                         title={event.effects.join(', ')}
-                        onClick={() => go({ tab: 'packets', packet: frame, filter: '' })}
+                        onClick={() => go({ tab: 'packets', packet: frame, filter: '', ...WHOLE })}
                       >
                         {frame}
                       </button>

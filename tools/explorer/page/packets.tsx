@@ -4,18 +4,24 @@
  * Owns the selection and its keys.
  */
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import type { FilterResult, PacketDetail } from '../engine/protocol.ts';
+import type { FilterResult, PacketDetail, RowSort } from '../engine/protocol.ts';
 import type { Client } from './client.ts';
+import { useColumns } from './columns.ts';
+import { useMenu } from './context-menu.tsx';
 import { FilterBox } from './filter-box.tsx';
+import { fieldItems, rowItems } from './filter-menu.ts';
+import { ColumnMenu } from './list-head.tsx';
 import { PacketList } from './packet-list.tsx';
 import { PacketView } from './packet-view.tsx';
+import { saveFile } from './save.ts';
 import { isTyping, type ViewProps } from './view.ts';
 
 /** The view. */
 export function Packets({ client, news, place, go }: ViewProps) {
-  const { result, answered, filtered } = useFilter(client, place.filter);
+  const { result, answered, filtered } = useFilter(client, place);
   const [detail, setDetail] = useState<PacketDetail | null>(null);
-  const total = place.filter === '' || result === undefined ? news.shown : Math.max(result.shown, news.shown);
+  const all = place.filter === '' && place.toNs <= place.fromNs;
+  const total = all || result === undefined ? news.shown : Math.max(result.shown, news.shown);
   // A packet that is not read yet is waited for.
   const known = news.packets >= place.packet;
   // The first packet that is looked into makes the list smaller, and the line chosen may be out of sight.
@@ -33,45 +39,81 @@ export function Packets({ client, news, place, go }: ViewProps) {
       stale = true;
     };
   }, [client, place.packet, known, news.done]);
-  const { reveal, mover, chooseAt } = useRow(client, { place, go, total, known, order: result, hasDetail });
+  const [choice, onChoice] = useColumns();
+  const heads = { choice, onChoice, sort: place.sort, onSort: (sort: RowSort | undefined) => go({ sort }) };
+  const order = `${result?.shown} ${filtered} ${place.sort?.column} ${place.sort?.descending} ${news.done}`;
+  const { reveal, mover, chooseAt } = useRow(client, { place, go, total, known, order, hasDetail });
   useListKeys(mover, () => {
     if (detail !== null && detail.refersTo > 0) go({ packet: detail.refersTo });
   });
+  const [menu, openMenu] = useMenu();
+  const onFilter = (filter: string): void => go({ filter });
+  const save = async (numbers?: readonly number[]): Promise<void> => {
+    const file = await client.ask('export', numbers === undefined ? {} : { numbers });
+    saveFile(file, exportName(news.name, numbers, place.filter));
+  };
   const findings = (detail?.findings ?? []).map((index) => news.analysis?.findings[index]?.text ?? '');
   return (
     <div class={hasDetail ? 'packets' : 'packets none'}>
       <FilterBox
         client={client}
         text={place.filter}
+        all={all}
         result={answered === place.filter ? result : undefined}
         packets={news.packets}
-        onFilter={(filter) => go({ filter })}
-      />
+        onFilter={onFilter}
+      >
+        <button
+          type="button"
+          title="The packets of the list as a pcapng file"
+          disabled={!news.done || total === 0}
+          onClick={() => void save()}
+        >
+          Save pcapng
+        </button>
+        <ColumnMenu choice={choice} onChoice={onChoice} />
+      </FilterBox>
       <PacketList
         client={client}
         total={total}
-        version={`${place.filter} ${filtered} ${news.done ? 'all' : Math.min(news.packets, 1000)} ${total}`}
+        version={`${place.filter} ${place.fromNs} ${place.toNs} ${filtered} ${news.done ? 'all' : Math.min(news.packets, 1000)} ${total}`}
         selected={place.packet}
+        {...heads}
         reveal={reveal}
         onSelect={(number, at) => {
           chooseAt(at);
           go({ packet: number });
         }}
+        onMenu={(event, row, column) => openMenu(event, rowItems(row, column, place.filter, onFilter, save))}
       />
       {detail === null ? (
         <section class="packet quiet">Choose a packet: with the mouse, or with j and k.</section>
       ) : (
-        <PacketView detail={detail} findings={findings} onPacket={(packet) => go({ packet })} />
+        <PacketView
+          detail={detail}
+          findings={findings}
+          onPacket={(packet) => go({ packet })}
+          onMenu={(event, field, index) =>
+            openMenu(event, fieldItems(client, detail.row.number, field, index, place.filter, onFilter))
+          }
+        />
       )}
+      {menu}
     </div>
   );
+}
+
+/** "capture-packet-5.pcapng", "capture-filtered.pcapng". */
+function exportName(name: string, numbers: readonly number[] | undefined, filter: string): string {
+  const stem = name.replace(/\.[^.]*$/, '');
+  return `${stem}${numbers === undefined ? (filter === '' ? '' : '-filtered') : `-packet-${numbers[0]}`}.pcapng`;
 }
 
 /** Another `order`, another row for the same packet. */
 interface RowProps extends Pick<ViewProps, 'place' | 'go'> {
   readonly total: number;
   readonly known: boolean;
-  readonly order: unknown;
+  readonly order: string;
   readonly hasDetail: boolean;
 }
 
@@ -79,6 +121,8 @@ interface RowProps extends Pick<ViewProps, 'place' | 'go'> {
 function useRow(client: Client, { place, go, total, known, order, hasDetail }: RowProps) {
   const [reveal, setReveal] = useState<{ readonly row: number }>();
   const row = useRef(-1);
+  const sorting = useRef<{ readonly sort?: RowSort }>({});
+  sorting.current = place.sort === undefined ? {} : { sort: place.sort };
   // Key steps whose packet is still requested: while there are any, they decide the position. And key steps that wait
   // for the worker to say where the selected packet stands; undefined: that is known.
   const steps = useRef<{ pending: number; waiting: number[] | undefined }>({ pending: 0, waiting: undefined });
@@ -91,7 +135,9 @@ function useRow(client: Client, { place, go, total, known, order, hasDetail }: R
       const wanted = Math.max(0, Math.min(total - 1, row.current + step));
       row.current = wanted;
       steps.current.pending++;
-      const { rows } = await client.ask('rows', { from: wanted, count: 1 }).finally(() => steps.current.pending--);
+      const { rows } = await client
+        .ask('rows', { from: wanted, count: 1, ...sorting.current })
+        .finally(() => steps.current.pending--);
       const first = rows[0];
       if (first !== undefined && row.current === wanted) go({ packet: first.number });
     },
@@ -107,7 +153,7 @@ function useRow(client: Client, { place, go, total, known, order, hasDetail }: R
     if (steps.current.pending > 0) return undefined;
     let stale = false;
     steps.current.waiting ??= [];
-    client.look('position', { number: place.packet }, (answer) => {
+    client.look('position', { number: place.packet, ...sorting.current }, (answer) => {
       if (stale) return;
       row.current = answer;
       setReveal({ row: answer });
@@ -134,17 +180,17 @@ interface Filtered {
 }
 
 /** The worker's answers to a filter. */
-function useFilter(client: Client, text: string): Filtered {
+function useFilter(client: Client, { filter: text, fromNs, toNs }: ViewProps['place']): Filtered {
   const [state, setState] = useState<Filtered>({ result: undefined, answered: '', filtered: 0 });
   useEffect(() => {
     let stale = false;
-    client.look('filter', { text }, (result) => {
+    client.look('filter', { text, fromNs, toNs }, (result) => {
       if (!stale) setState(({ filtered }) => ({ result, answered: text, filtered: filtered + 1 }));
     });
     return () => {
       stale = true;
     };
-  }, [client, text]);
+  }, [client, text, fromNs, toNs]);
   return state;
 }
 

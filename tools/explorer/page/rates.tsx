@@ -10,7 +10,7 @@ import uPlot from 'uplot';
 import type { RatePicture } from '../engine/protocol.ts';
 import { axis, Chart, type Palette, timeAxis } from './chart.tsx';
 import { ConversationPicker, chosenConversation } from './conversation-picker.tsx';
-import { TimeButtons, useTimeRange } from './time-range.tsx';
+import { TimeButtons, type TimeRange } from './time-range.tsx';
 import type { ViewProps } from './view.ts';
 import { count, rate, span } from './words.ts';
 
@@ -19,7 +19,8 @@ export function Rates({ client, news, place, go }: ViewProps) {
   const report = chosenConversation(news, place.conversation);
   const [all, setAll] = useState(false);
   const id = all || report === undefined ? 0 : report.id;
-  const [range, setRange] = useTimeRange(`${id}`);
+  const range = { fromNs: place.fromNs, toNs: place.toNs };
+  const setRange = (wished: TimeRange): void => go(wished);
   const [picture, setPicture] = useState<RatePicture>();
   useEffect(() => {
     let stale = false;
@@ -134,7 +135,7 @@ function laneOptions(
     width: 1.5,
     dash: index === 0 ? [] : [6, 3],
     points: { show: false },
-    value: (_plot: uPlot, value: number | null) => (value === null ? '' : shown(value)),
+    value: (plot: uPlot, value: number | null) => (value === null ? mostOf(plot, index + 1, shown) : shown(value)),
     ...defined({ paths: stepped }),
   });
   return {
@@ -144,7 +145,7 @@ function laneOptions(
       y: { range: (_plot, _min, max) => [0, unit === 'part' ? 1 : max * 1.05 || 1] },
     },
     axes: [
-      timeAxis(palette, () => 0),
+      timeAxis(palette),
       axis(palette, {
         size: 84,
         values: (_plot, values) => values.map((value) => shown(value)),
@@ -152,10 +153,21 @@ function laneOptions(
       }),
     ],
     series: [
-      { label: 'time', value: (_plot: uPlot, value: number | null) => (value === null ? '' : span(Math.round(value))) },
+      {
+        label: 'time',
+        value: (_plot: uPlot, value: number | null) =>
+          value === null ? `${span(Math.round(fromNs))} to ${span(Math.round(toNs))}` : span(Math.round(value)),
+      },
       ...labels.map(line),
     ],
   };
+}
+
+/** What a legend says as long as the mouse is elsewhere. */
+function mostOf(plot: uPlot, series: number, shown: (value: number) => string): string {
+  let most = 0;
+  for (const value of plot.data[series] ?? []) most = Math.max(most, value ?? 0);
+  return `up to ${shown(most)}`;
 }
 
 const WRITTEN: Readonly<Record<Unit, (value: number) => string>> = {

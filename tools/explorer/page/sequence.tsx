@@ -10,7 +10,7 @@ import type { SequencePicture } from '../engine/protocol.ts';
 import { axis, Chart, type Palette, timeAxis } from './chart.tsx';
 import { ConversationPicker, chosenConversation } from './conversation-picker.tsx';
 import { drawSequence, LEGEND, nearestPoint } from './sequence-marks.ts';
-import { TimeButtons, type TimeRange, useTimeRange } from './time-range.tsx';
+import { TimeButtons, type TimeRange } from './time-range.tsx';
 import type { ViewProps } from './view.ts';
 import { plural, qpn } from './words.ts';
 
@@ -21,7 +21,8 @@ export function Sequence({ client, news, place, go }: ViewProps) {
   const id = report?.id ?? 0;
   const busier = report === undefined || report.ends[0].requester.packets >= report.ends[1].requester.packets ? 0 : 1;
   const requester = side ?? busier;
-  const [range, setRange] = useTimeRange(`${id} ${requester}`);
+  const range = { fromNs: place.fromNs, toNs: place.toNs };
+  const setRange = (wished: TimeRange): void => go(wished);
   const [picture, setPicture] = useState<SequencePicture>();
   useEffect(() => {
     if (id === 0) return undefined;
@@ -128,7 +129,7 @@ function sequenceOptions(
       x: { time: false, range: (_plot, min, max) => [min, max] },
       y: { range: (_plot, min, max) => [min - (max - min) * 0.02, max + (max - min) * 0.04 + 1] },
     },
-    axes: [timeAxis(palette, () => 0), axis(palette, { label: 'relative PSN', size: 70 })],
+    axes: [timeAxis(palette), axis(palette, { label: 'relative PSN', size: 70 })],
     series: [{}, { show: true, stroke: 'transparent', points: { show: false } }],
     legend: { show: false },
     hooks: {

@@ -1,5 +1,5 @@
-/** The piece of time that a chart shows: buttons and keys to move it. Owns the arithmetic. */
-import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+/** The piece of time that views show: buttons and keys to move it. Owns the arithmetic. */
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import { isTyping } from './view.ts';
 
 /** From and to, in nanoseconds; equal ones mean all of it. */
@@ -10,13 +10,6 @@ export interface TimeRange {
 
 /** All of it. */
 export const WHOLE: TimeRange = { fromNs: 0, toNs: 0 };
-
-/** The range that is wished for, and how to change it. `shown` is what the chart has. */
-export function useTimeRange(key: string): [TimeRange, (range: TimeRange) => void] {
-  const [state, setState] = useState({ key, range: WHOLE });
-  // Another conversation begins with all of its time.
-  return [state.key === key ? state.range : WHOLE, (range) => setState({ key, range })];
-}
 
 interface Props {
   readonly shown: TimeRange;
@@ -58,12 +51,17 @@ export function TimeButtons({ shown, onRange }: Props) {
 function zoomed({ fromNs, toNs }: TimeRange, factor: number): TimeRange {
   const middle = (fromNs + toNs) / 2;
   const half = Math.max(LEAST_NS, (factor * (toNs - fromNs)) / 2);
-  return { fromNs: middle - half, toNs: middle + half };
+  return clamped(middle - half, middle + half);
 }
 
 function moved({ fromNs, toNs }: TimeRange, part: number): TimeRange {
   const by = part * (toNs - fromNs);
-  return { fromNs: fromNs + by, toNs: toNs + by };
+  return clamped(fromNs + by, toNs + by);
+}
+
+/** Nothing is before the first packet, as far as ranges go. */
+function clamped(fromNs: number, toNs: number): TimeRange {
+  return fromNs < 0 ? { fromNs: 0, toNs: toNs - fromNs } : { fromNs, toNs };
 }
 
 const LEAST_NS = 50;

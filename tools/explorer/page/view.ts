@@ -13,5 +13,7 @@ export interface ViewProps {
 
 /** Whether what is typed there is text. */
 export function isTyping(target: EventTarget | null): boolean {
-  return target instanceof HTMLElement && target.matches('input:not([type="checkbox"]), textarea, select');
+  return (
+    target instanceof HTMLElement && target.matches('input:not([type="checkbox"], [type="radio"]), textarea, select')
+  );
 }

@@ -14,6 +14,20 @@ export function span(ns: number): string {
   return size < 1e9 ? `${digits(ns / 1e6)} ms` : `${digits(ns / 1e9)} s`;
 }
 
+/**
+ * Ticks of an axis in one unit, the largest that the last of them fills, with the decimals that tell them apart:
+ * "9.5 ms", "10.0 ms".
+ */
+export function timeLabels(timesNs: readonly number[]): string[] {
+  const most = Math.max(...timesNs.map(Math.abs));
+  const [unit, name] = UNITS.find(([size]) => most >= size) ?? [1, 'ns'];
+  const stepNs = timesNs.length > 1 ? Math.abs((timesNs[1] ?? 0) - (timesNs[0] ?? 0)) : unit;
+  const decimals = stepNs === 0 ? 0 : Math.max(0, Math.min(9, Math.ceil(-Math.log10(stepNs / unit) - 1e-9)));
+  const fits = Number((stepNs / unit).toFixed(decimals)) * unit;
+  const more = Math.abs(fits - stepNs) > stepNs / 1000 ? 1 : 0;
+  return timesNs.map((timeNs) => `${(timeNs / unit).toFixed(decimals + more)} ${name}`);
+}
+
 /** "12.3 MB". */
 export function bytes(count: number): string {
   if (count < 1e3) return `${count} B`;
@@ -51,3 +65,9 @@ export function qpn(value: number): string {
 function digits(value: number): string {
   return value.toFixed(Math.abs(value) < 10 ? 2 : Math.abs(value) < 100 ? 1 : 0);
 }
+
+const UNITS: readonly (readonly [number, string])[] = [
+  [1e9, 's'],
+  [1e6, 'ms'],
+  [1e3, 'us'],
+];

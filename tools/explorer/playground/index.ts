@@ -4,8 +4,17 @@
  */
 export type { Vantage } from './capture.ts';
 export { type Condition, describeCondition, holds } from './conditions.ts';
+export { asSent, type Exercise, exerciseOf } from './exercise.ts';
 export { ScenarioError } from './fields.ts';
-export { followStep, type Lesson, type LessonStep, PANELS, type Panel, parseLesson } from './lesson.ts';
+export {
+  followStep,
+  type Lesson,
+  type LessonStep,
+  PANELS,
+  type Panel,
+  type Prediction,
+  parseLesson,
+} from './lesson.ts';
 export { lessonsMarkdown } from './lesson-text.ts';
 export { decodeLink, encodeLink, isLink, type LinkedSession } from './link.ts';
 export type { ByteRange, RegionName } from './memory.ts';

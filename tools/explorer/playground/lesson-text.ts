@@ -2,7 +2,7 @@
  * All lessons as one page of Markdown, for those who read rather than play. Owns the layout; the words are the
  * lessons'.
  */
-import type { Lesson } from './lesson.ts';
+import type { Lesson, Prediction } from './lesson.ts';
 
 /** `docs/lessons.md`. */
 export function lessonsMarkdown(lessons: readonly Lesson[]): string {
@@ -19,8 +19,12 @@ export function lessonsMarkdown(lessons: readonly Lesson[]): string {
 }
 
 function lessonMarkdown({ title, goal, steps, question, id }: Lesson, index: number): string {
-  const stops = steps.map(({ text, look }, stop) =>
-    [`${stop + 1}. ${text.join('\n\n   ')}`, ...look.map(({ panel, at }) => `   - ${panel}: ${at}`)].join('\n\n'),
+  const stops = steps.map(({ text, look, predict }, stop) =>
+    [
+      `${stop + 1}. ${text.join('\n\n   ')}`,
+      ...look.map(({ panel, at }) => `   - ${panel}: ${at}`),
+      ...(predict === undefined ? [] : predictionLines(predict)),
+    ].join('\n\n'),
   );
   return [
     `## ${index + 1}. ${title}`,
@@ -31,6 +35,17 @@ function lessonMarkdown({ title, goal, steps, question, id }: Lesson, index: num
     `**Answer.** ${question.answer}`,
   ].join('\n\n');
 }
+
+/** The answer stands in the next stop; its reason is folded away. */
+function predictionLines({ ask, choices, right, because }: Prediction): string[] {
+  const letters = choices.map((choice, index) => `(${letterOf(index)}) ${choice}`);
+  return [
+    `   **Predict.** ${ask} ${letters.join(' ')}`,
+    `   <details><summary>What happens</summary>(${letterOf(right)}) ${because}</details>`,
+  ];
+}
+
+const letterOf = (index: number): string => String.fromCharCode(0x61 + index);
 
 /** As GitHub and GitLab make them. */
 function anchorOf(title: string, index: number): string {

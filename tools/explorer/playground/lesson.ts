@@ -13,6 +13,17 @@ export const PANELS = ['ladder', 'machines', 'queues', 'memory', 'packet', 'comp
 /** One of them. */
 export type Panel = (typeof PANELS)[number];
 
+/** What the learner says will happen on the way to the next stop, before the stack shows it. */
+export interface Prediction {
+  readonly ask: string;
+  /** Two or more; one is right. */
+  readonly choices: readonly string[];
+  /** Index of the right one. */
+  readonly right: number;
+  /** Why, for those who were wrong and those who guessed. */
+  readonly because: string;
+}
+
 /** One stop of a lesson. */
 export interface LessonStep {
   /** Paragraphs, plain text. What has been said when the session has come to this stop. */
@@ -26,6 +37,8 @@ export interface LessonStep {
   readonly steps?: number;
   /** What is true at this stop. */
   readonly expect: readonly Condition[];
+  /** Asked here, answered at the next stop. */
+  readonly predict?: Prediction;
 }
 
 /** A lesson. */
@@ -46,6 +59,8 @@ export function parseLesson(value: unknown): Lesson {
   const question = new CheckedFields(fields.get('question'), 'question', ['ask', 'answer']);
   const steps = fields.list('steps', MOST_STEPS, [], parseStep);
   if (steps.length === 0) throw new ScenarioError('lesson.steps has one step at least');
+  if (steps.at(-1)?.predict !== undefined)
+    throw new ScenarioError('lesson.steps: after the last stop nothing is shown');
   return {
     id: textOf(fields.get('id'), 'id'),
     title: textOf(fields.get('title'), 'title'),
@@ -68,7 +83,7 @@ export function followStep(step: LessonStep, session: PlaygroundSession): boolea
 }
 
 function parseStep(value: unknown, path: string): LessonStep {
-  const fields = new CheckedFields(value, path, ['text', 'look', 'act', 'until', 'steps', 'expect']);
+  const fields = new CheckedFields(value, path, ['text', 'look', 'act', 'until', 'steps', 'expect', 'predict']);
   const conditions = (name: string) => fields.list(name, MOST_CONDITIONS, [], parseCondition);
   if (fields.has('until') && fields.has('steps')) throw new ScenarioError(`${path} has either until or steps`);
   return {
@@ -78,6 +93,19 @@ function parseStep(value: unknown, path: string): LessonStep {
     ...(fields.has('until') ? { until: conditions('until') } : {}),
     ...fields.optional('steps', (item, at) => whole(item, at, 1, 10_000)),
     expect: conditions('expect'),
+    ...fields.optional('predict', parsePrediction),
+  };
+}
+
+function parsePrediction(value: unknown, path: string): Prediction {
+  const fields = new CheckedFields(value, path, ['ask', 'choices', 'right', 'because']);
+  const choices = fields.list('choices', MOST_CHOICES, [], textOf);
+  if (choices.length < 2) throw new ScenarioError(`${path}.choices has two entries at least`);
+  return {
+    ask: textOf(fields.get('ask'), `${path}.ask`),
+    choices,
+    right: fields.whole('right', 0, choices.length - 1),
+    because: textOf(fields.get('because'), `${path}.because`),
   };
 }
 
@@ -94,4 +122,5 @@ function textOf(value: unknown, path: string): string {
 const MOST_STEPS = 20;
 const MOST_CONDITIONS = 20;
 const MOST_PARAGRAPHS = 10;
+const MOST_CHOICES = 5;
 const MOST_CHARACTERS = 2_000;

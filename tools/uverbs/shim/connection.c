@@ -19,7 +19,8 @@ static void admit_server(int fd)
 {
 	struct ucred server;
 	socklen_t size = sizeof server;
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &server, &size) == 0)
+	/* The number of a server that this container has no number for is 0. */
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &server, &size) == 0 && server.pid > 0)
 		prctl(PR_SET_PTRACER, (unsigned long)server.pid, 0, 0, 0);
 }
 
@@ -96,15 +97,55 @@ static bool receive_head(int fd, struct frame *head)
 	return receive_all(fd, head, sizeof *head) && head->version == WIRE_VERSION && head->length <= MAX_BODY;
 }
 
+/* The descriptor that came with a message, or -1. */
+static int descriptor_of(struct msghdr *message)
+{
+	int fd;
+	struct cmsghdr *control = CMSG_FIRSTHDR(message);
+	if (control == NULL || control->cmsg_level != SOL_SOCKET || control->cmsg_type != SCM_RIGHTS ||
+	    control->cmsg_len != CMSG_LEN(sizeof fd))
+		return -1;
+	memcpy(&fd, CMSG_DATA(control), sizeof fd);
+	return fd;
+}
+
+/* As receive_head, with what comes beside its first byte. */
+static bool receive_first(int fd, struct frame *head, int *descriptor)
+{
+	char control[CMSG_SPACE(sizeof *descriptor)] __attribute__((aligned(sizeof(struct cmsghdr))));
+	struct iovec part = { head, sizeof *head };
+	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = control,
+				  .msg_controllen = sizeof control };
+	ssize_t came;
+	do
+		came = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
+	while (came < 0 && errno == EINTR);
+	if (came <= 0)
+		return false;
+	*descriptor = descriptor_of(&message);
+	return receive_all(fd, (char *)head + came, sizeof *head - (size_t)came) && head->version == WIRE_VERSION &&
+	       head->length <= MAX_BODY;
+}
+
 /* The first frame of a connection that nobody else knows yet, and its answer: 0 or a number of errno. */
-int say_hello(int fd, uint16_t type, const void *body, uint32_t length, void *answer, uint32_t room)
+int say_hello(int fd, uint16_t type, const void *body, uint32_t length, void *answer, uint32_t room, int *descriptor)
 {
 	struct frame head;
-	if (!send_frame(fd, type, 0, body, length) || !receive_head(fd, &head) || head.type != FRAME_ANSWER)
-		return EIO;
-	if (head.error != 0)
-		return head.length == 0 ? (int)head.error : EIO;
-	return head.length == room && receive_all(fd, answer, room) ? 0 : EIO;
+	int came = -1;
+	int error = EIO;
+	if (send_frame(fd, type, 0, body, length) && receive_first(fd, &head, &came) && head.type == FRAME_ANSWER) {
+		if (head.error != 0)
+			error = head.length == 0 ? (int)head.error : EIO;
+		else if (head.length == room && receive_all(fd, answer, room))
+			error = 0;
+	}
+	if (came >= 0 && (error != 0 || descriptor == NULL)) {
+		real_close(came);
+		came = -1;
+	}
+	if (descriptor != NULL)
+		*descriptor = came;
+	return error;
 }
 
 /* The server is gone or talks nonsense: every command ends, as with a device that was unplugged. */

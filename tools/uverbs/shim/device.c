@@ -67,7 +67,7 @@ static int open_channel(const uint8_t token[TOKEN_BYTES], uint32_t channel)
 	const int fd = dial();
 	if (fd < 0)
 		return -1;
-	const int error = say_hello(fd, FRAME_CHANNEL, body, sizeof body, NULL, 0);
+	const int error = say_hello(fd, FRAME_CHANNEL, body, sizeof body, NULL, 0, NULL);
 	if (error == 0)
 		return fd;
 	real_close(fd);
@@ -75,29 +75,26 @@ static int open_channel(const uint8_t token[TOKEN_BYTES], uint32_t channel)
 	return -1;
 }
 
-/* The server's shared file, by its path in /proc: Node cannot pass descriptors. */
-static int open_shared(int connection, uint32_t descriptor)
-{
-	char path[64];
-	struct ucred server;
-	socklen_t size = sizeof server;
-	if (getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &server, &size) != 0)
-		return -1;
-	snprintf(path, sizeof path, "/proc/%d/fd/%u", (int)server.pid, descriptor);
-	return real_openat(AT_FDCWD, path, O_RDWR | O_CLOEXEC);
-}
-
-static int visible_descriptor(struct file *file, const struct opened *opened)
+/* `shared` is the server's file, which came with the answer, or -1. */
+static int visible_descriptor(struct file *file, int shared)
 {
 	if (file->kind == KIND_RDMA_CM)
 		return open_channel(file->token, RDMA_CM_CHANNEL);
-	const int fd = open_shared(file->connection, opened->descriptor);
-	if (fd < 0)
+	if (shared < 0) {
+		errno = EIO;
 		return -1;
-	void *page = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	}
+	void *page = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, shared, 0);
 	if (page != MAP_FAILED)
 		file->progress = page;
-	return fd;
+	return shared;
+}
+
+/* What the program makes of it says little. */
+static void complain_of_server(int error)
+{
+	if (error == EIO || error == EACCES)
+		dprintf(STDERR_FILENO, "roce: the server at %s does not admit this program, and says why\n", server_path());
 }
 
 static int open_file(struct file *file, int flags)
@@ -107,18 +104,20 @@ static int open_file(struct file *file, int flags)
 	const int connection = dial();
 	if (connection < 0)
 		return -1;
-	const int error = say_hello(connection, FRAME_OPEN, &kind, sizeof kind, &opened, sizeof opened);
-	if (error != 0) {
-		real_close(connection);
-		errno = error;
-		return -1;
-	}
+	/* Out of the way first: the program's descriptor is the lowest that is free, as from the kernel. */
 	file->connection = hide(connection);
 	if (file->connection < 0)
 		return -1;
+	int shared;
+	const int error = say_hello(file->connection, FRAME_OPEN, &kind, sizeof kind, &opened, sizeof opened, &shared);
+	if (error != 0) {
+		complain_of_server(error);
+		errno = error;
+		return -1;
+	}
 	memcpy(file->token, opened.token, TOKEN_BYTES);
 	file->number = opened.number;
-	const int fd = visible_descriptor(file, &opened);
+	const int fd = visible_descriptor(file, shared);
 	if (fd < 0)
 		return -1;
 	if ((flags & O_CLOEXEC) == 0)

@@ -218,7 +218,7 @@ static void before_fork(void)
 	for (struct file *file = files; file != NULL; file = file->next) {
 		file->forking = -1;
 		const int fd = file->connection < 0 ? -1 : dial();
-		if (fd >= 0 && say_hello(fd, FRAME_JOIN, file->token, TOKEN_BYTES, NULL, 0) == 0)
+		if (fd >= 0 && say_hello(fd, FRAME_JOIN, file->token, TOKEN_BYTES, NULL, 0, NULL) == 0)
 			file->forking = hide_locked(fd);
 		else if (fd >= 0)
 			real_close(fd);

@@ -101,7 +101,8 @@ struct progress *progress_of(int fd);
 
 /* --- connection.c --- */
 int dial(void);
-int say_hello(int fd, uint16_t type, const void *body, uint32_t length, void *answer, uint32_t room);
+/* The first frame and its answer: 0 or a number of errno. `descriptor`, where not NULL, becomes what came with it, or -1. */
+int say_hello(int fd, uint16_t type, const void *body, uint32_t length, void *answer, uint32_t room, int *descriptor);
 /* A command and its answer: 0 or a number of errno. `answer->length` is how many bytes came. */
 int call(struct file *file, const void *bytes, uint32_t length, struct waiter *answer);
 /* A frame without an answer: 0 or a number of errno. */

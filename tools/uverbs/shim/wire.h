@@ -4,8 +4,8 @@
  *
  * A frame is a header of 16 bytes and `length` bytes of body, MAX_BODY at most. The shim sends:
  *
- *   OPEN        kind u32                        opens a file; the answer is token 16 bytes, number u32, descriptor u32:
- *                                               the server's descriptor of the shared file, for FILE_UVERBS
+ *   OPEN        kind u32                        opens a file; the answer is token 16 bytes, number u32, and comes with a
+ *                                               descriptor of the shared file (SCM_RIGHTS), for FILE_UVERBS
  *   JOIN        token                           one more connection of a file: a child's, after fork
  *   CHANNEL     token, channel u32              makes this connection an event channel; records follow the answer
  *   COMMAND     what the program wrote          answered once, in any order
@@ -30,7 +30,7 @@
 #define ROCE_WIRE_H
 #include <stdint.h>
 
-#define WIRE_VERSION 2u
+#define WIRE_VERSION 3u
 #define MAX_BODY 65536u
 #define TOKEN_BYTES 16u
 #define RECORD_BYTES 32u
@@ -53,7 +53,6 @@ struct frame {
 struct opened {
 	uint8_t token[TOKEN_BYTES];
 	uint32_t number;
-	uint32_t descriptor;
 };
 
 struct record {

@@ -33,7 +33,7 @@ class Pair {
     return this.#frame(true, Op.SendOnly, psn, new Uint8Array(0));
   }
 
-  /** An answer of B: an acknowledge, or what the syndrome says. */
+  /** An answer of B: an ACK, or what the syndrome says. */
   answer(psn: number, syndrome = 0x1f): Uint8Array {
     return this.#frame(false, Op.Acknowledge, psn, aeth(syndrome, 1));
   }

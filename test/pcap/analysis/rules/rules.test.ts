@@ -266,7 +266,7 @@ const BROKEN: readonly (readonly [
   ['reservedSyndrome', 'a reserved kind of syndrome', () => [send(0), ack(0, 1, 0x45)], [2]],
   ['reservedSyndrome', 'a reserved NAK', () => [send(0), ack(0, 1, 0x6a)], [2]],
   ['msnOrder', 'an MSN that falls', () => [send(0), send(1), ack(0, 5), ack(1, 4)], [4]],
-  ['afterFatalNak', 'an acknowledge after the end', () => [send(0), send(1), ack(0, 0, 0x62), ack(1, 1)], [4]],
+  ['afterFatalNak', 'an ACK after the end', () => [send(0), send(1), ack(0, 0, 0x62), ack(1, 1)], [4]],
   ['cnpFormat', 'a CNP with a PSN', () => [response(5, { opcode: Op.Cnp, headers: new Uint8Array(16) })], [1]],
   [
     'cnpFormat',

@@ -114,7 +114,7 @@ class Flow {
     for (let at = psn; at < psn + count; at++) this.#seen.set(at, Math.max(serial, this.#seen.get(at) ?? 0));
     this.#next = Math.max(this.#next, psn + count);
     if (known !== undefined) return serial < known ? Mark.Late : Mark.Retransmission;
-    // What was lost behind everything else leaves no hole: its repetition looks new, unless an acknowledge tells.
+    // What was lost behind everything else leaves no hole: its repetition looks new, unless an ACK tells.
     if (ahead) return first < serial ? undefined : 0;
     return first < serial ? Mark.Retransmission : Mark.Late;
   }

@@ -106,7 +106,7 @@ describe.each(EVERY_ID)('requests whose identifications are: %s', (ids) => {
     expect(requester).toMatchObject({ unseenPackets: 2, lostPackets: 0 });
   });
 
-  it('are losses of the capture when an acknowledge is ahead of all that was seen', () => {
+  it('are losses of the capture when an ACK is ahead of all that was seen', () => {
     const script = new Script(options).sends(0, 4).ack(7).wait(5e6).sends(8, 9).ack(9);
     expect(requesterOf(script).events).toEqual(['unseen 5+3']);
   });

@@ -95,7 +95,7 @@ describe.each(EVERY_ID)('responses whose identifications are: %s', (ids) => {
     expect(requester.responses.unseenPackets).toBe(1);
   });
 
-  it('that are passed over by an acknowledge are missing', () => {
+  it('that are passed over by an ACK are missing', () => {
     const script = new Script(options).read(0, 2).answers(0, 1).read(2, 2).sends(4, 4).ack(4).wait(1e5);
     script.read(2, 2).answers(2, 3).wait(1e5);
     const { requester } = requesterOf(script);

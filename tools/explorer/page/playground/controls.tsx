@@ -10,6 +10,7 @@ import {
   type PacketSummary,
   type Vantage,
 } from '../../playground/index.ts';
+import { copyText, saveFile } from '../save.ts';
 import type { Play } from './use-session.ts';
 
 /** What the page gives the playground. */
@@ -65,7 +66,7 @@ function Elsewhere({ play: { session }, onAnalyze }: { readonly play: Play } & P
       <button
         type="button"
         title="A link that leads exactly here"
-        onClick={async () => setCopied((await copy(location.href)) ? 'Copied' : 'See the address')}
+        onClick={async () => setCopied((await copyText(location.href)) ? 'Copied' : 'See the address')}
         onBlur={() => setCopied('')}
       >
         {copied === '' ? 'Copy link' : copied}
@@ -85,7 +86,11 @@ function Elsewhere({ play: { session }, onAnalyze }: { readonly play: Play } & P
           </option>
         ))}
       </select>
-      <button type="button" data-testid="export" onClick={() => download(session.pcapng(vantage), 'playground.pcapng')}>
+      <button
+        type="button"
+        data-testid="export"
+        onClick={() => saveFile(new Blob([bufferOf(session.pcapng(vantage))]), 'playground.pcapng')}
+      >
         Save pcapng
       </button>
       {onAnalyze === undefined ? null : (
@@ -143,25 +148,6 @@ export function Interventions({ play: { session, act } }: { readonly play: Play 
       ))}
     </ul>
   );
-}
-
-async function copy(text: string): Promise<boolean> {
-  try {
-    await navigator.clipboard.writeText(text);
-    return true;
-  } catch {
-    // Writing to the clipboard may be forbidden; the link is in the address bar, too.
-    return false;
-  }
-}
-
-function download(bytes: Uint8Array, name: string): void {
-  const url = URL.createObjectURL(new Blob([bufferOf(bytes)], { type: 'application/octet-stream' }));
-  const anchor = document.createElement('a');
-  anchor.href = url;
-  anchor.download = name;
-  anchor.click();
-  setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 
 function bufferOf(bytes: Uint8Array): ArrayBuffer {

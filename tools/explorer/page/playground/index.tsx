@@ -2,7 +2,7 @@
  * The playground: the real stack in the page, packet by packet. Owns the arrangement of its parts and its keys.
  */
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { ACTIONS, type PacketAction } from '../../playground/index.ts';
+import { ACTIONS, asSent, type PacketAction } from '../../playground/index.ts';
 import { isTyping } from '../view.ts';
 import { ACTION_HINTS, Controls, type PlaygroundProps } from './controls.tsx';
 import { Facts, Log } from './facts.tsx';
@@ -18,11 +18,12 @@ import { type Play, usePlay } from './use-session.ts';
 /** The view. */
 export function Playground({ onAnalyze }: PlaygroundProps) {
   const play = usePlay();
-  const { session, problem } = play;
+  const { session, problem, exercise } = play;
   const [chosen, setChosen] = useState(0);
   const inFlight = session.peek();
   // What one has chosen may lie ahead again after a step back.
-  const shown = session.packet(chosen) ?? inFlight ?? session.packet(session.packetCount);
+  const found = session.packet(chosen) ?? inFlight ?? session.packet(session.packetCount);
+  const shown = found && exercise !== undefined ? asSent(found) : found;
   usePlayKeys(play);
   const snapshot = session.snapshot();
   return (
@@ -36,8 +37,12 @@ export function Playground({ onAnalyze }: PlaygroundProps) {
       <div class="play-columns">
         <section class="play-side" aria-label="Lesson and scenario">
           <LessonPanel play={play} />
-          <Log session={session} />
-          <ScenarioPanel play={play} />
+          {exercise === undefined ? (
+            <>
+              <Log session={session} />
+              <ScenarioPanel play={play} />
+            </>
+          ) : null}
         </section>
         <section class="play-middle" aria-label="Packets">
           <SessionLadder
@@ -45,9 +50,10 @@ export function Playground({ onAnalyze }: PlaygroundProps) {
             hosts={snapshot.hosts.map(({ name, address }) => ({ name, address }))}
             chosen={shown?.serial ?? 0}
             now={snapshot.timeNs}
+            asSent={exercise !== undefined}
             onChoose={setChosen}
           />
-          <PacketPanel session={session} packet={shown} />
+          <PacketPanel session={session} packet={shown} asSent={exercise !== undefined} />
         </section>
         <section class="play-state" aria-label="Hosts">
           <Machines snapshot={snapshot} />

@@ -4,19 +4,23 @@
  */
 import { useState } from 'preact/hooks';
 import { holds, type LessonStep, type LessonWalk, type Panel, type WalkState } from '../../playground/index.ts';
+import { ExercisePanel } from './exercise-panel.tsx';
+import { Answered, Asked } from './prediction.tsx';
 import { ALL_LESSONS, type Play } from './use-session.ts';
 
 /** The chooser and, when one was chosen, the lesson. */
 export function LessonPanel({ play }: { readonly play: Play }) {
-  const { course, learn } = play;
+  const { course, exercise, learn, train } = play;
   return (
     <div class="card" data-testid="lesson">
       <label class="row-label">
         <span>Lesson</span>
         <select
-          value={course?.lesson.id ?? ''}
+          value={exercise === undefined ? (course?.lesson.id ?? '') : EXERCISE}
           data-testid="lesson-choice"
-          onChange={(event) => learn(ALL_LESSONS.find(({ id }) => id === event.currentTarget.value))}
+          onChange={({ currentTarget: { value } }) =>
+            value === EXERCISE ? train(1) : learn(ALL_LESSONS.find(({ id }) => id === value))
+          }
         >
           <option value="">none: play freely</option>
           {ALL_LESSONS.map(({ id, title }, index) => (
@@ -24,10 +28,14 @@ export function LessonPanel({ play }: { readonly play: Play }) {
               {index + 1}. {title}
             </option>
           ))}
+          <option value={EXERCISE}>Exercises: find the fault</option>
         </select>
       </label>
+      {exercise === undefined ? null : <ExercisePanel play={play} exercise={exercise} />}
       {course === undefined ? (
-        <p class="quiet">Choose a lesson, or play: step, and do something to the packet that is under way.</p>
+        <p class="quiet" hidden={exercise !== undefined}>
+          Choose a lesson, or play: step, and do something to the packet that is under way.
+        </p>
       ) : (
         <Lesson key={course.lesson.id} play={play} course={course} />
       )}
@@ -69,7 +77,8 @@ interface StopProps {
   readonly course: LessonWalk;
 }
 
-function Stop({ play: { session }, step, course: { lesson, stop, state } }: StopProps) {
+function Stop({ play: { session, predicted, predict }, step, course: { lesson, stop, state } }: StopProps) {
+  const shown = lesson.steps[stop - 2]?.predict;
   const kept = step.expect.every((condition) => holds(condition, session));
   const where = PLACES[state === 'at-stop' && !kept ? 'left' : state];
   return (
@@ -78,6 +87,7 @@ function Stop({ play: { session }, step, course: { lesson, stop, state } }: Stop
         Stop {stop} of {lesson.steps.length}
         {step.act === undefined ? '' : `: the packet was ${DONE[step.act]}`}
       </p>
+      {shown === undefined ? null : <Answered prediction={shown} said={predicted.get(stop - 1)} />}
       {step.text.map((text) => (
         <p key={text}>{text}</p>
       ))}
@@ -88,6 +98,9 @@ function Stop({ play: { session }, step, course: { lesson, stop, state } }: Stop
           </li>
         ))}
       </ul>
+      {step.predict === undefined ? null : (
+        <Asked prediction={step.predict} said={predicted.get(stop)} onSay={(choice) => predict(stop, choice)} />
+      )}
       {where === '' ? null : (
         <p class={state === 'under-way' ? 'quiet' : 'odd'} data-testid="way">
           {where}
@@ -115,6 +128,8 @@ function Question({ ask, answer }: { readonly ask: string; readonly answer: stri
   );
 }
 
+/** Among the lessons' names; none of them has a space. */
+const EXERCISE = 'an exercise';
 /** What is said where a session is not at the stop whose text stands there. */
 const PLACES: Readonly<Record<WalkState, string>> = {
   'at-stop': '',

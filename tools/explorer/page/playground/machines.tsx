@@ -86,7 +86,7 @@ function Requester({ qp }: { readonly qp: QpSnapshot }) {
   const again = requester.nextPsn !== sentPsn;
   return (
     <dl>
-      <dt class="wide">Asking side</dt>
+      <dt class="wide">Requester</dt>
       <dt>Next PSN</dt>
       <dd class={again ? 'odd' : ''} data-testid="next-psn">
         {requester.nextPsn}
@@ -109,7 +109,7 @@ function Responder({ qp: { responder } }: { readonly qp: QpSnapshot }) {
   const { expectedPsn, msn, nakked, replies, replays } = responder;
   return (
     <dl>
-      <dt class="wide">Answering side</dt>
+      <dt class="wide">Responder</dt>
       <dt>Expected PSN</dt>
       <dd data-testid="expected-psn">{expectedPsn}</dd>
       <dt>MSN</dt>

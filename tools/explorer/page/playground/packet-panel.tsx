@@ -5,10 +5,12 @@ import { hostName, microseconds, type PacketSummary, type PlaygroundSession } fr
 interface PacketProps {
   readonly session: PlaygroundSession;
   readonly packet: PacketSummary | undefined;
+  /** Without what became of it on the way. */
+  readonly asSent: boolean;
 }
 
 /** The panel. */
-export function PacketPanel({ session, packet }: PacketProps) {
+export function PacketPanel({ session, packet, asSent }: PacketProps) {
   const [arrived, setArrived] = useState(false);
   if (packet === undefined) return <div class="card quiet">No packet yet.</div>;
   const details = session.details(packet.serial, arrived ? 'arrived' : 'sent');
@@ -18,7 +20,7 @@ export function PacketPanel({ session, packet }: PacketProps) {
     <div class="card play-packet" data-testid="play-packet">
       <h3>
         Packet {packet.packet} of {hostName(packet.from)}
-        {packet.copyOf > 0 ? ', a copy' : ''} <span class="quiet">{whereIs(packet)}</span>
+        {packet.copyOf > 0 ? ', a copy' : ''} <span class="quiet">{asSent ? '' : whereIs(packet)}</span>
       </h3>
       {changed ? (
         <label>

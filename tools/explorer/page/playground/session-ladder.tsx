@@ -3,7 +3,7 @@
  * under way on their way. Owns coordinates; colours are the style sheet's, shared with the ladder of captures.
  */
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { microseconds, type PacketSummary, type PlaygroundSession } from '../../playground/index.ts';
+import { asSent, microseconds, type PacketSummary, type PlaygroundSession } from '../../playground/index.ts';
 
 interface LadderProps {
   readonly session: PlaygroundSession;
@@ -11,11 +11,13 @@ interface LadderProps {
   /** Serial number; 0: none. */
   readonly chosen: number;
   readonly now: number;
+  /** Without what the network did to them. */
+  readonly asSent: boolean;
   readonly onChoose: (serial: number) => void;
 }
 
 /** The ladder, scrolled to its end. */
-export function SessionLadder({ session, hosts, chosen, now, onChoose }: LadderProps) {
+export function SessionLadder({ session, hosts, chosen, now, asSent: blind, onChoose }: LadderProps) {
   const box = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(600);
   const [all, setAll] = useState(false);
@@ -29,7 +31,12 @@ export function SessionLadder({ session, hosts, chosen, now, onChoose }: LadderP
     box.current?.scrollTo({ top: length * ROW + ROW });
   }, [length]);
   const hidden = all ? 0 : Math.max(0, length - MOST_ROWS);
-  const packets = session.packets(hidden);
+  const packets = blind
+    ? session
+        .packets(hidden)
+        .filter(({ copyOf }) => copyOf === 0)
+        .map(asSent)
+    : session.packets(hidden);
   const rails = hosts.map((_, index) => LEFT + ((width - LEFT - RIGHT) * index) / (hosts.length - 1));
   const height = (length - hidden) * ROW + 8;
   return (

@@ -1,12 +1,14 @@
 /**
  * The session that is being played, as state of the page: what buttons do to it, and the address that leads back to it.
- * Owns the hash fields `play`, `lesson` and `stop`, and the running of many steps without stopping the page. What goes
+ * Owns the hash fields `play`, `lesson`, `stop`, `predicted`, `exercise` and `answer`, and the running of many steps without stopping the page. What goes
  * wrong is one sentence.
  */
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { LESSONS } from '../../lessons/index.ts';
 import {
   DEFAULT_SCENARIO,
+  type Exercise,
+  exerciseOf,
   isLink,
   type Lesson,
   LessonWalk,
@@ -37,6 +39,15 @@ export interface Play {
   readonly learn: (lesson: Lesson | undefined) => void;
   /** Goes to a stop of the lesson. */
   readonly goToStop: (stop: number) => void;
+  /** What was said at the stops of the lesson about what comes: the index of a choice, by stop. */
+  readonly predicted: ReadonlyMap<number, number>;
+  readonly predict: (stop: number, choice: number) => void;
+  readonly exercise: Exercise | undefined;
+  /** The choice of the exercise that was taken for the right one. */
+  readonly answer: number | undefined;
+  /** Begins an exercise, at its end. */
+  readonly train: (seed: number) => void;
+  readonly answerExercise: (choice: number) => void;
 }
 
 /** All lessons, in order. */
@@ -46,6 +57,9 @@ interface State {
   session: PlaygroundSession;
   course: LessonWalk | undefined;
   problem: string;
+  predicted: ReadonlyMap<number, number>;
+  exercise: Exercise | undefined;
+  answer: number | undefined;
 }
 
 /** The session in the address, or the first of all. */
@@ -89,6 +103,9 @@ export function usePlay(): Play {
       version,
       running,
       act,
+      predicted: current.predicted,
+      exercise: current.exercise,
+      answer: current.answer,
       ...choices,
     },
     step: () => act((session) => (current.course === undefined ? session.step() : current.course.step())),
@@ -99,24 +116,41 @@ export function usePlay(): Play {
   };
 }
 
+type Choice = 'begin' | 'learn' | 'goToStop' | 'predict' | 'train' | 'answerExercise';
+
 /** What begins something else. */
-function useChoices(current: State, act: Play['act'], show: () => void): Pick<Play, 'begin' | 'learn' | 'goToStop'> {
+function useChoices(current: State, act: Play['act'], show: () => void): Pick<Play, Choice> {
   return useMemo(
     () => ({
       begin: (scenario: PlaygroundScenario) => {
-        current.course = undefined;
+        Object.assign(current, NOTHING_TAUGHT);
         act(() => {
           current.session = new PlaygroundSession(scenario);
         });
       },
       learn: (lesson: Lesson | undefined) => {
-        current.course = undefined;
-        current.problem = '';
+        Object.assign(current, NOTHING_TAUGHT, { problem: '' });
         if (lesson !== undefined) toStop(current, lesson, 1);
         show();
       },
       goToStop: (stop: number) => {
         if (current.course !== undefined) toStop(current, current.course.lesson, stop);
+        show();
+      },
+      train: (seed: number) => {
+        const exercise = exerciseOf(seed % 2 ** 32);
+        Object.assign(current, NOTHING_TAUGHT, { exercise });
+        act(() => {
+          current.session = new PlaygroundSession(exercise.scenario);
+          current.session.run();
+        });
+      },
+      answerExercise: (choice: number) => {
+        current.answer = choice;
+        show();
+      },
+      predict: (stop: number, choice: number) => {
+        current.predicted = new Map([...current.predicted, [stop, choice]]);
         show();
       },
     }),
@@ -136,9 +170,14 @@ function fromAddress(hash: string): State {
   const query = new URLSearchParams(hash.replace(/^#/, ''));
   const lesson = ALL_LESSONS.find(({ id }) => id === query.get('lesson'));
   const stop = Number(query.get('stop') ?? '0') || 0;
+  const predicted = predictedOf(query.get('predicted') ?? '');
+  const exercise = lesson === undefined ? exerciseIn(query) : undefined;
+  const answer = exercise && numberIn(query, 'answer');
+  const taught = { predicted, exercise, answer };
   const fresh = (problem: string): State => {
-    const scenario = lesson?.scenario ?? DEFAULT_SCENARIO;
-    const state: State = { session: new PlaygroundSession(scenario), course: undefined, problem };
+    const scenario = lesson?.scenario ?? exercise?.scenario ?? DEFAULT_SCENARIO;
+    const state: State = { session: new PlaygroundSession(scenario), course: undefined, problem, ...taught };
+    if (exercise !== undefined) state.session.run();
     if (lesson !== undefined) toStop(state, lesson, problem === '' ? stop : 1);
     return problem === '' ? state : { ...state, problem };
   };
@@ -147,7 +186,7 @@ function fromAddress(hash: string): State {
     const linked = PlaygroundSession.fromLink(hash);
     if ('error' in linked) return fresh(`This link cannot be followed: ${linked.error}.`);
     const { session } = linked;
-    return { session, course: lesson && LessonWalk.resume(lesson, stop, session), problem: '' };
+    return { session, course: lesson && LessonWalk.resume(lesson, stop, session), problem: '', ...taught };
   } catch (error) {
     return fresh(`This link cannot be followed: ${sentenceOf(error)}`);
   }
@@ -163,13 +202,32 @@ function writeAddress(current: State): void {
 }
 
 /** Our fields of the address of a state. */
-function hashOf({ session, course }: State): string {
+function hashOf({ session, course, predicted, exercise, answer }: State): string {
   const query = new URLSearchParams(playOf(session.link()));
+  if (exercise !== undefined) query.set('exercise', `${exercise.seed}`);
+  if (answer !== undefined) query.set('answer', `${answer}`);
   if (course !== undefined) {
     query.set('lesson', course.lesson.id);
     query.set('stop', `${course.stop}`);
+    if (predicted.size > 0) query.set('predicted', [...predicted].map(([at, choice]) => `${at}.${choice}`).join('-'));
   }
   return query.toString();
+}
+
+function exerciseIn(query: URLSearchParams): Exercise | undefined {
+  const seed = numberIn(query, 'exercise');
+  return seed !== undefined && seed < 2 ** 32 ? exerciseOf(seed) : undefined;
+}
+
+function numberIn(query: URLSearchParams, name: string): number | undefined {
+  const text = query.get(name) ?? '';
+  return /^\d{1,10}$/.test(text) ? Number(text) : undefined;
+}
+
+/** Pairs such as `2.0-4.1`; what is none is passed over. */
+function predictedOf(text: string): ReadonlyMap<number, number> {
+  const pairs = text.split('-').map((pair) => /^(\d{1,2})\.(\d)$/.exec(pair));
+  return new Map(pairs.flatMap((pair) => (pair === null ? [] : [[Number(pair[1]), Number(pair[2])]])));
 }
 
 function playOf(hash: string): string {
@@ -223,5 +281,9 @@ function sentenceOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-const OWN_FIELDS = ['play', 'lesson', 'stop'];
+const OWN_FIELDS = ['play', 'lesson', 'stop', 'predicted', 'exercise', 'answer'];
+/** Neither a lesson nor an exercise. */
+const NOTHING_TAUGHT = {
+  ...{ course: undefined, predicted: new Map<number, number>(), exercise: undefined, answer: undefined },
+};
 const STEPS_AT_A_TIME = 250;

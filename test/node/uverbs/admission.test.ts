@@ -1,0 +1,66 @@
+/**
+ * Goal: a program whose memory the kernel does not let the server reach is told from others, and the sentence names
+ * what is in the way. Method: facts as each machine has them; this process, and its sockets.
+ */
+import { closeSync, fstatSync, openSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { loadLibc } from '../../../src/node/links/libc.ts';
+import { type AdmissionFacts, admissionFacts, whyDenied } from '../../../src/node/uverbs/admission.ts';
+import { sendWithDescriptor } from '../../../src/node/uverbs/descriptor-message.ts';
+import { ClientMemory } from '../../../src/node/uverbs/process-memory.ts';
+import { describeWith } from '../../support/need.ts';
+
+const ORDINARY: AdmissionFacts = {
+  pid: 77,
+  name: 'ib_send_bw',
+  yama: undefined,
+  uid: 1000,
+  hasSysPtrace: false,
+  programUid: 1000,
+  isDumpable: true,
+};
+
+describe('why the memory of a program is out of reach', () => {
+  it.each<[string, Partial<AdmissionFacts>, RegExp]>([
+    ['Yama 3, root too', { yama: 3, hasSysPtrace: true }, /ptrace_scope is 3, which nothing but a reboot changes$/],
+    ['Yama 2', { yama: 2 }, /ptrace_scope is 2: the server needs CAP_SYS_PTRACE, or sysctl/],
+    ['Yama 1', { yama: 1 }, /ptrace_scope is 1, and the program cannot name a server outside/],
+    ['another user', { programUid: 0 }, /it is of uid 0, and the server of uid 1000, without CAP_SYS_PTRACE$/],
+    ['undumpable', { isDumpable: false }, /it has made itself undumpable \(PR_SET_DUMPABLE/],
+    ['privileges', { hasSysPtrace: true, yama: 2 }, /it has privileges that the server has not$/],
+    [
+      'gone',
+      { name: '', programUid: undefined },
+      /^the memory of a program \(process 77\) is out of reach: it has priv/,
+    ],
+  ])('%s', (_, facts, sentence) => {
+    expect(whyDenied({ ...ORDINARY, ...facts })).toMatch(sentence);
+  });
+
+  it('is read of /proc, and nothing where there is no such process', () => {
+    const uid = process.getuid?.() ?? 0;
+    expect(admissionFacts(process.pid)).toMatchObject({ uid, programUid: uid, isDumpable: true });
+    expect(admissionFacts(2 ** 22 + 1)).toMatchObject({ name: '', programUid: undefined, isDumpable: true });
+  });
+});
+
+describeWith('koffi', 'the machine', () => {
+  it('lets a process reach itself, and one that is gone is not refused', async () => {
+    const libc = await loadLibc();
+    const denied: string[] = [];
+    for (const pid of [process.pid, 2 ** 22 + 1]) {
+      const memory = new ClientMemory(libc, pid, () => denied.push(`${pid}`));
+      expect(memory.probe()).toBe(true);
+      memory.close();
+    }
+    expect(denied).toEqual([]);
+  });
+
+  it('takes no descriptor into what is no socket, or for one that is not there', async () => {
+    const libc = await loadLibc();
+    const file = openSync('/dev/null', 'r+');
+    expect(sendWithDescriptor(libc, file, Uint8Array.of(1), file)).toBe(false);
+    expect(fstatSync(file).isCharacterDevice()).toBe(true);
+    closeSync(file);
+  });
+});
