@@ -46,7 +46,7 @@ describe('sequence-error', () => {
     expect(evidence).toMatchObject({ lostPackets: 0, reorderedPackets: 3 });
     expect(evidence['longestDelayNs']).toBeGreaterThan(3_000);
     expect(evidence['longestDelayNs']).toBeLessThan(5_001);
-    expect(text).toContain('3 came late by up to 4.5 us');
+    expect(text).toContain('3 came late by up to 4.1 us');
     expect(text).not.toContain('were lost');
     expect(advice[0]).toContain('ECMP');
   });
