@@ -149,7 +149,9 @@ export class Recording {
 
   /** Takes the next frame. */
   frame(seen: SeenFrame): void {
-    const { timeNs, bytes, host, direction, dropped } = seen;
+    const { timeNs, bytes, host, direction, dropped, serial } = seen;
+    // Nothing saw it behind the place where it was lost.
+    if (direction === 'in' && dropped && this.#sendings.get(serial)?.dropped === true) return;
     if (host === 'responder') capture(this.#middle, timeNs, bytes, Direction.Unknown);
     if (direction === 'out' || !dropped)
       capture(

@@ -13,7 +13,9 @@
  * - None of these until long after its retransmission was acknowledged: it was lost.
  * - A duplicate that something else may have caused, or no acknowledgement at all: it cannot be told. Nor is anything
  *   lost for certain where answers go missing and packets are overtaken: the answer to the duplicate may be missing.
- * - A retransmission that was not captured was lost or overtaken before this point, where late ones are captured.
+ * - A retransmission that was not captured was lost or overtaken before this point, where late ones are captured. It
+ *   cannot be told where one came soon, and one more later without another NAK: the later one answers the NAK, and the
+ *   first was on its way.
  * Bounded: the oldest request gets its verdict when there are too many.
  */
 import {
@@ -50,6 +52,8 @@ export class MissedRequests {
   readonly #evidence: AckEvidence;
   readonly #told: Record<Verdict, number> = { lost: 0, overtaken: 0, unknown: 0 };
   #asked = 0;
+  /** When the latest NAK came. */
+  #askedNs = -1;
   /** Answers that came soon after a retransmission, and others. */
   #nearAnswers = 0;
   #farAnswers = 0;
@@ -82,6 +86,7 @@ export class MissedRequests {
   /** A sequence NAK asks for a request that was captured. */
   asked({ psn, frame, sentNs, behindNs, unseen, again, nakFrame, askedNs: timeNs }: AskedRequest): void {
     this.#asked++;
+    this.#askedNs = timeNs;
     // So soon after a sending the NAK is about the one before.
     const soon = timeNs - sentNs < this.#soonestNs;
     // Of a sending that was not captured it is not known when it was.
@@ -115,6 +120,18 @@ export class MissedRequests {
     if (timeNs > this.#unsureUntilNs) this.#unsure = 0;
     this.#unsure++;
     this.#unsureUntilNs = timeNs + this.#soonNs;
+  }
+
+  /**
+   * A NAK makes the requester send it again, for the second time since. Much later than the first time and without
+   * another NAK: this one answers the NAK, and the first was on its way.
+   */
+  resentForNak(psn: number, timeNs: number): void {
+    for (const each of this.#open) {
+      const { unseen, askedNs, resentNs } = each;
+      if (each.psn !== psn || !unseen || resentNs < 0 || askedNs !== this.#askedNs) continue;
+      each.doubtful ||= timeNs - askedNs > (resentNs - askedNs) * SOONER;
+    }
   }
 
   /** A request is sent again that the receiver has acknowledged. */
@@ -337,5 +354,7 @@ const NEAR = 4;
 const MOST_FALSE = 0.005;
 /** The same of a single one, for the time in which an answer was hidden. */
 const MOST_HIDDEN = 0.1;
+/** By how much the sending on its way comes sooner than the one that answers the NAK. */
+const SOONER = 4;
 /** How long ACKs of known duplicates are expected. */
 const EXPECTED_NS = 1_000_000;

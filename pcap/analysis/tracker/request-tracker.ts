@@ -176,6 +176,7 @@ export class RequestTracker extends SequenceTracker {
     const { missed, acked } = this.state;
     const cause = this.run?.trigger.cause;
     if (cause === 'unknown' && !this.ids.isUsable) missed?.cameAgain(psn);
+    if (cause === 'nak') missed?.resentForNak(psn, timeNs);
     // What came late here has arrived, too, or is about to.
     const vain = psn < acked || (this.memory.flagsOf(psn) & PacketFlag.Late) !== 0;
     if (vain) missed?.resentInVain(timeNs);
