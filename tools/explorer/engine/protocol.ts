@@ -52,6 +52,8 @@ export interface Requests {
     readonly params: LadderWish & { readonly zoom: number; readonly number: number };
     readonly result: number;
   };
+  /** The part of a ladder around packets, of the conversation of the first. */
+  excerpt: { readonly params: { readonly numbers: readonly number[] }; readonly result: LadderExcerpt };
   /** PSNs over time, thinned to a picture of so many pixels; all time where `toNs` is not above `fromNs`. */
   sequence: {
     readonly params: {
@@ -182,6 +184,16 @@ export interface LadderWindow {
   readonly rows: readonly LadderRow[];
   /** What counts as time 0. */
   readonly originNs: number;
+}
+
+/** A part of a ladder for a finding. */
+export interface LadderExcerpt {
+  /** 0: packets of no conversation. */
+  readonly conversation: number;
+  /** Addresses of the ends. */
+  readonly left: string;
+  readonly right: string;
+  readonly rows: readonly LadderRow[];
 }
 
 /** Which ladder: a conversation, and the time of it; all of it where `toNs` is not above `fromNs`. */
