@@ -63,6 +63,8 @@ export interface Requests {
       readonly toNs: number;
       readonly width: number;
       readonly height: number;
+      /** Number of a packet that is not drawn together with others. */
+      readonly selected?: number;
     };
     readonly result: SequencePicture;
   };
@@ -227,8 +229,10 @@ export interface SequencePicture {
   readonly psn: Float64Array;
   /** PSNs that it takes. */
   readonly count: Float64Array;
-  /** Numbers of packets. */
+  /** Numbers of packets, of the first where a point stands for several. */
   readonly number: Uint32Array;
+  /** Packets that a point stands for; then `psn` and `count` are what they take together. */
+  readonly merged: Uint32Array;
   /** First PSN that is not acknowledged, whenever that changes. */
   readonly ackTimeNs: Float64Array;
   readonly ackPsn: Float64Array;
