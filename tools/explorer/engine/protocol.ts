@@ -211,6 +211,8 @@ export interface TimeLadderWindow {
   readonly top: number;
   readonly height: number;
   readonly rows: readonly PlacedRow[];
+  /** Of so many lines that are not remarkable one is in `rows`; 1: all are. */
+  readonly step: number;
   /** On the way between the capture and each end, at most; NaN: not known. */
   readonly transitNs: readonly [number, number];
   readonly pixelsPerNs: number;
