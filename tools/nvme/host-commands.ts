@@ -22,8 +22,9 @@ import type { IpAddress } from 'rocev2/packets';
 import { addLinkOptions, exitWith, integer, type LinkFlags, parseAddress, withDevice } from '../options.ts';
 import { type ToolOutput, terminal } from '../output.ts';
 import { formatTable, grouped } from '../table.ts';
+import { addHostSecretOptions, type HostSecretFlags, hostSecrets } from './secrets.ts';
 
-interface HostFlags {
+interface HostFlags extends HostSecretFlags {
   readonly traddr: IpAddress;
   readonly trsvcid: number;
   readonly hostnqn?: string;
@@ -154,7 +155,7 @@ function addressOptions(command: Command): Command {
 }
 
 function diskOptions(command: Command): Command {
-  return command
+  return addHostSecretOptions(command)
     .requiredOption('-n, --nqn <name>', 'the subsystem')
     .option('-N, --namespace-id <id>', 'the namespace', integer(1, 0xff_ff_ff_fe), 1)
     .option('-i, --nr-io-queues <count>', 'I/O queues to ask for', integer(1, 64), 1)
@@ -194,6 +195,7 @@ async function withDisk(
 ): Promise<void> {
   const controller = await connectNvme(device, {
     ...addressOf(flags),
+    ...hostSecrets(flags),
     subnqn: flags.nqn,
     queues: flags.nrIoQueues,
     queueSize: flags.queueSize,

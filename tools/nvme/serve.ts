@@ -7,14 +7,22 @@ import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import type { RdmaDevice } from 'rocev2';
-import { FileBackend } from 'rocev2/node';
-import { type NvmeBackend, NvmeSubsystem, NvmeTarget, type TargetObserver, type TargetTimers } from 'rocev2/nvme';
+import { FileBackend, nvmeCrypto } from 'rocev2/node';
+import {
+  authenticationFailureName,
+  type NvmeBackend,
+  NvmeSubsystem,
+  NvmeTarget,
+  type TargetObserver,
+  type TargetTimers,
+} from 'rocev2/nvme';
 import { defined } from 'rocev2/packets';
 import { addLinkOptions, collect, exitWith, integer, type LinkFlags, withDevice } from '../options.ts';
 import { type ToolOutput, terminal } from '../output.ts';
+import { addTargetSecretOptions, type TargetSecretFlags, targetHosts } from './secrets.ts';
 
 /** What `serveDisks` is told. */
-export interface ServeOptions {
+export interface ServeOptions extends TargetSecretFlags {
   /** Files, the first is namespace 1. */
   readonly namespace: readonly string[];
   /** Size of files that are made or are too short, in bytes. */
@@ -42,7 +50,7 @@ export function serveCommand(): Command {
     .option('-p, --port <number>', 'port of RDMA_PS_TCP (default: 4420); repeated: several paths', collectPort)
     .option('--queues <count>', 'I/O queues of a host at most', integer(1, 128), 8)
     .option('--depth <entries>', 'entries of a queue at most', integer(2, 1024), 128);
-  return addLinkOptions(command).action(async () => {
+  return addLinkOptions(addTargetSecretOptions(command)).action(async () => {
     const flags = command.opts<LinkFlags & ServeOptions>();
     exitWith(await withDevice(flags, (device, signal) => serveDisks(device, flags, terminal, signal)));
   });
@@ -59,7 +67,13 @@ export async function serveDisks(
   const files: FileBackend[] = [];
   const targets: NvmeTarget[] = [];
   try {
-    const subsystem = new NvmeSubsystem({ nqn, ana: port.length > 1, ...defined({ allowedHosts: allowHost }) });
+    const subsystem = new NvmeSubsystem({
+      nqn,
+      ana: port.length > 1,
+      hosts: targetHosts(options),
+      crypto: nvmeCrypto,
+      ...defined({ allowedHosts: allowHost }),
+    });
     for (const path of namespace) {
       const backend = await FileBackend.open(path, defined({ bytes: size, readOnly }));
       files.push(backend);
@@ -111,6 +125,10 @@ function printer(output: ToolOutput): TargetObserver {
       if (qid === 0) output.line(`${what} ${id}: ${hostNqn} connected`);
       else output.line(`controller ${id}: queue ${qid} of ${entries} entries`);
     },
+    authenticated({ id }, { qid }, failure) {
+      const what = failure === undefined ? 'authenticated' : `authentication failed: ${failureText(failure)}`;
+      output.line(`controller ${id}: queue ${qid}: ${what}`);
+    },
     queueClosed(controller, { qid, counters }) {
       const { commands, errors, bytesToHost, bytesFromHost } = counters;
       const whose = controller === undefined ? 'no controller' : `controller ${controller.id}`;
@@ -120,6 +138,11 @@ function printer(output: ToolOutput): TargetObserver {
       );
     },
   };
+}
+
+/** 0: no answer came. */
+function failureText(failure: number): string {
+  return failure === 0 ? 'the host took too long' : authenticationFailureName(failure);
 }
 
 /** The same for the same file under the same name, so that a host knows the disk again. */

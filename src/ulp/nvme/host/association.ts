@@ -30,7 +30,7 @@ import {
   ShutdownStatus,
 } from '../codec/index.ts';
 import { connectQueue } from './connect.ts';
-import { NvmeError } from './errors.ts';
+import { NvmeAuthenticationError, NvmeError } from './errors.ts';
 import { MS, type NvmeSettings } from './options.ts';
 import type { HostQueue, QueueOwner } from './queue.ts';
 import { HostRequest } from './request.ts';
@@ -177,16 +177,13 @@ export class Association implements QueueOwner {
         cntlid: CNTLID_DYNAMIC,
         keepAliveMs: settings.keepAliveMs,
         remoteInvalidate: settings.remoteInvalidate,
+        credentials: settings.credentials,
+        authenticationMs: settings.commandTimeoutMs,
       },
       this,
     );
     this.#admin = queue;
     this.cntlid = result.cntlid;
-    if (result.authRequired || result.secureChannelRequired)
-      throw new RoceError(
-        'ERR_ROCE_UNSUPPORTED',
-        'the controller demands authentication, which this host does not have',
-      );
     this.cap = CAP.ofNumber(await this.#property(PropertyOffset.Cap, 1));
     await this.#enable();
     const data = await this.identify(IdentifyCns.Controller);
@@ -249,6 +246,8 @@ export class Association implements QueueOwner {
           cntlid: this.cntlid,
           keepAliveMs: 0,
           remoteInvalidate: settings.remoteInvalidate,
+          credentials: settings.credentials,
+          authenticationMs: settings.commandTimeoutMs,
         },
         this,
       );
@@ -322,6 +321,7 @@ export class Association implements QueueOwner {
 
 /** Whether a failure to connect will be one for ever: the controller has said so. */
 export function isFinal(error: unknown): boolean {
+  if (error instanceof NvmeAuthenticationError) return true;
   if (!(error instanceof NvmeError)) return error instanceof RoceError && error.code === 'ERR_ROCE_UNSUPPORTED';
   return error.doNotRetry && error.statusCode !== NvmeStatus.ConnectControllerBusy;
 }

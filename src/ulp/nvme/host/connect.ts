@@ -1,5 +1,6 @@
 /**
- * Makes one queue: the connection with its private data, and the Connect command on it. Owns these two steps.
+ * Makes one queue: the connection with its private data, the Connect command on it, and its authentication. Owns the
+ * order of these steps.
  */
 import { RoceError } from '../../../../packets/errors.ts';
 import type { RdmaDevice } from '../../../device/api.ts';
@@ -17,8 +18,9 @@ import {
   FabricsType,
   RECFMT,
 } from '../codec/index.ts';
+import { authenticateQueue } from './authenticate.ts';
 import { NvmeError } from './errors.ts';
-import type { NvmeAddress } from './options.ts';
+import type { HostCredentials, NvmeAddress } from './options.ts';
 import { NVME_RDMA_PORT } from './options.ts';
 import { HostQueue, type QueueOwner } from './queue.ts';
 import type { QueueShape } from './queue-objects.ts';
@@ -38,6 +40,10 @@ export interface QueueTerms {
   /** Keep-alive timeout in milliseconds; of the admin queue. */
   readonly keepAliveMs: number;
   readonly remoteInvalidate: boolean;
+  /** For controllers that demand authentication. */
+  readonly credentials: HostCredentials | undefined;
+  /** How long that may take, in milliseconds; 0 for ever. */
+  readonly authenticationMs: number;
 }
 
 /** A queue that is there. */
@@ -48,7 +54,7 @@ export interface ConnectedQueue {
 
 /**
  * Rejects as `RdmaCm.connect`; with ERR_ROCE_REJECTED and the reason of NVMe where the target gives one; with
- * NvmeError when it refuses Connect. Nothing is left behind then.
+ * NvmeError when it refuses Connect; as `authenticateQueue`. Nothing is left behind then.
  */
 export async function connectQueue(device: RdmaDevice, terms: QueueTerms, owner: QueueOwner): Promise<ConnectedQueue> {
   const { to, qid, shape } = terms;
@@ -71,7 +77,15 @@ export async function connectQueue(device: RdmaDevice, terms: QueueTerms, owner:
     queue.start(connection);
     if (CM_REPLY.read(connection.privateData)?.recfmt !== RECFMT)
       throw new RoceError('ERR_ROCE_REJECTED', 'the target answers in another format of private data');
-    return { queue, result: await fabricsConnect(queue, terms) };
+    const result = await fabricsConnect(queue, terms);
+    await authenticateQueue(queue, result, {
+      credentials: terms.credentials,
+      hostNqn: to.hostnqn,
+      subNqn: terms.subnqn,
+      timers: to.timers,
+      timeoutMs: terms.authenticationMs,
+    });
+    return { queue, result };
   } catch (error) {
     await queue.close();
     throw explained(error);

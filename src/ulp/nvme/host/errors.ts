@@ -1,6 +1,6 @@
-/** The error with which a command fails that the controller has refused. Owns that class. */
+/** Errors for what a controller has refused. Owns these classes. */
 import { RoceError } from '../../../../packets/errors.ts';
-import { STATUS_CODE_MASK, STATUS_DNR, statusName } from '../codec/index.ts';
+import { authenticationFailureName, STATUS_CODE_MASK, STATUS_DNR, statusName } from '../codec/index.ts';
 
 /** The controller has answered a command with a status other than success. */
 export class NvmeError extends RoceError {
@@ -24,5 +24,17 @@ export class NvmeError extends RoceError {
   /** Whether the same command would fail again. */
   get doNotRetry(): boolean {
     return (this.status & STATUS_DNR) !== 0;
+  }
+}
+
+/** Host and controller have not authenticated each other. Trying again does not help: a secret is wrong or missing. */
+export class NvmeAuthenticationError extends RoceError {
+  /** Why: one of `AuthenticationFailure`; 0 where one side does not authenticate at all. */
+  readonly failure: number;
+
+  /** `what` says whose fault it is, in words. */
+  constructor(what: string, failure = 0) {
+    super('ERR_ROCE_REJECTED', failure === 0 ? what : `${what}: ${authenticationFailureName(failure)}`);
+    this.failure = failure;
   }
 }

@@ -2,6 +2,8 @@
 
 import type { IpAddress } from '../../../../packets/address.ts';
 import { RoceError } from '../../../../packets/errors.ts';
+import { type DhchapSecret, secretOf } from '../auth/secret.ts';
+import type { NvmeCrypto } from '../auth/suite.ts';
 
 /** Time, for a protocol that has no clock: in a program a wrapper of setTimeout, in a simulation the world's. */
 export interface NvmeTimers {
@@ -47,13 +49,30 @@ export interface NvmeConnectOptions extends NvmeAddress {
   readonly reconnectDelayMs?: number;
   /** Whether the key of a command is invalidated by its response; else it is done here [yes]. */
   readonly remoteInvalidate?: boolean;
+  /** Secret of this host, DHHC-1:...: as nvme-cli makes it, for controllers that demand authentication [none]. */
+  readonly hostSecret?: string | DhchapSecret;
+  /** Secret of the controller: one that does not prove to have it is not connected to [none]. */
+  readonly controllerSecret?: string | DhchapSecret;
+  /** For secrets: `nvmeCrypto` of `rocev2/node`, or another. */
+  readonly crypto?: NvmeCrypto;
 }
 
 /** The options with nothing left open. */
-export type NvmeSettings = Required<Omit<NvmeConnectOptions, 'source'>> & Pick<NvmeConnectOptions, 'source'>;
+export type NvmeSettings = Required<Omit<NvmeConnectOptions, 'source' | Secrets>> &
+  Pick<NvmeConnectOptions, 'source'> & { readonly credentials: HostCredentials | undefined };
+
+/** What the host proves itself with, and what the controller has to. */
+export interface HostCredentials {
+  readonly suite: NvmeCrypto;
+  readonly secret: DhchapSecret;
+  readonly controllerSecret: DhchapSecret | undefined;
+}
+
+type Secrets = 'hostSecret' | 'controllerSecret' | 'crypto';
 
 /** @throws RoceError ERR_ROCE_ARGUMENT */
 export function settingsOf(options: NvmeConnectOptions): NvmeSettings {
+  const { hostSecret, controllerSecret, crypto, ...others } = options;
   const settings: NvmeSettings = {
     port: NVME_RDMA_PORT,
     queues: 1,
@@ -65,7 +84,8 @@ export function settingsOf(options: NvmeConnectOptions): NvmeSettings {
     reconnectTries: 60,
     reconnectDelayMs: 1000,
     remoteInvalidate: true,
-    ...options,
+    ...others,
+    credentials: credentialsOf({ hostSecret, controllerSecret, crypto }),
   };
   demandRange('queues', settings.queues, 1, MAX_QUEUES);
   demandRange('queueSize', settings.queueSize, 2, MAX_QUEUE_SIZE);
@@ -77,6 +97,27 @@ export function settingsOf(options: NvmeConnectOptions): NvmeSettings {
   demandRange('reconnectDelayMs', settings.reconnectDelayMs, 1, 86_400_000);
   if (settings.hostid.length !== 16) throw new RoceError('ERR_ROCE_ARGUMENT', 'a host identifier has 16 bytes');
   return settings;
+}
+
+function credentialsOf(
+  given: {
+    readonly [K in Secrets]: NvmeConnectOptions[K] | undefined;
+  },
+): HostCredentials | undefined {
+  const { hostSecret, controllerSecret, crypto: suite } = given;
+  if (hostSecret === undefined && controllerSecret === undefined) return undefined;
+  if (hostSecret === undefined)
+    throw new RoceError('ERR_ROCE_ARGUMENT', 'controllerSecret needs hostSecret: the host proves itself first');
+  if (suite === undefined)
+    throw new RoceError(
+      'ERR_ROCE_ARGUMENT',
+      'secrets need the option crypto: nvmeCrypto of rocev2/node is that of Node',
+    );
+  return {
+    suite,
+    secret: secretOf(hostSecret),
+    controllerSecret: controllerSecret === undefined ? undefined : secretOf(controllerSecret),
+  };
 }
 
 function demandRange(name: string, value: number, least: number, most: number): void {

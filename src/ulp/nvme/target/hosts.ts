@@ -53,7 +53,10 @@ export class AllowedHosts {
   /** @throws RoceError ERR_ROCE_ARGUMENT */
   set({ nqn, secret, controllerSecret, hash = DhchapHash.Sha256, group = DhchapGroup.Null }: HostAccess): void {
     if (this.#suite === undefined)
-      throw new RoceError('ERR_ROCE_ARGUMENT', 'secrets need the option crypto: nvmeCrypto of rocev2/node is Node’s');
+      throw new RoceError(
+        'ERR_ROCE_ARGUMENT',
+        'secrets need the option crypto: nvmeCrypto of rocev2/node is that of Node',
+      );
     if (dhchapHashBytes(hash) === undefined || dhchapGroupBytes(group) === undefined)
       throw new RoceError('ERR_ROCE_ARGUMENT', `there is no hash function ${hash} with a group ${group}`);
     this.#anybody = false;

@@ -143,7 +143,7 @@ export class NvmeSubsystem {
     this.#hosts.set(host);
   }
 
-  /** Takes the secrets of a host away; what it has connected lives until it authenticates again. Whether it had some. */
+  /** Takes the secrets of a host away, if it has some; what it has connected lives until it authenticates again. */
   removeHost(nqn: string): boolean {
     return this.#hosts.remove(nqn);
   }

@@ -75,6 +75,8 @@ export interface ScriptedOptions {
   readonly identity?: object;
   /** Fields of Identify Namespace. */
   readonly namespace?: object;
+  /** Fields of the result of Connect. */
+  readonly connectResult?: object;
   /** I/O queues that it grants. */
   readonly grants?: number;
   /** Whether responses invalidate the key when asked to. */
@@ -282,7 +284,7 @@ export class TargetQueue {
     const { offset, value } = command.arguments(PROPERTY);
     switch (command.fabricsType) {
       case FabricsType.Connect:
-        return { dw0: CONNECT_RESULT.toNumber({ cntlid: 17 }) };
+        return { dw0: CONNECT_RESULT.toNumber({ cntlid: 17, ...target.options.connectResult }) };
       case FabricsType.PropertySet:
         target.cc = Number(value);
         return {};

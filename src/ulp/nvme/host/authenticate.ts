@@ -1,0 +1,126 @@
+/**
+ * Authentication of one queue of a host, right after its Connect: Authentication Send and Receive with the messages of
+ * `auth/host-side.ts`.
+ *
+ * Owns when it is done, how long it may take, and with which error it fails. Rules: ref:nvmeof#5.
+ */
+import { RoceError } from '../../../../packets/errors.ts';
+import { type HostOutcome, HostSide } from '../auth/host-side.ts';
+import { AUTHENTICATION, type ConnectResult, FABRICS_OPCODE, FabricsType, SECP_NVME } from '../codec/index.ts';
+import { NvmeAuthenticationError, NvmeError } from './errors.ts';
+import { type HostCredentials, MS, type NvmeTimers } from './options.ts';
+import type { HostQueue } from './queue.ts';
+import { HostRequest } from './request.ts';
+
+/** Who proves what to whom, and in which time. */
+export interface AuthenticationTerms {
+  readonly credentials: HostCredentials | undefined;
+  readonly hostNqn: string;
+  readonly subNqn: string;
+  readonly timers: NvmeTimers;
+  /** For the whole exchange, in milliseconds; 0 for ever. */
+  readonly timeoutMs: number;
+}
+
+/**
+ * Does what the result of Connect demands. Rejects with NvmeAuthenticationError when one side does not prove itself,
+ * with NvmeError when the controller refuses a command, with ERR_ROCE_TIMEOUT, and with ERR_ROCE_UNSUPPORTED for a
+ * secure channel. The queue is to be closed then.
+ */
+export async function authenticateQueue(
+  queue: HostQueue,
+  { authRequired, secureChannelRequired }: ConnectResult,
+  terms: AuthenticationTerms,
+): Promise<void> {
+  const { credentials } = terms;
+  if (secureChannelRequired)
+    throw new RoceError('ERR_ROCE_UNSUPPORTED', 'the controller demands a secure channel, which RDMA does not have');
+  if (!authRequired) {
+    // Whoever is in the place of a controller with a secret does not have to ask for ours.
+    if (credentials?.controllerSecret !== undefined)
+      throw new NvmeAuthenticationError(
+        'the controller does no authentication, and controllerSecret demands its proof',
+      );
+    return;
+  }
+  if (credentials === undefined)
+    throw new NvmeAuthenticationError('the controller demands authentication, and there is no hostSecret');
+  const cancel = deadline(queue, terms);
+  try {
+    await exchange(queue, credentials, terms);
+  } finally {
+    cancel();
+  }
+}
+
+async function exchange(
+  queue: HostQueue,
+  credentials: HostCredentials,
+  { hostNqn, subNqn }: AuthenticationTerms,
+): Promise<void> {
+  const number = credentials.suite.random(2);
+  const transaction = (number[0] ?? 0) | ((number[1] ?? 0) << 8);
+  const side = new HostSide({ ...credentials, hostNqn, subNqn }, transaction);
+  await sendMessage(queue, side.negotiate());
+  await follow(queue, await side.challenged(await receiveMessage(queue)));
+  await follow(queue, await side.succeeded(await receiveMessage(queue)));
+}
+
+/** Sends what there is to send; throws for a failure. */
+async function follow(queue: HostQueue, { send, failure, told }: HostOutcome): Promise<void> {
+  if (failure === undefined) {
+    if (send !== undefined) await sendMessage(queue, send);
+    return;
+  }
+  const error = new NvmeAuthenticationError(
+    told === true ? 'the controller refuses this host' : 'the controller is not trusted',
+    failure,
+  );
+  try {
+    if (send !== undefined) await sendMessage(queue, send);
+  } catch (cause) {
+    // The controller need not hear why.
+    if (!(cause instanceof RoceError)) throw cause;
+  }
+  throw error;
+}
+
+async function sendMessage(queue: HostQueue, message: Uint8Array): Promise<void> {
+  const request = new HostRequest();
+  request.direction = 'write';
+  request.data = message;
+  await submit(queue, request, FabricsType.AuthenticationSend, 'Authentication Send');
+}
+
+async function receiveMessage(queue: HostQueue): Promise<Uint8Array> {
+  const request = new HostRequest();
+  request.direction = 'read';
+  request.data = new Uint8Array(ROOM_BYTES);
+  await submit(queue, request, FabricsType.AuthenticationReceive, 'Authentication Receive');
+  return request.data;
+}
+
+async function submit(queue: HostQueue, request: HostRequest, type: number, what: string): Promise<void> {
+  request.command.begin(FABRICS_OPCODE, type).setArguments(AUTHENTICATION, {
+    secp: SECP_NVME,
+    spsp0: 1,
+    spsp1: 1,
+    length: request.data?.length ?? 0,
+  });
+  queue.send(request);
+  await request.done;
+  const { status, dw0 } = request.completion;
+  if (status !== 0) throw new NvmeError(what, status, dw0, 'fabrics');
+}
+
+function deadline(queue: HostQueue, { timers, timeoutMs }: AuthenticationTerms): () => void {
+  if (timeoutMs === 0) return () => {};
+  return timers.after(timeoutMs * MS, () =>
+    queue.kill(
+      new RoceError('ERR_ROCE_TIMEOUT', `the controller does not end the authentication of queue ${queue.qid}`),
+    ),
+  );
+}
+
+/** As Linux has it: enough for every message. */
+const ROOM_BYTES = 4096;

@@ -1,0 +1,181 @@
+// Goal: our host proves itself where it has to, trusts no controller that does not, and says what is wrong.
+// Method: our own target with secrets, and a scripted one that demands authentication and then does as it likes.
+import { describe, expect, it } from 'vitest';
+import { nvmeCrypto } from '../../../../src/node/nvme/crypto.ts';
+import {
+  AuthenticationFailure,
+  connectNvme,
+  DhchapGroup,
+  DhchapHash,
+  FABRICS_OPCODE,
+  FabricsType,
+  type HostAccess,
+  MemoryBackend,
+  NvmeAuthenticationError,
+  type NvmeConnectOptions,
+  NvmeError,
+  NvmeStatus,
+  NvmeSubsystem,
+  NvmeTarget,
+  STATUS_DNR,
+} from '../../../../src/ulp/nvme/index.ts';
+import { makePair } from '../../../device/support.ts';
+import { CONTROLLER_SECRET, HOST_SECRET, OTHER_SECRET, secretText } from '../auth/support.ts';
+import { HOST, makeRig, NQN, pattern, timersOf } from './support.ts';
+
+const SECRETS = { hostSecret: HOST_SECRET, controllerSecret: CONTROLLER_SECRET, crypto: nvmeCrypto };
+
+function guarded(access: Partial<HostAccess> | undefined = {}) {
+  const pair = makePair();
+  const timers = timersOf(pair.world);
+  const host = { nqn: HOST.hostnqn, secret: HOST_SECRET, controllerSecret: CONTROLLER_SECRET, ...access };
+  const subsystem = new NvmeSubsystem({ nqn: NQN, hosts: [host], crypto: nvmeCrypto });
+  subsystem.addNamespace({ backend: new MemoryBackend(1 << 20), uuid: new Uint8Array(16).fill(9) });
+  const listen = (): NvmeTarget => NvmeTarget.listen(pair.b, { subsystems: [subsystem], timers });
+  const options: NvmeConnectOptions = { address: '10.0.0.2', subnqn: NQN, ...HOST, timers, reconnectDelayMs: 100 };
+  const connect = (more: Partial<NvmeConnectOptions> = SECRETS) =>
+    pair.world.run(connectNvme(pair.a, { ...options, ...more }));
+  return { ...pair, subsystem, target: listen(), listen, connect };
+}
+
+describe('our host and our target with secrets', () => {
+  it.each<[string, Partial<HostAccess>]>([
+    ['SHA-256 without group', {}],
+    ['SHA-512 and 2048 bits', { hash: DhchapHash.Sha512, group: DhchapGroup.Ffdhe2048 }],
+  ])('authenticate each other on every queue, with %s', async (_, access) => {
+    const rig = guarded(access);
+    const controller = await rig.connect({ ...SECRETS, queues: 3 });
+    expect(controller.queues).toBe(3);
+    const disk = await rig.world.run(controller.namespace(1));
+    const data = pattern(1024, 5);
+    await rig.world.run(disk.write(1, data));
+    const back = new Uint8Array(1024);
+    await rig.world.run(disk.read(1, back));
+    expect(back).toEqual(data);
+    await rig.world.run(controller.close());
+    expect(rig.a.qpCount).toBe(0);
+  });
+
+  it('do it again after the connection was lost', async () => {
+    const rig = guarded();
+    const controller = await rig.connect();
+    const disk = await rig.world.run(controller.namespace(1));
+    const write = disk.write(0, pattern(512));
+    await rig.world.run(rig.target.close());
+    rig.listen();
+    await rig.world.run(write);
+    expect(controller.reconnects).toBe(1);
+    await rig.world.run(controller.close());
+  });
+
+  it('give up for good when the secrets were changed meanwhile', async () => {
+    const rig = guarded();
+    const controller = await rig.connect();
+    const disk = await rig.world.run(controller.namespace(1));
+    rig.subsystem.setHost({ nqn: HOST.hostnqn, secret: OTHER_SECRET });
+    await rig.world.run(rig.target.close());
+    rig.listen();
+    await expect(rig.world.run(disk.flush())).rejects.toThrow(
+      'the controller refuses this host: authentication failed',
+    );
+    expect(controller.state).toBe('closed');
+  });
+
+  it.each<[string, Partial<NvmeConnectOptions>, RegExp, number]>([
+    ['no secret', { crypto: nvmeCrypto }, /demands authentication, and there is no hostSecret/, 0],
+    ['another secret', { hostSecret: OTHER_SECRET, crypto: nvmeCrypto }, /refuses this host: authentication failed/, 1],
+    [
+      'another secret for the controller',
+      { ...SECRETS, controllerSecret: OTHER_SECRET },
+      /controller is not trusted: authentication failed/,
+      AuthenticationFailure.Failed,
+    ],
+  ])('do not connect when the host has %s, and nothing is left', async (_, options, message, failure) => {
+    const rig = guarded();
+    const refused = await rig.connect(options).catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(NvmeAuthenticationError);
+    expect(refused).toMatchObject({ code: 'ERR_ROCE_REJECTED', failure, message: expect.stringMatching(message) });
+    expect(rig.a.qpCount).toBe(0);
+    for (const secret of [HOST_SECRET, CONTROLLER_SECRET, OTHER_SECRET])
+      expect(String(refused)).not.toContain(secret.slice(10, 20));
+    // The target lives.
+    const controller = await rig.connect();
+    await rig.world.run(controller.close());
+  });
+
+  it('do not connect when the target cannot prove itself', async () => {
+    const rig = guarded({ controllerSecret: undefined } as unknown as Partial<HostAccess>);
+    await expect(rig.connect()).rejects.toThrow('the controller refuses this host: authentication failed');
+    const controller = await rig.connect({ hostSecret: HOST_SECRET, crypto: nvmeCrypto });
+    await rig.world.run(controller.close());
+  });
+});
+
+describe('our host', () => {
+  it('trusts no controller with its secret that does not authenticate', async () => {
+    const { connect } = makeRig();
+    await expect(connect(SECRETS)).rejects.toThrow('controllerSecret demands its proof');
+  });
+
+  it('connects with a secret that nobody asks for', async () => {
+    const { connect, world } = makeRig();
+    const controller = await connect({ hostSecret: HOST_SECRET, crypto: nvmeCrypto });
+    await world.run(controller.close());
+  });
+
+  it('has no secure channel', async () => {
+    const { connect } = makeRig({ connectResult: { secureChannelRequired: true } });
+    await expect(connect(SECRETS)).rejects.toMatchObject({ code: 'ERR_ROCE_UNSUPPORTED' });
+  });
+
+  it.each([
+    ['Send', FabricsType.AuthenticationSend],
+    ['Receive', FabricsType.AuthenticationReceive],
+  ])('does not wait for ever for an Authentication %s', async (_, type) => {
+    const { connect, a } = makeRig({
+      connectResult: { authRequired: true },
+      script: ({ command }) => {
+        if (command.opcode !== FABRICS_OPCODE || command.fabricsType === FabricsType.Connect) return 'serve';
+        return command.fabricsType === type ? 'drop' : 0;
+      },
+    });
+    await expect(connect(SECRETS)).rejects.toMatchObject({
+      code: 'ERR_ROCE_TIMEOUT',
+      message: 'the controller does not end the authentication of queue 0',
+    });
+    expect(a.qpCount).toBe(0);
+  });
+
+  it('says which command a controller refuses', async () => {
+    const { connect, a } = makeRig({
+      connectResult: { authRequired: true },
+      script: ({ command }) =>
+        command.opcode === FABRICS_OPCODE && command.fabricsType === FabricsType.AuthenticationSend
+          ? NvmeStatus.InvalidOpcode | STATUS_DNR
+          : 'serve',
+    });
+    const refused = await connect(SECRETS).catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(NvmeError);
+    expect(refused).toMatchObject({ message: expect.stringContaining('Authentication Send') });
+    expect(a.qpCount).toBe(0);
+  });
+
+  it('takes no zeros for a challenge', async () => {
+    const { connect, a } = makeRig({
+      connectResult: { authRequired: true },
+      script: ({ command }) =>
+        command.opcode === FABRICS_OPCODE && command.fabricsType !== FabricsType.Connect ? 0 : 'serve',
+    });
+    await expect(connect(SECRETS)).rejects.toThrow('the controller is not trusted: incorrect protocol message');
+    expect(a.qpCount).toBe(0);
+  });
+
+  it.each<[string, Partial<NvmeConnectOptions>, RegExp]>([
+    ['without cryptography', { hostSecret: HOST_SECRET }, /nvmeCrypto/],
+    ['for the controller alone', { controllerSecret: CONTROLLER_SECRET, crypto: nvmeCrypto }, /needs hostSecret/],
+    ['that are none', { hostSecret: secretText(1).replace(':00:', ':09:'), crypto: nvmeCrypto }, /from 00 to 03/],
+  ])('refuses secrets %s', async (_, options, message) => {
+    const { connect } = makeRig();
+    await expect(async () => connect(options)).rejects.toThrow(message);
+  });
+});
