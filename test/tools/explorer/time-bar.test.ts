@@ -69,6 +69,24 @@ describeWith('chromium', 'the time of all views in Chromium', () => {
     await page.getByText(/^\d\d of 174 packets/).waitFor();
   });
 
+  it('says which packets are under the mouse in the graph of PSNs', async () => {
+    const page = await open({ hash: 'view=sequence&time=0-90000&packet=16' });
+    const plot = page.locator('.u-over');
+    await plot.waitFor();
+    const { x = 0, y = 0, width = 0, height = 0 } = (await plot.boundingBox()) ?? {};
+    const at = async (across: number, up: number) => {
+      await page.mouse.move(x + across * width, y + (1 - up) * height);
+      return page
+        .getByTestId('tip')
+        .textContent({ timeout: 500 })
+        .catch(() => '');
+    };
+    // Packet 16, at 24.5 of 90 microseconds: PSN 9, of some 55, with room below and above.
+    await expect.poll(() => at(24.494 / 90, 0.18)).toMatch(/^packet 16, NAK, PSN 9, at 24\.5 us$/);
+    await keepPicture(page, 'sequence-tip');
+    await expect.poll(() => at(0.9, 0.1)).toBe('');
+  });
+
   it('has legends that say something before the mouse is there, and the value under it', async () => {
     const page = await open({ hash: 'view=rates' });
     const legend = page.locator('.lane').first().locator('.u-legend');

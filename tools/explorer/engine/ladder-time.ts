@@ -54,14 +54,14 @@ export class LadderTime {
     const reach = this.#flightNs * this.#pixelsPerNs;
     const first = this.#lineAt(top - reach);
     const end = this.#lineAt(top + height + reach);
-    const step = Math.ceil((end - first) / MOST_ROWS);
+    const step = Math.max(1, Math.ceil((end - first) / MOST_ROWS));
     const rows: PlacedRow[] = [];
     for (let line = first; line < end; line++) {
       if (step > 1 && line % step !== 0 && !this.#isRemarkable(line)) continue;
       const row = this.#row(line);
-      if (row !== undefined && rows.length < 2 * MOST_ROWS) rows.push(row);
+      if (row !== undefined && rows.length < MOST_DRAWN) rows.push(row);
     }
-    return { top, height: this.#height, rows, transitNs: this.#transit, pixelsPerNs: this.#pixelsPerNs };
+    return { top, height: this.#height, rows, step, transitNs: this.#transit, pixelsPerNs: this.#pixelsPerNs };
   }
 
   /** Place of the packet of a number, or of the next one in this ladder. */
@@ -261,5 +261,7 @@ const FOLD_PIXELS = 40;
 const LOST_BEFORE = 24;
 const LETTERS_HIGH = 13;
 const MARGIN = 28;
-const MOST_ROWS = 600;
+/** Lines of a part: so many of what is usual, and with what is remarkable so many. More is a surface, not lines. */
+const MOST_ROWS = 160;
+const MOST_DRAWN = 240;
 const SAMPLES = 4000;

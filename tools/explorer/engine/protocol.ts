@@ -52,6 +52,8 @@ export interface Requests {
     readonly params: LadderWish & { readonly zoom: number; readonly number: number };
     readonly result: number;
   };
+  /** The part of a ladder around packets, of the conversation of the first. */
+  excerpt: { readonly params: { readonly numbers: readonly number[] }; readonly result: LadderExcerpt };
   /** PSNs over time, thinned to a picture of so many pixels; all time where `toNs` is not above `fromNs`. */
   sequence: {
     readonly params: {
@@ -61,6 +63,8 @@ export interface Requests {
       readonly toNs: number;
       readonly width: number;
       readonly height: number;
+      /** Number of a packet that is not drawn together with others. */
+      readonly selected?: number;
     };
     readonly result: SequencePicture;
   };
@@ -184,6 +188,16 @@ export interface LadderWindow {
   readonly originNs: number;
 }
 
+/** A part of a ladder for a finding. */
+export interface LadderExcerpt {
+  /** 0: packets of no conversation. */
+  readonly conversation: number;
+  /** Addresses of the ends. */
+  readonly left: string;
+  readonly right: string;
+  readonly rows: readonly LadderRow[];
+}
+
 /** Which ladder: a conversation, and the time of it; all of it where `toNs` is not above `fromNs`. */
 export interface LadderWish {
   readonly conversation: number;
@@ -197,6 +211,8 @@ export interface TimeLadderWindow {
   readonly top: number;
   readonly height: number;
   readonly rows: readonly PlacedRow[];
+  /** Of so many lines that are not remarkable one is in `rows`; 1: all are. */
+  readonly step: number;
   /** On the way between the capture and each end, at most; NaN: not known. */
   readonly transitNs: readonly [number, number];
   readonly pixelsPerNs: number;
@@ -215,8 +231,10 @@ export interface SequencePicture {
   readonly psn: Float64Array;
   /** PSNs that it takes. */
   readonly count: Float64Array;
-  /** Numbers of packets. */
+  /** Numbers of packets, of the first where a point stands for several. */
   readonly number: Uint32Array;
+  /** Packets that a point stands for; then `psn` and `count` are what they take together. */
+  readonly merged: Uint32Array;
   /** First PSN that is not acknowledged, whenever that changes. */
   readonly ackTimeNs: Float64Array;
   readonly ackPsn: Float64Array;

@@ -9,7 +9,7 @@ import { NONE } from './packet-table.ts';
 import type { MappedHeader, PacketDetail, PacketRow, RowWindow } from './protocol.ts';
 import type { CaptureSession } from './session.ts';
 
-/** Rows `from` to `from + count` of the filtered list, as many as there are; in the order of the capture without one. */
+/** Rows `from` to `from + count` of the filtered list, as many as there are; by default in the order of the capture. */
 export function rowWindow(
   session: CaptureSession,
   from: number,

@@ -2,8 +2,8 @@
  * PSNs over time, in the manner of tcptrace: every request and answer of one PSN space, as many as a picture can tell
  * apart.
  *
- * Owns what is drawn where and the thinning: of packets that fall on the same spot of the picture, one is kept. Draws
- * nothing.
+ * Owns what is drawn where and what is drawn together: packets of a kind that fall on the same spot of the picture are
+ * one point, which says how many they are. Draws nothing.
  */
 import { OpFlag, opcodeInfo } from 'rocev2/packets';
 import { Mark } from 'rocev2/pcap';
@@ -34,7 +34,7 @@ export function sequencePicture(session: CaptureSession, params: Requests['seque
   const range = space.range(params.fromNs, params.toNs);
   const columns = Math.max(1, Math.min(MOST_PIXELS, Math.floor(params.width)));
   const lines = Math.max(1, Math.min(MOST_PIXELS, Math.floor(params.height)));
-  const seen = new Uint8Array(columns * lines);
+  const spots = new Map<number, number>();
   const points = new Points();
   const ack: [timeNs: number, psn: number][] = [];
   let ackColumn = -1;
@@ -51,11 +51,16 @@ export function sequencePicture(session: CaptureSession, params: Requests['seque
       ackColumn = column;
     }
     const line = Math.min(lines - 1, Math.max(0, Math.floor((psn - range.lowPsn) * up)));
-    const spot = line * columns + column;
-    const bit = 1 << kind;
-    if (((seen[spot] ?? 0) & bit) !== 0) return;
-    seen[spot] = (seen[spot] ?? 0) | bit;
-    points.add(kind, timeNs, psn, count, index + 1);
+    const [wide, high] = SPOTS[kind] ?? [1, 1];
+    const place = Math.floor(column / wide);
+    const spot = (place * lines + Math.floor(line / high)) * KINDS + kind;
+    const known = index + 1 === params.selected ? undefined : spots.get(spot);
+    if (known !== undefined) points.merge(known, psn, count);
+    else {
+      const point = points.add(kind, timeNs, psn, count, index + 1);
+      // The chosen packet stays by itself.
+      if (index + 1 !== params.selected) spots.set(spot, point);
+    }
   });
   return {
     ...range,
@@ -146,23 +151,49 @@ class Points {
   readonly #count: number[] = [];
   readonly #number: number[] = [];
 
-  add(kind: number, timeNs: number, psn: number, count: number, number: number): void {
+  readonly #merged: number[] = [];
+
+  /** Which point it has become. */
+  add(kind: number, timeNs: number, psn: number, count: number, number: number): number {
     this.#kind.push(kind);
     this.#timeNs.push(timeNs);
     this.#psn.push(psn);
     this.#count.push(count);
     this.#number.push(number);
+    return this.#merged.push(1) - 1;
   }
 
-  arrays(): Pick<SequencePicture, 'kind' | 'timeNs' | 'psn' | 'count' | 'number'> {
+  /** A point stands for one packet more. */
+  merge(point: number, psn: number, count: number): void {
+    const low = Math.min(this.#psn[point] ?? psn, psn);
+    const high = Math.max((this.#psn[point] ?? psn) + (this.#count[point] ?? 0), psn + count);
+    this.#psn[point] = low;
+    this.#count[point] = high - low;
+    this.#merged[point] = (this.#merged[point] ?? 0) + 1;
+  }
+
+  arrays(): Pick<SequencePicture, 'kind' | 'timeNs' | 'psn' | 'count' | 'number' | 'merged'> {
     return {
       kind: Uint8Array.from(this.#kind),
       timeNs: Float64Array.from(this.#timeNs),
       psn: Float64Array.from(this.#psn),
       count: Float64Array.from(this.#count),
       number: Uint32Array.from(this.#number),
+      merged: Uint32Array.from(this.#merged),
     };
   }
 }
 
 const MOST_PIXELS = 2000;
+const KINDS = 8;
+/** Pixels in which packets of a kind are one point: what is drawn as a bar may grow, marks need room for themselves. */
+const SPOTS: readonly (readonly [wide: number, high: number])[] = [
+  [1, 24],
+  [18, 18],
+  [1, 24],
+  [18, 18],
+  [3, 6],
+  [18, 18],
+  [18, 18],
+  [18, 18],
+];

@@ -8,6 +8,7 @@ import type { Analysis, CaptureInterface, ConversationReport } from 'rocev2/pcap
 import { verdictText } from '../../analyze/findings-text.ts';
 import { isLimited, limitTexts } from '../../analyze/limits-text.ts';
 import { activityPicture } from './activity.ts';
+import { ladderExcerpt } from './excerpt.ts';
 import { exportPackets, shownIndices } from './export.ts';
 import { fieldFilter } from './field-filter.ts';
 import type { ByteSource } from './file-bytes.ts';
@@ -84,6 +85,8 @@ export class RequestServer {
         return this.#timeLadderOf(request.params).window(request.params.top, request.params.height);
       case 'timeLadderPlace':
         return this.#timeLadderOf(request.params).placeOf(request.params.number);
+      case 'excerpt':
+        return ladderExcerpt(this.#file, request.params.numbers);
       case 'sequence':
         return sequencePicture(this.#file, request.params);
       case 'activity':

@@ -9,7 +9,9 @@ import 'uplot/dist/uPlot.min.css';
 import { timeLabels } from './words.ts';
 
 /** Colours of the page by the names of style.css. */
-export type Palette = (name: 'text' | 'quiet' | 'line' | 'accent' | 'bad' | 'odd' | 'good' | 'violet') => string;
+export type Palette = (
+  name: 'back' | 'text' | 'quiet' | 'line' | 'accent' | 'bad' | 'odd' | 'good' | 'violet',
+) => string;
 
 interface Props {
   /** Makes the options for a size; a new function makes a new chart. */
@@ -105,7 +107,7 @@ function paletteOf(element: HTMLElement): Palette {
   const probe = document.createElement('span');
   element.append(probe);
   const known = new Map<string, string>();
-  for (const name of ['text', 'quiet', 'line', 'accent', 'bad', 'odd', 'good', 'violet']) {
+  for (const name of ['back', 'text', 'quiet', 'line', 'accent', 'bad', 'odd', 'good', 'violet']) {
     probe.style.color = `var(--${name})`;
     known.set(name, getComputedStyle(probe).color);
   }

@@ -1,4 +1,8 @@
-/** What both kinds of ladder are made of: the head, shapes, the rows in words, the legend. Owns how shapes become SVG. */
+/**
+ * What ladders are made of: the head, shapes, the rows in words, the legend.
+ *
+ * Owns how shapes become SVG.
+ */
 import type { LadderShape, LaidRow, railsOf } from '../ladder/layout.ts';
 import { LETTERS, type Tone } from '../ladder/rows.ts';
 

@@ -50,7 +50,8 @@ export function TimeLadderBox({ client, news, place, go, conversation, left, rig
   return (
     <>
       <LadderHead rails={rails} left={left} right={right} clock={long ? 's' : 'us'}>
-        {slopeWords(room.transitNs)}{' '}
+        {slopeWords(room.transitNs)}
+        {(about?.step ?? 1) > 1 ? ` One of ${about?.step} usual packets is drawn: look closer for all.` : ''}{' '}
         <span class="buttons">
           <button type="button" title="Key +" aria-label="Zoom in" onClick={() => setZoom(zoom + 1)}>
             +

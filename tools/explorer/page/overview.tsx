@@ -4,14 +4,15 @@
  *
  * Owns how the analysis is laid out.
  */
-import { type ConversationReport, conversationFigures, type Finding } from 'rocev2/pcap';
+import { type ConversationReport, conversationFigures } from 'rocev2/pcap';
 import type { News } from '../engine/protocol.ts';
+import { FindingBox } from './finding-box.tsx';
 import { WHOLE } from './time-range.tsx';
 import type { ViewProps } from './view.ts';
 import { bytes, count, plural, qpn, rate, span } from './words.ts';
 
 /** The view. */
-export function Overview({ news, go }: ViewProps) {
+export function Overview({ client, news, go }: ViewProps) {
   const { analysis } = news;
   if (analysis === null) {
     const words = news.done ? 'There is no analysis of this file.' : 'The analysis follows when all packets are read.';
@@ -28,8 +29,14 @@ export function Overview({ news, go }: ViewProps) {
       <h2>Diagnosis</h2>
       <p data-testid="verdict">{verdictOf(news)}</p>
       <Limits news={news} />
-      {analysis.findings.map((finding) => (
-        <FindingBox key={`${finding.id} ${finding.text}`} finding={finding} go={go} />
+      {analysis.findings.map((finding, at) => (
+        <FindingBox
+          key={`${finding.id} ${finding.text}`}
+          client={client}
+          finding={finding}
+          open={at < OPEN_EXCERPTS}
+          go={go}
+        />
       ))}
       <h2>Conversations</h2>
       <Conversations conversations={analysis.conversations} go={go} />
@@ -73,61 +80,6 @@ function Limits({ news: { summary } }: Pick<ViewProps, 'news'>) {
         </div>
       ) : null}
     </dl>
-  );
-}
-
-function FindingBox({ finding, go }: { readonly finding: Finding; readonly go: ViewProps['go'] }) {
-  const { severity, text, frames, frameCount, conversations, advice, commands, id } = finding;
-  return (
-    <article class={`finding ${severity}`} data-testid="finding">
-      <p>
-        <span class={`severity ${severity}`}>{severity}</span> <span class="quiet">{id}</span>
-      </p>
-      <h3>{text}</h3>
-      {frames.length > 0 ? (
-        <p class="frames">
-          Packets:{' '}
-          {frames.map((frame) => (
-            <button
-              type="button"
-              class="link"
-              key={frame}
-              onClick={() => go({ tab: 'packets', packet: frame, filter: '', ...WHOLE })}
-            >
-              {frame}
-            </button>
-          ))}
-          {frameCount > frames.length ? `and ${count(frameCount - frames.length)} more` : ''}
-        </p>
-      ) : null}
-      {conversations.length > 0 ? (
-        <p class="frames">
-          Ladder of conversation:{' '}
-          {conversations.slice(0, MOST_LINKS).map((conversation) => (
-            <button
-              type="button"
-              class="link"
-              key={conversation}
-              onClick={() => go({ tab: 'ladder', conversation, packet: frames[0] ?? 0, ...WHOLE })}
-            >
-              {conversation}
-            </button>
-          ))}
-        </p>
-      ) : null}
-      {advice.length > 0 ? (
-        <ul>
-          {advice.map((sentence) => (
-            <li key={sentence}>{sentence}</li>
-          ))}
-        </ul>
-      ) : null}
-      {commands.map((command) => (
-        <p key={command}>
-          <code>{command}</code>
-        </p>
-      ))}
-    </article>
   );
 }
 
@@ -302,3 +254,5 @@ function listOf(counts: Readonly<Record<string, number>>, least = 0): string {
 
 const MOST_LINKS = 12;
 const MOST_LIMITS = 12;
+/** Findings whose ladder is open at first. */
+const OPEN_EXCERPTS = 3;

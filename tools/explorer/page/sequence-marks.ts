@@ -8,6 +8,7 @@ import type uPlot from 'uplot';
 import type { SequencePicture } from '../engine/protocol.ts';
 import { PointKind } from '../engine/sequence.ts';
 import type { Palette } from './chart.tsx';
+import { count, span } from './words.ts';
 
 interface Kind {
   readonly kind: number;
@@ -15,19 +16,35 @@ interface Kind {
   readonly tone: 'accent' | 'bad' | 'odd' | 'good' | 'quiet';
   /** In the legend. */
   readonly letter: string;
+  /** Several of them are drawn as a bar as high as all, and not as a mark with their number. */
+  readonly joins: boolean;
   readonly shape: (pen: Path2D, x: number, top: number, bottom: number) => void;
 }
 
 /** All kinds, in the order in which they are drawn: what is rare lies on top. */
 export const LEGEND: readonly Kind[] = [
-  { kind: PointKind.Request, name: 'request', tone: 'accent', letter: '|', shape: bar },
-  { kind: PointKind.Response, name: 'READ response', tone: 'good', letter: '▪', shape: square },
-  { kind: PointKind.Ack, name: 'ACK, and the line of ACKs', tone: 'quiet', letter: '—', shape: dash },
-  { kind: PointKind.ResponseAgain, name: 'response sent again', tone: 'odd', letter: '▽', shape: triangleDown },
-  { kind: PointKind.RequestAgain, name: 'request sent again', tone: 'odd', letter: '△', shape: triangleUp },
-  { kind: PointKind.Lost, name: 'lost', tone: 'bad', letter: '┆', shape: dottedBar },
-  { kind: PointKind.RnrNak, name: 'receiver not ready', tone: 'bad', letter: '◇', shape: diamond },
-  { kind: PointKind.Nak, name: 'NAK', tone: 'bad', letter: '✗', shape: cross },
+  { kind: PointKind.Request, name: 'request', tone: 'accent', letter: '|', joins: true, shape: bar },
+  { kind: PointKind.Response, name: 'READ response', tone: 'good', letter: '▪', joins: true, shape: square },
+  { kind: PointKind.Ack, name: 'ACK, and the line of ACKs', tone: 'quiet', letter: '—', joins: true, shape: dash },
+  {
+    kind: PointKind.ResponseAgain,
+    name: 'response sent again',
+    tone: 'odd',
+    letter: '▽',
+    joins: false,
+    shape: triangleDown,
+  },
+  {
+    kind: PointKind.RequestAgain,
+    name: 'request sent again',
+    tone: 'odd',
+    letter: '△',
+    joins: false,
+    shape: triangleUp,
+  },
+  { kind: PointKind.Lost, name: 'lost', tone: 'bad', letter: '┆', joins: false, shape: dottedBar },
+  { kind: PointKind.RnrNak, name: 'receiver not ready', tone: 'bad', letter: '◇', joins: false, shape: diamond },
+  { kind: PointKind.Nak, name: 'NAK', tone: 'bad', letter: '✗', joins: false, shape: cross },
 ];
 
 /** Draws all that is in the picture. */
@@ -40,38 +57,85 @@ export function drawSequence(plot: uPlot, picture: SequencePicture, selected: nu
   ctx.clip();
   ctx.lineWidth = 1.5 * devicePixelRatio;
   drawAckLine(ctx, picture, place, palette('quiet'));
-  for (const { kind, tone, shape } of LEGEND) {
-    const pen = new Path2D();
-    for (let at = 0; at < picture.kind.length; at++) {
-      if (picture.kind[at] !== kind) continue;
-      const psn = picture.psn[at] ?? 0;
-      shape(pen, place.x(picture.timeNs[at] ?? 0), place.y(psn + (picture.count[at] ?? 1)), place.y(psn));
-    }
-    ctx.strokeStyle = palette(tone);
-    ctx.stroke(pen);
-  }
+  for (const entry of LEGEND) drawKind(ctx, picture, entry, place, palette);
   const chosen = picture.number.indexOf(selected);
   if (chosen >= 0) ring(ctx, place.x(picture.timeNs[chosen] ?? 0), place.y(picture.psn[chosen] ?? 0), palette('text'));
   ctx.restore();
 }
 
+function drawKind(
+  ctx: CanvasRenderingContext2D,
+  { kind: kinds, psn: psns, count: counts, timeNs, merged }: SequencePicture,
+  { kind, tone, shape, joins }: Kind,
+  place: ReturnType<typeof placeOf>,
+  palette: Palette,
+): void {
+  const pen = new Path2D();
+  const numbers: (readonly [text: string, x: number, y: number])[] = [];
+  ctx.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
+  for (let at = 0; at < kinds.length; at++) {
+    if (kinds[at] !== kind) continue;
+    const psn = psns[at] ?? 0;
+    const [x, top, bottom] = [place.x(timeNs[at] ?? 0), place.y(psn + (counts[at] ?? 1)), place.y(psn)];
+    const several = merged[at] ?? 1;
+    if (several > 1 && joins) bar(pen, x, top, bottom);
+    else shape(pen, x, several > 1 ? bottom : top, bottom);
+    if (several > 1 && !joins) {
+      bar(pen, x, top, bottom);
+      numbers.push([`${several}`, x + 9 * devicePixelRatio, bottom + 4 * devicePixelRatio]);
+    }
+  }
+  ctx.strokeStyle = palette(tone);
+  ctx.stroke(pen);
+  // On the ground of the page, whatever lies below.
+  ctx.save();
+  ctx.strokeStyle = palette('back');
+  ctx.lineWidth = 4 * devicePixelRatio;
+  ctx.fillStyle = palette(tone);
+  for (const [text, x, y] of numbers) {
+    ctx.strokeText(text, x, y);
+    ctx.fillText(text, x, y);
+  }
+  ctx.restore();
+}
+
+/** What the point under the mouse is, in words; empty where none is near. */
+export function wordsAt(plot: uPlot, picture: SequencePicture, left: number, top: number): string {
+  const at = pointAt(plot, picture, left, top);
+  if (at < 0) return '';
+  const several = picture.merged[at] ?? 1;
+  const name = LEGEND.find(({ kind }) => kind === picture.kind[at])?.name.replace(/,.*/, '') ?? '';
+  const psn = picture.psn[at] ?? 0;
+  const last = psn + Math.max(1, picture.count[at] ?? 1) - 1;
+  const psns = last > psn ? `PSN ${psn} to ${last}` : `PSN ${psn}`;
+  const number = picture.number[at] ?? 0;
+  const which = several > 1 ? `${count(several)} × ${name}, from packet ${number}` : `packet ${number}, ${name}`;
+  return `${which}, ${psns}, at ${span(Math.round(picture.timeNs[at] ?? 0))}`;
+}
+
 /** Number of the packet at a place of the plotting area, in CSS pixels; 0 when none is near. */
 export function nearestPoint(plot: uPlot, picture: SequencePicture, left: number, top: number): number {
+  return picture.number[pointAt(plot, picture, left, top)] ?? 0;
+}
+
+/** Index of the nearest point, -1 when none is near. */
+function pointAt(plot: uPlot, picture: SequencePicture, left: number, top: number): number {
   const place = placeOf(plot);
   const x = left * devicePixelRatio + plot.bbox.left;
   const y = top * devicePixelRatio + plot.bbox.top;
-  let [best, number] = [(NEAR * devicePixelRatio) ** 2, 0];
+  let [best, found] = [(NEAR * devicePixelRatio) ** 2, -1];
   for (let at = 0; at < picture.kind.length; at++) {
     const dx = place.x(picture.timeNs[at] ?? 0) - x;
     const psn = picture.psn[at] ?? 0;
     const [high, low] = [place.y(psn + (picture.count[at] ?? 1)), place.y(psn)];
     const dy = y < high ? high - y : y > low ? y - low : 0;
     const distance = dx * dx + dy * dy;
-    if (distance >= best) continue;
+    // Of those at the same place the last, which lies on top.
+    if (distance > best) continue;
     best = distance;
-    number = picture.number[at] ?? 0;
+    found = at;
   }
-  return number;
+  return found;
 }
 
 function placeOf(plot: uPlot): { x: (timeNs: number) => number; y: (psn: number) => number } {

@@ -9,7 +9,7 @@ import type uPlot from 'uplot';
 import type { SequencePicture } from '../engine/protocol.ts';
 import { axis, Chart, type Palette, timeAxis } from './chart.tsx';
 import { ConversationPicker, chosenConversation } from './conversation-picker.tsx';
-import { drawSequence, LEGEND, nearestPoint } from './sequence-marks.ts';
+import { drawSequence, LEGEND, nearestPoint, wordsAt } from './sequence-marks.ts';
 import { TimeButtons, type TimeRange } from './time-range.tsx';
 import type { ViewProps } from './view.ts';
 import { plural, qpn } from './words.ts';
@@ -27,14 +27,14 @@ export function Sequence({ client, news, place, go }: ViewProps) {
   useEffect(() => {
     if (id === 0) return undefined;
     let stale = false;
-    const size = { width: Math.max(300, innerWidth), height: CHART_HEIGHT };
+    const size = { width: Math.max(300, innerWidth - 110), height: CHART_HEIGHT - 60, selected: place.packet };
     client.look('sequence', { conversation: id, requester, ...range, ...size }, (answer) => {
       if (!stale) setPicture(answer);
     });
     return () => {
       stale = true;
     };
-  }, [client, id, requester, range.fromNs, range.toNs, news.done]);
+  }, [client, id, requester, range.fromNs, range.toNs, place.packet, news.done]);
   if (report === undefined) {
     return <p class="prose quiet">{news.done ? 'No RoCEv2 conversation in this file.' : 'Reading...'}</p>;
   }
@@ -71,8 +71,9 @@ export function Sequence({ client, news, place, go }: ViewProps) {
         />
       )}
       <p class="prose-line quiet">
-        {plural(picture?.packets ?? 0, 'packet')} of this PSN space, PSNs counted from {end.requester.firstPsn}. Draw a
-        frame to look closer, double click for all. {place.packet > 0 ? `Packet ${place.packet} is chosen: ` : ''}
+        {plural(picture?.packets ?? 0, 'packet')} of this PSN space, PSNs counted from {end.requester.firstPsn}. A
+        number beside a mark is how many it stands for. Draw a frame to look closer, double click for all.{' '}
+        {place.packet > 0 ? `Packet ${place.packet} is chosen: ` : ''}
         {place.packet > 0 ? (
           <button type="button" class="link" onClick={() => go({ tab: 'packets', filter: '' })}>
             its bytes
@@ -98,8 +99,9 @@ interface SequenceChartProps {
 }
 
 function SequenceChart({ picture, selected, onRange, onPacket }: SequenceChartProps) {
-  const now = useRef({ picture, selected, onPacket });
-  now.current = { picture, selected, onPacket };
+  const [tip, setTip] = useState({ left: 0, top: 0, words: '' });
+  const now = useRef({ picture, selected, onPacket, onTip: setTip });
+  now.current = { picture, selected, onPacket, onTip: setTip };
   const options = useCallback((palette: Palette) => sequenceOptions(palette, () => now.current), []);
   const data = useMemo<uPlot.AlignedData>(
     () => [
@@ -110,20 +112,31 @@ function SequenceChart({ picture, selected, onRange, onPacket }: SequenceChartPr
     [picture, selected],
   );
   return (
-    <Chart
-      options={options}
-      data={data}
-      height={CHART_HEIGHT}
-      label={`PSNs over time, ${picture.packets} packets`}
-      onRange={(fromNs, toNs) => onRange({ fromNs, toNs })}
-    />
+    <div class="tipped">
+      <Chart
+        options={options}
+        data={data}
+        height={CHART_HEIGHT}
+        label={`PSNs over time, ${picture.packets} packets`}
+        onRange={(fromNs, toNs) => onRange({ fromNs, toNs })}
+      />
+      {tip.words === '' ? null : (
+        <div class="tip" data-testid="tip" style={{ left: `${tip.left}px`, top: `${tip.top}px` }}>
+          {tip.words}
+        </div>
+      )}
+    </div>
   );
 }
 
-function sequenceOptions(
-  palette: Palette,
-  now: () => { picture: SequencePicture; selected: number; onPacket: (number: number) => void },
-): Omit<uPlot.Options, 'width' | 'height'> {
+interface Now {
+  readonly picture: SequencePicture;
+  readonly selected: number;
+  readonly onPacket: (number: number) => void;
+  readonly onTip: (tip: { readonly left: number; readonly top: number; readonly words: string }) => void;
+}
+
+function sequenceOptions(palette: Palette, now: () => Now): Omit<uPlot.Options, 'width' | 'height'> {
   return {
     scales: {
       x: { time: false, range: (_plot, min, max) => [min, max] },
@@ -133,6 +146,14 @@ function sequenceOptions(
     series: [{}, { show: true, stroke: 'transparent', points: { show: false } }],
     legend: { show: false },
     hooks: {
+      setCursor: [
+        (plot) => {
+          const { left = -1, top = -1 } = plot.cursor;
+          const words = left < 0 ? '' : wordsAt(plot, now().picture, left, top);
+          const most = plot.over.offsetLeft + plot.over.clientWidth - TIP_WIDE;
+          now().onTip({ left: Math.max(0, Math.min(plot.over.offsetLeft + left + 12, most)), top: top + 28, words });
+        },
+      ],
       draw: [(plot) => drawSequence(plot, now().picture, now().selected, palette)],
       ready: [
         (plot) =>
@@ -146,3 +167,4 @@ function sequenceOptions(
 }
 
 const CHART_HEIGHT = 460;
+const TIP_WIDE = 260;
