@@ -228,7 +228,7 @@ export function testAuthenticatedHost(kernel: KernelLabel): void {
     });
 
     it.each<[string, Partial<NvmeConnectOptions>, RegExp]>([
-      ['another secret', { hostSecret: WRONG }, /refuses this host: authentication failed/],
+      ['another secret', { hostSecret: WRONG }, /refuses this host: authentication failed|where a secret is wrong/],
       ['no secret', {}, /there is no hostSecret/],
       [
         'another secret for the controller',
