@@ -264,6 +264,13 @@ describe('a controller', () => {
     expect(await reasonOf(controller)).toBe(AuthenticationFailure.IncorrectMessage);
   });
 
+  it('takes the authentication back with the message that fails, not with its answer', async () => {
+    const both = sides();
+    await exchange(both);
+    await both.controller.take(new Uint8Array(72).fill(1));
+    expect(both.controller.authenticated).toBe(false);
+  });
+
   it('refuses a success in place of a reply', async () => {
     const { controller } = await replied();
     const success = { type: AuthenticationType.DhHmacChap, id: AuthenticationId.Success2, transaction: TRANSACTION };
