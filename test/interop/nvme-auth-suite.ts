@@ -148,6 +148,22 @@ export function testAuthenticatedMount(kernel: KernelLabel): void {
   });
 }
 
+/** A Linux that is built without it. */
+export function testHostWithout(kernel: KernelLabel): void {
+  describeWith('lab', `Linux ${kernel}, which has no authentication`, () => {
+    const lab = new MountedLab({ hosts: [{ nqn: HOST_NQN, secret: PLAIN.host }], crypto: nvmeCrypto });
+    beforeAll(() => lab.start(kernel));
+    afterAll(() => lab.stop());
+
+    it('does not connect where it is demanded, and the target lives', async () => {
+      const connect = `nvme connect -t rdma -a ${OURS} -s 4420 -n ${NQN} ${HOST}`;
+      await lab.run(`! ${connect} 2>/dev/null; ! ${connect} -S ${PLAIN.host} 2>/dev/null`);
+      expect(lab.targets[0]?.controllers).toEqual([]);
+      expect(await lab.run(`nvme discover -t rdma -a ${OURS} -s 4420 ${HOST}`)).toContain(NQN);
+    });
+  });
+}
+
 /** Our host and Linux's target. */
 export function testAuthenticatedHost(kernel: KernelLabel): void {
   describeWith('lab', `our host authenticates with nvmet-rdma of ${kernel}`, () => {
