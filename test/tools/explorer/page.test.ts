@@ -172,7 +172,7 @@ describeWith('chromium', 'the explorer in Chromium', () => {
     await expect.poll(() => lost.locator('.cross').count()).toBe(1);
     await page.locator('.rung', { hasText: 'R WRITE Middle psn 9' }).locator('.arrow.again').first().waitFor();
     await keepPicture(page, 'ladder');
-    await nak.click();
+    await nak.locator('.words').click();
     await page.locator('.rung.selected').waitFor();
     await expect.poll(() => hashOf(page).get('packet')).not.toBeNull();
     const number = Number(hashOf(page).get('packet'));
@@ -189,7 +189,7 @@ describeWith('chromium', 'the explorer in Chromium', () => {
     await page.getByRole('heading', { name: /^Packet 51/ }).waitFor();
     await page.keyboard.press('3');
     await page.locator('.rung.selected[data-number="51"]').waitFor();
-    await page.locator('.rung[data-number="55"]').click();
+    await page.locator('.rung[data-number="55"] .words').click();
     for (const key of ['ArrowDown', 'ArrowDown', 'k']) await page.keyboard.press(key);
     await page.locator('.rung.selected[data-number="56"]').waitFor();
     await page.keyboard.press('4');

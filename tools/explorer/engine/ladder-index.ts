@@ -16,6 +16,8 @@ import type { CaptureSession } from './session.ts';
 export class LadderIndex {
   readonly conversation: number;
   readonly #session: CaptureSession;
+  readonly #fromNs: number;
+  readonly #toNs: number;
   /**
    * For every line the position of the packet that it is, or stands before; one more than the last for what comes after
    * all.
@@ -29,11 +31,14 @@ export class LadderIndex {
   readonly #notes: readonly LadderNote[];
   readonly #silenceNs: number;
 
-  constructor(session: CaptureSession, conversation: number) {
+  /** All time where `toNs` is not above `fromNs`. */
+  constructor(session: CaptureSession, conversation: number, fromNs = 0, toNs = 0) {
     this.#session = session;
     this.conversation = conversation;
+    this.#fromNs = toNs > fromNs ? fromNs : Number.NEGATIVE_INFINITY;
+    this.#toNs = toNs > fromNs ? toNs : Number.POSITIVE_INFINITY;
     this.#silenceNs = this.#usualSilence();
-    this.#notes = notesOf(session, conversation);
+    this.#notes = notesOf(session, conversation).filter(({ timeNs }) => timeNs >= this.#fromNs && timeNs <= this.#toNs);
   }
 
   /** Lines `from` to `from + count`. */
@@ -64,7 +69,9 @@ export class LadderIndex {
     const packets = this.#session.packetsOf(this.conversation);
     for (; this.#covered < packets.length; this.#covered++) {
       const position = this.#covered;
-      this.#note(position, this.#session.table.timeNs[packets.at(position)] ?? 0);
+      const timeNs = this.#session.table.timeNs[packets.at(position)] ?? 0;
+      if (timeNs < this.#fromNs || timeNs > this.#toNs) continue;
+      this.#note(position, timeNs);
       const before = this.#before(position).length;
       for (let extra = 0; extra < before; extra++) this.#line(position, extra);
       this.#line(position, PACKET);

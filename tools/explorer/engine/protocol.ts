@@ -9,6 +9,7 @@ import type { Analysis, CaptureInterface } from 'rocev2/pcap';
 import type { Completion } from 'rocev2/pcap/filter';
 import type { LimitTexts } from '../../analyze/limits-text.ts';
 import type { LadderRow } from '../ladder/rows.ts';
+import type { PlacedRow } from '../ladder/time-layout.ts';
 
 /** A file, or where a server has it: an address of where the page comes from. */
 export type FileContent = Blob | string;
@@ -36,11 +37,21 @@ export interface Requests {
   position: { readonly params: { readonly number: number; readonly sort?: RowSort }; readonly result: number };
   /** Lines of the ladder of a conversation. */
   ladder: {
-    readonly params: { readonly conversation: number; readonly from: number; readonly count: number };
+    readonly params: LadderWish & { readonly from: number; readonly count: number };
     readonly result: LadderWindow;
   };
   /** The line of a packet in the ladder of a conversation, or of the next one that is in it. */
-  ladderLine: { readonly params: { readonly conversation: number; readonly number: number }; readonly result: number };
+  ladderLine: { readonly params: LadderWish & { readonly number: number }; readonly result: number };
+  /** A part of the ladder of a conversation true to time, `height` pixels from `top` on. */
+  timeLadder: {
+    readonly params: LadderWish & { readonly zoom: number; readonly top: number; readonly height: number };
+    readonly result: TimeLadderWindow;
+  };
+  /** Where a packet, or the next one, stands in it: pixels. */
+  timeLadderPlace: {
+    readonly params: LadderWish & { readonly zoom: number; readonly number: number };
+    readonly result: number;
+  };
   /** PSNs over time, thinned to a picture of so many pixels; all time where `toNs` is not above `fromNs`. */
   sequence: {
     readonly params: {
@@ -171,6 +182,24 @@ export interface LadderWindow {
   readonly rows: readonly LadderRow[];
   /** What counts as time 0. */
   readonly originNs: number;
+}
+
+/** Which ladder: a conversation, and the time of it; all of it where `toNs` is not above `fromNs`. */
+export interface LadderWish {
+  readonly conversation: number;
+  readonly fromNs: number;
+  readonly toNs: number;
+}
+
+/** A part of a ladder that is true to time. */
+export interface TimeLadderWindow {
+  /** First pixel of the part, and pixels of the whole ladder. */
+  readonly top: number;
+  readonly height: number;
+  readonly rows: readonly PlacedRow[];
+  /** On the way between the capture and each end, at most; NaN: not known. */
+  readonly transitNs: readonly [number, number];
+  readonly pixelsPerNs: number;
 }
 
 /** Points of a PSN space, column by column, and the line of ACKs. */

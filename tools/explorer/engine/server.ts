@@ -13,7 +13,17 @@ import { fieldFilter } from './field-filter.ts';
 import type { ByteSource } from './file-bytes.ts';
 import { completions } from './filter.ts';
 import { LadderIndex } from './ladder-index.ts';
-import type { FileContent, News, RequestName, Requests, Summary, WorkerReply, WorkerRequest } from './protocol.ts';
+import { LadderTime } from './ladder-time.ts';
+import type {
+  FileContent,
+  LadderWish,
+  News,
+  RequestName,
+  Requests,
+  Summary,
+  WorkerReply,
+  WorkerRequest,
+} from './protocol.ts';
 import { ratePicture } from './rates.ts';
 import { RowOrder } from './row-order.ts';
 import { packetDetail, rowWindow } from './rows.ts';
@@ -33,7 +43,8 @@ export interface RequestServerHost {
 export class RequestServer {
   readonly #surroundings: RequestServerHost;
   #session: CaptureSession | undefined;
-  #ladder: LadderIndex | undefined;
+  #ladder: { readonly name: string; readonly index: LadderIndex } | undefined;
+  #timeLadder: { readonly name: string; readonly ladder: LadderTime } | undefined;
   #rowOrder: RowOrder | undefined;
   #working = false;
   #slices = 0;
@@ -66,9 +77,13 @@ export class RequestServer {
       case 'position':
         return this.#order.rowOfIndex(request.params.number - 1, request.params.sort);
       case 'ladder':
-        return this.#ladderOf(request.params.conversation).window(request.params.from, request.params.count);
+        return this.#ladderOf(request.params).window(request.params.from, request.params.count);
       case 'ladderLine':
-        return this.#ladderOf(request.params.conversation).lineOf(request.params.number);
+        return this.#ladderOf(request.params).lineOf(request.params.number);
+      case 'timeLadder':
+        return this.#timeLadderOf(request.params).window(request.params.top, request.params.height);
+      case 'timeLadderPlace':
+        return this.#timeLadderOf(request.params).placeOf(request.params.number);
       case 'sequence':
         return sequencePicture(this.#file, request.params);
       case 'activity':
@@ -105,9 +120,18 @@ export class RequestServer {
   }
 
   /** One ladder is kept: the page shows one at a time. */
-  #ladderOf(conversation: number): LadderIndex {
-    if (this.#ladder?.conversation !== conversation) this.#ladder = new LadderIndex(this.#file, conversation);
-    return this.#ladder;
+  #ladderOf({ conversation, fromNs, toNs }: LadderWish): LadderIndex {
+    const name = `${conversation} ${fromNs} ${toNs}`;
+    if (this.#ladder?.name !== name)
+      this.#ladder = { name, index: new LadderIndex(this.#file, conversation, fromNs, toNs) };
+    return this.#ladder.index;
+  }
+
+  #timeLadderOf(wish: LadderWish & { readonly zoom: number }): LadderTime {
+    const zoom = Math.max(-MOST_ZOOM, Math.min(MOST_ZOOM, wish.zoom));
+    const name = `${wish.conversation} ${wish.fromNs} ${wish.toNs} ${zoom} ${this.#file.done}`;
+    if (this.#timeLadder?.name !== name) this.#timeLadder = { name, ladder: new LadderTime(this.#file, wish, zoom) };
+    return this.#timeLadder.ladder;
   }
 
   #open({ name, content }: Requests['open']['params']): void {
@@ -115,6 +139,7 @@ export class RequestServer {
     this.#session = undefined;
     this.#session = new CaptureSession(name, this.#surroundings.open(content));
     this.#ladder = undefined;
+    this.#timeLadder = undefined;
     this.#rowOrder = undefined;
     this.#slices = 0;
     this.#work();
@@ -214,3 +239,4 @@ const MOST_PATH_EVENTS = 50;
 /** Packets per slice: a few milliseconds, so that no request waits. */
 const SLICE = 2000;
 const NEWS_EVERY = 10;
+const MOST_ZOOM = 30;

@@ -5,3 +5,4 @@
 export { type LadderRoom, type LadderShape, type LaidRow, layoutLadder, ROW_HEIGHT, railsOf } from './layout.ts';
 export { type LadderPacket, type LadderRow, LETTERS, ladderRows, type Tone } from './rows.ts';
 export { type LadderSvgOptions, ladderSvg } from './svg.ts';
+export { captureAt, layoutTimeLadder, type PlacedRow, type TimeRoom } from './time-layout.ts';

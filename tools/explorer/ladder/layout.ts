@@ -26,6 +26,8 @@ export type LadderShape =
       readonly text: string;
       readonly anchor: 'start' | 'middle' | 'end';
       readonly class: string;
+      /** Degrees clockwise, around its place; absent: none. */
+      readonly turn?: number;
     };
 
 /** Shapes of one row. */
@@ -185,7 +187,7 @@ function spoken(number: number, time: string, sender: 0 | 1, words: string, lett
 }
 
 /** "67.1 ms". */
-function durationOf(ns: number): string {
+export function durationOf(ns: number): string {
   const [value, unit] = ns < 1e6 ? [ns / 1e3, 'us'] : ns < 1e9 ? [ns / 1e6, 'ms'] : [ns / 1e9, 's'];
   return `${value.toFixed(value < 10 ? 2 : value < 100 ? 1 : 0)} ${unit}`;
 }

@@ -23,7 +23,8 @@ export function HexView({ detail, fields, lit, onHover, onPin, onMenu }: FieldPa
   };
   const lines = Array.from({ length: Math.ceil(shown / LINE) }, (_, line) => line * LINE);
   return (
-    <div class="hex" data-testid="hex">
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls
+    <section class="hex" data-testid="hex" aria-label="Bytes" tabIndex={0}>
       {/* biome-ignore lint/a11y/useKeyWithClickEvents: the list of fields beside it takes the keys */}
       {/* biome-ignore lint/a11y/noStaticElementInteractions: the list of fields beside it is the way without a mouse */}
       <div
@@ -54,7 +55,7 @@ export function HexView({ detail, fields, lit, onHover, onPin, onMenu }: FieldPa
           Show all {bytes.length} bytes
         </button>
       ) : null}
-    </div>
+    </section>
   );
 }
 

@@ -22,6 +22,8 @@ export interface PageLocation {
   /** The time that all views show, in nanoseconds since the first packet; equal ones: all of it. */
   readonly fromNs: number;
   readonly toNs: number;
+  /** The ladder has equal rows and is not true to time. */
+  readonly rows: boolean;
   /** Order of the packets; undefined: that of the capture. */
   readonly sort: RowSort | undefined;
 }
@@ -36,6 +38,7 @@ export function readPlace(hash: string): PageLocation {
     filter: query.get('filter') ?? '',
     conversation: count(query.get('conversation')),
     ...timeOf(query.get('time') ?? ''),
+    rows: query.get('ladder') === 'rows',
     sort: sortOf(query.get('sort') ?? ''),
   };
 }
@@ -48,6 +51,7 @@ export function writePlace(place: PageLocation, hash: string): string {
   set(query, 'filter', place.filter);
   set(query, 'conversation', place.conversation > 0 ? `${place.conversation}` : '');
   set(query, 'sort', place.sort === undefined ? '' : `${place.sort.descending ? '-' : ''}${place.sort.column}`);
+  set(query, 'ladder', place.rows ? 'rows' : '');
   const [from, to] = [Math.max(0, Math.round(place.fromNs)), Math.round(place.toNs)];
   set(query, 'time', to > from ? `${from}-${to}` : '');
   return query.size === 0 ? '' : `#${query}`;

@@ -211,7 +211,9 @@ function useListKeys(mover: { readonly current: (step: number) => Promise<void> 
         Home: Number.NEGATIVE_INFINITY,
         End: Number.POSITIVE_INFINITY,
       };
-      const step = steps[event.key];
+      // What scrolls by itself keeps the keys that scroll.
+      const inBytes = event.target instanceof Element && event.target.matches('.hex');
+      const step = inBytes && event.key.length > 1 ? undefined : steps[event.key];
       if (step !== undefined) void mover.current(step);
       else if (event.key === 'g') follower.current();
       else if (event.key === '/') document.getElementById('filter')?.focus();

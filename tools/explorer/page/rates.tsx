@@ -79,7 +79,7 @@ function Lanes({ picture, names, onRange }: LanesProps) {
     <>
       {lanes.map((lane) => (
         <section class="lane" key={lane.title}>
-          <h3>{lane.title}</h3>
+          <h2>{lane.title}</h2>
           <Chart options={lane.options} data={lane.data} height={LANE_HEIGHT} label={lane.title} onRange={onRange} />
         </section>
       ))}

@@ -87,6 +87,24 @@ describeWith('chromium', 'the playground in Chromium', () => {
     await page.getByTestId('way').getByText('You have gone back').waitFor();
   });
 
+  it('has one button that looks like the one to press: Step, in a lesson Next, at its end the answer', async () => {
+    const page = await open();
+    const strong = () => page.locator('button.strong').allTextContents();
+    await expect.poll(strong).toEqual(['Step s']);
+    await page.getByTestId('lesson-choice').selectOption('lost-packet');
+    await page.getByTestId('stop').getByText('Stop 1 of 6').waitFor();
+    await expect.poll(strong).toEqual(['Next n']);
+    for (let stop = 2; stop <= 6; stop++) {
+      await page.keyboard.press('n');
+      await page.getByTestId('stop').getByText(`Stop ${stop} of 6`).waitFor();
+    }
+    await expect.poll(strong).toEqual(['Show the answer']);
+    await click(page, /^Show the answer/);
+    await expect.poll(strong).toEqual([]);
+    await click(page, /^Restart/);
+    await expect.poll(strong).toEqual(['Step s']);
+  });
+
   it('leads through a lesson by Step alone, and says so when one has left it', async () => {
     const page = await open();
     await page.getByTestId('lesson-choice').selectOption('lost-packet');

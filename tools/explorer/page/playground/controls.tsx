@@ -11,6 +11,7 @@ import {
   type Vantage,
 } from '../../playground/index.ts';
 import { copyText, saveFile } from '../save.ts';
+import { leading } from './lesson-panel.tsx';
 import type { Play } from './use-session.ts';
 
 /** What the page gives the playground. */
@@ -32,8 +33,7 @@ export function Controls({ play, target, onAnalyze }: ControlsProps) {
     <div class="toolbar play-controls" role="toolbar" aria-label="Controls">
       <span class="buttons">
         <Button name="Back" hint="b" disabled={session.position === 0} onClick={() => act((one) => one.back())} />
-        {/* In a lesson, Next is the one that leads. */}
-        <Button name="Step" hint="s" strong={course === undefined} disabled={session.over} onClick={step} />
+        <Button name="Step" hint="s" strong={leading(course) === 'step'} disabled={session.over} onClick={step} />
         <Button name={running ? 'Stop' : 'Run'} hint="r" disabled={session.over && !running} onClick={run} />
         <Button name="Restart" hint="0" disabled={session.position === 0} onClick={() => act((one) => one.goTo(0))} />
       </span>

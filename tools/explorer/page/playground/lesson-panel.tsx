@@ -58,7 +58,7 @@ function Lesson({ play, course }: { readonly play: Play; readonly course: Lesson
         </button>
         <button
           type="button"
-          class="strong"
+          class={leading(course) === 'next' ? 'strong' : ''}
           disabled={last}
           data-testid="next-stop"
           onClick={() => play.goToStop(stop + 1)}
@@ -66,9 +66,18 @@ function Lesson({ play, course }: { readonly play: Play; readonly course: Lesson
           Next <kbd>n</kbd>
         </button>
       </div>
-      {last ? <Question {...lesson.question} /> : null}
+      {last && leading(course) === 'answer' ? <Question {...lesson.question} /> : null}
     </>
   );
+}
+
+/**
+ * The one button that leads on, the only one that looks like it: Step without a lesson and where that leads to the stop
+ * again, Next in a lesson, and at its last stop the answer.
+ */
+export function leading(course: LessonWalk | undefined): 'step' | 'next' | 'answer' {
+  if (course === undefined || course.state === 'before') return 'step';
+  return course.stop === course.lesson.steps.length ? 'answer' : 'next';
 }
 
 interface StopProps {
@@ -120,7 +129,7 @@ function Question({ ask, answer }: { readonly ask: string; readonly answer: stri
       {open ? (
         <p data-testid="answer">{answer}</p>
       ) : (
-        <button type="button" onClick={() => setOpen(true)}>
+        <button type="button" class="strong" onClick={() => setOpen(true)}>
           Show the answer
         </button>
       )}

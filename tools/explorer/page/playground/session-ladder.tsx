@@ -40,7 +40,8 @@ export function SessionLadder({ session, hosts, chosen, now, asSent: blind, onCh
   const rails = hosts.map((_, index) => LEFT + ((width - LEFT - RIGHT) * index) / (hosts.length - 1));
   const height = (length - hidden) * ROW + 8;
   return (
-    <div class="play-ladder" ref={box} data-testid="play-ladder">
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls
+    <section class="play-ladder" ref={box} tabIndex={0} aria-label="Ladder" data-testid="play-ladder">
       <div class="play-rails" aria-hidden="true">
         {hosts.map(({ name, address }, index) => (
           <span key={name} style={{ left: `${rails[index] ?? 0}px` }} title={address}>
@@ -76,7 +77,7 @@ export function SessionLadder({ session, hosts, chosen, now, asSent: blind, onCh
           <li key={packet.serial}>{spoken(packet, hosts)}</li>
         ))}
       </ul>
-    </div>
+    </section>
   );
 }
 
