@@ -200,6 +200,21 @@ describe('a target with a secret for the host', () => {
     }
   });
 
+  it('bounds how many hosts are about to prove themselves', async () => {
+    const served = guarded();
+    const proven = await connected(served);
+    await authenticate(proven);
+    for (let i = 0; i < 63; i++) await connected(served);
+    // All controllers that there may be, one of them in use.
+    const more = await ScriptedQueue.open(served, 0);
+    expect((await more.connect()).status & STATUS_CODE_MASK).toBe(NvmeStatus.ConnectControllerBusy);
+    await expect(ScriptedQueue.open(served, 0)).rejects.toThrow(/reject/i);
+    expect(await proven.property(PropertyOffset.Csts)).toBe(0);
+    served.timers.expire(WITHIN_NS);
+    expect(served.target.controllers).toHaveLength(1);
+    expect(await authenticate(await connected(served))).toBe(0);
+  });
+
   it('waits for signs of life from the authentication on', async () => {
     const served = guarded();
     const queue = await ScriptedQueue.open(served, 0);
