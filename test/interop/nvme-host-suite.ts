@@ -21,23 +21,26 @@ const NQN = 'nqn.2026-11.example:ram';
 const LOSS_OF_BATCHES = 40;
 const CUT_NS = 5_000_000_000;
 
-const TARGET = [
-  'modprobe -a nvmet-rdma brd',
-  'mkdir -p /sys/kernel/config',
-  '{ grep -q configfs /proc/mounts || mount -t configfs none /sys/kernel/config; }',
-  'cd /sys/kernel/config/nvmet',
-  `mkdir subsystems/${NQN}`,
-  `echo 1 > subsystems/${NQN}/attr_allow_any_host`,
-  `mkdir subsystems/${NQN}/namespaces/1`,
-  `echo -n /dev/ram0 > subsystems/${NQN}/namespaces/1/device_path`,
-  `echo 1 > subsystems/${NQN}/namespaces/1/enable`,
-  'mkdir ports/1',
-  'echo rdma > ports/1/addr_trtype',
-  'echo ipv4 > ports/1/addr_adrfam',
-  `echo ${GUEST} > ports/1/addr_traddr`,
-  'echo 4420 > ports/1/addr_trsvcid',
-  `ln -s /sys/kernel/config/nvmet/subsystems/${NQN} ports/1/subsystems/${NQN}`,
-].join(' && ');
+/** A target of the kernel with a disk in memory, and whether any host may connect; its folder is the current one. */
+export function nvmetCommands(nqn: string, anyHost: boolean): string[] {
+  return [
+    'modprobe -a nvmet-rdma brd',
+    'mkdir -p /sys/kernel/config',
+    '{ grep -q configfs /proc/mounts || mount -t configfs none /sys/kernel/config; }',
+    'cd /sys/kernel/config/nvmet',
+    `mkdir subsystems/${nqn}`,
+    `echo ${anyHost ? 1 : 0} > subsystems/${nqn}/attr_allow_any_host`,
+    `mkdir subsystems/${nqn}/namespaces/1`,
+    `echo -n /dev/ram0 > subsystems/${nqn}/namespaces/1/device_path`,
+    `echo 1 > subsystems/${nqn}/namespaces/1/enable`,
+    'mkdir ports/1',
+    'echo rdma > ports/1/addr_trtype',
+    'echo ipv4 > ports/1/addr_adrfam',
+    `echo ${GUEST} > ports/1/addr_traddr`,
+    'echo 4420 > ports/1/addr_trsvcid',
+    `ln -s /sys/kernel/config/nvmet/subsystems/${nqn} ports/1/subsystems/${nqn}`,
+  ];
+}
 
 /** The tests, for the guest of one kernel. */
 export function testHostAgainst(kernel: KernelLabel): void {
@@ -69,7 +72,7 @@ export function testHostAgainst(kernel: KernelLabel): void {
       opened = await openDevice({ link: `qemu:${path}`, addresses: [`${OURS}/24`] });
       loseWhatWeSend(opened);
       guest = await Guest.boot({ image, netSocket: { path }, addresses: [`${GUEST}/24`] });
-      const { code, stderr } = await guest.run(TARGET);
+      const { code, stderr } = await guest.run(nvmetCommands(NQN, true).join(' && '));
       expect(code, stderr).toBe(0);
     });
 

@@ -8,7 +8,13 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Medium, type OpenDevice, openDevice } from '../../src/index.ts';
 import { FileBackend } from '../../src/node/nvme/file-backend.ts';
-import { AnaState, NvmeSubsystem, NvmeTarget, type TargetOptions } from '../../src/ulp/nvme/index.ts';
+import {
+  AnaState,
+  NvmeSubsystem,
+  NvmeTarget,
+  type SubsystemOptions,
+  type TargetOptions,
+} from '../../src/ulp/nvme/index.ts';
 import { CaptureFile } from '../../tools/capture-file.ts';
 import { SLOW_HOST_WARNINGS } from '../../tools/experiment/findings.ts';
 import { verifyCapture } from '../../tools/interop/verify.ts';
@@ -42,8 +48,8 @@ export class MountedLab {
   #frames = 0;
   #file: CaptureFile | undefined;
 
-  constructor(ana = false) {
-    this.subsystem = new NvmeSubsystem({ nqn: NQN, ana });
+  constructor(options: Partial<SubsystemOptions> = {}) {
+    this.subsystem = new NvmeSubsystem({ nqn: NQN, ...options });
   }
 
   get capture(): string {
@@ -113,7 +119,7 @@ export class MountedLab {
 }
 
 /** Waits in the guest until a path is there. */
-const until = (path: string): string =>
+export const until = (path: string): string =>
   `for i in $(seq 100); do [ -e ${path} ] && break; sleep 0.1; done; [ -e ${path} ]`;
 /** Where the guest mounts it. */
 const DISK = '/mnt';
@@ -184,7 +190,7 @@ export function testMount(kernel: KernelLabel): void {
 /** The long half: a bad wire, cuts, two paths. */
 export function testHardships(kernel: KernelLabel): void {
   describeWith('lab', `a disk of ours in Linux ${kernel}, on bad days`, () => {
-    const lab = new MountedLab(true);
+    const lab = new MountedLab({ ana: true });
     const [first, second] = [4420, 4421];
     beforeAll(async () => {
       await lab.start(kernel, [first, second]);

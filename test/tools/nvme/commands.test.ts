@@ -7,6 +7,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { formatDhchapSecret } from '../../../src/ulp/nvme/index.ts';
 import { type Ended, type Running, startProgram } from '../../support/running.ts';
 
 const NQN = 'nqn.2026-11.example:disk';
@@ -75,5 +76,89 @@ describe('roce nvme', () => {
     expect(stderr).toMatch(line);
     expect(stderr.trimEnd().split('\n')).toHaveLength(1);
     expect(code).not.toBe(0);
+  });
+});
+
+describe('roce nvme with secrets', () => {
+  const HOST = 'nqn.2026-11.example:host';
+  const SECRETS = [1, 2, 3].map((byte) => formatDhchapSecret(new Uint8Array(32).fill(byte)));
+  const [HOST_SECRET = '', CONTROLLER_SECRET = '', OTHER_SECRET = ''] = SECRETS;
+  let directory = '';
+  let serving: Running;
+  const printed: string[] = [];
+  const at = (name: string): string => join(directory, name);
+
+  beforeAll(async () => {
+    directory = mkdtempSync(join(tmpdir(), 'rocev2-nvme-'));
+    writeFileSync(at('host.key'), `${HOST_SECRET}\n`);
+    writeFileSync(at('disk.key'), CONTROLLER_SECRET);
+    const disk = ['--namespace', at('disk.img'), '--size', '1M', '--nqn', NQN];
+    const wire = ['--link', `qemu:${at('wire.sock')}`, '--ip', '10.0.0.1/24', '--write', at('wire.pcapng')];
+    const secrets = ['--dhchap-secret', `@${at('host.key')}`, '--dhchap-ctrl-secret', `@${at('disk.key')}`];
+    const how = ['--dhchap-hash', 'sha384', '--dhchap-dhgroup', 'ffdhe2048'];
+    serving = startProgram('tools/roce.ts', ['nvme', 'serve', ...disk, ...wire, '--host', HOST, ...secrets, ...how]);
+    await serving.shows('nvme connect');
+  });
+
+  afterAll(async () => {
+    serving.kill();
+    await serving.ended;
+    rmSync(directory, { recursive: true });
+  });
+
+  async function host(...words: readonly string[]): Promise<Ended> {
+    const wire = ['--link', `qemu:${at('wire.sock')},connect`, '--ip', '10.0.0.2/24', '-a', '10.0.0.1'];
+    const range = ['-n', NQN, '-c', '8', '--hostnqn', HOST];
+    const ended = await startProgram('tools/roce.ts', ['nvme', 'read', ...wire, ...range, ...words]).ended;
+    printed.push(ended.stdout, ended.stderr);
+    return ended;
+  }
+
+  it('reads with those that the target knows, from files or as they are', async () => {
+    const files = await host('--dhchap-secret', `@${at('host.key')}`, '--dhchap-ctrl-secret', `@${at('disk.key')}`);
+    expect(files).toMatchObject({ code: 0, stdout: expect.stringMatching(/^read: 4,096 bytes/) });
+    expect(await host('--dhchap-secret', HOST_SECRET)).toMatchObject({ code: 0 });
+    await serving.shows('controller 1: queue 1: authenticated');
+  });
+
+  it.each([
+    ['none', [], /demands authentication, and there is no hostSecret/],
+    ['another', ['--dhchap-secret', OTHER_SECRET], /refuses this host: authentication failed/],
+    [
+      'another for the controller',
+      ['--dhchap-secret', HOST_SECRET, '--dhchap-ctrl-secret', OTHER_SECRET],
+      /controller is not trusted: authentication failed/,
+    ],
+    ['a file that is not there', ['--dhchap-secret', '@/nowhere/key'], /--dhchap-secret @\/nowhere\/key: ENOENT/],
+    [
+      'one with a wrong character',
+      ['--dhchap-secret', HOST_SECRET.replace(/.:$/, 'z:')],
+      /--dhchap-secret: a DH-HMAC-CHAP/,
+    ],
+  ])('does not read with %s, and says so in one line', async (_, words, line) => {
+    const { code, stderr } = await host(...words);
+    expect(stderr).toMatch(line);
+    expect(stderr.trimEnd().split('\n')).toHaveLength(1);
+    expect(code).toBe(1);
+  });
+
+  it('refuses a host without secret on its command line', async () => {
+    const serve = ['nvme', 'serve', '--namespace', at('other.img'), '--size', '1M', '--host', HOST];
+    const { code, stderr } = await startProgram('tools/roce.ts', [...serve, '--link', 'loopback:10.0.0.1/24']).ended;
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/each --host has a --dhchap-secret: there are 1 and 0/)]);
+  });
+
+  it('has told no secret to anybody', async () => {
+    serving.kill();
+    const { stdout, stderr } = await serving.ended;
+    const all = [...printed, stdout, stderr, readFileSync(at('wire.pcapng'), 'latin1')].join('\n');
+    expect(stdout).toMatch(/controller \d+: queue 0: authentication failed: authentication failed/);
+    // The capture has what was said.
+    expect(all.split(HOST).length).toBeGreaterThan(3);
+    for (const secret of SECRETS) {
+      expect(all).not.toContain(secret.slice(10, 30));
+      expect(all).not.toContain(secret.slice(-30, -6));
+    }
+    for (const byte of ['\x01', '\x02', '\x03']) expect(all).not.toContain(byte.repeat(32));
   });
 });

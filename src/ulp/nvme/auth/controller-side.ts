@@ -156,8 +156,8 @@ export class ControllerSide {
       return this.#fail(AuthenticationFailure.IncorrectPayload);
     if (keys !== undefined && !isPublicValue(group, reply.publicValue))
       return this.#fail(AuthenticationFailure.IncorrectPayload);
-    // A host that asks for a proof gives its challenge a number, and nobody else does.
-    if (reply.challenged !== (reply.sequence !== 0)) return this.#fail(AuthenticationFailure.IncorrectPayload);
+    // A challenge has a number. Linux 6.12 sends one without challenge, too.
+    if (reply.challenged && reply.sequence === 0) return this.#fail(AuthenticationFailure.IncorrectPayload);
     const shared = await sharedValue(group, keys, reply.publicValue);
     const right = await hostResponse(terms.suite, exchange, { value: challenge, sequence, shared }, terms.secret);
     if (!terms.suite.equal(right, reply.response)) return this.#fail(AuthenticationFailure.Failed);

@@ -35,19 +35,20 @@ export async function authenticateQueue(
   const { credentials } = terms;
   if (secureChannelRequired)
     throw new RoceError('ERR_ROCE_UNSUPPORTED', 'the controller demands a secure channel, which RDMA does not have');
-  if (!authRequired) {
-    // Whoever is in the place of a controller with a secret does not have to ask for ours.
-    if (credentials?.controllerSecret !== undefined)
-      throw new NvmeAuthenticationError(
-        'the controller does no authentication, and controllerSecret demands its proof',
-      );
-    return;
-  }
+  // Whoever is in the place of a controller with a secret need not ask for ours: its proof is asked for in any case.
+  if (!authRequired && credentials?.controllerSecret === undefined) return;
   if (credentials === undefined)
     throw new NvmeAuthenticationError('the controller demands authentication, and there is no hostSecret');
   const cancel = deadline(queue, terms);
   try {
     await exchange(queue, credentials, terms);
+  } catch (cause) {
+    if (!authRequired && cause instanceof NvmeError)
+      throw new NvmeAuthenticationError(`the controller gives no proof of controllerSecret: ${cause.message}`);
+    if (!(cause instanceof RoceError && cause.code === 'ERR_ROCE_CLOSED')) throw cause;
+    // Linux's target disconnects so soon after a wrong secret that its reason is often lost.
+    const what = 'the connection ended in the middle of the authentication, as it may where a secret is wrong';
+    throw new RoceError('ERR_ROCE_CLOSED', `${what}: ${cause.message}`, { cause });
   } finally {
     cancel();
   }

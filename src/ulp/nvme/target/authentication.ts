@@ -133,8 +133,11 @@ export function isAuthentication({ opcode, fabricsType }: NvmeCommand): boolean 
   );
 }
 
-/** From Connect to the end of the authentication, and from its repetition to the end of that. */
-const WITHIN_NS = 30e9;
+/**
+ * From Connect to the end of the authentication, and from its repetition to the end of that. 8192 bits cost an emulated
+ * guest 15 s.
+ */
+const WITHIN_NS = 60e9;
 /** From a failure to the end of the queue. */
 const CLOSE_AFTER_NS = 5e9;
 /** Negotiations of a host that does not prove itself. */

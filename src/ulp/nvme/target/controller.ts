@@ -219,8 +219,7 @@ export class Controller implements SubsystemWatcher {
 
   /** Begins to wait anew for a sign of life: any command is one. */
   armKeepAlive(): void {
-    this.#cancelKeepAlive();
-    this.#cancelKeepAlive = (): void => {};
+    this.pauseKeepAlive();
     if (this.kato === 0 || this.#closed) return;
     this.#lastActivity = this.#activity();
     this.#cancelKeepAlive = this.#timers.after((this.kato + KEEP_ALIVE_GRACE_MS) * 1e6, () => {
@@ -231,6 +230,12 @@ export class Controller implements SubsystemWatcher {
       this.#fatal = true;
       this.close();
     });
+  }
+
+  /** Waits for no sign of life until `armKeepAlive`. */
+  pauseKeepAlive(): void {
+    this.#cancelKeepAlive();
+    this.#cancelKeepAlive = (): void => {};
   }
 
   #activity(): number {

@@ -304,8 +304,13 @@ export class NvmeTarget implements QueueServices {
     const terms = () => subsystem?.termsOf(hostNqn);
     if (terms() === undefined) return undefined;
     const { observer, timers } = this.#options;
+    // A host that computes an exponential sends nothing meanwhile, and the authentication has a time limit of its own.
+    if (queue.qid === 0) controller.pauseKeepAlive();
     return new QueueAuthentication(terms, timers, {
-      passed: () => observer?.authenticated?.(controller, queue, undefined),
+      passed: () => {
+        if (queue.qid === 0) controller.armKeepAlive();
+        observer?.authenticated?.(controller, queue, undefined);
+      },
       failed: (failure) => {
         this.counters.authenticationsFailed++;
         observer?.authenticated?.(controller, queue, failure);

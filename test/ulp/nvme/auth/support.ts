@@ -62,3 +62,24 @@ export async function exchange({ host, controller }: Sides): Promise<{ host: num
   if (end.send !== undefined) await controller.take(end.send);
   return { host: end.failure ?? 0, controller: controller.failure };
 }
+
+/** A message whose fixed part has other values. */
+export function changed<T>(
+  layout: { read(bytes: Uint8Array): T | undefined; write(values: Partial<T>, bytes: Uint8Array): void },
+  message: Uint8Array,
+  values: Partial<T>,
+): Uint8Array {
+  const copy = message.slice();
+  layout.write({ ...layout.read(message), ...values } as Partial<T>, copy.subarray(0));
+  // `write` writes its own bytes alone.
+  return copy;
+}
+
+/** The exchange up to the reply of the host. */
+export async function replied(options: SidesOptions = {}): Promise<Sides & { readonly reply: Uint8Array }> {
+  const both = sides(options);
+  await both.controller.take(both.host.negotiate());
+  const { send } = await both.host.challenged(await given(both.controller));
+  if (send === undefined) throw new Error('the host does not reply');
+  return { ...both, reply: send };
+}

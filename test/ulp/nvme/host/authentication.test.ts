@@ -112,9 +112,34 @@ describe('our host and our target with secrets', () => {
 });
 
 describe('our host', () => {
-  it('trusts no controller with its secret that does not authenticate', async () => {
-    const { connect } = makeRig();
-    await expect(connect(SECRETS)).rejects.toThrow('controllerSecret demands its proof');
+  it('asks for a proof where none of its own is demanded, and trusts no controller without', async () => {
+    const { connect } = makeRig({
+      script: ({ command }) =>
+        command.opcode === FABRICS_OPCODE && command.fabricsType === FabricsType.AuthenticationSend
+          ? NvmeStatus.InvalidOpcode | STATUS_DNR
+          : 'serve',
+    });
+    const refused = await connect(SECRETS).catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(NvmeAuthenticationError);
+    expect(refused).toMatchObject({ message: expect.stringContaining('gives no proof of controllerSecret') });
+  });
+
+  it('asks for none without controllerSecret', async () => {
+    const asked: number[] = [];
+    const { connect, world } = makeRig({
+      script: ({ command, qid }) => {
+        if (command.opcode === FABRICS_OPCODE && command.fabricsType === FabricsType.AuthenticationSend) {
+          asked.push(qid);
+          return NvmeStatus.InvalidOpcode | STATUS_DNR;
+        }
+        return 'serve';
+      },
+    });
+    const controller = await connect({ hostSecret: HOST_SECRET, crypto: nvmeCrypto });
+    await world.run(controller.close());
+    expect(asked).toEqual([]);
+    await expect(connect(SECRETS)).rejects.toThrow('gives no proof');
+    expect(asked).toEqual([0]);
   });
 
   it('connects with a secret that nobody asks for', async () => {

@@ -32,7 +32,9 @@ import { CONTROLLER_SECRET, HOST_SECRET, OTHER_SECRET, secretText } from '../aut
 import { CC_ENABLED, HOST_NQN, NQN, ScriptedQueue, type Served, serve } from './support.ts';
 
 const ACCESS: HostAccess = { nqn: HOST_NQN, secret: HOST_SECRET, controllerSecret: CONTROLLER_SECRET };
-const WITHIN_NS = 30e9;
+const WITHIN_NS = 60e9;
+const KATO_MS = 5000;
+const KEEP_ALIVE_NS = 6e9;
 const CLOSE_AFTER_NS = 5e9;
 
 interface Guarded extends Served {
@@ -118,8 +120,7 @@ describe('a target with a secret for the host', () => {
       [0, undefined],
       [1, undefined],
     ]);
-    expect(served.timers.expire(WITHIN_NS)).toBe(2);
-    expect(served.target.queues).toHaveLength(2);
+    expect(served.timers.expire(WITHIN_NS)).toBe(0);
   });
 
   it.each<[string, (queue: ScriptedQueue) => Promise<number>]>([
@@ -197,6 +198,31 @@ describe('a target with a secret for the host', () => {
       expect([served.target.queues, served.target.controllers]).toEqual([[], []]);
       expect(served.told).toEqual([[0, 0]]);
     }
+  });
+
+  it('bounds how many hosts are about to prove themselves', async () => {
+    const served = guarded();
+    const proven = await connected(served);
+    await authenticate(proven);
+    for (let i = 0; i < 63; i++) await connected(served);
+    // All controllers that there may be, one of them in use.
+    const more = await ScriptedQueue.open(served, 0);
+    expect((await more.connect()).status & STATUS_CODE_MASK).toBe(NvmeStatus.ConnectControllerBusy);
+    await expect(ScriptedQueue.open(served, 0)).rejects.toThrow(/reject/i);
+    expect(await proven.property(PropertyOffset.Csts)).toBe(0);
+    served.timers.expire(WITHIN_NS);
+    expect(served.target.controllers).toHaveLength(1);
+    expect(await authenticate(await connected(served))).toBe(0);
+  });
+
+  it('waits for signs of life from the authentication on', async () => {
+    const served = guarded();
+    const queue = await ScriptedQueue.open(served, 0);
+    await queue.connect({ kato: KATO_MS });
+    expect(served.timers.expire(KEEP_ALIVE_NS)).toBe(0);
+    await authenticate(queue);
+    expect(served.timers.expire(KEEP_ALIVE_NS)).toBe(1);
+    expect(served.target.queues).toEqual([]);
   });
 
   it('closes a queue whose host negotiates again and again', async () => {
