@@ -16,5 +16,10 @@ export const QPERF_CASES: readonly ProgramCase[] = [
 ];
 
 function qperf(test: string): ProgramCase {
-  return { from: 'qperf', lines: ['qperf', `qperf -t 1 127.0.0.1 ${test}`], prints: /(latency|bw|rate) += / };
+  return {
+    from: 'qperf',
+    lines: ['qperf', `qperf -t 1 127.0.0.1 ${test}`],
+    prints: /(latency|bw|rate) += /,
+    goesOn: true,
+  };
 }

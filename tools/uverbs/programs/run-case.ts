@@ -65,8 +65,9 @@ async function run(
   });
 }
 
-function judgeCapture(
-  { loss, silent = false }: ProgramCase,
+/** Adds what is wrong with a capture to `faults`. */
+export function judgeCapture(
+  { loss, silent = false }: Pick<ProgramCase, 'loss' | 'silent'>,
   path: string,
   faults: string[],
 ): Pick<CaseOutcome, 'frames' | 'roceFrames'> {

@@ -50,6 +50,7 @@ export const RDMACM_CASES: readonly ProgramCase[] = [
   {
     ...byCm('rcopy', 'rcopy {own}/verbs.ts 10.0.0.1:{dir}/copy', /./),
     note: 'its server goes on, and is ended',
+    goesOn: true,
     check: (directory) =>
       readFileSync(join(directory, 'copy')).equals(readFileSync(COPIED)) ? undefined : 'the copy is another file',
   },
