@@ -10,7 +10,7 @@ export async function guestHost(guest: Guest, ipv4: string, ipv6: string): Promi
   const copied = readFileSync(fileURLToPath(new URL(COPIED, import.meta.url))).toString('base64');
   await guest.run(`mkdir -p ${OWN} ${DIRECTORY} && echo ${copied} | base64 -d > ${join(OWN, COPIED)}`);
   const start = (line: string): StartedProgram => {
-    const job = guest.spawn(`exec ${line}`);
+    const job = guest.spawn(`export ${SETTINGS}; exec ${line}`);
     const ended = job
       .wait(LONGEST_MS)
       .then(({ code, stdout, stderr }): EndedProgram => ({ code, printed: stdout + stderr }));
@@ -27,11 +27,15 @@ export async function guestHost(guest: Guest, ipv4: string, ipv6: string): Promi
   return { ipv4, ipv6, directory: DIRECTORY, own: OWN, start };
 }
 
+/** UCX drops every datagram on rdma_rxe without it (docs/uverbs.md). */
+const SETTINGS = 'UCX_UD_VERBS_ETH_DGID_CHECK=n';
 const OWN = '/tmp/own';
 const DIRECTORY = '/tmp/files';
 const COPIED = 'verbs.ts';
 const STEP_MS = 50;
-const UNTIL_IT_LISTENS = `tries=${PATIENCE_MS / STEP_MS}
+/** What an emulated processor needs to look once. */
+const LOOK_MS = 200;
+const UNTIL_IT_LISTENS = `tries=${PATIENCE_MS / (STEP_MS + LOOK_MS)}
 until grep -q ' 0A ' /proc/net/tcp /proc/net/tcp6 || rdma resource show cm_id | grep -q LISTEN; do
   tries=$((tries - 1))
   [ $tries -gt 0 ] || break

@@ -3,7 +3,7 @@
  * or a guest with rdma_rxe (`guest-host.ts`). Owns programs under the shim in a namespace.
  */
 import { spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as later } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -58,7 +58,7 @@ export function ownHost(netns: Netns, shim: string, served: ServedUverbs, direct
     });
     const listening = async (): Promise<void> => {
       for (let waitedMs = 0; waitedMs < PATIENCE_MS && !over; waitedMs += STEP_MS) {
-        if (served.sizes.listens > listensBefore || listensForTcp(child.pid ?? 0)) return;
+        if (served.sizes.listens > listensBefore || listensForTcp(netns, child.pid ?? 0)) return;
         await later(STEP_MS);
       }
     };
@@ -71,10 +71,11 @@ export function ownHost(netns: Netns, shim: string, served: ServedUverbs, direct
   return { ipv4: ipv4 ?? '', ipv6: ipv6 ?? '', directory, own: OWN, start };
 }
 
-/** Whether anybody listens for TCP in the namespace of a process. */
-function listensForTcp(pid: number): boolean {
+/** Whether anybody listens for TCP in a namespace, once a process is in there. */
+function listensForTcp({ name: namespace }: Netns, pid: number): boolean {
   return ['tcp', 'tcp6'].some((name) => {
     try {
+      if (statSync(`/proc/${pid}/ns/net`).ino !== statSync(`/run/netns/${namespace}`).ino) return false;
       const [, ...sockets] = readFileSync(`/proc/${pid}/net/${name}`, 'utf8').split('\n');
       return sockets.some((line) => line.trim().split(/\s+/)[3] === LISTEN);
     } catch {

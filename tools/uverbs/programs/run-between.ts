@@ -1,17 +1,12 @@
 /**
  * Runs a program of the table between two hosts, one of ours and another, and judges it as `run-case.ts` does. Owns the
- * addresses that its lines get there, and which programs of the table can run so.
+ * addresses that its lines get there.
  */
 import { setTimeout as later } from 'node:timers/promises';
 import type { ProgramCase } from './case.ts';
 import type { EndedProgram, ProgramHost, StartedProgram } from './host.ts';
 
-/** Why a program has no run between two hosts; undefined when it has. */
-export function whyNotBetween({ lines, loss }: ProgramCase): string | undefined {
-  if (loss !== undefined) return 'a wire with losses';
-  return lines.length === 1 ? 'one program' : undefined;
-}
-
+/** What came of two lines. */
 export interface Conversation {
   /** Undefined when it did not end in time. */
   readonly code: number | undefined;

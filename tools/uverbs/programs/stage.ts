@@ -3,6 +3,7 @@
  * two namespaces and a veth, or a namespace and a guest with rdma_rxe. Owns their making and removal, the devices in
  * the namespaces, and how a run between them is judged.
  */
+import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -31,6 +32,7 @@ export type Side = 'here' | 'there';
 /** Two namespaces, each with a device of its own. */
 export async function openVeth(shim: string): Promise<ProgramStage> {
   const pair = makeNetnsPair();
+  for (const { name } of [pair.a, pair.b]) silenceKernel(name);
   return {
     run: (one, directory, serverIs) =>
       judged(one, directory, (capture) =>
@@ -56,7 +58,8 @@ export async function openGuest(kernel: KernelLabel, shim: string): Promise<Prog
   };
   addQuietNetns(netns);
   try {
-    const booted = await Guest.boot({ image, tap, addresses: [`${THERE_4}/24`, `${THERE_6}/64`], memoryMiB: 1024 });
+    const addresses = [`${THERE_4}/24`, `${THERE_6}/64`];
+    const booted = await Guest.boot({ image, tap, addresses, mtu: MTU, memoryMiB: 1024 });
     guest = booted;
     ip('link', 'set', tap, 'netns', netns);
     const here = configure(netns, tap);
@@ -78,12 +81,21 @@ export async function openGuest(kernel: KernelLabel, shim: string): Promise<Prog
 }
 
 function configure(name: string, tap: string): Netns {
+  silenceKernel(name);
   const [ipv4, ipv6] = [`${HERE_4}/24`, `${HERE_6}/64`];
-  ip('-n', name, 'link', 'set', tap, 'address', HERE_MAC, 'up');
+  ip('-n', name, 'link', 'set', tap, 'address', HERE_MAC, 'mtu', String(MTU), 'up');
   ip('-n', name, 'address', 'add', ipv4, 'dev', tap);
   ip('-n', name, 'address', 'add', ipv6, 'dev', tap, 'nodad');
   const prefix = ['ip', 'netns', 'exec', name];
   return { name, device: tap, mac: HERE_MAC, ipv4, ipv6, prefix, exec: () => '' };
+}
+
+/** The kernel has the device's addresses and nobody at the port of RoCE: it would say so by ICMP now and then. */
+function silenceKernel(netns: string): void {
+  const never = ['ipv4/icmp_ratelimit', 'ipv6/icmp/ratelimit'].map(
+    (name) => `echo ${2 ** 31 - 1} > /proc/sys/net/${name}`,
+  );
+  execFileSync('ip', ['netns', 'exec', netns, 'sh', '-c', never.join(' && ')]);
 }
 
 /** Opens a device on the interface of a namespace, which has the addresses of its kernel, and serves it. */
@@ -150,5 +162,7 @@ function linkLocal(mac: string): string {
   return `fe80::${words.map((word) => word.toString(16)).join(':')}`;
 }
 
+/** For packets of 4 KiB: an emulated processor takes its time for each. */
+const MTU = 4200;
 const HERE_MAC = '02:99:00:00:00:01';
 const [HERE_4, HERE_6, THERE_4, THERE_6] = ['10.99.0.1', 'fd99::1', '10.99.0.2', 'fd99::2'];
