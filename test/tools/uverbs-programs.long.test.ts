@@ -11,7 +11,7 @@ import { buildShim } from '../../tools/uverbs/build.ts';
 import { viewsOfTshark } from '../../tools/uverbs/programs/captures.ts';
 import { nameOf } from '../../tools/uverbs/programs/case.ts';
 import { PROGRAM_CASES } from '../../tools/uverbs/programs/index.ts';
-import { PAGE, rowOf, rowsIn } from '../../tools/uverbs/programs/page.ts';
+import { firstCellsOf, PAGE, rowOf, rowsIn } from '../../tools/uverbs/programs/page.ts';
 import { type CaseOutcome, runCase } from '../../tools/uverbs/programs/run-case.ts';
 import { describeWith } from '../support/need.ts';
 
@@ -32,6 +32,7 @@ describeWith(['verbs', 'middleware', 'tshark'], 'every program of the table', ()
     const rows = views.flatMap((tshark, at) =>
       outcomes.slice(at, at + 1).map((outcome) => [nameOf(outcome.case), rowOf({ outcome, tshark })]),
     );
-    expect(Object.fromEntries(rows)).toEqual(Object.fromEntries(rowsIn(readFileSync(PAGE, 'utf8'))));
+    const written = [...rowsIn(readFileSync(PAGE, 'utf8'))].map(([name, row]) => [name, firstCellsOf(row)]);
+    expect(Object.fromEntries(rows)).toEqual(Object.fromEntries(written));
   });
 });

@@ -17,6 +17,8 @@ const CASES: readonly (readonly [string, string, RegExp])[] = [
   ['ib_write_bw -F -n 100', 'KERNEL', /\n 65536\s+100\s/],
   ['ib_send_bw -F -n 100 -c UD', 'KERNEL', /\n \d+\s+100\s/],
   ['env UCX_TLS=rc_verbs,ud_verbs:aux ucx_perftest', 'KERNEL -t tag_bw -s 65536 -n 50', /Final:/],
+  ['ib_read_lat -F -n 100 -R', 'KERNEL', /usec/],
+  ['fi_pingpong -p verbs -e dgram -I 10', 'KERNEL', /1k +10/],
 ];
 
 describeWith(['verbs', 'middleware', 'netns'], 'two hosts, each with a server', () => {
@@ -30,11 +32,17 @@ describeWith(['verbs', 'middleware', 'netns'], 'two hosts, each with a server', 
 
   beforeAll(async () => {
     pair = makeNetnsPair();
-    for (const [host, number] of [
-      [pair.a, 11],
-      [pair.b, 12],
-    ] as const) {
-      const wire = ['--link', `packet-ring:${host.device}`, '--ip', `10.99.0.${number}/24`];
+    for (const host of [pair.a, pair.b]) {
+      const wire = [
+        '--link',
+        `packet-ring:${host.device}`,
+        '--mac',
+        host.mac,
+        '--ip',
+        host.ipv4,
+        '--ip',
+        `fe80::99:ff:fe00:${host.mac.slice(-1)}/64`,
+      ];
       const service = roce(host, 'uverbs', '--socket', socket(host), ...wire);
       services.push(service);
       await service.shows('serving at');

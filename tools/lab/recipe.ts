@@ -34,6 +34,16 @@ export const USERLAND_PROGRAMS: Readonly<Record<string, 'all' | readonly string[
   'ibverbs-providers': [],
 };
 
+/** What is built upon verbs, from the packages that the programs of docs/uverbs.md are from. */
+const MIDDLEWARE_PROGRAMS: typeof USERLAND_PROGRAMS = {
+  qperf: 'all',
+  fio: ['fio'],
+  'ucx-utils': 'all',
+  // Its transports, which it opens by name.
+  libucx0: [],
+  'libfabric-bin': 'all',
+};
+
 /**
  * Files that no program names as a library but that are needed when it runs: the loader, and what is opened by name.
  */
@@ -46,10 +56,12 @@ const isRuntimeFile = (path: string): boolean =>
 
 /**
  * What guests have to run, and from where: the programs that every guest has, so that only the kernel differs between
- * guests; or Python with the tests of pyverbs beside them, the version that the suite has compiled pyverbs for.
+ * guests; what is built upon verbs beside them; or Python with the tests of pyverbs, the version that the suite has
+ * compiled pyverbs for.
  */
 export const USERLANDS = {
   programs: { suite: 'bookworm' },
+  middleware: { suite: 'bookworm' },
   pyverbs: { suite: 'bookworm', python: 'python3.11' },
   'pyverbs-13': { suite: 'trixie', python: 'python3.13' },
 } as const satisfies Readonly<Record<string, { readonly suite: Suite; readonly python?: string }>>;
@@ -57,6 +69,7 @@ export type Userland = keyof typeof USERLANDS;
 
 /** A userland's programs, by package, as USERLAND_PROGRAMS has them. */
 export function programsOf(userland: Userland): typeof USERLAND_PROGRAMS {
+  if (userland === 'middleware') return { ...USERLAND_PROGRAMS, ...MIDDLEWARE_PROGRAMS };
   const python = pythonOf(userland);
   if (python === undefined) return USERLAND_PROGRAMS;
   const packages = [`lib${python}-minimal`, `lib${python}-stdlib`, 'python3-pyverbs'];
@@ -68,8 +81,16 @@ export function programsOf(userland: Userland): typeof USERLAND_PROGRAMS {
 /** Files of a userland that no program names as a library. */
 export function isRuntimeFileOf(userland: Userland, path: string): boolean {
   const python = pythonOf(userland);
+  if (userland === 'middleware' && /^usr\/lib\/[^/]+\/ucx\/[^/]+\.so[^/]*$/.test(path)) return true;
   return isRuntimeFile(path) || (python !== undefined && isPythonFile(python, path));
 }
+
+/**
+ * Libraries that installation would choose among alternatives: the link that the loader finds, and what it leads to.
+ */
+export const CHOSEN_LIBRARIES: ReadonlyMap<string, string> = new Map([
+  ['usr/lib/x86_64-linux-gnu/libpsm_infinipath.so.1', 'usr/lib/libpsm1/libpsm_infinipath.so.1.16'],
+]);
 
 /** The name of a userland's Python, python3.11; undefined where it has none. */
 export function pythonOf(userland: Userland): string | undefined {

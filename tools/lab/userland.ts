@@ -7,12 +7,13 @@ import { RoceError } from 'rocev2/packets';
 import type { CpioEntry } from './cpio.ts';
 import { isElf, neededLibraries } from './elf.ts';
 import { AGENT_SCRIPT, INIT_SCRIPT } from './init.ts';
-import { isRuntimeFileOf, programsOf, type Userland } from './recipe.ts';
+import { CHOSEN_LIBRARIES, isRuntimeFileOf, programsOf, type Userland } from './recipe.ts';
 import type { TarEntry } from './tar.ts';
 
 /** Whether a package's file can matter: programs, libraries, runtime files. */
 export function isUserlandPath(userland: Userland, path: string): boolean {
   const merged = mergedPath(path);
+  if ([...CHOSEN_LIBRARIES.values()].includes(merged)) return true;
   return /^usr\/s?bin\/[^/]+$/.test(merged) || libraryName(merged) !== undefined || isRuntimeFileOf(userland, merged);
 }
 
@@ -25,6 +26,10 @@ export function userlandEntries(userland: Userland, packages: ReadonlyMap<string
   const files = new Map<string, TarEntry>();
   for (const entries of packages.values()) {
     for (const entry of entries) if (entry.kind !== 'directory') files.set(mergedPath(entry.path), entry);
+  }
+  for (const [path, target] of CHOSEN_LIBRARIES) {
+    if (files.has(target))
+      files.set(path, { path, kind: 'symlink', mode: 0o777, link: `/${target}`, data: Buffer.alloc(0) });
   }
   const chosen = new Map<string, TarEntry>();
   for (const path of programPaths(userland, packages)) choose(path, files, chosen);
@@ -72,9 +77,9 @@ function libraryPath(name: string, files: ReadonlyMap<string, TarEntry>): string
   throw missing(`library ${name}`);
 }
 
-/** The base name of a path in one of the loader's directories. */
+/** The base name of a path in one of the loader's directories, or of those that the libraries of Ceph and UCX name. */
 function libraryName(merged: string): string | undefined {
-  return /^usr\/(?:lib64|lib\/x86_64-linux-gnu)\/([^/]+\.so[^/]*)$/.exec(merged)?.[1];
+  return /^usr\/(?:lib64|lib\/x86_64-linux-gnu(?:\/ceph|\/ucx)?)\/([^/]+\.so[^/]*)$/.exec(merged)?.[1];
 }
 
 function mergedPath(path: string): string {

@@ -31,6 +31,10 @@ export interface ProgramCase {
   readonly refused?: string;
   /** What the reader of the table should know. */
   readonly note?: string;
+  /** Its server goes on when its client has ended. */
+  readonly goesOn?: boolean;
+  /** Warnings of the analyzer that are true of it where the other host is slow. */
+  readonly mayFind?: readonly string[];
   /** Nothing goes over the wire. */
   readonly silent?: boolean;
   /** What is looked at afterwards in `{dir}`; a sentence when it is not right. */

@@ -5,6 +5,7 @@
 import { fileURLToPath } from 'node:url';
 import type { TsharkView } from './captures.ts';
 import { type DebianPackage, nameOf, type ProgramCase } from './case.ts';
+import { COLUMNS, type Column } from './columns.ts';
 import { PROGRAM_CASES } from './index.ts';
 import type { CaseOutcome } from './run-case.ts';
 
@@ -35,9 +36,33 @@ export function programTables(rows: ReadonlyMap<string, string>, versions: Reado
     .join('\n\n');
 }
 
-/** One line of a table. */
+/** The first cells of a line: of a program by itself, or on one device with its peer. */
 export function rowOf({ outcome, tshark }: JudgedCase): string {
   return `| ${typedIn(outcome.case)} | ${resultOf(outcome)} | ${captureOf(outcome, tshark)} |`;
+}
+
+/** A row with another cell in a column beside the first; a row that has none of them yet gets all. */
+export function withCell(row: string, column: Column, cell: string): string {
+  const cells = cellsOf(row);
+  for (let at = 0; at < COLUMNS.length; at++) cells[FIRST_CELLS + at] ??= NOT_RUN;
+  cells[FIRST_CELLS + COLUMNS.indexOf(column)] = cell;
+  return `| ${cells.join(' | ')} |`;
+}
+
+/** The first cells of a row anew; the others stay. */
+export function withFirstCells(row: string, first: string): string {
+  const others = COLUMNS.map((_, at) => cellsOf(row)[FIRST_CELLS + at] ?? NOT_RUN);
+  return `${first} ${others.join(' | ')} |`;
+}
+
+/** What `rowOf` made of a row. */
+export function firstCellsOf(row: string): string {
+  return `| ${cellsOf(row).slice(0, FIRST_CELLS).join(' | ')} |`;
+}
+
+/** What a row has in a column beside the first. */
+export function cellIn(row: string, column: Column): string {
+  return cellsOf(row)[FIRST_CELLS + COLUMNS.indexOf(column)] ?? NOT_RUN;
 }
 
 /** The row of each program in the page, by the program's name. */
@@ -61,18 +86,20 @@ export function rowCount(page: string): number {
 
 /** A table as Biome has it: cells as wide as the widest of their column. The first row is the head. */
 function aligned(rows: readonly string[]): string[] {
-  const cells = rows.map((row) =>
-    row
-      .split(/(?<!\\)\|/)
-      .slice(1, -1)
-      .map((cell) => cell.trim()),
-  );
+  const cells = rows.map(cellsOf);
   const widths = (cells[0] ?? []).map((_, column) => Math.max(...cells.map((row) => (row[column] ?? '').length)));
   const lines = cells.map(
     (row) => `| ${widths.map((width, column) => (row[column] ?? '').padEnd(width)).join(' | ')} |`,
   );
   const [head = '', ...rest] = lines;
   return [head, `| ${widths.map((width) => '-'.repeat(width)).join(' | ')} |`, ...rest];
+}
+
+function cellsOf(row: string): string[] {
+  return row
+    .split(/(?<!\\)\|/)
+    .slice(1, -1)
+    .map((cell) => cell.trim());
 }
 
 function typedIn({ lines, loss }: ProgramCase): string {
@@ -95,4 +122,7 @@ function captureOf({ case: { silent, loss }, roceFrames }: CaseOutcome, tshark: 
 
 const BEGIN = '<!-- programs: written by npm run docs:uverbs -->';
 const END = '<!-- end of programs -->';
-const HEAD = '| program | result | capture |';
+const FIRST_CELLS = 3;
+/** In a column that has no such program. */
+const NOT_RUN = '-';
+const HEAD = `| program | result | capture | ${COLUMNS.join(' | ')} |`;

@@ -4,6 +4,7 @@ import { runTool } from '../../lab/tool.ts';
 import { buildShim } from '../build.ts';
 import { viewsOfTshark } from './captures.ts';
 import type { DebianPackage, ProgramCase } from './case.ts';
+import { type Column, openColumn, runInColumn } from './columns.ts';
 import type { JudgedCase } from './page.ts';
 import { type CaseOutcome, runCase } from './run-case.ts';
 
@@ -23,6 +24,31 @@ export async function runCases(
     outcomes.push(outcome);
     ended(outcome);
   }
+  return viewed(outcomes, directory);
+}
+
+/** The same between the hosts of a column. Rejects as `openColumn` does. */
+export async function runColumn(
+  column: Column,
+  cases: readonly ProgramCase[],
+  directory: string,
+  ended: (outcome: CaseOutcome) => void = () => undefined,
+): Promise<JudgedCase[]> {
+  const stage = await openColumn(column, await buildShim());
+  const outcomes: CaseOutcome[] = [];
+  try {
+    for (const [at, one] of cases.entries()) {
+      const outcome = await runInColumn(column, stage, one, join(directory, `${at}`));
+      outcomes.push(outcome);
+      ended(outcome);
+    }
+  } finally {
+    await stage.close();
+  }
+  return viewed(outcomes, directory);
+}
+
+async function viewed(outcomes: readonly CaseOutcome[], directory: string): Promise<JudgedCase[]> {
   const views = await viewsOfTshark(outcomes, join(directory, 'all.pcapng'));
   return outcomes.map((outcome, at) => ({ outcome, tshark: views[at] ?? { roceFrames: 0, malformed: 0 } }));
 }

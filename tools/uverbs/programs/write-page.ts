@@ -1,29 +1,46 @@
 /**
  * `npm run docs:uverbs`: runs the programs of docs/uverbs.md and writes their table. Words after `--` choose programs
- * whose line has one of them: only their rows are written anew.
+ * whose line has one of them: only their rows are written anew. `--column 'rxe 6.12'` runs what that column has; without
+ * it each program runs on one device.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { terminal } from '../../output.ts';
 import { nameOf } from './case.ts';
+import { BETWEEN_CASES, COLUMNS, cellOf } from './columns.ts';
 import { PROGRAM_CASES } from './index.ts';
-import { PAGE, programTables, rowOf, rowsIn, withPrograms } from './page.ts';
-import { packageVersions, runCases } from './run-all.ts';
+import { PAGE, programTables, rowOf, rowsIn, withCell, withFirstCells, withPrograms } from './page.ts';
+import { packageVersions, runCases, runColumn } from './run-all.ts';
+import type { CaseOutcome } from './run-case.ts';
 
 /** The end of what is printed, in characters. */
 const PRINTED = 1500;
 const words = process.argv.slice(2);
-const chosen = PROGRAM_CASES.filter((one) => words.length === 0 || words.some((word) => nameOf(one).includes(word)));
+const asked = words[0] === '--column' ? words.splice(0, 2)[1] : undefined;
+const column = COLUMNS.find((name) => name === asked);
+if (asked !== undefined && column === undefined) throw new Error(`${asked} is none of ${COLUMNS.join(', ')}`);
+const cases = column === undefined ? PROGRAM_CASES : BETWEEN_CASES;
+const chosen = cases.filter((one) => words.length === 0 || words.some((word) => nameOf(one).includes(word)));
 const directory = mkdtempSync(join(tmpdir(), 'roce-programs-'));
-const judged = await runCases(chosen, directory, (outcome) => {
+const tell = (outcome: CaseOutcome): void => {
   terminal.line(`${outcome.faults.length === 0 ? 'well' : 'NOT '} ${nameOf(outcome.case)}`);
   if (outcome.faults.length > 0) terminal.line(`${outcome.faults.join('\n')}\n${outcome.printed.slice(-PRINTED)}`);
-});
+};
+const judged =
+  column === undefined ? await runCases(chosen, directory, tell) : await runColumn(column, chosen, directory, tell);
 const failed = judged.filter(({ outcome }) => outcome.faults.length > 0);
 const page = readFileSync(PAGE, 'utf8');
 const rows = new Map(rowsIn(page));
-for (const one of judged) rows.set(nameOf(one.outcome.case), rowOf(one));
+for (const one of judged) {
+  const name = nameOf(one.outcome.case);
+  const row = rows.get(name) ?? '';
+  const { outcome, tshark } = one;
+  rows.set(
+    name,
+    column === undefined ? withFirstCells(row, rowOf(one)) : withCell(row, column, cellOf(outcome, tshark)),
+  );
+}
 const versions = await packageVersions([...new Set(PROGRAM_CASES.map(({ from }) => from))]);
 writeFileSync(PAGE, withPrograms(page, programTables(rows, versions)));
 terminal.line(`${judged.length - failed.length} of ${judged.length} as expected`);

@@ -1,0 +1,44 @@
+/** A guest with rdma_rxe as a host of programs. Owns what is put there for them. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Guest } from '../../lab/guest.ts';
+import { type EndedProgram, PATIENCE_MS, type ProgramHost, type StartedProgram } from './host.ts';
+
+/** Puts into the guest what `{own}` has, and makes `{dir}`. */
+export async function guestHost(guest: Guest, ipv4: string, ipv6: string): Promise<ProgramHost> {
+  const copied = readFileSync(fileURLToPath(new URL(COPIED, import.meta.url))).toString('base64');
+  await guest.run(`mkdir -p ${OWN} ${DIRECTORY} && echo ${copied} | base64 -d > ${join(OWN, COPIED)}`);
+  const start = (line: string): StartedProgram => {
+    const job = guest.spawn(`export ${SETTINGS}; exec ${line}`);
+    const ended = job
+      .wait(LONGEST_MS)
+      .then(({ code, stdout, stderr }): EndedProgram => ({ code, printed: stdout + stderr }));
+    ended.catch(() => undefined);
+    const listening = async (): Promise<void> => {
+      await Promise.race([guest.run(UNTIL_IT_LISTENS), ended]);
+    };
+    const end = async (): Promise<void> => {
+      await job.kill('KILL');
+      await ended;
+    };
+    return { ended, listening, end };
+  };
+  return { ipv4, ipv6, directory: DIRECTORY, own: OWN, start };
+}
+
+/** UCX drops every datagram on rdma_rxe without it (docs/uverbs.md). */
+const SETTINGS = 'UCX_UD_VERBS_ETH_DGID_CHECK=n';
+const OWN = '/tmp/own';
+const DIRECTORY = '/tmp/files';
+const COPIED = 'verbs.ts';
+const STEP_MS = 50;
+/** What an emulated processor needs to look once. */
+const LOOK_MS = 200;
+const UNTIL_IT_LISTENS = `tries=${PATIENCE_MS / (STEP_MS + LOOK_MS)}
+until grep -q ' 0A ' /proc/net/tcp /proc/net/tcp6 || rdma resource show cm_id | grep -q LISTEN; do
+  tries=$((tries - 1))
+  [ $tries -gt 0 ] || break
+  usleep ${STEP_MS * 1000}
+done`;
+const LONGEST_MS = 180_000;
