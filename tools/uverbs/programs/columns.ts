@@ -48,5 +48,5 @@ export function cellOf({ case: { refused }, faults, roceFrames }: CaseOutcome, t
   return refused === undefined ? 'runs' : 'fails alike';
 }
 
-/** What libibverbs calls the end of the transport's patience: an emulated guest stands still for as long now and then. */
+/** What libibverbs calls the end of the retries: an emulated guest stands still for as long now and then. */
 const GAVE_UP = /retry counter exceeded/;

@@ -1,7 +1,7 @@
 /**
  * The session that is being played, as state of the page: what buttons do to it, and the address that leads back to it.
- * Owns the hash fields `play`, `lesson`, `stop`, `predicted`, `exercise` and `answer`, and the running of many steps without stopping the page. What goes
- * wrong is one sentence.
+ * Owns the hash fields `play`, `lesson`, `stop`, `predicted`, `exercise` and `answer`, and the running of many steps
+ * without stopping the page. What goes wrong is one sentence.
  */
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { LESSONS } from '../../lessons/index.ts';
