@@ -134,6 +134,19 @@ export interface News {
 export interface Summary extends LimitTexts {
   /** "2 errors, 1 warning". */
   readonly verdict: string;
+  /** What is known of the findings in general, by the id that they have. */
+  readonly symptoms: readonly SymptomText[];
+}
+
+/** A symptom as docs/symptoms.md has it, or a rule. */
+export interface SymptomText {
+  readonly id: string;
+  /** Of a symptom; empty for a rule. */
+  readonly title: string;
+  readonly complaint: string;
+  readonly about: string;
+  /** Of a rule; empty for a symptom. */
+  readonly source: string;
 }
 
 /** What the list can be sorted by: the columns of its table of packets. */

@@ -4,7 +4,7 @@
  * Owns the order of work: requests first, then a slice of reading. The worker is passed in as three functions, so that
  * a test can stand in for it.
  */
-import type { Analysis, CaptureInterface, ConversationReport } from 'rocev2/pcap';
+import { type Analysis, type CaptureInterface, type ConversationReport, RULE_LIST, SYMPTOMS } from 'rocev2/pcap';
 import { verdictText } from '../../analyze/findings-text.ts';
 import { isLimited, limitTexts } from '../../analyze/limits-text.ts';
 import { activityPicture } from './activity.ts';
@@ -22,6 +22,7 @@ import type {
   RequestName,
   Requests,
   Summary,
+  SymptomText,
   WorkerReply,
   WorkerRequest,
 } from './protocol.ts';
@@ -208,7 +209,19 @@ function summaryOf(analysis: Analysis, interfaces: readonly CaptureInterface[]):
     verdict: verdictText(analysis.findings, analysis.capture, isLimited(analysis)),
     places: places.slice(0, MOST_SENTENCES),
     limits: limits.slice(0, MOST_SENTENCES),
+    symptoms: [...new Set(analysis.findings.map(({ id }) => id))].flatMap(symptomText),
   };
+}
+
+/** None for a finding that is neither a symptom nor a rule. */
+function symptomText(id: string): SymptomText[] {
+  const symptom = SYMPTOMS.find((one) => one.id === id);
+  if (symptom !== undefined) {
+    const { title, complaint, about } = symptom;
+    return [{ id, title, complaint, about, source: '' }];
+  }
+  const rule = RULE_LIST.find((one) => `rule/${one.id}` === id);
+  return rule === undefined ? [] : [{ id, title: '', complaint: '', about: rule.says, source: rule.source }];
 }
 
 /**

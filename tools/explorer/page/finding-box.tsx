@@ -5,8 +5,8 @@
  * Owns how it is laid out. The ladder is asked for when it is opened.
  */
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { type Finding, RULE_LIST, SYMPTOMS } from 'rocev2/pcap';
-import type { LadderExcerpt } from '../engine/protocol.ts';
+import type { Finding } from 'rocev2/pcap';
+import type { LadderExcerpt, SymptomText } from '../engine/protocol.ts';
 import { layoutLadder, ROW_HEIGHT, railsOf } from '../ladder/layout.ts';
 import { drawnShape, LadderHead, SpokenRows } from './ladder-parts.tsx';
 import { WHOLE } from './time-range.tsx';
@@ -15,12 +15,14 @@ import { count } from './words.ts';
 
 interface Props extends Pick<ViewProps, 'client' | 'go'> {
   readonly finding: Finding;
+  /** What is known of it in general. */
+  readonly symptom: SymptomText | undefined;
   /** Its ladder is open at first. */
   readonly open: boolean;
 }
 
 /** The box. */
-export function FindingBox({ client, finding, open, go }: Props) {
+export function FindingBox({ client, finding, symptom, open, go }: Props) {
   const { severity, text, frames, frameCount, conversations, advice, commands, id } = finding;
   return (
     <article class={`finding ${severity}`} data-testid="finding">
@@ -72,40 +74,32 @@ export function FindingBox({ client, finding, open, go }: Props) {
             <code>{command}</code>
           </p>
         ))}
-        <AboutSymptom id={id} />
+        {symptom === undefined ? null : <AboutSymptom {...symptom} />}
       </div>
       {frames.length > 0 ? <Excerpt client={client} finding={finding} open={open} go={go} /> : null}
     </article>
   );
 }
 
-/** What the symptom is in general, as docs/symptoms.md has it, or the rule. */
-function AboutSymptom({ id }: { readonly id: string }) {
-  const symptom = SYMPTOMS.find((one) => one.id === id);
-  const rule = RULE_LIST.find((one) => `rule/${one.id}` === id);
-  if (symptom === undefined && rule === undefined) return null;
+/** What the symptom is in general, or the rule. */
+function AboutSymptom({ title, complaint, about, source }: SymptomText) {
   return (
     <details class="symptom" data-testid="symptom">
-      <summary>{symptom === undefined ? 'The rule' : `About this symptom: ${symptom.title}`}</summary>
-      {symptom === undefined ? null : (
-        <>
-          <p>
-            <b>What is seen.</b> {symptom.complaint}
-          </p>
-          <p>{symptom.about}</p>
-        </>
-      )}
-      {rule === undefined ? null : (
+      <summary>{title === '' ? 'The rule' : `About this symptom: ${title}`}</summary>
+      {complaint === '' ? null : (
         <p>
-          {rule.says} <span class="quiet">Source: {rule.source}</span>
+          <b>What is seen.</b> {complaint}
         </p>
       )}
+      <p>
+        {about} {source === '' ? null : <span class="quiet">Source: {source}</span>}
+      </p>
     </details>
   );
 }
 
 /** The part of the ladder with its packets. */
-function Excerpt({ client, finding, open, go }: Props) {
+function Excerpt({ client, finding, open, go }: Omit<Props, 'symptom'>) {
   const [shown, setShown] = useState(open);
   const [excerpt, setExcerpt] = useState<LadderExcerpt>();
   const [width, setWidth] = useState(0);

@@ -34,6 +34,7 @@ export function Overview({ client, news, go }: ViewProps) {
           key={`${finding.id} ${finding.text}`}
           client={client}
           finding={finding}
+          symptom={news.summary?.symptoms.find(({ id }) => id === finding.id)}
           open={at < OPEN_EXCERPTS}
           go={go}
         />
