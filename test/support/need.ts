@@ -188,6 +188,10 @@ const LOOK: Readonly<Record<Thing, () => string | undefined>> = {
   middleware: middlewareMissing,
   netns: () =>
     findTool('ip') === undefined ? 'ip is not installed (Debian package iproute2)' : reasonOf(netnsAvailable()),
+  namespaces: () =>
+    spawnSync('unshare', ['-Urpf', '--mount-proc', 'true']).status === 0
+      ? undefined
+      : 'no user and pid namespaces can be made here',
   tmpfs: tmpfsMissing,
   lab: () => reasonOf(labAvailable()),
   koffi: () => packageMissing('koffi'),

@@ -29,6 +29,7 @@ export const PROGRAMS = {
   verbs: ['ibv_devices', 'ibv_devinfo', 'ibv_rc_pingpong', 'ib_send_lat', 'rping'],
   middleware: ['qperf', 'fio', 'ucx_perftest', 'fi_info', 'fi_pingpong', 'mpirun', 'python3'],
   netns: ['ip', 'setpriv'],
+  namespaces: ['unshare', 'setpriv', 'timeout'],
   tmpfs: ['mount', 'umount'],
   lab: ['qemu-system-x86_64', 'apt-get', 'apt-cache', 'dpkg-deb'],
   koffi: [],
