@@ -24,7 +24,7 @@ from pyverbs.srq import SRQ, SrqInitAttr, SrqAttr
 from pyverbs.wr import SGE, RecvWR, SendWR
 
 # Of the frames between shim and server (wire.h).
-WIRE_VERSION = 2
+WIRE_VERSION = 3
 OURS = '10.0.0.1'
 PEER = '10.0.0.2'
 NOBODY = '10.0.0.99'
