@@ -62,6 +62,6 @@ export function cellOf({ case: { refused, onRxe }, faults, roceFrames }: CaseOut
   return refused === onRxe?.refused ? `not on rdma_rxe: ${refused}` : 'fails alike';
 }
 
-/** What libibverbs calls the end of the transport's patience: an emulated guest stands still for as long now and then. */
+/** The end of the transport's patience, as libibverbs names it: an emulated guest stands still for as long at times. */
 const GAVE_UP = /retry counter exceeded/;
 const MOST_RUNS = 4;

@@ -1,6 +1,6 @@
 /**
  * `npm run docs:uverbs`: runs the programs of docs/uverbs.md and writes their table. Words after `--` choose programs
- * whose line has one of them: only their rows are written anew. `--column 'rxe 6.12'` runs what that column has; without
+ * whose line has one of them: only their rows are written anew. `--column 'rxe 6.12'` runs what that column has, without
  * it each program runs on one device.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
