@@ -1,6 +1,7 @@
 /**
  * Goal: programs run between two hosts, each with a server of its own: nothing of a case is owed to both ends being in
- * one device. Method: two network namespaces, a veth pair, `roce uverbs` in each. About a minute.
+ * one device. Method: two network namespaces, a veth pair, `roce uverbs` in each for some programs; then all programs of
+ * the table in docs/uverbs.md that have two ends, with both devices in this process.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,6 +10,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { makeNetnsPair, type Netns, type NetnsPair } from '../../tools/netns.ts';
 import { describeWith } from '../support/need.ts';
 import { type Ended, type Running, startProgram } from '../support/running.ts';
+import { testColumn } from './uverbs-column.ts';
 
 /** What both hosts run, and what the client adds: it meets the server at the kernel's address. */
 const CASES: readonly (readonly [string, string, RegExp])[] = [
@@ -66,5 +68,9 @@ describeWith(['verbs', 'middleware', 'netns'], 'two hosts, each with a server', 
     expect(textOf(ended)).toMatch(printed);
   });
 });
+
+describeWith(['verbs', 'middleware', 'netns', 'tshark'], 'every program with two ends', () =>
+  testColumn('second server'),
+);
 
 const textOf = ({ stdout, stderr }: Ended): string => stdout + stderr;

@@ -23,16 +23,22 @@ export interface ProgramCase {
   readonly lines: readonly [string] | readonly [string, string];
   /** What one of them prints, or both. */
   readonly prints: RegExp;
-  /** Of the command [0]. */
-  readonly exitCode?: number;
+  /** Of the command [0]; or any that is not 0. */
+  readonly exitCode?: number | 'failure';
   /** Share of frames that the wire loses, each way [0]. */
   readonly loss?: number;
   /** Why it does not run, and what shows that it does not on rdma_rxe of 6.12 either. */
   readonly refused?: string;
+  /** What is otherwise where the other end is rdma_rxe, with its reason. */
+  readonly onRxe?: Required<Pick<ProgramCase, 'exitCode' | 'prints' | 'silent' | 'refused'>>;
   /** What the reader of the table should know. */
   readonly note?: string;
   /** Its server goes on when its client has ended. */
   readonly goesOn?: boolean;
+  /** It loses a race against itself now and then: what it prints then. The faster host gets the server. */
+  readonly racy?: RegExp;
+  /** Its server does not run on a device of ours that lacks 127.0.0.1, and does on rdma_rxe. */
+  readonly serverOnRxe?: boolean;
   /** Warnings of the analyzer that are true of it where the other host is slow. */
   readonly mayFind?: readonly string[];
   /** Nothing goes over the wire. */
@@ -46,3 +52,13 @@ export function nameOf({ lines, loss }: ProgramCase): string {
   const typed = lines.at(-1) ?? '';
   return loss === undefined ? typed : `${typed} (${loss * 100} % loss)`;
 }
+
+/** What is wrong with an exit code; undefined is that of a program that did not end. */
+export function exitFault({ exitCode = 0 }: ProgramCase, code: number | undefined): string[] {
+  if (code === undefined) return [NO_END];
+  const isRight = exitCode === 'failure' ? code !== 0 : code === exitCode;
+  return isRight ? [] : [`exit code ${code}`];
+}
+
+/** Of a program whose time is over. */
+export const NO_END = 'it does not end';

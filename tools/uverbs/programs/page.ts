@@ -89,7 +89,7 @@ function aligned(rows: readonly string[]): string[] {
   const cells = rows.map(cellsOf);
   const widths = (cells[0] ?? []).map((_, column) => Math.max(...cells.map((row) => (row[column] ?? '').length)));
   const lines = cells.map(
-    (row) => `| ${widths.map((width, column) => (row[column] ?? '').padEnd(width)).join(' | ')} |`,
+    (row) => `| ${widths.map((width, column) => (row[column] || NOT_RUN).padEnd(width)).join(' | ')} |`,
   );
   const [head = '', ...rest] = lines;
   return [head, `| ${widths.map((width) => '-'.repeat(width)).join(' | ')} |`, ...rest];

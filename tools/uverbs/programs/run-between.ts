@@ -59,6 +59,6 @@ function filledIn(line: string, own: ProgramHost, server: ProgramHost): string {
     .replaceAll(/ ::1\b/g, ` ${server.ipv6}`);
 }
 
-const LONGEST_MS = 60_000;
+const LONGEST_MS = 45_000;
 const PATIENCE_MS = 5000;
 const NEVER_ENDED = 124;

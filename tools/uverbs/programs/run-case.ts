@@ -9,7 +9,7 @@ import { analyzeCapture, judgeFindings, SLOW_HOST_WARNINGS } from '../../experim
 import type { ShimPlace } from '../child.ts';
 import { runOne, runPair } from '../run.ts';
 import { withServer } from '../served.ts';
-import type { ProgramCase } from './case.ts';
+import { exitFault, type ProgramCase } from './case.ts';
 
 /** What came of a program. */
 export interface CaseOutcome {
@@ -32,8 +32,7 @@ export async function runCase(one: ProgramCase, directory: string, shim: string)
   const lines = one.lines.map((line, at) => `${filledIn(line, directory)} >${files[at]} 2>&1`);
   const { code, lost } = await run(lines, one, { shim, socket: join(directory, 'socket') }, capture);
   const printed = files.map(readIfThere).join('');
-  const faults: string[] = [];
-  if (code !== (one.exitCode ?? 0)) faults.push(code === undefined ? 'it does not end' : `exit code ${code}`);
+  const faults = exitFault(one, code);
   if (!one.prints.test(printed)) faults.push(`it does not print ${one.prints}`);
   if (one.loss !== undefined && lost === 0) faults.push('nothing was lost: this shows nothing');
   const wrong = one.check?.(join(directory, 'files'));

@@ -13,7 +13,7 @@ import type { KernelLabel } from '../../lab/recipe.ts';
 import { addQuietNetns, ip, makeNetnsPair, type Netns } from '../../netns.ts';
 import { within } from '../../within-netns.ts';
 import { withServer } from '../served.ts';
-import type { ProgramCase } from './case.ts';
+import { exitFault, type ProgramCase } from './case.ts';
 import { guestHost } from './guest-host.ts';
 import { ownHost, type ProgramHost } from './host.ts';
 import { type Conversation, converse } from './run-between.ts';
@@ -139,8 +139,7 @@ async function judged(
   mkdirSync(join(directory, 'files'), { recursive: true });
   const capture = join(directory, 'wire.pcapng');
   const { code, printed } = await run(capture);
-  const faults: string[] = [];
-  if (code !== (one.exitCode ?? 0)) faults.push(code === undefined ? 'it does not end' : `exit code ${code}`);
+  const faults = exitFault(one, code);
   if (!one.prints.test(printed)) faults.push(`it does not print ${one.prints}`);
   const wrong = one.check?.(join(directory, 'files'));
   if (wrong !== undefined) faults.push(wrong);

@@ -1,6 +1,6 @@
 /**
  * `npm run docs:uverbs`: runs the programs of docs/uverbs.md and writes their table. Words after `--` choose programs
- * whose line has one of them: only their rows are written anew. `--column 'rxe 6.12'` runs what that column has;
+ * whose line has one of them: only their rows are written anew. `--column 'rxe 6.12'` runs what that column has,
  * without it each program runs on one device.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { terminal } from '../../output.ts';
 import { nameOf } from './case.ts';
-import { BETWEEN_CASES, COLUMNS, cellOf } from './columns.ts';
+import { COLUMNS, casesOf, cellOf } from './columns.ts';
 import { PROGRAM_CASES } from './index.ts';
 import { PAGE, programTables, rowOf, rowsIn, withCell, withFirstCells, withPrograms } from './page.ts';
 import { packageVersions, runCases, runColumn } from './run-all.ts';
@@ -20,7 +20,7 @@ const words = process.argv.slice(2);
 const asked = words[0] === '--column' ? words.splice(0, 2)[1] : undefined;
 const column = COLUMNS.find((name) => name === asked);
 if (asked !== undefined && column === undefined) throw new Error(`${asked} is none of ${COLUMNS.join(', ')}`);
-const cases = column === undefined ? PROGRAM_CASES : BETWEEN_CASES;
+const cases = column === undefined ? PROGRAM_CASES : casesOf(column);
 const chosen = cases.filter((one) => words.length === 0 || words.some((word) => nameOf(one).includes(word)));
 const directory = mkdtempSync(join(tmpdir(), 'roce-programs-'));
 const tell = (outcome: CaseOutcome): void => {
