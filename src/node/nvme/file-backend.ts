@@ -21,6 +21,8 @@ export class FileBackend implements NvmeBackend {
   readonly readOnly: boolean;
   #bytes: number;
   readonly #file: FileHandle;
+  /** How the first fdatasync that failed did, or Success. */
+  #lost: number = NvmeStatus.Success;
 
   private constructor(file: FileHandle, bytes: number, readOnly: boolean) {
     this.#file = file;
@@ -80,21 +82,23 @@ export class FileBackend implements NvmeBackend {
         const { bytesWritten } = await this.#file.write(from, done, from.length - done, offset + done);
         done += bytesWritten;
       }
-      if (fua) await this.#file.datasync();
-      return NvmeStatus.Success;
+      return fua ? await this.flush() : NvmeStatus.Success;
     } catch (error) {
       return statusOf(error);
     }
   }
 
+  /**
+   * Once fdatasync(2) has failed, every later flush and write with FUA fails with the same status, until the file is
+   * opened again: Linux may have dropped the dirty pages, and its next fdatasync would end well without them.
+   */
   async flush(): Promise<number> {
     if (this.readOnly) return NvmeStatus.Success;
-    try {
-      await this.#file.datasync();
-      return NvmeStatus.Success;
-    } catch (error) {
-      return statusOf(error);
+    if (this.#lost === NvmeStatus.Success) {
+      const status = await this.#file.datasync().then(() => NvmeStatus.Success, statusOf);
+      if (this.#lost === NvmeStatus.Success) this.#lost = status;
     }
+    return this.#lost;
   }
 
   async zero(offset: number, length: number, fua: boolean): Promise<number> {
