@@ -1,7 +1,8 @@
 /** Where the tables are: between comments of a page. Owns those places, and how many runs the tables are made of. */
 import { fileURLToPath } from 'node:url';
+import { missTable } from './misses.ts';
 import type { PartRow } from './parts.ts';
-import { markdown, type Seeds, share, type Truth, timeoutTable, truthTable } from './table.ts';
+import { markdown, type Seeds, share, type Truth, timeoutTable, tooShortLine, truthTable } from './table.ts';
 
 /** The page. */
 export const PAGE = fileURLToPath(new URL('../../docs/analyze.md', import.meta.url));
@@ -25,8 +26,11 @@ export function truthText({ runs, rows, parts }: Truth): string {
   return [
     `${runs} runs.`,
     truthTable(rows),
+    'Lost requests by what is said of them, all identifications together:',
+    missTable(rows),
     'ACK timeouts, as the queue pair counts them and as they are told:',
     timeoutTable(rows),
+    tooShortLine(rows.map(({ timeouts }) => timeouts)),
     'Captures of both hosts, with two interfaces, and captures that lack packets:',
     partTable(parts),
   ].join('\n\n');

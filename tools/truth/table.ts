@@ -128,6 +128,13 @@ export function timeoutTable(rows: readonly TruthRow[]): string {
   return markdown(TIMEOUT_HEAD, lines);
 }
 
+/** How many timeouts were told of all rows, and how many of them were shorter than agreed, of which none should be. */
+export function tooShortLine(rows: readonly Pick<Timeouts, 'told' | 'tooShort'>[]): string {
+  const told = rows.reduce((sum, row) => sum + row.told, 0);
+  const tooShort = rows.reduce((sum, row) => sum + row.tooShort, 0);
+  return `Timeouts told, all rows together: ${told}; shorter than agreed: ${tooShort}.`;
+}
+
 /** Rows as a table of Markdown. */
 export function markdown(head: string, rows: readonly (readonly (string | number)[])[]): string {
   const columns = head.split('|').length;

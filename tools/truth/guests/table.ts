@@ -2,7 +2,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Judgement, Verdicts } from '../judge.ts';
-import { markdown, precision, recall, share, total } from '../table.ts';
+import { guestMissTable } from '../misses.ts';
+import { markdown, precision, recall, share, tooShortLine, total } from '../table.ts';
 import type { GuestRow } from './judge.ts';
 import type { GuestTruth } from './measure.ts';
 import { addShare, precisionOf, recallOf } from './share.ts';
@@ -28,8 +29,11 @@ export function guestText(truths: readonly GuestTruth[]): string {
     `${runs} runs: ${kernels}.`,
     'Requests:',
     requestTable(requests),
+    'Lost requests by what is said of them:',
+    guestMissTable(requests),
     'READ responses that did not arrive, ACK timeouts, and captures that have an error:',
     otherTable(requests),
+    tooShortLine(requests.map(({ timeouts, tooShort }) => ({ told: timeouts, tooShort }))),
     'Single frames, all kinds of network together:',
     frameTable(frames),
   ].join('\n\n');
