@@ -172,6 +172,8 @@ export class Wire {
     // A frame that is held back must not delay those behind it.
     if (this.#holdBackNs > 0) return Math.ceil(this.#takeLate(now, inOrderNs + this.#holdBackNs, lengthNs));
     this.#lastExitNs = this.#besideLate(now, inOrderNs, lengthNs);
+    // The sender waits as long, or frames would pile up between the two ends of a busy wire.
+    this.#freeAtNs += this.#lastExitNs - inOrderNs;
     return Math.ceil(this.#lastExitNs);
   }
 
