@@ -20,6 +20,8 @@ export interface CmAgreement {
   readonly passive: { readonly qpn: number; readonly firstPsn: number };
   /** Bytes. */
   readonly pathMtu: number;
+  /** When the REQ was seen: the conversation begins with it. */
+  readonly startNs: number;
   readonly cm: MutableCmReport;
 }
 
@@ -29,6 +31,7 @@ export type OpenFromCm = (facts: MutableFacts, agreement: CmAgreement) => Conver
 interface CmExchange {
   readonly req: CmReq;
   readonly reqFrame: number;
+  readonly reqNs: number;
   rep: CmRep | undefined;
   conversation: Conversation | undefined;
 }
@@ -95,7 +98,8 @@ export class CmLearner {
       return known.conversation;
     }
     this.#active.delete(key);
-    this.#active.set(key, { req, reqFrame: facts.packet.number, rep: undefined, conversation: undefined });
+    const { timeNs, packet } = facts;
+    this.#active.set(key, { req, reqFrame: packet.number, reqNs: timeNs, rep: undefined, conversation: undefined });
     evictOldest(this.#active);
     return undefined;
   }
@@ -128,7 +132,7 @@ export class CmLearner {
 }
 
 function agreementOf(
-  { req, reqFrame }: CmExchange,
+  { req, reqFrame, reqNs }: CmExchange,
   rep: CmRep,
   service: 'rc' | 'uc' | 'xrc',
   repFrame: number,
@@ -139,6 +143,7 @@ function agreementOf(
     active: { qpn: req.localQpn, firstPsn: rep.startingPsn },
     passive: { qpn: cmRepQpn(rep, service), firstPsn: req.startingPsn },
     pathMtu,
+    startNs: reqNs,
     cm: {
       reqFrame,
       repFrame,

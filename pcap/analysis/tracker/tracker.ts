@@ -340,13 +340,14 @@ export class Tracker {
   /** The frame at hand is the REP: its sender is the passive end. */
   readonly #establish = (facts: MutableFacts, agreement: CmAgreement): Conversation | undefined => {
     const { frame } = facts.dissection;
-    const { active, passive, service, pathMtu, cm } = agreement;
+    const { active, passive, service, pathMtu, startNs, cm } = agreement;
     const vantage = this.#vantages.of(facts);
     const conversation = this.#registry.open('cm', facts, vantage, service, active.qpn);
     if (conversation === undefined) return undefined;
     const [first, second] = conversation.ends;
     conversation.cm = cm;
     conversation.firstFrame = cm.reqFrame;
+    conversation.startNs = startNs;
     conversation.pathMtu = pathMtu;
     first.qpn = active.qpn;
     second.qpn = passive.qpn;

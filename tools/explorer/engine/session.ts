@@ -272,7 +272,19 @@ export class CaptureSession {
     table.marks[index] = facts.marks;
     table.missing[index] = facts.missing;
     table.refersTo[index] = facts.refersTo;
-    if (id > 0) this.#listOf(id).push(index);
+    if (id === 0) return;
+    const reqFrame = facts.conversation?.cm?.reqFrame ?? 0;
+    if (!this.byConversation.has(id) && reqFrame > 0 && reqFrame <= index) this.#adopt(reqFrame - 1, id);
+    this.#listOf(id).push(index);
+  }
+
+  /** The REQ that a conversation began with belongs to it, which only the REP has told. */
+  #adopt(index: number, conversation: number): void {
+    const { table } = this;
+    table.conversation[index] = conversation;
+    table.sender[index] = 0;
+    table.requester[index] = 0;
+    this.#listOf(conversation).push(index);
   }
 
   #listOf(conversation: number): NumberList {
