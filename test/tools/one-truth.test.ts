@@ -57,6 +57,10 @@ describe('the figures of a capture', () => {
     const lines = overviewLines(analysis.conversations).join('\n');
     for (const conversation of analysis.conversations) {
       const figures = conversationFigures(conversation);
+      if (conversation.cm !== undefined) {
+        expect(conversation.startNs).toBe(session.table.timeNs[conversation.firstFrame - 1]);
+        expect(session.packetsOf(conversation.id).at(0)).toBe(conversation.firstFrame - 1);
+      }
       expect(lines).toContain(rateText(figures.goodputBps));
       const picture = ratePicture(session, { conversation: conversation.id, fromNs: 0, toNs: 0, bins: 100 });
       const total = (column: (side: (typeof picture.sides)[0]) => Float64Array): number =>
