@@ -78,8 +78,6 @@ function addressOf({ addresses: [prefix] }: Device): IpAddress {
 
 /** How the wire and the devices are made. */
 export interface TriangleOptions {
-  /** Of all chance; default 1. */
-  readonly seed?: number;
   /** Default 1024. */
   readonly mtu?: number;
   /** Bytes of each region; default 65,536. */
@@ -106,8 +104,8 @@ export class Triangle {
   /** Called for each request packet that arrives at the responder. */
   onRequest: (() => void) | undefined;
 
-  constructor({ seed = 1, bytes = 1 << 16, faults = { rateBps: 10e9 }, ...options }: TriangleOptions = {}) {
-    const world = new World({ seed, latencyNs: 2000, batchFrames: 4 });
+  constructor({ bytes = 1 << 16, faults = { rateBps: 10e9 }, ...options }: TriangleOptions = {}) {
+    const world = new World({ seed: 1, latencyNs: 2000, batchFrames: 4 });
     const open = (n: number, more: Partial<SimulatedDeviceOptions> = {}): Device =>
       attachDevice(world, `device ${n}`, { addresses: [`10.0.0.${n}/24`], mtu: 4200, faults, ...more });
     this.world = world;
