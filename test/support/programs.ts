@@ -24,7 +24,8 @@ export const PROGRAMS = {
   scapy: ['python3'],
   chromium: ['chromium', 'chromium-browser', 'google-chrome'],
   clone: ['git'],
-  bash: ['bash'],
+  // Not hidden: programs of others may be scripts for it, such as the shims of a version manager.
+  bash: [],
   compiler: ['cc', 'gcc'],
   verbs: ['ibv_devices', 'ibv_devinfo', 'ibv_rc_pingpong', 'ib_send_lat', 'rping'],
   middleware: ['qperf', 'fio', 'ucx_perftest', 'fi_info', 'fi_pingpong', 'mpirun', 'python3'],
@@ -41,7 +42,7 @@ export const PROGRAMS = {
 
 export type Thing = keyof typeof PROGRAMS;
 
-const FREE = ['env', 'node', 'npm', 'npx', 'sh'];
+const FREE = ['bash', 'env', 'node', 'npm', 'npx', 'sh'];
 /** Those of the free ones that start other programs, which their arguments name. */
 const STARTERS = ['env', 'npm', 'npx', 'sh'];
 const HINT = 'a test asks test/support/need.ts for it first';
