@@ -116,10 +116,11 @@ export class Analyzer {
   /**
    * An event that `onEvent` was called with, as the report has it: one event, or two where its packets differ. Right
    * after `finish`. Then the event of one half of a conversation is that of the whole, and what the capture lacks is
-   * known: a loss that nobody asked for is `missing` in a capture that lacks packets.
+   * known: a loss that cannot be told from what the capture lacks is `missing`.
    */
   reported(event: TransportEvent): readonly TransportEvent[] {
-    return withoutDoubtful(this.#tracker.ofWhole(event), this.#coverageOf(this.#tracker.byId(event.conversation)));
+    const conversation = this.#tracker.byId(event.conversation);
+    return withoutDoubtful(this.#tracker.ofWhole(event), this.#coverageOf(conversation), conversation);
   }
 
   /** The events so far. */

@@ -42,5 +42,5 @@ const REASON_TEXTS: Readonly<Record<TransportEventReason, string>> = {
   immediate: 'immediately',
   'after-timeout': 'after a timeout',
   'ack-not-received': 'acknowledged before, but the ACK did not arrive',
-  'incomplete-capture': 'nobody asked for it, and the capture lacks packets: either may have lost it',
+  'incomplete-capture': 'the capture lacks packets: it may have lost this one, or the late one that would tell',
 };

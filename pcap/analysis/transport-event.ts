@@ -63,8 +63,8 @@ export const TRANSPORT_EVENT_REASONS = [
  *   the packets were requested again and not captured then either. `service-without-acks`, the network or the capture
  *   lost them. `came-twice`, of `missing`: what filled the gap came twice, and either its original was late or its
  *   retransmission was doubled. `out-of-turn`, of `missing`: what filled the gap came out of turn among packets that were
- *   sent again, and is the late original or a late retransmission. `incomplete-capture`, of `missing`, in the report only: the capture lacks packets, and
- *   nobody asked for this one.
+ *   sent again, and is the late original or a late retransmission. `incomplete-capture`, of `missing`, in the report
+ *   only: the capture lacks packets, this one or what would tell what became of it.
  * - `unseen`: `acknowledged`, the peer received it. `not-missed`, nothing shows that the peer lacked it.
  * - `reordering`: `after-retransmission`, the original came after its own retransmission. `behind-capture`, the
  *   request was captured here in order, and the receiver's answers show that it came late there.

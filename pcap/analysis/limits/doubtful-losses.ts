@@ -1,12 +1,13 @@
 /**
  * Gaps that either the network or the capture has made, where the capture lacks packets.
  *
- * Owns the division, for totals and events alike. What a peer asked for it lacked: the network has lost it. A gap that
- * nobody named and that a retransmission filled is a loss too where the capture has everything. But behind a loss
- * everything is sent again, and what the capture lost of the first sending looks the same. So at an interface that is a
- * sample, or that lost packets, whatever nobody named is undecided. UC has nobody who asks: its losses say themselves
- * that they may be of either, and are undecided in a sample. There, what came late is undecided as well: it may be the
- * retransmission of what is not in the sample.
+ * Owns the division, for totals and events alike. What a peer asked for it lacked: the network has lost it, unless
+ * packets are overtaken on this network: then what came late may be what the capture lacks. A gap that nobody named and
+ * that a retransmission filled is a loss too where the capture has everything. But behind a loss everything is sent
+ * again, and what the capture lost of the first sending looks the same. So at an interface that lost packets, whatever
+ * nobody named is undecided, and everything where packets are overtaken. In a sample nothing can be told: neither that
+ * nothing was overtaken, nor that what came late is not the retransmission of what is not in the sample. UC has nobody
+ * who asks: its losses say themselves that they may be of either.
  */
 import { psnAdd } from '../../../packets/psn.ts';
 import type { PacketCounts, RequesterFigures } from '../tracker/requester-figures.ts';
@@ -22,25 +23,34 @@ export interface CountedConversation {
 }
 
 /** Moves what is in doubt to the undecided packets. */
-export function moveDoubtful({ service, ends }: CountedConversation, coverage: Coverage | undefined): void {
+export function moveDoubtful(conversation: CountedConversation, coverage: Coverage | undefined): void {
   if (coverage?.isIncomplete !== true) return;
   const { isSample } = coverage;
-  for (const { requester } of ends)
+  const everything = isSample || overtakes(conversation);
+  for (const { requester } of conversation.ends)
     for (const counts of [requester, requester.responses]) {
-      if (isSample || service !== 'UC') moveLosses(counts);
+      if (isSample || conversation.service !== 'UC') moveLosses(counts, everything);
       if (isSample) moveLate(counts);
     }
 }
 
-/** The event as it is to be reported: what is in doubt is `missing`. A loss whose first packet was named is parted. */
-export function withoutDoubtful(event: TransportEvent, coverage: Coverage | undefined): readonly TransportEvent[] {
+/**
+ * The event as it is to be reported: what is in doubt is `missing`. A loss whose first packet was named is parted where
+ * that one is not in doubt.
+ */
+export function withoutDoubtful(
+  event: TransportEvent,
+  coverage: Coverage | undefined,
+  conversation: CountedConversation | undefined,
+): readonly TransportEvent[] {
   if (coverage?.isIncomplete !== true) return [event];
   const { kind, reason, named, psn, count, ...rest } = event;
   const { isSample } = coverage;
   const doubtful = kind === 'loss' ? isSample || reason !== 'service-without-acks' : isSample && kind === 'reordering';
   if (!doubtful) return [event];
   const missing = { ...rest, kind: 'missing', reason: 'incomplete-capture' } as const;
-  if (named !== true) return [{ ...missing, psn, count }];
+  const everything = isSample || (conversation !== undefined && overtakes(conversation));
+  if (named !== true || everything) return [{ ...missing, psn, count }];
   return count === 1
     ? [event]
     : [
@@ -49,13 +59,19 @@ export function withoutDoubtful(event: TransportEvent, coverage: Coverage | unde
       ];
 }
 
-function moveLosses(counts: Counts): void {
-  counts.lostPackets -= counts.unnamedLosses;
-  counts.undecidedPackets += counts.unnamedLosses;
+function moveLosses(counts: Counts, everything: boolean): void {
+  const moved = everything ? counts.lostPackets : counts.unnamedLosses;
+  counts.lostPackets -= moved;
+  counts.undecidedPackets += moved;
   counts.unnamedLosses = 0;
 }
 
 function moveLate(counts: Counts): void {
   counts.undecidedPackets += counts.reorderedPackets;
   counts.reorderedPackets = 0;
+}
+
+/** Packets of this conversation came late, in either direction. */
+function overtakes({ ends }: CountedConversation): boolean {
+  return ends.some(({ requester }) => requester.reorderedPackets + requester.responses.reorderedPackets > 0);
 }
