@@ -68,7 +68,8 @@ export const SUBCOMMANDS: readonly Subcommand[] = [
   },
   {
     name: 'uverbs',
-    description: 'serve a device to programs that "roce run --on" starts, until ctrl-C',
+    description:
+      'serve a device to programs that "roce run --on" starts, until ctrl-C; SIGUSR1 prints what was refused',
     load: async () => (await import('./uverbs/command.ts')).uverbsCommand(),
   },
   {
