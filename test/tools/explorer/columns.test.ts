@@ -76,7 +76,7 @@ describeWith('chromium', 'the columns of the list in Chromium', () => {
     await row.waitFor();
     await expect.poll(() => isInSight(row.locator('.ends'))).toBe(true);
     expect(await row.locator('.ends').textContent()).toBe('10.0.0.2 > 10.0.0.1');
-    expect(await row.locator('.time').textContent()).toBe('0.000024494');
+    expect(await row.locator('.time').textContent()).toBe('0.000025360');
     await expect.poll(() => page.evaluate(CUT)).toEqual([]);
     const above = await row.locator('.ends').boundingBox();
     expect((await row.locator('.info').boundingBox())?.y).toBeGreaterThan(above?.y ?? 0);

@@ -47,13 +47,13 @@ describeWith('chromium', 'the ladder in Chromium', () => {
   it('has equal rows as a choice, with the same clock as the list of packets', async () => {
     const page = await open({ hash: 'view=ladder&conversation=1&packet=16' });
     const time = page.locator('.rung[data-number="16"] .time');
-    await expect.poll(() => time.textContent()).toBe('24.494');
+    await expect.poll(() => time.textContent()).toBe('25.360');
     await page.getByRole('button', { name: 'Equal rows' }).click();
     await expect.poll(() => slopeOf(page, 16)).toBe(6);
-    await expect.poll(() => time.textContent()).toBe('24.494');
+    await expect.poll(() => time.textContent()).toBe('25.360');
     expect(hashOf(page).get('ladder')).toBe('rows');
     await page.keyboard.press('2');
-    await expect.poll(() => page.locator('#row-16 .time').textContent()).toBe('0.000024494');
+    await expect.poll(() => page.locator('#row-16 .time').textContent()).toBe('0.000025360');
   });
 
   it.each(['', '&ladder=rows'])('shows the time that is chosen for all views; %s', async (mode) => {
@@ -72,7 +72,7 @@ describeWith('chromium', 'the ladder in Chromium', () => {
   it('says what an arrow is where the mouse is, on a telephone too', async () => {
     const page = await open({ hash: 'view=ladder&conversation=1&packet=16', width: 390, height: 780 });
     const rung = page.locator('.rung.selected[data-number="16"]');
-    await expect.poll(() => rung.locator('title').textContent()).toMatch(/^Packet 16 at 24\.5, right to left: NAK/);
+    await expect.poll(() => rung.locator('title').textContent()).toMatch(/^Packet 16 at 25\.4, right to left: NAK/);
     await expect.poll(() => isInSight(rung.locator('.words'))).toBe(true);
     await keepPicture(page, 'narrow-ladder-time');
   });
