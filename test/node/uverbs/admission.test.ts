@@ -3,6 +3,7 @@
  * what is in the way. Method: facts as each machine has them; this process, and its sockets.
  */
 import { closeSync, fstatSync, openSync } from 'node:fs';
+import { userInfo } from 'node:os';
 import { describe, expect, it } from 'vitest';
 import { loadLibc } from '../../../src/node/links/libc.ts';
 import { type AdmissionFacts, admissionFacts, whyDenied } from '../../../src/node/uverbs/admission.ts';
@@ -38,7 +39,7 @@ describe('why the memory of a program is out of reach', () => {
   });
 
   it('is read of /proc, and nothing where there is no such process', () => {
-    const uid = process.getuid?.() ?? 0;
+    const { uid } = userInfo();
     expect(admissionFacts(process.pid)).toMatchObject({ uid, programUid: uid, isDumpable: true });
     expect(admissionFacts(2 ** 22 + 1)).toMatchObject({ name: '', programUid: undefined, isDumpable: true });
   });

@@ -29,16 +29,17 @@ export async function viewsOfTshark(captures: readonly CountedCapture[], whole: 
   const views = captures.map(() => ({ roceFrames: 0, malformed: 0 }));
   const ends = captures.map(({ frames }, at) => captures.slice(0, at).reduce((sum, one) => sum + one.frames, frames));
   let [row, capture] = [0, 0];
-  await eachTsharkRow(whole, FIELDS, {}, ([opcode = '', malformed = '']) => {
+  await eachTsharkRow(whole, FIELDS, {}, ([opcode = '', malformed = '', ...icmp]) => {
     while (row >= (ends[capture] ?? Number.POSITIVE_INFINITY)) capture += 1;
     row += 1;
     const view = views[capture];
     if (view === undefined) return;
-    if (opcode !== '') view.roceFrames += 1;
+    // An error of ICMP quotes the packet that it is about: a host's kernel knows of no socket at port 4791.
+    if (opcode !== '' && icmp.every((type) => type === '')) view.roceFrames += 1;
     if (malformed !== '') view.malformed += 1;
   });
   if (row !== (ends.at(-1) ?? 0)) throw new Error(`tshark reads ${row} frames where ${ends.at(-1)} are`);
   return views;
 }
 
-const FIELDS = ['infiniband.bth.opcode', '_ws.malformed'];
+const FIELDS = ['infiniband.bth.opcode', '_ws.malformed', 'icmp.type', 'icmpv6.type'];
