@@ -64,7 +64,9 @@ describe('npm run bench', () => {
       if (typeof row === 'object' && row !== null && 'skipped' in row) {
         expect(row).toEqual({
           name: expect.stringMatching(/^decode$|^analyze|^explorer-|^verbs-/),
-          skipped: expect.stringMatching(/tshark|chromium|perftest|network namespace|(ip|ethtool) is missing|is not installed/),
+          skipped: expect.stringMatching(
+            /tshark|chromium|perftest|network namespace|(ip|ethtool) is missing|is not installed/,
+          ),
         });
         continue;
       }
