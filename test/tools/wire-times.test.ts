@@ -8,6 +8,8 @@ import { describe, expect, it } from 'vitest';
 import { type CapturedPacket, readCapture } from '../../pcap/index.ts';
 import { runDemo } from '../../tools/demo/run.ts';
 import { DEFAULT_SETTINGS } from '../../tools/demo/settings.ts';
+import { LESSONS } from '../../tools/explorer/lessons/index.ts';
+import { PlaygroundSession, parseLesson, parseScenario } from '../../tools/explorer/playground/index.ts';
 import { play } from '../../tools/symptoms/scene.ts';
 
 const BITS_NS = 8e9;
@@ -60,5 +62,29 @@ describe('times in a capture that we write', () => {
       for (let i = 0; i < 20; i++) await pair.a.send(20_000);
     });
     expect(impossiblePairs(capture)).toEqual([]);
+  });
+
+  it('are possible in the playground, whatever is done to packets, at either host', () => {
+    const link = { duplicate: 0.2, reorder: 0.2, loss: 0.05, corrupt: 0.05 };
+    for (let seed = 1; seed <= 20; seed++) {
+      const operations = [
+        { kind: 'write', bytes: 16_384, count: 1 },
+        { kind: 'read', bytes: 8_192, atNs: 5_000 },
+      ];
+      const session = new PlaygroundSession(parseScenario({ seed, link, operations }));
+      session.run();
+      for (const vantage of [0, 1] as const) expect(impossiblePairs(session.pcapng(vantage))).toEqual([]);
+    }
+  });
+
+  it('are possible in every lesson', () => {
+    for (const lesson of LESSONS.map((value) => parseLesson(value))) {
+      const { ratesBps } = lesson.scenario.link;
+      if (ratesBps.some((rate) => rate > 0)) continue;
+      const session = new PlaygroundSession(lesson.scenario);
+      session.run();
+      for (const vantage of [0, 1] as const)
+        expect([lesson.id, impossiblePairs(session.pcapng(vantage))]).toEqual([lesson.id, []]);
+    }
   });
 });

@@ -157,6 +157,9 @@ export class StepNetwork implements WorldNetwork {
       case Kind.Enter:
         this.#enterSwitch(this.#flight(id));
         break;
+      case Kind.Again:
+        this.#wait(this.#flight(id));
+        break;
       case Kind.Leave:
         this.#leaveSwitch(id);
         break;
@@ -180,14 +183,15 @@ export class StepNetwork implements WorldNetwork {
       this.#lose(flight, 'no such host');
       return;
     }
-    const line = this.#line(to);
-    if (line.bytes + flight.bytes.length > this.#scenario.link.queueBytes) {
-      this.#lose(flight, 'queue full');
-      return;
-    }
+    if (this.#line(to).bytes + flight.bytes.length > this.#scenario.link.queueBytes) this.#lose(flight, 'queue full');
+    else this.#wait(flight);
+  }
+
+  #wait(flight: Flight): void {
+    const line = this.#line(flight.to);
     line.waiting.push(flight);
     line.bytes += flight.bytes.length;
-    if (!line.busy) this.#startSending(to);
+    if (!line.busy) this.#startSending(flight.to);
   }
 
   /** The frame at the head of the queue begins to leave; what waits behind it decides on its mark. */
@@ -220,8 +224,7 @@ export class StepNetwork implements WorldNetwork {
     const delay = flight.meets('delay');
     if (delay !== undefined && !flight.delayed) {
       flight.delayed = true;
-      flight.arrivesNs = this.now + (delay.byNs ?? DEFAULT_DELAY_NS);
-      this.#push(flight.arrivesNs, Kind.Arrive, flight.serial);
+      this.#comeAgain(flight, delay.byNs ?? DEFAULT_DELAY_NS);
       this.#happened.push({ kind: 'delayed', flight });
       return;
     }
@@ -242,9 +245,15 @@ export class StepNetwork implements WorldNetwork {
     const copy = new Flight({ ...flight, serial, sentNs: this.now }, flight.serial);
     copy.arrivedBytes = flight.arrivedBytes;
     copy.marked = flight.marked;
-    copy.arrivesNs = this.now + byNs;
     this.#begin(copy);
-    this.#push(copy.arrivesNs, Kind.Arrive, serial);
+    this.#comeAgain(copy, byNs);
+  }
+
+  /** So much later where the cable is free: what is late, and what comes twice, takes its time on it like all else. */
+  #comeAgain(flight: Flight, byNs: number): void {
+    const ownNs = sendingTime(flight.bytes.length, this.#port(flight.to).rateBps) + this.#hopNs(1);
+    flight.arrivesNs = this.now + Math.max(byNs, ownNs);
+    this.#push(flight.arrivesNs - ownNs, Kind.Again, flight.serial);
   }
 
   #lose(flight: Flight, reason: Flight['lossReason']): void {
@@ -317,7 +326,7 @@ function sendingTime(bytes: number, rateBps: number): number {
 }
 
 /** Kinds of events; those of one instant come in the order in which they were pushed. */
-const Kind = { Turn: 0, Free: 1, Enter: 2, Leave: 3, Arrive: 4, Alarm: 5 } as const;
+const Kind = { Turn: 0, Free: 1, Enter: 2, Leave: 3, Arrive: 4, Alarm: 5, Again: 6 } as const;
 const KINDS = 8;
 const DEFAULT_DELAY_NS = 20_000;
 const DEFAULT_COPY_NS = 1_000;
