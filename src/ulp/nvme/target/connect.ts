@@ -50,6 +50,8 @@ export interface AskedController {
   readonly kato: number;
   /** The host wants no head pointers. */
   readonly withoutFlowControl: boolean;
+  /** Entries of its submission queue. */
+  readonly submissionEntries: number;
 }
 
 /** What a Connect asks for; or the refusal. */
@@ -81,6 +83,7 @@ export function askedController(
     cntlid: data.cntlid,
     kato: asked.kato,
     withoutFlowControl: (asked.cattr & NO_FLOW_CONTROL) !== 0,
+    submissionEntries: asked.sqsize + 1,
   };
 }
 

@@ -4,16 +4,18 @@
  * A command whose data finds no room waits for that of others. Lent memory may hold what an earlier command left in it;
  * users send only what they have written.
  */
-import { invariant } from '../../../../packets/errors.ts';
+import { invariant, RoceError } from '../../../../packets/errors.ts';
 import { Access, type MemoryRegion } from '../../../../transport/memory.ts';
 import type { RdmaPd } from '../../../device/api.ts';
+
+type Take = (region: MemoryRegion | undefined) => void;
 
 export class DataPool {
   readonly #pd: RdmaPd;
   readonly #limitBytes: number;
   /** Free regions by their size class. */
   readonly #free: MemoryRegion[][] = Array.from({ length: CLASSES }, () => []);
-  readonly #waiting: { readonly sizeClass: number; readonly take: (region: MemoryRegion) => void }[] = [];
+  readonly #waiting: { readonly sizeClass: number; readonly take: Take }[] = [];
   /** Bytes that are registered, lent or not. */
   #registered = 0;
   #serving = false;
@@ -30,12 +32,15 @@ export class DataPool {
     return this.#waiting.length;
   }
 
-  /** Calls `take` with a region of `bytes` bytes or more, at most `MAX_DATA_BYTES`: at once where there is room. */
-  lend(bytes: number, take: (region: MemoryRegion) => void): void {
+  /**
+   * Calls `take` with a region of `bytes` bytes or more, at most `MAX_DATA_BYTES`: at once where there is room. Without
+   * one when the device takes no more registrations: nobody knows when it will.
+   */
+  lend(bytes: number, take: Take): void {
     const sizeClass = classOf(bytes);
-    const region = this.#waiting.length === 0 ? this.#find(sizeClass) : undefined;
-    if (region === undefined) this.#waiting.push({ sizeClass, take });
-    else take(region);
+    const found = this.#waiting.length === 0 ? this.#find(sizeClass) : 'wait';
+    if (found === 'wait') this.#waiting.push({ sizeClass, take });
+    else take(found);
   }
 
   /** The region is not used any more by anyone, the queue pair included. */
@@ -54,7 +59,7 @@ export class DataPool {
   #serveWaiting(): void {
     for (let next = this.#waiting[0]; next !== undefined; next = this.#waiting[0]) {
       const found = this.#find(next.sizeClass);
-      if (found === undefined) return;
+      if (found === 'wait') return;
       this.#waiting.shift();
       next.take(found);
     }
@@ -65,7 +70,8 @@ export class DataPool {
     for (const list of this.#free) for (const region of list.splice(0)) this.#drop(region);
   }
 
-  #find(sizeClass: number): MemoryRegion | undefined {
+  /** 'wait': until others have given back. Undefined: the device refuses. */
+  #find(sizeClass: number): MemoryRegion | undefined | 'wait' {
     const free = this.#free[sizeClass]?.pop();
     if (free !== undefined) return free;
     const bytes = SMALLEST * 4 ** sizeClass;
@@ -75,9 +81,15 @@ export class DataPool {
         this.#drop(unused);
         if (this.#registered + bytes <= this.#limitBytes) break;
       }
-    if (this.#registered + bytes > this.#limitBytes) return undefined;
-    this.#registered += bytes;
-    return this.#pd.regMr(bytes, { access: Access.LocalWrite });
+    if (this.#registered + bytes > this.#limitBytes) return 'wait';
+    try {
+      const region = this.#pd.regMr(bytes, { access: Access.LocalWrite });
+      this.#registered += bytes;
+      return region;
+    } catch (error) {
+      if (!(error instanceof RoceError)) throw error;
+      return undefined;
+    }
   }
 
   #drop(region: MemoryRegion): void {

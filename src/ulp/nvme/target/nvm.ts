@@ -66,7 +66,7 @@ export async function executeIo(
   counters: IoCounters,
 ): Promise<Outcome> {
   const { command } = task;
-  if (command.opcode === NvmOpcode.Flush && command.nsid === ALL_NAMESPACES) return flushAll(subsystem);
+  if (command.opcode === NvmOpcode.Flush && command.nsid === ALL_NAMESPACES) return flushAll(subsystem, counters);
   const namespace = subsystem.namespace(command.nsid);
   if (namespace === undefined) return refused(NvmeStatus.InvalidNamespace);
   const unreachable = PATH_STATUS.get(subsystem.anaState(port));
@@ -74,7 +74,7 @@ export async function executeIo(
   const { backend } = namespace;
   switch (command.opcode) {
     case NvmOpcode.Flush:
-      return ended(await backend.flush());
+      return counted(await backend.flush(), counters);
     case NvmOpcode.DatasetManagement:
       return deallocate(namespace, task);
     case NvmOpcode.Read:
@@ -143,12 +143,15 @@ async function deallocate({ backend, blockBytes }: TargetNamespace, { command, d
   return DONE;
 }
 
-async function flushAll(subsystem: NvmeSubsystem): Promise<Outcome> {
+/** All of them, whatever becomes of one: the first fault is told. */
+async function flushAll(subsystem: NvmeSubsystem, counters: IoCounters): Promise<Outcome> {
+  let first: number = NvmeStatus.Success;
   for (const { backend } of subsystem.namespaces) {
     const status = await backend.flush();
-    if (status !== NvmeStatus.Success) return ended(status);
+    counted(status, counters);
+    if (first === NvmeStatus.Success) first = status;
   }
-  return DONE;
+  return ended(first);
 }
 
 async function inPieces(bytes: number, run: (at: number, length: number) => Promise<number>): Promise<number> {

@@ -63,6 +63,8 @@ export class TargetQueue {
   readonly qp: RdmaQp;
   /** The head pointer is not reported: the host asked for no flow control. */
   withoutFlowControl = false;
+  /** Entries of the host's submission queue, at which its head pointer wraps: Connect may ask for fewer. */
+  submissionEntries: number;
   /** Time of the last command, for the keep-alive timer: counts up. */
   activity = 0;
   readonly #services: QueueServices;
@@ -88,13 +90,15 @@ export class TargetQueue {
     this.#services = services;
     this.qid = qid;
     this.entries = entries;
+    this.submissionEntries = entries;
     const receives = entries + 1;
     this.#sendRoom = 2 * entries + 2;
     this.#capsuleBytes = COMMAND_BYTES + services.inCapsuleBytes;
     const { device, pd } = services;
     this.#cq = device.createCq(this.#sendRoom + receives);
+    let qp: RdmaQp | undefined;
     try {
-      this.qp = pd.createQp({
+      qp = pd.createQp({
         sendCq: this.#cq,
         recvCq: this.#cq,
         maxSendWr: this.#sendRoom,
@@ -102,11 +106,13 @@ export class TargetQueue {
         maxSge: 1,
         maxInlineData: COMPLETION_BYTES,
       });
+      this.#capsules = pd.regMr(receives * this.#capsuleBytes, { access: Access.LocalWrite });
+      this.qp = qp;
     } catch (error) {
+      qp?.destroy();
       device.destroyCq(this.#cq);
       throw error;
     }
-    this.#capsules = pd.regMr(receives * this.#capsuleBytes, { access: Access.LocalWrite });
     this.#tasks = Array.from({ length: receives }, (_, slot) => new Task(slot));
     this.qp.modifyNow({ state: QpState.Init, access: Access.LocalWrite });
     for (const task of this.#tasks) this.#receive(task);
@@ -157,7 +163,7 @@ export class TargetQueue {
     task.data = NO_DATA;
     this.#post(
       () => {
-        this.#sqHead = (this.#sqHead + 1) % this.entries;
+        this.#sqHead = (this.#sqHead + 1) % this.submissionEntries;
         this.#identifiers.delete(cid);
         task.busy = false;
         this.#receive(task);
@@ -272,7 +278,11 @@ export class TargetQueue {
     return length > MAX_DATA_BYTES ? NvmeStatus.InvalidField : 0;
   }
 
-  #lent(task: Task, region: MemoryRegion, length: number): void {
+  #lent(task: Task, region: MemoryRegion | undefined, length: number): void {
+    if (region === undefined) {
+      this.complete(task, { status: NvmeStatus.InternalError });
+      return;
+    }
     task.region = region;
     task.data = region.bytes.subarray(0, length);
     if (this.#closed) {
@@ -315,7 +325,7 @@ export class TargetQueue {
     const { key, invalidates } = sgl;
     this.counters.errors++;
     this.#post(() => {
-      this.#sqHead = (this.#sqHead + 1) % this.entries;
+      this.#sqHead = (this.#sqHead + 1) % this.submissionEntries;
       task.busy = false;
       this.#receive(task);
       const head = this.withoutFlowControl ? NO_SQ_HEAD : this.#sqHead;

@@ -28,7 +28,7 @@ import {
 } from '../codec/index.ts';
 import { adminDataLength, executeAdmin, executeFabrics } from './admin.ts';
 import { isAuthentication, QueueAuthentication } from './authentication.ts';
-import { type AskedQueue, askedController, askedQueue, invalid } from './connect.ts';
+import { type AskedController, type AskedQueue, askedController, askedQueue, invalid } from './connect.ts';
 import { Controller } from './controller.ts';
 import { DataPool } from './data-pool.ts';
 import { executeIo, ioDataLength } from './nvm.ts';
@@ -45,6 +45,8 @@ interface Known {
   controller?: Controller;
   /** Where the host has to prove itself. */
   authentication?: QueueAuthentication | undefined;
+  /** Address of the host. */
+  readonly peer: string;
 }
 
 /** Subsystems served at one port of a device. */
@@ -193,14 +195,15 @@ export class NvmeTarget implements QueueServices {
       this.#reject(request, asked);
       return;
     }
-    const full = this.#queues.size >= maxControllers * (1 + maxQueues) || this.#unconnected() >= MAX_UNCONNECTED;
+    const peer = request.remoteAddress.toString();
+    const full = this.#queues.size >= maxControllers * (1 + maxQueues) || !this.#makeRoom(peer);
     const queue = full ? undefined : this.#makeQueue(asked);
     if (queue === undefined) {
       this.#reject(request, CmRejectStatus.NoResources);
       return;
     }
     this.counters.queues++;
-    this.#queues.set(queue, { local: request.localAddress });
+    this.#queues.set(queue, { local: request.localAddress, peer });
     const cancel = timers.after(CONNECT_WITHIN_NS, () => {
       if (this.#queues.get(queue)?.controller === undefined) queue.close();
     });
@@ -240,11 +243,19 @@ export class NvmeTarget implements QueueServices {
     }
   }
 
-  #unconnected(): number {
-    let count = 0;
-    for (const { controller, authentication } of this.#queues.values())
-      if (controller === undefined || authentication?.passed === false) count++;
-    return count;
+  /**
+   * Room for one more queue that has not connected, or has not proved itself: of the peer that has most of them the
+   * oldest goes. False when that is the peer that asks.
+   */
+  #makeRoom(peer: string): boolean {
+    const waiting = [...this.#queues].filter(([, each]) => !hasJoined(each));
+    if (waiting.length < MAX_UNCONNECTED) return true;
+    const counts = new Map<string, number>();
+    for (const [, each] of waiting) counts.set(each.peer, (counts.get(each.peer) ?? 0) + 1);
+    const most = Math.max(...counts.values());
+    if (counts.get(peer) === most) return false;
+    waiting.find(([, each]) => counts.get(each.peer) === most)?.[0].close();
+    return true;
   }
 
   #connect(queue: TargetQueue, { command, data }: Task, local: IpAddress): Outcome {
@@ -268,14 +279,10 @@ export class NvmeTarget implements QueueServices {
       closed: () => this.#controllers.delete(id),
     });
     this.#controllers.set(id, { controller, local });
-    return this.#join(queue, controller, asked.withoutFlowControl);
+    return this.#join(queue, controller, asked);
   }
 
-  #connectIo(
-    queue: TargetQueue,
-    cntlid: number,
-    asked: { subsystem: NvmeSubsystem | undefined; hostNqn: string; hostId: Uint8Array; withoutFlowControl: boolean },
-  ): Outcome {
+  #connectIo(queue: TargetQueue, cntlid: number, asked: AskedController): Outcome {
     const controller = this.#controllers.get(cntlid)?.controller;
     const isTheirs =
       controller !== undefined &&
@@ -284,11 +291,12 @@ export class NvmeTarget implements QueueServices {
       controller.hostId.every((byte, i) => byte === asked.hostId[i]);
     if (!isTheirs || controller.subsystem === undefined) return invalid(ConnectOffset.Cntlid, true);
     if (!controller.ready || controller.queues.has(queue.qid)) return refused(NvmeStatus.CommandSequenceError);
-    return this.#join(queue, controller, asked.withoutFlowControl);
+    return this.#join(queue, controller, asked);
   }
 
-  #join(queue: TargetQueue, controller: Controller, withoutFlowControl: boolean): Outcome {
-    queue.withoutFlowControl = withoutFlowControl;
+  #join(queue: TargetQueue, controller: Controller, asked: AskedController): Outcome {
+    queue.withoutFlowControl = asked.withoutFlowControl;
+    queue.submissionEntries = asked.submissionEntries;
     controller.queues.set(queue.qid, queue);
     const known = this.#queues.get(queue);
     const authentication = this.#authenticationOf(queue, controller);
@@ -330,9 +338,14 @@ export class NvmeTarget implements QueueServices {
   }
 }
 
+/** It has a controller, and has proved itself where it has to. */
+function hasJoined({ controller, authentication }: Known): boolean {
+  return controller !== undefined && authentication?.passed !== false;
+}
+
 const FIRST_DISCOVERY_ID = 0x80_00;
 const LAST_CONTROLLER_ID = 0xff_ef;
 const CONNECT_BYTES = 1024;
-/** Queues without a controller at most. */
+/** Queues at most that have not connected, or not proved themselves. */
 const MAX_UNCONNECTED = 64;
 const CONNECT_WITHIN_NS = 30e9;

@@ -1,6 +1,6 @@
 /** Admission, the admin queue and the life of a controller, told by a scripted host. */
 import { describe, expect, it } from 'vitest';
-import { ConnectionRejected } from '../../../../src/index.ts';
+import { attachDevice, ConnectionRejected, World } from '../../../../src/index.ts';
 import {
   ABORT,
   AdminOpcode,
@@ -34,7 +34,8 @@ import {
   SMART_LOG,
   STATUS_DNR,
 } from '../../../../src/ulp/nvme/codec/index.ts';
-import { connectAdmin, connectHost, DISK_BYTES, HOST_NQN, NQN, ScriptedQueue, serve } from './support.ts';
+import { NvmeSubsystem, NvmeTarget } from '../../../../src/ulp/nvme/index.ts';
+import { connectAdmin, connectHost, DISK_BYTES, HOST_NQN, ManualTimers, NQN, ScriptedQueue, serve } from './support.ts';
 
 const CSTS_READY = 1;
 const KATO_MS = 5000;
@@ -79,6 +80,31 @@ describe('a request for a queue', () => {
     expect(served.timers.expire(30e9)).toBe(64);
     expect(served.target.queues).toEqual([]);
     await connectAdmin(served);
+  });
+
+  it('of one host finds room however many another one holds open', async () => {
+    const served = serve();
+    for (let i = 0; i < 64; i++) await ScriptedQueue.open(served, 0);
+    const other = attachDevice(served.world, 'another host', { addresses: ['10.0.0.3/24'], mtu: 4200 });
+    const admin = await connectAdmin({ a: other, world: served.world });
+    expect(await admin.property(PropertyOffset.Csts)).toBe(CSTS_READY);
+    expect(served.target.queues).toHaveLength(64);
+  });
+
+  it('leaves nothing behind where the device has no memory for its capsules', async () => {
+    const world = new World({ seed: 1 });
+    const a = attachDevice(world, 'host', { addresses: ['10.0.0.1/24'], mtu: 4200 });
+    const b = attachDevice(world, 'full', { addresses: ['10.0.0.2/24'], mtu: 4200, limits: { maxMr: 0 } });
+    const timers = new ManualTimers();
+    const target = NvmeTarget.listen(b, { subsystems: [new NvmeSubsystem({ nqn: NQN })], timers });
+    const before = b.tables();
+    await expect(ScriptedQueue.open({ a, world }, 0)).rejects.toThrow(ConnectionRejected);
+    world.runFor(100e6);
+    const { queuePairs, completionQueues } = b.tables();
+    expect({ queuePairs, completionQueues }).toEqual({
+      ...{ queuePairs: before.queuePairs, completionQueues: before.completionQueues },
+    });
+    expect(target.queues).toEqual([]);
   });
 });
 
@@ -125,6 +151,18 @@ describe('Connect', () => {
       expect([ipo, inData]).toEqual(where);
     }
     expect(served.target.controllers).toEqual([]);
+  });
+
+  it('says how many entries the submission queue has, at which its head wraps', async () => {
+    const served = serve();
+    const admin = await ScriptedQueue.open(served, 0, 32);
+    const heads = [(await admin.connect({ sqsize: 3 })).sqhd];
+    for (let i = 0; i < 5; i++) {
+      const get = admin.command(FABRICS_OPCODE, FabricsType.PropertyGet);
+      get.setArguments(PROPERTY, { offset: PropertyOffset.Csts });
+      heads.push((await admin.send(get)).sqhd);
+    }
+    expect(heads).toEqual([1, 2, 3, 0, 1, 2]);
   });
 
   it('comes first, and once', async () => {

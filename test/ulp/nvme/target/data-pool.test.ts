@@ -1,6 +1,6 @@
 /** The memory that commands borrow: in turn, and however many wait. */
 import { expect, it } from 'vitest';
-import type { MemoryRegion } from '../../../../src/index.ts';
+import { attachDevice, type MemoryRegion, World } from '../../../../src/index.ts';
 import { DataPool, MAX_DATA_BYTES } from '../../../../src/ulp/nvme/target/data-pool.ts';
 import { makePair } from '../../../device/support.ts';
 
@@ -21,12 +21,28 @@ it('takes back at once from any number of those that waited, whose queues are go
   const pool = new DataPool(makePair().a.allocPd(), MAX_DATA_BYTES);
   const lent: MemoryRegion[] = [];
   let served = 0;
-  pool.lend(MAX_DATA_BYTES, (region) => lent.push(region));
+  const keep = (region: MemoryRegion | undefined): void => {
+    if (region !== undefined) lent.push(region);
+  };
+  pool.lend(MAX_DATA_BYTES, keep);
   for (let i = 0; i < 20_000; i++)
     pool.lend(MAX_DATA_BYTES, (region) => {
       served++;
-      pool.giveBack(region);
+      if (region !== undefined) pool.giveBack(region);
     });
   for (const region of lent) pool.giveBack(region);
   expect([served, pool.waiting]).toEqual([20_000, 0]);
+});
+
+it('says that there is none where the device registers no more, and loses nothing of its room', () => {
+  const world = new World({ seed: 1 });
+  const pd = attachDevice(world, 'small', { addresses: ['10.0.0.1/24'], limits: { maxMr: 1 } }).allocPd();
+  const pool = new DataPool(pd, 2 * MAX_DATA_BYTES);
+  const only = pd.regMr(4096);
+  const got: (MemoryRegion | undefined)[] = [];
+  for (let i = 0; i < 3; i++) pool.lend(MAX_DATA_BYTES, (region) => got.push(region));
+  expect([got, pool.waiting]).toEqual([[undefined, undefined, undefined], 0]);
+  pd.deregMr(only);
+  pool.lend(MAX_DATA_BYTES, (region) => got.push(region));
+  expect(got.at(-1)?.bytes).toHaveLength(MAX_DATA_BYTES);
 });

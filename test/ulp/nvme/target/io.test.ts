@@ -275,3 +275,20 @@ it('gives all memory back when a queue is cut off in the middle of commands', as
   // Fails while regions or queue pairs remain.
   target.pd.dealloc();
 });
+
+it('flushes every namespace when it is asked to flush all, and tells of the first that failed', async () => {
+  const { io, subsystem } = await connectHost();
+  const flushed: number[] = [];
+  const disk = (id: number, status: number) =>
+    Object.assign(new MemoryBackend(DISK_BYTES), {
+      flush: async () => {
+        flushed.push(id);
+        return status;
+      },
+    });
+  subsystem.addNamespace({ backend: disk(2, NvmeStatus.WriteFault), uuid: new Uint8Array(16).fill(2) });
+  subsystem.addNamespace({ backend: disk(3, NvmeStatus.CapacityExceeded), uuid: new Uint8Array(16).fill(3) });
+  subsystem.addNamespace({ backend: disk(4, NvmeStatus.Success), uuid: new Uint8Array(16).fill(4) });
+  expect((await io.send(io.command(NvmOpcode.Flush, 0xff_ff_ff_ff))).status).toBe(NvmeStatus.WriteFault);
+  expect(flushed).toEqual([2, 3, 4]);
+});
