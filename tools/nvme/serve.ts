@@ -64,7 +64,7 @@ export async function serveDisks(
   signal: AbortSignal,
 ): Promise<number> {
   const { nqn, allowHost, namespace, size, blockSize, readOnly, port = [4420], queues, depth } = options;
-  const files: FileBackend[] = [];
+  const disks: ServedDisk[] = [];
   const targets: NvmeTarget[] = [];
   try {
     const subsystem = new NvmeSubsystem({
@@ -76,8 +76,8 @@ export async function serveDisks(
     });
     for (const path of namespace) {
       const backend = await FileBackend.open(path, defined({ bytes: size, readOnly }));
-      files.push(backend);
       const { nsid } = subsystem.addNamespace({ backend, blockBytes: blockSize, uuid: uuidOf(nqn, path) });
+      disks.push({ nsid, path, backend });
       output.line(`namespace ${nsid}: ${path}, ${blocksText(backend, blockSize)}`);
     }
     for (const [i, number] of port.entries())
@@ -94,17 +94,43 @@ export async function serveDisks(
       );
     for (const { address } of device.addresses)
       output.line(`nvme connect -t rdma -a ${address} -s ${port[0]} -n ${nqn}`);
+    const watching = setInterval(() => void refreshDisks(disks, subsystem, blockSize, output), REFRESH_MS);
     await new Promise<void>((end) => {
       if (signal.aborted) end();
       else signal.addEventListener('abort', () => end(), { once: true });
     });
+    clearInterval(watching);
     return 0;
   } finally {
     await Promise.all(targets.map((target) => target.close()));
-    await Promise.all(files.map((file) => file.close()));
+    await Promise.all(disks.map(({ backend }) => backend.close()));
   }
 }
 
+/** A file that is served. */
+export interface ServedDisk {
+  readonly nsid: number;
+  readonly path: string;
+  readonly backend: FileBackend;
+}
+
+/** Looks whether files have become longer or shorter, and tells hosts and person. */
+export async function refreshDisks(
+  disks: readonly ServedDisk[],
+  subsystem: NvmeSubsystem,
+  blockSize: number,
+  output: ToolOutput,
+): Promise<void> {
+  for (const { nsid, path, backend } of disks) {
+    // A file system that is gone has no size to tell; its reads and writes say so.
+    if (!(await backend.refresh().catch(() => false))) continue;
+    subsystem.resized(nsid);
+    output.line(`namespace ${nsid}: ${path} has now ${blocksText(backend, blockSize)}`);
+  }
+}
+
+/** How often files are looked at. */
+const REFRESH_MS = 2_000;
 /** The longest time that setTimeout takes: 24 days. */
 const MOST_MS = 0x7f_ff_ff_ff;
 

@@ -11,7 +11,7 @@ import { type NvmeBackend, NvmeStatus } from '../../ulp/nvme/index.ts';
 
 /** How a file becomes a disk. */
 export interface FileBackendOptions {
-  /** Its size, in bytes: the file is made, or made longer, never shorter [the file's]. */
+  /** Its size, in bytes: the file is made, or made longer, never shorter; the disk is never larger [the file's]. */
   readonly bytes?: number;
   /** Nothing is ever written [no]. */
   readonly readOnly?: boolean;
@@ -20,13 +20,15 @@ export interface FileBackendOptions {
 export class FileBackend implements NvmeBackend {
   readonly readOnly: boolean;
   #bytes: number;
+  readonly #mostBytes: number;
   readonly #file: FileHandle;
   /** How the first fdatasync that failed did, or Success. */
   #lost: number = NvmeStatus.Success;
 
-  private constructor(file: FileHandle, bytes: number, readOnly: boolean) {
+  private constructor(file: FileHandle, bytes: number, mostBytes: number, readOnly: boolean) {
     this.#file = file;
     this.#bytes = bytes;
+    this.#mostBytes = mostBytes;
     this.readOnly = readOnly;
   }
 
@@ -44,7 +46,7 @@ export class FileBackend implements NvmeBackend {
       }
       if (size === 0 || (bytes !== undefined && bytes > size))
         throw new RoceError('ERR_ROCE_ARGUMENT', `${path} has ${size} bytes, too few for a disk`);
-      return new FileBackend(file, bytes ?? size, readOnly);
+      return new FileBackend(file, bytes ?? size, bytes ?? Number.POSITIVE_INFINITY, readOnly);
     } catch (error) {
       await file.close();
       throw error;
@@ -55,11 +57,11 @@ export class FileBackend implements NvmeBackend {
     return this.#bytes;
   }
 
-  /** Takes the size that the file has now. Whether it differs from before. */
+  /** Takes the size that the file has now. Whether it differs from before; `NvmeSubsystem.resized` tells the hosts. */
   async refresh(): Promise<boolean> {
-    const { size } = await this.#file.stat();
-    const changed = size !== this.#bytes;
-    this.#bytes = size;
+    const bytes = Math.min((await this.#file.stat()).size, this.#mostBytes);
+    const changed = bytes !== this.#bytes;
+    this.#bytes = bytes;
     return changed;
   }
 

@@ -53,6 +53,18 @@ it('says that the medium has failed when the file became shorter', async () => {
   await disk.close();
 });
 
+it('grows with its file, unless it was given a size', async () => {
+  const path = join(directory, 'grows');
+  writeFileSync(path, new Uint8Array(8192));
+  const [whole, part] = [await FileBackend.open(path), await FileBackend.open(path, { bytes: 4096 })];
+  truncateSync(path, 16_384);
+  expect([await whole.refresh(), whole.bytes]).toEqual([true, 16_384]);
+  expect([await part.refresh(), part.bytes]).toEqual([false, 4096]);
+  truncateSync(path, 2048);
+  expect([await part.refresh(), part.bytes]).toEqual([true, 2048]);
+  await Promise.all([whole.close(), part.close()]);
+});
+
 it('never writes to a file that is read-only', async () => {
   const path = join(directory, 'read-only');
   writeFileSync(path, new Uint8Array(4096).fill(3));

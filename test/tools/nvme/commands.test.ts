@@ -3,7 +3,7 @@
  * Method: `roce nvme serve` and the host's commands on the two ends of a wire; the file behind the disk is the judge.
  */
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -76,6 +76,11 @@ describe('roce nvme', () => {
     expect(stderr).toMatch(line);
     expect(stderr.trimEnd().split('\n')).toHaveLength(1);
     expect(code).not.toBe(0);
+  });
+
+  it('says when the file has become shorter', async () => {
+    truncateSync(at('disk.img'), 512 * 1024);
+    await serving.shows('disk.img has now');
   });
 });
 

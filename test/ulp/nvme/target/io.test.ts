@@ -292,3 +292,25 @@ it('flushes every namespace when it is asked to flush all, and tells of the firs
   expect((await io.send(io.command(NvmOpcode.Flush, 0xff_ff_ff_ff))).status).toBe(NvmeStatus.WriteFault);
   expect(flushed).toEqual([2, 3, 4]);
 });
+
+it('deallocates a quarter of a gigabyte in one command and leaves the rest as it is: that is a hint', async () => {
+  const { io, subsystem } = await connectHost();
+  const zeroed: [number, number][] = [];
+  const backend = Object.assign(new MemoryBackend(0), {
+    zero: async (offset: number, length: number) => {
+      zeroed.push([offset, length]);
+      return NvmeStatus.Success;
+    },
+  });
+  Object.defineProperty(backend, 'bytes', { value: 2 ** 34 });
+  const { nsid } = subsystem.addNamespace({ backend, uuid: new Uint8Array(16).fill(2) });
+  const command = io.command(NvmOpcode.DatasetManagement, nsid);
+  setDeallocation(command, nsid, 3);
+  const ranges = [2 ** 18, 2 ** 20, 8].map((blocks, i) => ({ lba: i * 2 ** 21, blocks, attributes: 0 }));
+  io.memory.bytes.set(encodeDsmRanges(ranges));
+  expect((await io.send(io.withData(command, 48))).status).toBe(0);
+  expect(zeroed).toEqual([
+    [0, 2 ** 27],
+    [2 ** 30, 2 ** 27],
+  ]);
+});
