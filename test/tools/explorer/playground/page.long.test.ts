@@ -12,19 +12,19 @@ describeWith('chromium', 'the playground in Chromium, at length', () => {
 
   it('changes parameters and posts by hand', async () => {
     const page = await open();
-    await page.getByLabel('Path MTU').selectOption('256');
-    await page.getByLabel('How many').fill('2');
+    await page.getByTestId('scenario').getByLabel('Path MTU').selectOption('256');
+    await page.getByTestId('scenario').getByLabel('How many').fill('2');
     await page.getByTestId('post').click();
     await runToEnd(page);
     await expect.poll(async () => (await rungs(page)).filter((text) => text.includes('WRITE Middle'))).toHaveLength(42);
-    await page.getByLabel('retry_cnt').fill('9');
-    await page.getByLabel('retry_cnt').press('Tab');
+    await page.getByTestId('scenario').getByLabel('retry_cnt').fill('9');
+    await page.getByTestId('scenario').getByLabel('retry_cnt').press('Tab');
     await page.getByTestId('play-problem').getByText('qp.retryCnt is a whole number from 0 to 7').waitFor();
-    await page.getByLabel('Congestion control').selectOption('paper');
+    await page.getByTestId('scenario').getByLabel('Congestion control').selectOption('paper');
     await page.getByTestId('qp-A-0').getByTestId('rate').getByText('10.00 Gb/s').waitFor();
     await expect.poll(() => page.getByTestId('play-problem').count()).toBe(0);
-    await page.getByLabel('aiRateBps', { exact: true }).fill('1e9');
-    await page.getByLabel('aiRateBps', { exact: true }).press('Tab');
+    await page.getByTestId('scenario').getByLabel('aiRateBps').fill('1e9');
+    await page.getByTestId('scenario').getByLabel('aiRateBps').press('Tab');
     await page.getByRole('spinbutton', { name: 'Hosts' }).fill('4');
     await page.getByRole('spinbutton', { name: 'Hosts' }).press('Tab');
     await page.getByTestId('qp-C-2').waitFor();
