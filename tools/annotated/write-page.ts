@@ -1,0 +1,8 @@
+/** `npm run annotated -- FILE`: writes the annotated connection as a page that loads nothing. */
+import { writeFileSync } from 'node:fs';
+import { terminal } from '../output.ts';
+import { connectionPage } from './connection.ts';
+
+const [file = 'annotated-connection.html'] = process.argv.slice(2);
+writeFileSync(file, connectionPage('docs/reference/'));
+terminal.line(`written: ${file}`);
