@@ -23,8 +23,8 @@ describeWith('chromium', 'the playground in Chromium, at length', () => {
     await page.getByTestId('scenario').getByLabel('Congestion control').selectOption('paper');
     await page.getByTestId('qp-A-0').getByTestId('rate').getByText('10.00 Gb/s').waitFor();
     await expect.poll(() => page.getByTestId('play-problem').count()).toBe(0);
-    await page.getByTestId('scenario').getByLabel('aiRateBps').fill('1e9');
-    await page.getByTestId('scenario').getByLabel('aiRateBps').press('Tab');
+    await page.getByTestId('scenario').getByLabel('aiRateBps', { exact: true }).fill('1e9');
+    await page.getByTestId('scenario').getByLabel('aiRateBps', { exact: true }).press('Tab');
     await page.getByRole('spinbutton', { name: 'Hosts' }).fill('4');
     await page.getByRole('spinbutton', { name: 'Hosts' }).press('Tab');
     await page.getByTestId('qp-C-2').waitFor();
