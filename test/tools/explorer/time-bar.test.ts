@@ -82,7 +82,7 @@ describeWith('chromium', 'the time of all views in Chromium', () => {
         .catch(() => '');
     };
     // Packet 16, at 25.4 of 90 microseconds: PSN 9, of some 55, with room below and above.
-    await expect.poll(() => at(25.360 / 90, 0.18)).toMatch(/^packet 16, NAK, PSN 9, at 25\.4 us$/);
+    await expect.poll(() => at(25.36 / 90, 0.18)).toMatch(/^packet 16, NAK, PSN 9, at 25\.4 us$/);
     await keepPicture(page, 'sequence-tip');
     await expect.poll(() => at(0.9, 0.1)).toBe('');
   });
