@@ -35,7 +35,9 @@ export function testColumn(column: Column): void {
 
   it.each(cases.map((one, at) => [nameOf(one), one, at] as const))('%s', async (_, one, at) => {
     if (stage === undefined) throw new Error('there are no hosts');
-    const outcome = await runInColumn(column, stage, one, join(directory, `${at}`));
+    const outcome = await runInColumn(column, stage, one, join(directory, `${at}`), (faults) =>
+      console.log(`${column}: ${nameOf(one)} is run again: ${faults.join('; ')}`),
+    );
     outcomes.push(outcome);
     expect(outcome.faults, outcome.printed).toEqual([]);
   });

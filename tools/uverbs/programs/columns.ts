@@ -30,13 +30,15 @@ export function casesOf(column: Column): readonly ProgramCase[] {
 
 /**
  * Runs a program in a column. Each second one has its server here, and where it is here with one kernel it is there
- * with the other. Run again is what loses a race against itself, and what gave up while a guest stood still.
+ * with the other. Run again is what loses a race against itself, and what gave up while a guest stood still; `onAgain` is
+ * told of it, so that nothing passes at its second run in silence.
  */
 export async function runInColumn(
   column: Column,
   stage: ProgramStage,
   one: ProgramCase,
   directory: string,
+  onAgain: (faults: readonly string[]) => void = () => undefined,
 ): Promise<CaseOutcome> {
   const odd = (BETWEEN_CASES.indexOf(one) + (column === 'rxe 6.1' ? 1 : 0)) % 2 === 1;
   const here = one.serverOnRxe !== true && (odd || one.racy !== undefined);
@@ -48,8 +50,10 @@ export async function runInColumn(
       : faults.includes(NO_END) || one.racy.test(printed));
   const there = column === 'second server' ? one : { ...one, ...one.onRxe };
   let outcome = await stage.run(there, directory, serverIs);
-  for (let again = 1; again < MOST_RUNS && isExcused(outcome); again++)
+  for (let again = 1; again < MOST_RUNS && isExcused(outcome); again++) {
+    onAgain(outcome.faults);
     outcome = await stage.run(there, `${directory}-${again}`, serverIs);
+  }
   return outcome;
 }
 
