@@ -33,12 +33,13 @@ export async function runColumn(
   cases: readonly ProgramCase[],
   directory: string,
   ended: (outcome: CaseOutcome) => void = () => undefined,
+  onAgain: (one: ProgramCase, faults: readonly string[]) => void = () => undefined,
 ): Promise<JudgedCase[]> {
   const stage = await openColumn(column, await buildShim());
   const outcomes: CaseOutcome[] = [];
   try {
     for (const [at, one] of cases.entries()) {
-      const outcome = await runInColumn(column, stage, one, join(directory, `${at}`));
+      const outcome = await runInColumn(column, stage, one, join(directory, `${at}`), (faults) => onAgain(one, faults));
       outcomes.push(outcome);
       ended(outcome);
     }

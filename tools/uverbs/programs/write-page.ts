@@ -7,7 +7,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { terminal } from '../../output.ts';
-import { nameOf } from './case.ts';
+import { nameOf, type ProgramCase } from './case.ts';
 import { COLUMNS, casesOf, cellOf } from './columns.ts';
 import { PROGRAM_CASES } from './index.ts';
 import { PAGE, programTables, rowOf, rowsIn, withCell, withFirstCells, withPrograms } from './page.ts';
@@ -27,8 +27,12 @@ const tell = (outcome: CaseOutcome): void => {
   terminal.line(`${outcome.faults.length === 0 ? 'well' : 'NOT '} ${nameOf(outcome.case)}`);
   if (outcome.faults.length > 0) terminal.line(`${outcome.faults.join('\n')}\n${outcome.printed.slice(-PRINTED)}`);
 };
+const tellAgain = (one: ProgramCase, faults: readonly string[]): void =>
+  terminal.line(`again ${nameOf(one)}: ${faults.join('; ')}`);
 const judged =
-  column === undefined ? await runCases(chosen, directory, tell) : await runColumn(column, chosen, directory, tell);
+  column === undefined
+    ? await runCases(chosen, directory, tell)
+    : await runColumn(column, chosen, directory, tell, tellAgain);
 const failed = judged.filter(({ outcome }) => outcome.faults.length > 0);
 const page = readFileSync(PAGE, 'utf8');
 const rows = new Map(rowsIn(page));
