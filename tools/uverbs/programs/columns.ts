@@ -66,6 +66,6 @@ export function cellOf({ case: { refused, onRxe }, faults, roceFrames }: CaseOut
   return refused === onRxe?.refused ? `not on rdma_rxe: ${refused}` : 'fails alike';
 }
 
-/** The end of the transport's patience, as libibverbs names it: an emulated guest stands still for as long at times. */
+/** The end of all retries, as libibverbs names it: an emulated guest stands still for as long at times. */
 const GAVE_UP = /retry counter exceeded/;
 const MOST_RUNS = 4;
