@@ -30,8 +30,8 @@ export function casesOf(column: Column): readonly ProgramCase[] {
 
 /**
  * Runs a program in a column. Each second one has its server here, and where it is here with one kernel it is there
- * with the other. Run again is what loses a race against itself, and what gave up while a guest stood still; `onAgain` is
- * told of it, so that nothing passes at its second run in silence.
+ * with the other. Run again is what loses a race against itself, and what gave up while a guest stood still; `onAgain`
+ * is told of it, so that nothing passes at its second run in silence.
  */
 export async function runInColumn(
   column: Column,
