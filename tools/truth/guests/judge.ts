@@ -48,7 +48,8 @@ export function judgeGuestRun(frames: readonly WireFrame[], rows: GuestRows): vo
     const capture = captureOf(frames, side);
     const analysis = analyze(capture.packets);
     judgeArrivals(capture, analysis, rows.frames);
-    return { analysis, events: eventsBySide(analysis) };
+    const serials = capture.frames.map(({ serial }) => serial);
+    return { analysis, serials, events: eventsBySide(analysis) };
   });
   const both = captureOfBoth(frames);
   judgePassages(both, analyze(both.packets), rows.frames);
@@ -65,7 +66,8 @@ export function judgeGuestRun(frames: readonly WireFrame[], rows: GuestRows): vo
         row.errors.push(...analysis.findings.flatMap(({ severity, id }) => (severity === 'error' ? [id] : [])));
       }
       // What came damaged is in the capture of its receiver, which says so and speaks of no loss.
-      const shown = { ...run, gaps: run.gaps.filter(({ psn }) => !damaged.has(psn)) };
+      const serials = { ...run.serials, [vantage]: seen.serials };
+      const shown = { ...run, serials, gaps: run.gaps.filter(({ psn }) => !damaged.has(psn)) };
       const events = seen.events.map((event) => asRequester(event, requester));
       judge(shown, { vantage, analysis: { ...analysis, events }, faults: UNKNOWN }, row.judgement);
       judgeResponses(frames, { requester, vantage, analysis: seen }, row.responses);
