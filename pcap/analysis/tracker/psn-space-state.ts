@@ -16,6 +16,7 @@ import type { MissedRequests } from './missed-requests.ts';
 import type { MutableFacts } from './mutable-facts.ts';
 import { type MemoryBudget, PacketMemory } from './packet-memory.ts';
 import { ReadQueue } from './read-queue.ts';
+import type { ReceiverModel } from './receiver-model.ts';
 import { RequestShapes } from './request-shapes.ts';
 import type { RequesterFigures } from './requester-figures.ts';
 import type { RoundTrips } from './round-trips.ts';
@@ -123,6 +124,11 @@ export class PsnSpaceState {
   repeats = 0;
   /** Requests that the responder lacked though they were captured; most spaces have none. */
   missed: MissedRequests | undefined;
+  /** The request that the responder was last known to lack though it was captured, and when it asked for it. */
+  missedPsn = -1;
+  missedNs = -1;
+  /** What the responder does with what is captured; undefined: nothing was missing yet. */
+  receiver: ReceiverModel | undefined;
   /** When the responder waited for requests that came late. */
   lateWaits: LateWaits | undefined;
   /** The shortest time from a NAK to the packets that it asks for; Infinity: unknown. */

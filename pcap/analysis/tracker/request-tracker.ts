@@ -15,6 +15,7 @@
 import { OpFlag } from '../../../packets/opcode.ts';
 import { Mark } from '../facts.ts';
 import { agreedTimeoutNs, SURE_TIMEOUT_NS, TIMEOUT_UNIT_NS, unansweredNs } from './ack-waits.ts';
+import { receiverGets, waitEnds } from './asked-requests.ts';
 import type { DamagedPsns } from './damaged-psns.ts';
 import type { Holes } from './holes.ts';
 import { impliedNak } from './implied-nak.ts';
@@ -61,8 +62,10 @@ export class RequestTracker extends SequenceTracker {
     const { state } = this;
     state.report.packets++;
     facts.psnCount = count;
+    const wait = receiverGets(state, facts, psn, count);
     if (psn >= state.next || !state.begun) this.#handleNew(facts, psn, count, limit);
     else this.#handleOld(facts, psn, count, limit);
+    if (wait !== undefined) waitEnds(state, facts, psn, wait);
     state.lastRequestNs = facts.timeNs;
     if (this.holes.list.length > 0) {
       if (!state.reliable) this.#ageHoles(facts);
@@ -172,7 +175,7 @@ export class RequestTracker extends SequenceTracker {
     if (this.losses.isCounted(psn)) this.losses.doubt(facts, psn, { refersTo: facts.refersTo, reason: 'came-twice' });
   }
 
-  #noteResent({ timeNs, ipId }: MutableFacts, psn: number): void {
+  #noteResent({ timeNs, ipId, packet }: MutableFacts, psn: number): void {
     const { missed, acked } = this.state;
     const cause = this.run?.trigger.cause;
     if (cause === 'unknown' && !this.ids.isUsable) missed?.cameAgain(psn);
@@ -180,7 +183,7 @@ export class RequestTracker extends SequenceTracker {
     // What came late here has arrived, too, or is about to.
     const vain = psn < acked || (this.memory.flagsOf(psn) & PacketFlag.Late) !== 0;
     if (vain) missed?.resentInVain(timeNs);
-    else missed?.resent(psn, timeNs, this.#isUnsure);
+    else missed?.resent(psn, timeNs, packet.number, this.#isUnsure);
     // The retransmission itself was overtaken.
     if (this.ids.compareToLast(ipId) < 0) missed?.cameAgain(psn);
   }
