@@ -44,6 +44,8 @@ export function waitEnds(state: PsnSpaceState, facts: MutableFacts, psn: number,
     state.report.reorderedPackets++;
     state.lateWaits ??= new LateWaits();
     state.lateWaits.add(wait.timeNs, facts.timeNs);
+    // The requester has not gone back for the NAK yet.
+    if (state.nak !== undefined) state.nak.answered = false;
     state.emit('reordering', facts, state.requester, { psn, refersTo: wait.frame });
   } else if (order > 0) {
     wait.lost = true;

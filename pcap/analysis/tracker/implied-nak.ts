@@ -26,7 +26,11 @@ export function impliedNak(
   if (state.lastResponseFrame <= requests.frameOf(psn)) return undefined;
   // No response from there on was captured: the requester saw silence, not a gap.
   if (hole === undefined && entry?.next === psn) return undefined;
-  const late = waitedNs > Math.max(LATE_NS, 10 * report.readLatency.meanNs, agreedTimeoutNs(state) ?? 0);
+  const { meanNs, maxNs } = report.readLatency;
+  const usualNs = Math.max(LATE_NS, 10 * meanNs);
+  const shownNs = Math.max(maxNs, state.slowestReactionNs, SURE_SHARE * state.patienceNs);
+  const late = waitedNs > Math.max(usualNs, agreedTimeoutNs(state) ?? shownNs);
+  if (!late && waitedNs > state.slowestReactionNs) state.slowestReactionNs = waitedNs;
   // From its beginning: the first response was lost. Much later: there was no response at all.
   const fromStart = hole === undefined && psn === entry?.start;
   if (fromStart) {
@@ -46,5 +50,7 @@ export function impliedNak(
 const MIRROR_NS = 3_000;
 /** Reactions take a little more or less time. */
 const REACTION_SHARE = 0.9;
+/** Of the longest wait: a requester that sees a gap may react at any time. */
+const SURE_SHARE = 0.75;
 /** A retransmission later than this is no reaction to a gap. */
 const LATE_NS = 1_000_000;

@@ -107,6 +107,9 @@ export class PsnSpaceState {
   lastRequestNs = -Infinity;
   /** When an ACK or a response last acknowledged something new. */
   lastProgressNs = -Infinity;
+  /** When anything was answered last, also by a NAK; and the longest wait without an answer or a retransmission. */
+  lastAnswerNs = -Infinity;
+  patienceNs = 0;
   /** The packet with which a response of a READ or atomic last came, or was last seen to be missing. */
   lastResponseFrame = -1;
   nak: PendingNak | undefined;
@@ -133,9 +136,12 @@ export class PsnSpaceState {
   lateWaits: LateWaits | undefined;
   /** The shortest time from a NAK to the packets that it asks for; Infinity: unknown. */
   shortestReactionNs = Number.POSITIVE_INFINITY;
+  /** The longest silence before a reaction to a gap in responses. */
+  slowestReactionNs = 0;
   /** The last run of retransmitted requests: when it began, and with which PSN. */
   runNs = Number.POSITIVE_INFINITY;
   runPsn = -1;
+  runCause: TransportEvent['cause'];
   /** It answers a NAK that was outdated. */
   runOutdated = false;
   /** No NAK that still held asked for it: what the responder had of the sendings before is not known. */

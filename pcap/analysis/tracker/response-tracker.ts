@@ -24,6 +24,7 @@ import { AETH_AT, OpFlag } from '../../../packets/opcode.ts';
 import { psnDiff } from '../../../packets/psn.ts';
 import { nakName } from '../event-text.ts';
 import { Mark } from '../facts.ts';
+import { noteAnswer } from './ack-waits.ts';
 import { responderAsks } from './asked-requests.ts';
 import { followRequester } from './awaited-response.ts';
 import type { DamagedPsns } from './damaged-psns.ts';
@@ -67,6 +68,7 @@ export class ResponseTracker extends SequenceTracker {
     const aeth = AETH_AT[frame.opcode] ?? -1;
     if (aeth >= 0) this.#noteMsn(aethMsn(frame.view, frame.bthOffset + aeth));
     state.answered = true;
+    noteAnswer(state, facts.timeNs);
     if ((frame.flags & OpFlag.Ack) === 0) {
       this.#handleResponse(facts, psn);
       followRequester(state, facts, psn);
