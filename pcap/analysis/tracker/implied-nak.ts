@@ -29,7 +29,9 @@ export function impliedNak(
   const { meanNs, maxNs } = report.readLatency;
   const usualNs = Math.max(LATE_NS, 10 * meanNs);
   const shownNs = Math.max(maxNs, state.slowestReactionNs, SURE_SHARE * state.patienceNs);
-  const late = waitedNs > Math.max(usualNs, agreedTimeoutNs(state) ?? shownNs);
+  const agreedNs = agreedTimeoutNs(state);
+  const late = waitedNs > Math.max(usualNs, agreedNs ?? shownNs);
+  const doubtful = waitedNs > Math.max(usualNs, agreedNs ?? 0);
   if (!late && waitedNs > state.slowestReactionNs) state.slowestReactionNs = waitedNs;
   // From its beginning: the first response was lost. Much later: there was no response at all.
   const fromStart = hole === undefined && psn === entry?.start;
@@ -38,7 +40,7 @@ export function impliedNak(
     const sinceAnswerNs = facts.timeNs - responses.timeOf(psn);
     const mirrored = requests.isSameFrame(psn, facts) && sinceAnswerNs < MIRROR_NS;
     const tooSoon = shortestReactionNs < Infinity && sinceAnswerNs < shortestReactionNs * REACTION_SHARE;
-    if (late || mirrored || tooSoon) return undefined;
+    if (doubtful || mirrored || tooSoon) return undefined;
   }
   const sinceNs = late ? waitedNs : -1;
   const durationNs = hole === undefined ? sinceNs : facts.timeNs - hole.openedNs;
