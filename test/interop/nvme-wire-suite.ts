@@ -1,7 +1,7 @@
 /**
  * Bad wires between a stock Linux and us, through a bump, in both roles: a disk that we serve and Linux mounts, and a
  * disk of nvmet-rdma that our host writes and reads. Whatever the wire does, the bytes are right and nobody sees an I/O
- * error. One guest for all of it.
+ * error. One guest for all of it. The connection of Linux's host may have to be made again: ref:nvmeof#4.
  */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
@@ -44,6 +44,8 @@ function ALL_OF_IT(): FaultSpec {
 /** Retransmission timers of rdma_rxe take half a second each. */
 const SLOW_MS = 900_000;
 const RAM_NQN = 'nqn.2026-11.example:ram';
+/** Errors that somebody above the disk has seen. */
+const DISK_ERROR = /I\/O error, dev nvme0n1|Buffer I\/O error|EXT4-fs (?:error|warning)|[Rr]emounting/;
 const REREAD = 'umount /mnt && echo 3 > /proc/sys/vm/drop_caches && mount -t ext4 /dev/nvme0n1 /mnt';
 const SUMS = 'sha256sum /mnt/a /mnt/b /mnt/c | cut -c1-64';
 
@@ -56,7 +58,7 @@ export function testBadWires(kernel: KernelLabel, wires: typeof BAD_WIRES, mebib
     beforeAll(async () => {
       await lab.start(kernel);
       await lab.run(nvmetCommands(RAM_NQN, true).join(' && '));
-      await lab.run(`nvme connect -t rdma -a ${OURS} -s 4420 -n ${NQN} -i 2 ${HOST}`);
+      await lab.run(`nvme connect -t rdma -a ${OURS} -s 4420 -n ${NQN} -i 2 -c 1 ${HOST}`);
       await lab.run(until('/dev/nvme0n1'));
       await lab.run('dmesg -c > /dev/null; mke2fs -q -t ext4 /dev/nvme0n1 && mount -t ext4 /dev/nvme0n1 /mnt');
     });
@@ -74,11 +76,12 @@ export function testBadWires(kernel: KernelLabel, wires: typeof BAD_WIRES, mebib
         await lab.run(REREAD, SLOW_MS);
         expect(await lab.run(SUMS, SLOW_MS)).toBe(written);
       });
-      told(`Linux's host, ${what}`, account, lab.targets[0]?.controllers.length ?? 0);
+      // A path of multipath (nvme0c0n1) may fail and come again; the disk (nvme0n1) does not.
       const said = await lab.run('dmesg -c');
-      expect(/i\/o error/i.test(said), said).toBe(false);
-      // The connection that was made on a good wire has lived through it.
-      expect(lab.targets[0]?.controllers).toHaveLength(1);
+      expect(DISK_ERROR.test(said), said).toBe(false);
+      const again = said.match(/Successfully reconnected/g)?.length ?? 0;
+      told(`Linux's host, ${what}`, account, again);
+      if (faults.loss === undefined && faults.corrupt === undefined) expect(again, said).toBe(0);
       expect(await lab.run('cat /sys/class/nvme/nvme0/state')).toBe('live\n');
     });
 
@@ -144,7 +147,7 @@ function told(what: string, { directions, started, ended }: BumpAccount, reconne
     ([direction, { frames, dropped, corrupted, duplicated, delayed, reordered }]) =>
       `${direction} ${frames} frames, ${dropped} lost, ${corrupted} damaged, ${duplicated} twice, ${delayed}+${reordered} late`,
   );
-  process.stderr.write(`${what}: ${seconds} s; ${counts.join('; ')}; ${reconnects}\n`);
+  process.stderr.write(`${what}: ${seconds} s; ${counts.join('; ')}; connected again ${reconnects} times\n`);
 }
 
 /** Bytes that follow from a name, and do not repeat. */
