@@ -42,10 +42,12 @@ export const BAD_WIRES: readonly (readonly [string, FaultSpec])[] = [
 /** Retransmission timers of rdma_rxe take half a second each. */
 const SLOW_MS = 900_000;
 const RAM_NQN = 'nqn.2026-11.example:ram';
+/** Where the guest mounts it. */
+const DISK = '/mnt';
 /** Errors that somebody above the disk has seen. */
 const DISK_ERROR = /I\/O error, dev nvme0n1|Buffer I\/O error|EXT4-fs (?:error|warning)|[Rr]emounting/;
 const REREAD = 'umount /mnt && echo 3 > /proc/sys/vm/drop_caches && mount -t ext4 /dev/nvme0n1 /mnt';
-const SUMS = 'sha256sum /mnt/a /mnt/b /mnt/c | cut -c1-64';
+const SUMS = `sha256sum ${DISK}/a ${DISK}/b ${DISK}/c | cut -c1-64`;
 
 /** The tests, `mebibytes` written and read by each. */
 export function testBadWires(kernel: KernelLabel, wires: typeof BAD_WIRES, mebibytes: number): void {
@@ -67,9 +69,9 @@ export function testBadWires(kernel: KernelLabel, wires: typeof BAD_WIRES, mebib
 
     it.each(wires)('Linux finds its bytes again on a wire that %s', async (what, faults) => {
       const account = await during(lab, faults, async () => {
-        const noise = `dd if=/dev/urandom of=/mnt/b bs=1M count=${mebibytes} 2>/dev/null`;
-        const odd = 'dd if=/dev/urandom of=/mnt/c bs=513 count=77 2>/dev/null';
-        await lab.run(`cp /bin/dash /mnt/a && ${noise} && ${odd} && sync`, SLOW_MS);
+        const noise = `dd if=/dev/urandom of=${DISK}/b bs=1M count=${mebibytes} 2>/dev/null`;
+        const odd = `dd if=/dev/urandom of=${DISK}/c bs=513 count=77 2>/dev/null`;
+        await lab.run(`cp /bin/dash ${DISK}/a && ${noise} && ${odd} && sync`, SLOW_MS);
         const written = await lab.run(SUMS);
         await lab.run(REREAD, SLOW_MS);
         expect(await lab.run(SUMS, SLOW_MS)).toBe(written);
