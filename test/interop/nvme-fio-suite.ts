@@ -113,7 +113,7 @@ export function testFio(kernel: KernelLabel, mebibytes: number): void {
       expect(await lab.run('nvme id-ns /dev/nvme0n1')).toMatch(/nsze\s*: 0x20000/);
       expect(await lab.run('nvme smart-log /dev/nvme0')).toMatch(/critical_warning\s*: 0/);
       expect(await lab.run('nvme get-log /dev/nvme0 -i 2 -l 512')).toContain('log-id:2');
-      expect(await lab.run('nvme ana-log /dev/nvme0')).toMatch(/grpid\s*: 1/);
+      expect(await lab.run('nvme ana-log /dev/nvme0')).toMatch(/grpid\s*:\s*1/);
       expect(await lab.run('nvme list-subsys')).toContain(NQN);
     });
   });

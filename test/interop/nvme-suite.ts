@@ -10,6 +10,8 @@ import type { KernelLabel } from '../../tools/lab/recipe.ts';
 import { describeWith, useWhereThere } from '../support/need.ts';
 import { HOST, MountedLab, NQN, OURS, until } from './nvme-lab.ts';
 
+/** Retransmission timers of rdma_rxe take half a second each. */
+const SLOW_MS = 600_000;
 /** Where the guest mounts it. */
 const DISK = '/mnt';
 const SUM = `sha256sum ${DISK}/a ${DISK}/b ${DISK}/c | cut -c1-64`;
@@ -72,6 +74,18 @@ export function testMount(kernel: KernelLabel): void {
       lab.endCapture();
       const { faults } = await verifyCapture(lab.capture, { findings: [], tolerated: SLOW_HOST_WARNINGS });
       expect(faults).toEqual([]);
+    });
+
+    it('has its bytes after a wire that loses, damages and reorders frames', async () => {
+      await lab.run(`nvme connect -t rdma -a ${OURS} -s 4420 -n ${NQN} -c 1 ${HOST}`);
+      await lab.run(until('/dev/nvme0n1'));
+      await lab.both({ loss: 0.01, corrupt: 0.005, reorder: 0.002, reorderDelayNs: 1_000_000 });
+      const write = 'dd if=/dev/urandom of=/tmp/noise bs=64k count=8 2>/dev/null && dd if=/tmp/noise';
+      await lab.run(`${write} of=/dev/nvme0n1 bs=64k oflag=direct 2>/dev/null`, SLOW_MS);
+      await lab.run('echo 3 > /proc/sys/vm/drop_caches; head -c 524288 /dev/nvme0n1 | cmp - /tmp/noise', SLOW_MS);
+      const account = await lab.wire({});
+      const dropped = Object.values(account?.directions ?? {}).map((direction) => direction.dropped);
+      expect(Math.min(...dropped)).toBeGreaterThan(0);
     });
   });
 }
