@@ -36,6 +36,8 @@ export async function captureEveryCommand(): Promise<Uint8Array> {
   await io.connect({ qid: 1 }, { cntlid: 1 });
   await sendIo(io);
   await refuse(host, io, served);
+  // Counters that are not 0.
+  for (const page of [LogPage.Smart, LogPage.Error]) await getLog(host, page, 512);
   // The last with data: its key is gone then.
   await blocks(io, NvmOpcode.Read, 0x1_00, 16, true);
   await host.setProperty(PropertyOffset.Cc, CC_ENABLED | NORMAL_SHUTDOWN);
