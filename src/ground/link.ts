@@ -83,6 +83,11 @@ export interface Link {
   /** Takes frames `from .. batch.count - 1` in order and returns how many it took; fewer means: wait for `writable`. */
   send(batch: FrameBatch, from: number): number;
   /**
+   * Delivers what has come by now, a bounded number of frames, without waiting; whether there was something. Only while
+   * the link is open. Absent: nothing comes before the event loop has been asked.
+   */
+  readonly poll?: (() => boolean) | undefined;
+  /**
    * Asks the kernel for datagrams to a multicast group; resolves when they would come. Only links that share the
    * kernel's addresses have it, and not all of these. Rejects with ERR_ROCE_LINK_UNAVAILABLE.
    */

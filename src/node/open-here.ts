@@ -15,6 +15,7 @@ import { Device } from '../device/device.ts';
 import type { DeviceLimits, PathTraits, StaticNeighbour, StrangerLimits, VlanOptions } from '../device/options.ts';
 import { monotonicNs } from './clock.ts';
 import { Driver } from './driver.ts';
+import type { PollMode } from './poll-loop.ts';
 import { type FaultOptions, withFaults } from './links/fault-link.ts';
 import { CaptureLink, type CaptureSink, type Link, openLink, readsEcn, setsEcn } from './links/index.ts';
 
@@ -62,6 +63,8 @@ export interface OpenDeviceOptions {
   readonly limits?: Partial<DeviceLimits>;
   /** What senders may cost that have proved nothing; default `DEFAULT_STRANGER_LIMITS`. */
   readonly strangers?: Partial<StrangerLimits>;
+  /** How the device waits for frames. Default 'event'. */
+  readonly poll?: PollMode;
   /** Where the stack runs: in the application's thread (default), or in a worker (`OpenWorkerDeviceOptions`). */
   readonly thread?: 'application';
   /**
@@ -92,7 +95,7 @@ export async function openHere(options: OpenDeviceOptions): Promise<OpenDevice> 
   const wire = openLink(options.link, mtu === undefined ? {} : { mtu });
   const link = captured(options.faults === undefined ? wire : withFaults(wire, options.faults), options.captureSink);
   const addresses = addressesFor(link, options.addresses);
-  const driver = new Driver(link);
+  const driver = new Driver(link, monotonicNs, options.poll);
   const device = new Device({
     host: driver.host,
     random: new SystemRandom(),

@@ -43,6 +43,10 @@ export abstract class LinkDecorator implements Link {
     return this.inner.reflects;
   }
 
+  get poll(): (() => boolean) | undefined {
+    return this.inner.poll;
+  }
+
   get join(): ((group: IpAddress) => Promise<void>) | undefined {
     return this.inner.join?.bind(this.inner);
   }

@@ -76,6 +76,11 @@ class WatchedPort implements LinkPort {
     return count;
   }
 
+  poll(): boolean {
+    // Not from within a delivery, whose frames are still in use.
+    return !this.#delivering && this.#receive();
+  }
+
   close(): void {
     this.#closed = true;
     this.#watch.stop();
@@ -97,16 +102,19 @@ class WatchedPort implements LinkPort {
     this.#events.writable();
   }
 
-  #receive(): void {
+  /** Whether there was something. */
+  #receive(): boolean {
     const batch = this.#port.receive();
+    const { count } = batch;
     this.#delivering = true;
     try {
-      if (batch.count > 0) this.#events.receive(batch);
+      if (count > 0) this.#events.receive(batch);
     } finally {
       this.#delivering = false;
       this.#port.release();
       if (this.#closed) this.#port.close();
     }
+    return count > 0;
   }
 }
 

@@ -14,6 +14,8 @@ import type { Link, LinkSink } from '../../ground/link.ts';
 export interface LinkPort {
   /** As `Link.send`, only while the link is open. After a short one `LinkEvents.writable` has to follow. */
   send(batch: FrameBatch, from: number): number;
+  /** As `Link.poll`, only while the link is open. */
+  poll?(): boolean;
   /**
    * Frees everything; called once, possibly from inside `LinkEvents.receive`. Frames taken by `send` are still
    * delivered where the medium can.
@@ -93,6 +95,13 @@ export abstract class LifecycleLink<P extends LinkPort = LinkPort> implements Li
     const taken = port.send(batch, from);
     if (taken < batch.count - from) this.#events.blocked = true;
     return taken;
+  }
+
+  /** As `Link.poll`; absent before the start, and where the wire cannot be polled. */
+  get poll(): (() => boolean) | undefined {
+    const port = this.#port;
+    if (port?.poll === undefined) return undefined;
+    return () => this.#state === 'open' && port.poll?.() === true;
   }
 
   /** As `Link.close`; every call resolves when the link has ended. */

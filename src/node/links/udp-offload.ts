@@ -174,6 +174,10 @@ class OffloadPort implements LinkPort {
     return next - from;
   }
 
+  poll(): boolean {
+    return this.#receive();
+  }
+
   close(): void {
     this.#closed = true;
     this.#watch.stop();
@@ -189,19 +193,20 @@ class OffloadPort implements LinkPort {
     if ((bits & READABLE) !== 0) this.#receive();
   }
 
-  /** A bounded number of messages; the event loop calls again for the rest. */
-  #receive(): void {
+  /** A bounded number of messages; the event loop calls again for the rest. Whether there was one. */
+  #receive(): boolean {
     const incoming = this.#incoming;
     const { counters, events } = this.#owner;
     for (let call = 0; call < CALLS_PER_TURN && !this.#closed; call++) {
       incoming.prepare();
       const messages = this.#libc.recvmmsg(this.#fd, incoming.address, MAX_MESSAGES, MSG_DONTWAIT, null);
-      if (messages <= 0) return;
+      if (messages <= 0) return call > 0;
       const batch = incoming.take(messages);
       counters.received += batch.count;
       events.receive(batch);
-      if (messages < MAX_MESSAGES) return;
+      if (messages < MAX_MESSAGES) return true;
     }
+    return true;
   }
 
   /** A pending socket error is that of an earlier, lost packet; an invalid descriptor ends the link. */

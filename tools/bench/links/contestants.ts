@@ -30,6 +30,8 @@ export const CONTESTANTS: readonly Contestant[] = [
   dgram('dgram', 'loopback', LOOPBACK),
   udp('udp6', 'loopback', LOOPBACK),
   udp('udp-offload', 'loopback', LOOPBACK),
+  polling(udp('udp-offload', 'loopback', LOOPBACK), 'adaptive'),
+  polling(udp('udp-offload', 'loopback', LOOPBACK), 'busy'),
   tcp('loopback', LOOPBACK),
   dgram('dgram', 'veth', VETH),
   udp('udp6', 'veth', VETH),
@@ -102,6 +104,19 @@ function udp(name: string, medium: BenchMedium, [server, client]: readonly [stri
       { kind: 'roce', role: 'server', link: `${name}:[${server}]`, peer: client },
       { kind: 'roce', role: 'client', link: `${name}:[${client}]`, peer: server },
     ],
+  };
+}
+
+/** The same, with devices that poll. */
+function polling(contestant: Contestant, poll: 'adaptive' | 'busy'): Contestant {
+  return {
+    ...contestant,
+    name: `${contestant.name} ${poll}`,
+    configs: (place) => {
+      const [server, client] = contestant.configs(place);
+      const polled = (config: PeerConfig): PeerConfig => (config.kind === 'roce' ? { ...config, poll } : config);
+      return client === undefined ? [polled(server)] : [polled(server), polled(client)];
+    },
   };
 }
 
