@@ -86,9 +86,9 @@ export class Driver {
       throw error;
     }
     this.#started = true;
-    const { poll } = this.link;
-    if (poll !== undefined && this.#pollMode !== 'event' && !this.#ended)
-      this.#polling = new PollLoop(poll, this.#pollMode, this.#clock);
+    const { poller } = this.link;
+    if (poller !== undefined && this.#pollMode !== 'event' && !this.#ended)
+      this.#polling = new PollLoop(poller, this.#pollMode, this.#clock);
     this.#wake();
   }
 

@@ -15,9 +15,9 @@ import { Device } from '../device/device.ts';
 import type { DeviceLimits, PathTraits, StaticNeighbour, StrangerLimits, VlanOptions } from '../device/options.ts';
 import { monotonicNs } from './clock.ts';
 import { Driver } from './driver.ts';
-import type { PollMode } from './poll-loop.ts';
 import { type FaultOptions, withFaults } from './links/fault-link.ts';
 import { CaptureLink, type CaptureSink, type Link, openLink, readsEcn, setsEcn } from './links/index.ts';
+import type { PollMode } from './poll-loop.ts';
 
 /** A device on a real wire. */
 export interface OpenDeviceOptions {

@@ -7,13 +7,14 @@
  * rule of KVM's halt polling, linux:virt/kvm/kvm_main.c#grow_halt_poll_ns). `busy` always polls. A round polls within
  * one callback for a bounded time, then lets the rest of the process run.
  */
+import type { LinkPoller } from '../ground/link.ts';
 
 /** How a device waits for frames. */
 export type PollMode = 'event' | 'adaptive' | 'busy';
 
 /** One for each driver that polls. */
 export class PollLoop {
-  readonly #poll: () => boolean;
+  readonly #link: LinkPoller;
   readonly #busy: boolean;
   readonly #clock: () => number;
   #immediate: NodeJS.Immediate | undefined;
@@ -21,13 +22,13 @@ export class PollLoop {
   #latestNs: number;
   #windowNs = 0;
 
-  /** @param poll delivers what has come; whether there was something @param clock nanoseconds */
-  constructor(poll: () => boolean, mode: Exclude<PollMode, 'event'>, clock: () => number) {
-    this.#poll = poll;
+  /** @param link an open one @param clock nanoseconds */
+  constructor(link: LinkPoller, mode: Exclude<PollMode, 'event'>, clock: () => number) {
+    this.#link = link;
     this.#busy = mode === 'busy';
     this.#clock = clock;
     this.#latestNs = clock();
-    if (this.#busy) this.#again();
+    if (this.#busy) this.#begin();
   }
 
   /** Frames came, or the application posted: an answer may come soon. */
@@ -39,7 +40,7 @@ export class PollLoop {
     if (gapNs > MOST_WINDOW_NS) this.#windowNs = this.#windowNs < 2 * LEAST_WINDOW_NS ? 0 : this.#windowNs / 2;
     else if (gapNs >= this.#windowNs)
       this.#windowNs = Math.min(MOST_WINDOW_NS, Math.max(LEAST_WINDOW_NS, 2 * this.#windowNs));
-    if (this.#windowNs > 0 && this.#immediate === undefined) this.#again();
+    if (this.#windowNs > 0 && this.#immediate === undefined) this.#begin();
   }
 
   /** Polls no more. */
@@ -49,21 +50,24 @@ export class PollLoop {
     POLLING.delete(this);
   }
 
-  #again(): void {
+  #begin(): void {
+    this.#link.begin();
     POLLING.add(this);
     this.#immediate = setImmediate(this.#round);
   }
 
   readonly #round = (): void => {
-    this.#again();
+    this.#immediate = setImmediate(this.#round);
     // Who polls beside us in this thread waits for the end of our round.
     const untilNs = this.#clock() + (POLLING.size > 1 ? 0 : ROUND_NS);
     let now: number;
     do {
-      if (this.#poll()) return;
+      if (this.#link.poll()) return;
       now = this.#clock();
     } while (now < untilNs);
-    if (!this.#busy && now - this.#latestNs > this.#windowNs) this.stop();
+    if (this.#busy || now - this.#latestNs <= this.#windowNs) return;
+    this.stop();
+    this.#link.end();
   };
 }
 

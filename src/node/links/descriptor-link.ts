@@ -12,7 +12,7 @@ import { invariant, type RoceError } from '../../../packets/errors.ts';
 import { ETHERNET_BYTES, ETHERTYPE_SERVICE_VLAN, ETHERTYPE_VLAN } from '../../../packets/ethernet.ts';
 import { Medium } from '../../../packets/frame.ts';
 import type { FrameBatch } from '../../../packets/frame-writer.ts';
-import { WHOLE_PACKETS } from '../../ground/link.ts';
+import { type LinkPoller, WHOLE_PACKETS } from '../../ground/link.ts';
 import { FAILED, type Libc, loadLibc, WRITABLE } from './libc.ts';
 import { type Abandonment, LifecycleLink, type LinkEvents, type LinkPort } from './lifecycle.ts';
 import { DescriptorWatch } from './poller.ts';
@@ -61,6 +61,7 @@ class WatchedPort implements LinkPort {
   readonly #port: DescriptorPort;
   readonly #events: LinkEvents;
   readonly #watch: DescriptorWatch;
+  readonly poller: LinkPoller = { begin: () => {}, poll: () => this.#receive(), end: () => {} };
   #delivering = false;
   #closed = false;
 
@@ -74,11 +75,6 @@ class WatchedPort implements LinkPort {
     const count = this.#port.send(batch, from);
     if (count < batch.count - from) this.#watch.wantWritable(true);
     return count;
-  }
-
-  poll(): boolean {
-    // Not from within a delivery, whose frames are still in use.
-    return !this.#delivering && this.#receive();
   }
 
   close(): void {

@@ -8,14 +8,14 @@
 import { InvariantError, RoceError } from '../../../packets/errors.ts';
 import type { Medium } from '../../../packets/frame.ts';
 import type { FrameBatch } from '../../../packets/frame-writer.ts';
-import type { Link, LinkSink } from '../../ground/link.ts';
+import type { Link, LinkPoller, LinkSink } from '../../ground/link.ts';
 
 /** An open wire, as a kind of link supplies it. None of its methods throws or rejects. */
 export interface LinkPort {
   /** As `Link.send`, only while the link is open. After a short one `LinkEvents.writable` has to follow. */
   send(batch: FrameBatch, from: number): number;
-  /** As `Link.poll`, only while the link is open. */
-  poll?(): boolean;
+  /** As `Link.poller`; used only while the link is open. */
+  readonly poller?: LinkPoller;
   /**
    * Frees everything; called once, possibly from inside `LinkEvents.receive`. Frames taken by `send` are still
    * delivered where the medium can.
@@ -97,11 +97,9 @@ export abstract class LifecycleLink<P extends LinkPort = LinkPort> implements Li
     return taken;
   }
 
-  /** As `Link.poll`; absent before the start, and where the wire cannot be polled. */
-  get poll(): (() => boolean) | undefined {
-    const port = this.#port;
-    if (port?.poll === undefined) return undefined;
-    return () => this.#state === 'open' && port.poll?.() === true;
+  /** As `Link.poller`; absent before the start, and where the wire cannot be polled. */
+  get poller(): LinkPoller | undefined {
+    return this.#state === 'open' ? this.#port?.poller : undefined;
   }
 
   /** As `Link.close`; every call resolves when the link has ended. */

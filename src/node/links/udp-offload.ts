@@ -14,7 +14,7 @@ import { RoceError } from '../../../packets/errors.ts';
 import { Medium } from '../../../packets/frame.ts';
 import type { FrameBatch } from '../../../packets/frame-writer.ts';
 import { ROCE_UDP_PORT } from '../../../packets/udp.ts';
-import type { LinkEcn } from '../../ground/link.ts';
+import type { LinkEcn, LinkPoller } from '../../ground/link.ts';
 import type { LinkKind } from './kind.ts';
 import {
   EAGAIN,
@@ -137,6 +137,7 @@ class OffloadPort implements LinkPort {
   readonly #outgoing: SendMessages;
   readonly #incoming: ReceiveMessages;
   readonly #watch: DescriptorWatch;
+  readonly poller: LinkPoller = { begin: () => {}, poll: () => this.#receive(), end: () => {} };
   #closed = false;
 
   constructor(libc: Libc, fd: number, { address: local, port, scopeId, mtu }: UdpEndpoint, owner: OffloadOwner) {
@@ -172,10 +173,6 @@ class OffloadPort implements LinkPort {
     }
     if (outgoing.waits) this.#watch.wantWritable(true);
     return next - from;
-  }
-
-  poll(): boolean {
-    return this.#receive();
   }
 
   close(): void {
