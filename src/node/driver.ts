@@ -16,6 +16,7 @@ import type { Link, LinkSink } from '../ground/link.ts';
 import type { GroupHost, Host, Machine } from '../ground/machine.ts';
 import { installBulkCrc32 } from './bulk-crc32.ts';
 import { monotonicNs } from './clock.ts';
+import { loadLibc } from './links/libc.ts';
 import { PollLoop, type PollMode } from './poll-loop.ts';
 
 /** Runs one machine (a `Device`, or any other `Machine`) on one link in real time. */
@@ -86,10 +87,17 @@ export class Driver {
       throw error;
     }
     this.#started = true;
-    const { poller } = this.link;
-    if (poller !== undefined && this.#pollMode !== 'event' && !this.#ended)
-      this.#polling = new PollLoop(poller, this.#pollMode, this.#clock);
+    await this.#startPolling();
     this.#wake();
+  }
+
+  async #startPolling(): Promise<void> {
+    const mode = this.#pollMode;
+    if (mode === 'event' || this.link.poller === undefined) return;
+    const libc = await loadLibc();
+    const { poller } = this.link;
+    if (poller === undefined || this.#ended) return;
+    this.#polling = new PollLoop(poller, mode, { now: this.#clock, yield: () => void libc.schedYield() });
   }
 
   /** Sends what is due and fits, ends the link and stops driving. */

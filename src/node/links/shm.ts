@@ -81,8 +81,14 @@ export class ShmLink extends LifecycleLink<ShmPort> {
     const libc = await loadLibc();
     abandoned.throwIfAborted();
     const port = new ShmPort({ libc, events, counters: this.counters, mtu: this.mtu, connects: this.#connects });
-    if (this.#connects) await port.connect(this.#path, abandoned);
-    else port.listen(this.#path);
+    try {
+      if (this.#connects) await port.connect(this.#path, abandoned);
+      else port.listen(this.#path);
+    } catch (cause) {
+      abandoned.throwIfAborted();
+      const reason = cause instanceof Error ? cause.message : String(cause);
+      throw new RoceError('ERR_ROCE_LINK_UNAVAILABLE', `${this.name}: ${reason}`, { cause });
+    }
     return port;
   }
 }
@@ -134,14 +140,14 @@ class ShmPort implements LinkPort {
     this.#connection?.close();
   }
 
-  /** @throws RoceError ERR_ROCE_ADDRESS */
+  /** @throws Error what is wrong with the path */
   listen(path: string): void {
     const { libc, counters } = this.#owner;
     const refuse = (): void => void counters.refused++;
     this.#listener = Listener.open(libc, path, (fd) => this.#accept(fd), refuse);
   }
 
-  /** @throws RoceError ERR_ROCE_LINK_UNAVAILABLE, and what the link was closed for meanwhile */
+  /** @throws Error what is wrong with the path, or who is there */
   async connect(path: string, abandoned: Abandonment): Promise<void> {
     const { libc } = this.#owner;
     const socket = connectToUnix(libc, path);
@@ -153,11 +159,7 @@ class ShmPort implements LinkPort {
       return;
     }
     libc.close(socket);
-    abandoned.throwIfAborted();
-    throw new RoceError(
-      'ERR_ROCE_LINK_UNAVAILABLE',
-      `${path}: who listens there is no other end of a shm link, or has one`,
-    );
+    throw new Error('who listens there is no other end of a shm link, or has one already');
   }
 
   #accept(socket: number): void {

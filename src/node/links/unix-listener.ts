@@ -126,7 +126,7 @@ function removeAbandoned(libc: Libc, absolute: string, path: string): void {
 
 /**
  * A connection to who listens at `path`; the connection may still wait to be accepted.
- * @throws RoceError ERR_ROCE_LINK_UNAVAILABLE when nobody listens there, or not for this user
+ * @throws RoceError ERR_ROCE_ADDRESS when nobody listens there, or not for this user
  */
 export function connectToUnix(libc: Libc, path: string): number {
   const address = addressFor(resolve(path), path);
@@ -134,7 +134,7 @@ export function connectToUnix(libc: Libc, path: string): number {
   if (fd >= 0 && libc.connect(fd, address, address.length) === 0) return fd;
   const errno = libc.errno();
   if (fd >= 0) libc.close(fd);
-  throw systemError('ERR_ROCE_LINK_UNAVAILABLE', errno, path);
+  throw systemError('ERR_ROCE_ADDRESS', errno, path);
 }
 
 /** A socket with that name, which `path` is said to be in errors. */

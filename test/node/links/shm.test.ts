@@ -154,7 +154,7 @@ describeWith('koffi', 'a link in shared memory', () => {
     await expect(started({ path: file })).rejects.toThrow(/is there already, and no socket/);
     await expect(started({ path: file, connect: true })).rejects.toMatchObject({ code: 'ERR_ROCE_LINK_UNAVAILABLE' });
     const path = freshPath();
-    const server = createServer((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'));
+    const server = createServer((socket) => socket.on('error', () => {}).end('HTTP/1.1 400 Bad Request\r\n\r\n'));
     await new Promise<void>((resolve) => server.listen(path, resolve));
     await expect(started({ path, connect: true })).rejects.toThrow(/no other end of a shm link/);
     server.close();

@@ -36,11 +36,20 @@ export const CONTESTANTS: readonly Contestant[] = [
   dgram('dgram', 'veth', VETH),
   udp('udp6', 'veth', VETH),
   ethernet('packet-ring', 'veth', () => ['packet-ring:veth0', 'packet-ring:veth0']),
+  polling(
+    ethernet('packet-ring', 'veth', () => ['packet-ring:veth0', 'packet-ring:veth0']),
+    'adaptive',
+  ),
   udp('udp-offload', 'veth', VETH),
   tcp('veth', VETH),
   ethernet('pcap', 'veth', () => ['pcap:veth0', 'pcap:veth0']),
   rawSocket(),
   ethernet('tap', 'TAPs on a bridge', () => ['tap:tap0', 'tap:tap1']),
+  ethernet('shm', 'shared memory', ({ directory }) => [`shm:${directory}/shm`, `shm:${directory}/shm,connect`]),
+  polling(
+    ethernet('shm', 'shared memory', ({ directory }) => [`shm:${directory}/shm`, `shm:${directory}/shm,connect`]),
+    'adaptive',
+  ),
   ethernet('qemu', 'unix socket', ({ directory }) => [`qemu:${directory}/wire`, `qemu:${directory}/wire,connect`]),
   {
     name: 'in-process',
