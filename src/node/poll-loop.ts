@@ -16,6 +16,9 @@ import type { LinkPoller } from '../ground/link.ts';
  */
 export type PollMode = 'event' | 'adaptive' | 'busy';
 
+/** All of them. */
+export const POLL_MODES: readonly PollMode[] = ['event', 'adaptive', 'busy'];
+
 /** What a loop needs of the machine. */
 export interface PollHost {
   /** Nanoseconds. */

@@ -20,8 +20,8 @@ export function sendWithDescriptor(libc: Libc, socket: number, bytes: Uint8Array
 }
 
 /**
- * Receives at most `bytes.length` bytes and the descriptor that came with them, which is the caller's then: -1 when there
- * was none. Undefined when nothing is there yet, and a count of 0 when the other end is closed.
+ * Receives at most `bytes.length` bytes and the descriptor that came with them, which is the caller's then: -1 when
+ * there was none. Undefined when nothing is there yet, and a count of 0 when the other end is closed.
  */
 export function receiveWithDescriptor(
   libc: Libc,

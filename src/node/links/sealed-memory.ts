@@ -5,7 +5,7 @@
 import { fstatSync, ftruncateSync } from 'node:fs';
 import type { Libc } from './libc.ts';
 
-/** A descriptor of `bytes` bytes of zeros, which may become more and never less; negative when the kernel has no room. */
+/** A descriptor of `bytes` zeros, which may become more and never less; negative when the kernel has no room. */
 export function createSealed(libc: Libc, name: string, bytes: number): number {
   const fd = libc.memfdCreate(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (fd < 0) return fd;

@@ -45,7 +45,7 @@ export class RingProducer {
   /** Of the ring at `offset` of `buffer`. */
   constructor(buffer: ArrayBuffer, offset: number) {
     this.#memory = new RingMemory(buffer, offset);
-    this.#cursor = Atomics.load(this.#memory.words, PRODUCED);
+    this.#cursor = Atomics.load(this.#memory.words, PRODUCED) & -LINE_BYTES;
   }
 
   /**
@@ -93,7 +93,7 @@ export class RingConsumer {
   /** Of the ring at `offset` of `buffer`. */
   constructor(buffer: ArrayBuffer, offset: number) {
     this.#memory = new RingMemory(buffer, offset);
-    this.#cursor = Atomics.load(this.#memory.words, CONSUMED);
+    this.#cursor = Atomics.load(this.#memory.words, CONSUMED) & -LINE_BYTES;
   }
 
   /**

@@ -6,9 +6,9 @@
  *   shm:/tmp/wire,connect    connects to it
  *
  * The Unix socket at that path hands over the memory (a sealed memfd, gone with the last of both processes), wakes a
- * side that sleeps with a byte, and shows when a side is gone. As with `qemu`, the listening link acts as a cable: frames
- * sent while nobody is connected are lost and counted, and the next peer may connect after one has left; a connecting
- * link ends with its connection. A peer whose ring holds nonsense ends the link.
+ * side that sleeps with a byte, and shows when a side is gone. As with `qemu`, the listening link acts as a cable:
+ * frames sent while nobody is connected are lost and counted, and the next peer may connect after one has left; a
+ * connecting link ends with its connection. A peer whose ring holds nonsense ends the link.
  */
 import { defined } from '../../../packets/defined.ts';
 import { RoceError } from '../../../packets/errors.ts';

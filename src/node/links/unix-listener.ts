@@ -1,7 +1,7 @@
 /**
- * A Unix socket at which processes of this user arrive: clients of verbs, the other end of a wire in shared memory. Owns
- * its name in the file system and learns from the kernel which process is at the other end of each connection, which no
- * client can choose.
+ * A Unix socket at which processes of this user arrive: clients of verbs, the other end of a wire in shared memory.
+ * Owns its name in the file system and learns from the kernel which process is at the other end of each connection,
+ * which no client can choose.
  *
  * A name that a killed server has left is taken over. So that two servers cannot both do that, each first takes a name
  * in the abstract namespace, which is free again when its process ends, however it ends.
