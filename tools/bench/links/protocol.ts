@@ -3,6 +3,8 @@
  * names, the sizes that every contestant has in common and the interface a peer implements; no I/O.
  */
 
+import type { PollMode } from 'rocev2';
+
 /** Bytes of one RC WRITE of the goodput task. */
 export const MESSAGE_BYTES = 0x10_00_00;
 /** Messages there is memory for: more than caches hold, so that data comes from memory and goes there. */
@@ -58,6 +60,8 @@ export interface RoceConfig {
   /** Of the other end. */
   readonly peer: string;
   readonly mtu?: number;
+  /** How the device waits for frames; absent: the default. */
+  readonly poll?: PollMode;
   /** The server has a disk, and the client connects to it as well: I/O queues, and entries of each. */
   readonly disk?: DiskConfig;
 }
