@@ -16,7 +16,7 @@ import type { Link, LinkSink } from '../ground/link.ts';
 import type { GroupHost, Host, Machine } from '../ground/machine.ts';
 import { installBulkCrc32 } from './bulk-crc32.ts';
 import { monotonicNs } from './clock.ts';
-import { loadLibc } from './links/libc.ts';
+import { loadLibc, mayLoadLibc } from './links/libc.ts';
 import { PollLoop, type PollMode } from './poll-loop.ts';
 
 /** Runs one machine (a `Device`, or any other `Machine`) on one link in real time. */
@@ -94,10 +94,11 @@ export class Driver {
   async #startPolling(): Promise<void> {
     const mode = this.#pollMode;
     if (mode === 'event' || this.link.poller === undefined) return;
-    const libc = await loadLibc();
+    // A link of somebody else's may be polled where there are no native ones.
+    const libc = mayLoadLibc() ? await loadLibc() : undefined;
     const { poller } = this.link;
     if (poller === undefined || this.#ended) return;
-    this.#polling = new PollLoop(poller, mode, { now: this.#clock, yield: () => void libc.schedYield() });
+    this.#polling = new PollLoop(poller, mode, { now: this.#clock, yield: () => void libc?.schedYield() });
   }
 
   /** Sends what is due and fits, ends the link and stops driving. */

@@ -92,6 +92,26 @@ describe('a ring in shared memory', () => {
     expect(producer.put(batch, 0)).toBe(true);
   });
 
+  it('counts what it leaves empty at its end as taken', () => {
+    const { producer, consumer, take } = rig();
+    // 4,096 bytes are left at the end then, too few for the frame and its length.
+    expect(producer.put(batchOf(frameOf(1000, 1)), 0)).toBe(true);
+    const batch = batchOf(frameOf(4096, 1));
+    for (let i = 0; i < 1007; i++) expect(producer.put(batch, 0)).toBe(true);
+    producer.publish();
+    take();
+    consumer.release();
+    expect(producer.put(batch, 0)).toBe(false);
+  });
+
+  it('takes no frame that was not published behind an empty end', () => {
+    const { take, words } = rig(RING_DATA_BYTES - 4096);
+    words[(RING_BYTES - 4096) / 4] = -1;
+    words[1024] = 1000;
+    words[0] = RING_DATA_BYTES + 64;
+    expect(take()).toBe(-1);
+  });
+
   it('shows nothing before it is published', () => {
     const { producer, take } = rig();
     producer.put(batchOf(frameOf(100, 1)), 0);

@@ -2,6 +2,7 @@
  * Goal: two processes share a wire in memory, and neither can harm the other by what it writes there. Method: both ends
  * in this process, as every link; then a peer that writes rings and messages by hand.
  */
+import { ftruncateSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -9,13 +10,14 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { RoceError } from '../../../packets/errors.ts';
 import type { LinkSink } from '../../../src/ground/link.ts';
-import { receiveWithDescriptor } from '../../../src/node/links/descriptor-message.ts';
+import { receiveWithDescriptor, sendWithDescriptor } from '../../../src/node/links/descriptor-message.ts';
 import { loadLibc } from '../../../src/node/links/libc.ts';
 import { Mapping } from '../../../src/node/links/mapping.ts';
+import { createSealed } from '../../../src/node/links/sealed-memory.ts';
 import { ShmLink } from '../../../src/node/links/shm.ts';
 import { SHARED_BYTES } from '../../../src/node/links/shm-connection.ts';
 import { RING_BYTES, RingProducer } from '../../../src/node/links/shm-ring.ts';
-import { connectToUnix } from '../../../src/node/links/unix-listener.ts';
+import { connectToUnix, Listener } from '../../../src/node/links/unix-listener.ts';
 import { batchOf, Collector, frame } from '../../sim/support.ts';
 import { describeWith } from '../../support/need.ts';
 import { linkCompliance } from './compliance.ts';
@@ -158,6 +160,30 @@ describeWith('koffi', 'a link in shared memory', () => {
     await new Promise<void>((resolve) => server.listen(path, resolve));
     await expect(started({ path, connect: true })).rejects.toThrow(/no other end of a shm link/);
     server.close();
+  });
+
+  it.each([
+    ['can be made shorter', SHARED_BYTES, false],
+    ['is too short', SHARED_BYTES - 4096, true],
+  ])('maps no memory that %s, which would end this process', async (_name, bytes, sealed) => {
+    const libc = await loadLibc();
+    const path = freshPath();
+    const memory = sealed ? createSealed(libc, 'short', bytes) : libc.memfdCreate('unsealed', 0);
+    if (!sealed) ftruncateSync(memory, bytes);
+    const hello = new TextEncoder().encode('rocev2-shm 1\n');
+    let theirs = -1;
+    const listener = Listener.open(
+      libc,
+      path,
+      (fd) => {
+        theirs = fd;
+        expect(sendWithDescriptor(libc, fd, hello, memory)).toBe(true);
+      },
+      () => {},
+    );
+    await expect(started({ path, connect: true })).rejects.toThrow(/no other end of a shm link/);
+    listener.close();
+    for (const fd of [theirs, memory]) libc.close(fd);
   });
 
   it.each([
