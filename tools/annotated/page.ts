@@ -30,6 +30,7 @@ export function annotatedPage(packets: readonly CapturedPacket[], options: Annot
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${escaped(title)}</title>
+<link rel="icon" href="data:,">
 <style>${STYLE}</style>
 </head>
 <body>

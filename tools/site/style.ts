@@ -5,7 +5,7 @@ export const STYLE = `:root { color-scheme: light dark; --back: light-dark(#fff,
   --shade: light-dark(#f4f5f7, #1e2127); --accent: light-dark(#0b5cad, #7db7f5); }
 * { box-sizing: border-box; }
 html { scroll-padding-top: 1rem; }
-body { background: var(--back); color: var(--text); font: 16px/1.55 system-ui, sans-serif; margin: 0; }
+body { background: var(--back); color: var(--text); font: 16px/1.55 system-ui, sans-serif; margin: 0; overflow-wrap: break-word; }
 header { border-bottom: 1px solid var(--line); background: var(--shade); }
 header ul { display: flex; flex-wrap: wrap; gap: 0.2rem 1.1rem; list-style: none; margin: 0 auto; padding: 0.6rem 1rem; max-width: 76rem; }
 header li:first-child { font-weight: 700; }
@@ -13,14 +13,14 @@ header a { text-decoration: none; }
 header a:hover, header a[aria-current] { text-decoration: underline; text-underline-offset: 0.3em; }
 main { max-width: 76rem; margin: 0 auto; padding: 1rem 1rem 4rem; }
 main > p, main > ul, main > ol, main > blockquote { max-width: 52rem; }
-a { color: var(--accent); overflow-wrap: anywhere; }
-h1, h2, h3, h4 { line-height: 1.25; margin: 2rem 0 0.7rem; overflow-wrap: anywhere; }
+a { color: var(--accent); }
+h1, h2, h3, h4 { line-height: 1.25; margin: 2rem 0 0.7rem; }
 h1 { margin-top: 0.5rem; font-size: 1.9rem; }
 h2 { border-top: 1px solid var(--line); padding-top: 1.1rem; }
 :target { background: var(--lit); }
 main:target { background: none; }
 code, pre { font-family: ui-monospace, monospace; font-size: 0.9em; }
-:not(pre) > code { background: var(--shade); padding: 0.1em 0.3em; border-radius: 3px; overflow-wrap: anywhere; }
+:not(pre) > code { background: var(--shade); padding: 0.1em 0.3em; border-radius: 3px; }
 pre { background: var(--shade); border: 1px solid var(--line); border-radius: 5px; padding: 0.7rem 0.9rem; overflow-x: auto; line-height: 1.4; }
 .wide { overflow-x: auto; margin: 1rem 0; }
 table { border-collapse: collapse; font-size: 0.95em; }
