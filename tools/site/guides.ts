@@ -52,12 +52,13 @@ const GROUPS: readonly Group[] = [
   },
   {
     id: 'programs',
-    title: 'Run programs',
-    about: 'Software that does not know of this stack, on this stack.',
+    title: 'Write and run programs',
+    about: 'With this library, or without knowing of it.',
     pages: {
       'docs/uverbs.md': 'unmodified verbs programs',
       'docs/uverbs-pyverbs.md': 'the tests of rdma-core of Debian 12',
       'docs/uverbs-pyverbs-13.md': 'the tests of rdma-core of Debian 13',
+      'docs/errors.md': 'what the library throws, what it means, what to do',
       'docs/nvme.md': 'a disk over RDMA, mounted by Linux',
     },
   },
