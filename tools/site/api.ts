@@ -3,10 +3,10 @@
  * sources lead to the site's own pages.
  */
 import { spawn } from 'node:child_process';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from './links.ts';
-import { SOURCE_FOLDER, siteBase } from './place.ts';
+import { hrefTo, pagePath, SOURCE_FOLDER, siteBase } from './place.ts';
 import { HOME } from './template.ts';
 
 /**
@@ -18,21 +18,33 @@ export async function writeApi(site: string): Promise<Set<string>> {
   const out = join(site, FOLDER);
   await typedoc(['--out', out, '--sourceLinkTemplate', `../../${SOURCE_FOLDER}/{path}.html#L{line}`]);
   const sources = new Set<string>();
+  const places = placesOf(readFileSync(join(out, HIERARCHY), 'utf8'));
   for (const name of readdirSync(out, { recursive: true, encoding: 'utf8' })) {
     if (!name.endsWith('.html')) continue;
     const html = readFileSync(join(out, name), 'utf8');
     for (const [, source = ''] of html.matchAll(SOURCE)) sources.add(source);
-    writeFileSync(join(out, name), withWayHome(html, `${FOLDER}/${name}`));
+    writeFileSync(join(out, name), withWayHome(inHierarchy(html, places), `${FOLDER}/${name}`));
   }
   return sources;
 }
 
-/** @throws Error where TypeDoc's page is made otherwise than expected */
+/** Pages of docs/ that it names are links, too. @throws Error where TypeDoc's page is made otherwise than expected */
 export function withWayHome(html: string, path: string): string {
   const link = `<a href="${siteBase(path)}${HOME}">the whole site</a>`;
   const linked = html.replace(TOOLBAR, `${TOOLBAR}${link}`);
   if (linked === html) throw new Error(`${path} has no place for a link to the rest of the site`);
-  return linked;
+  return linked.replace(GUIDE, (code, guide: string) =>
+    existsSync(join(ROOT, guide)) ? `<a href="${hrefTo(path, pagePath(guide))}">${code}</a>` : code,
+  );
+}
+
+/** Types whose base is not published are in no place of TypeDoc's hierarchy, although it links to one. */
+export function inHierarchy(html: string, places: ReadonlySet<string>): string {
+  return html.replace(/hierarchy\.html#([^"]*)/g, (link, place: string) => (places.has(place) ? link : HIERARCHY));
+}
+
+function placesOf(html: string): ReadonlySet<string> {
+  return new Set([...html.matchAll(/ id="([^"]*)"/g)].map(([, id = '']) => id));
 }
 
 function typedoc(options: readonly string[]): Promise<void> {
@@ -53,5 +65,7 @@ function typedoc(options: readonly string[]): Promise<void> {
 }
 
 const FOLDER = 'api';
+const HIERARCHY = 'hierarchy.html';
 const TOOLBAR = '<div id="tsd-toolbar-links">';
+const GUIDE = /<code>(docs\/[\w-]+\.md)<\/code>/g;
 const SOURCE = new RegExp(`href="(?:\\.\\./)+${SOURCE_FOLDER}/([^"#]+)\\.html#L\\d+"`, 'g');

@@ -43,6 +43,7 @@ describe('a site without faults', () => {
     ['a place in a picture', '<svg><use href="c.svg#z"/></svg>'],
     ['other sites, to which one may go', '<a href="https://example.org/">e</a><a href="mailto:a@example.org">m</a>'],
     ['data within the page', '<link rel="icon" href="data:,"><img src="data:image/png;base64,AA" alt="">'],
+    ['names with character references', '<a href="a/b&#46;html#&#x78;">1</a>'],
     ['names in percent', '<a href="a/%62.html#%78">1</a>'],
     ['nothing at all, and the top', '<a href="">1</a><a href="#">2</a>'],
     [

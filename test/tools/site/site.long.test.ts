@@ -29,7 +29,9 @@ describe('the whole site', () => {
 
   it('leads to the API from every page, and from there home, and to the sources', () => {
     expect(readFileSync(join(folder, 'docs/symptoms.html'), 'utf8')).toContain('<a href="../api/index.html">API</a>');
-    expect(readFileSync(join(folder, 'api/index.html'), 'utf8')).toContain('<a href="../index.html">the whole site</a>');
+    expect(readFileSync(join(folder, 'api/index.html'), 'utf8')).toContain(
+      '<a href="../index.html">the whole site</a>',
+    );
     const world = readFileSync(join(folder, 'api/classes/rocev2.World.html'), 'utf8');
     expect(world).toContain('<a href="../../index.html">the whole site</a>');
     expect(world).toMatch(/href="\.\.\/\.\.\/source\/src\/sim\/[\w-]+\.ts\.html#L\d+"/);

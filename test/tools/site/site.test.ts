@@ -49,6 +49,16 @@ describe('the site', () => {
     }
   });
 
+  it('notices the path of the machine that built it', () => {
+    const planted = join(folder, 'planted.js');
+    try {
+      writeFileSync(planted, `file: "${ROOT}tools/a.tsx"`);
+      expect(checkSite(folder).faults).toEqual([expect.stringContaining('planted.js: it says ')]);
+    } finally {
+      rmSync(planted);
+    }
+  });
+
   it('lists every page of docs/ among the guides', () => {
     const docs = ['docs', 'docs/reference'].flatMap((room) =>
       readdirSync(join(ROOT, room))
@@ -208,10 +218,4 @@ describeWith('chromium', 'the site in Chromium', () => {
 });
 
 /** One of each kind. */
-const AUDITED = [
-  'index.html',
-  'guides.html',
-  'samples.html',
-  'docs/nvme.html',
-  'source/examples/echo.ts.html',
-];
+const AUDITED = ['index.html', 'guides.html', 'samples.html', 'docs/nvme.html', 'source/examples/echo.ts.html'];
