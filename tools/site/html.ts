@@ -39,7 +39,7 @@ export function readPage(file: string, text: string): Page {
       } else if (name === 'style') references.push(...inStyle(value));
       else if (name === 'srcset')
         for (const part of value.split(',')) references.push({ target: part.trim().split(/\s/)[0] ?? '', loads: true });
-      else if (REFERRING.has(name)) references.push({ target: value, loads: loads(element, name) });
+      else if (REFERRING.has(name)) references.push({ target: value, loads: loads(element) });
     }
   }
   return { ids, references, faults };
@@ -60,8 +60,9 @@ function inStyle(text: string): { target: string; loads: boolean }[] {
   return found.map(([, target = '']) => ({ target, loads: true }));
 }
 
-function loads(element: string, attribute: string): boolean {
-  return attribute !== 'href' && attribute !== 'xlink:href' ? true : !['a', 'area'].includes(element.toLowerCase());
+/** Whether the browser fetches it without being asked. */
+function loads(element: string): boolean {
+  return !['a', 'area', 'blockquote', 'q'].includes(element.toLowerCase());
 }
 
 function isElement(name: string): boolean {

@@ -53,15 +53,21 @@ describeWith('chromium', 'the whole site in Chromium', () => {
     try {
       const page = await visitor.open('index.html');
       await page.getByRole('navigation', { name: 'Site' }).getByRole('link', { name: 'API' }).click();
-      await page.getByRole('link', { name: 'rocev2', exact: true }).last().click();
-      await page.getByRole('link', { name: 'World', exact: true }).first().click();
-      await page.getByRole('heading', { name: /Class World/ }).waitFor();
+      await page.locator('.tsd-typography').getByRole('link', { name: 'queue pair' }).click();
+      await page.getByRole('heading', { name: /Interface RdmaQp/ }).waitFor();
+      // From a file, Chromium refuses TypeDoc's icons, and says so; TypeDoc has put copies into the page for that case.
+      const icons: string[] = await page.evaluate(
+        `[...document.querySelectorAll('use')].map((one) => one.getAttribute('href'))`,
+      );
+      expect(icons.filter((icon) => !icon.startsWith('#icon-'))).toEqual([]);
+      expect(icons.length).toBeGreaterThan(10);
       await page.locator('a[href*="/source/"]').first().click();
       await page.locator('.source span:target').waitFor();
       await page.goBack();
       await page.getByRole('link', { name: 'the whole site' }).click();
       await page.getByRole('heading', { name: 'What to do next' }).waitFor();
-      expect([visitor.complaints, visitor.strangers]).toEqual([[], []]);
+      const others = visitor.complaints.filter((complaint) => !complaint.includes('/api/assets/icons.svg#icon-'));
+      expect([others, visitor.strangers]).toEqual([[], []]);
     } finally {
       await visitor.close();
     }
