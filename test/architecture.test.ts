@@ -84,6 +84,7 @@ const ALLOWED_PACKAGES: readonly (readonly [string, readonly string[]])[] = [
   ['tools/conformance/mutants/run.ts', ['node', 'esbuild', 'rocev2']],
   ['tools/conformance/properties/', ['fast-check']],
   ['tools/export/', ['hyparquet-writer']],
+  ['tools/site/markdown.ts', ['marked']],
   ['tools/within-netns.ts', ['node', 'koffi']],
   ['tools/', ['node', 'commander', 'ipaddr.js', 'zod', 'rocev2']],
 ];
