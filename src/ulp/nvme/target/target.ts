@@ -47,6 +47,8 @@ interface Known {
   authentication?: QueueAuthentication | undefined;
   /** Address of the host. */
   readonly peer: string;
+  /** Waits no longer for a Connect: a timer would keep the queue's memory. */
+  readonly noMoreWaiting: () => void;
 }
 
 /** Subsystems served at one port of a device. */
@@ -140,7 +142,8 @@ export class NvmeTarget implements QueueServices {
   }
 
   closed(queue: TargetQueue): void {
-    const { controller, authentication } = this.#queues.get(queue) ?? {};
+    const { controller, authentication, noMoreWaiting } = this.#queues.get(queue) ?? {};
+    noMoreWaiting?.();
     authentication?.close();
     this.#queues.delete(queue);
     this.#options.observer?.queueClosed(controller, queue);
@@ -203,10 +206,8 @@ export class NvmeTarget implements QueueServices {
       return;
     }
     this.counters.queues++;
-    this.#queues.set(queue, { local: request.localAddress, peer });
-    const cancel = timers.after(CONNECT_WITHIN_NS, () => {
-      if (this.#queues.get(queue)?.controller === undefined) queue.close();
-    });
+    const noMoreWaiting = timers.after(CONNECT_WITHIN_NS, () => queue.close());
+    this.#queues.set(queue, { local: request.localAddress, peer, noMoreWaiting });
     request
       .accept({
         qp: queue.qp,
@@ -216,10 +217,7 @@ export class NvmeTarget implements QueueServices {
       })
       .then(
         (connection) => queue.connected(connection),
-        () => {
-          cancel();
-          queue.close();
-        },
+        () => queue.close(),
       );
   }
 
@@ -299,6 +297,7 @@ export class NvmeTarget implements QueueServices {
     queue.submissionEntries = asked.submissionEntries;
     controller.queues.set(queue.qid, queue);
     const known = this.#queues.get(queue);
+    known?.noMoreWaiting();
     const authentication = this.#authenticationOf(queue, controller);
     if (known !== undefined) Object.assign(known, { controller, authentication });
     this.#options.observer?.queueJoined(controller, queue);
