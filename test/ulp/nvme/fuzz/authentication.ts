@@ -41,7 +41,10 @@ export async function authenticate(
     const times = honest || random.chance(0.8) ? 1 : 2;
     for (let i = 0; i < times; i++) {
       host.bytes.set(changed, MESSAGE_AT);
-      if ((await send(messageCapsule(terms, FabricsType.AuthenticationSend, MESSAGE_AT, changed.length, honest))) === undefined)
+      if (
+        (await send(messageCapsule(terms, FabricsType.AuthenticationSend, MESSAGE_AT, changed.length, honest))) ===
+        undefined
+      )
         return false;
     }
     return true;
@@ -79,6 +82,14 @@ function changedMessage({ random }: CapsuleTerms, message: Uint8Array): Uint8Arr
   const bytes = new Uint8Array(Math.max(1, message.length + (random.chance(0.2) ? random.below(40) - 20 : 0)));
   bytes.set(message.subarray(0, bytes.length));
   for (let i = random.below(4); i > 0; i--)
-    bytes[random.below(Math.min(bytes.length, random.chance(0.6) ? 16 : 4096))] = pick(random, [0, 1, 2, 0xf0, 0xf1, 255, random.below(256)]);
+    bytes[random.below(Math.min(bytes.length, random.chance(0.6) ? 16 : 4096))] = pick(random, [
+      0,
+      1,
+      2,
+      0xf0,
+      0xf1,
+      255,
+      random.below(256),
+    ]);
   return bytes;
 }

@@ -128,7 +128,11 @@ const IO: readonly Maker[] = [
     const count = 1 + random.below(random.chance(0.1) ? 256 : 4);
     const command = new NvmeCommand();
     setDeallocation(command, 1 + random.below(4), count);
-    const ranges = Array.from({ length: count }, () => ({ lba: random.below(160), blocks: random.below(9), attributes: 0 }));
+    const ranges = Array.from({ length: count }, () => ({
+      lba: random.below(160),
+      blocks: random.below(9),
+      attributes: 0,
+    }));
     host.bytes.set(encodeDsmRanges(ranges), 0);
     return keyed(terms, command, pick(random, [count * 16, 4096]), 0);
   },
@@ -208,7 +212,9 @@ const MUTATIONS: readonly Mutation[] = [
     const other = pick(random, [0, 1, length - 1, length + 1, length * 2, length + 512, 0xff_ff_ff, 1 << 20]);
     view.setUint32(32, ((view.getUint32(32, true) & 0xff_00_00_00) | (other & 0xff_ff_ff)) >>> 0, true);
   }),
-  inPlace((view, { random }) => view.setUint32(35, pick(random, [0, view.getUint32(35, true) ^ 1, random.u32()]), true)),
+  inPlace((view, { random }) =>
+    view.setUint32(35, pick(random, [0, view.getUint32(35, true) ^ 1, random.u32()]), true),
+  ),
   inPlace((view, { random }) => {
     const address = view.getBigUint64(24, true);
     const other = pick(random, [0n, 1n, address - 1n, address + BigInt(WINDOW), 2n ** 64n - 1n, 2n ** 63n, 4096n]);

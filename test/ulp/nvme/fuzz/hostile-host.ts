@@ -2,7 +2,16 @@
  * A host made of verbs: memory that its target may use, and queues on which anything can be sent. Owns what came back:
  * the answers, and whether a queue is dead. Every packet of it has a right ICRC.
  */
-import { Access, type Connection, type Device, type MemoryRegion, type Qp, QpState, type World, WrOpcode } from '../../../../src/index.ts';
+import {
+  Access,
+  type Connection,
+  type Device,
+  type MemoryRegion,
+  type Qp,
+  QpState,
+  type World,
+  WrOpcode,
+} from '../../../../src/index.ts';
 import { COMPLETION_BYTES, NvmeCompletion, readCompletion } from '../../../../src/ulp/nvme/index.ts';
 
 export const MEMORY_BYTES = 256 * 1024;
@@ -107,7 +116,9 @@ export class HostileQueue {
   }
 
   /** Takes what comes until the queue pair is dead. */
-  async read(cq: AsyncIterable<{ status: number; opcode: number; wrId: number; byteLen: number; invalidatedRkey: number }>) {
+  async read(
+    cq: AsyncIterable<{ status: number; opcode: number; wrId: number; byteLen: number; invalidatedRkey: number }>,
+  ) {
     for await (const { status, opcode, wrId, byteLen, invalidatedRkey } of cq) {
       if (this.#gone) return;
       if (status !== 0) this.dead = true;

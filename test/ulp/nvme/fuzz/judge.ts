@@ -49,11 +49,7 @@ export class Judge {
   readonly #sent = new Map<HostileQueue, Sent[]>();
 
   /** @param disks of subsystems, by name, and of these by namespace @param magic what all disks of others are full of */
-  constructor(
-    host: HostileHost,
-    disks: ReadonlyMap<string, ReadonlyMap<number, NoticingDisk>>,
-    magic: Uint8Array,
-  ) {
+  constructor(host: HostileHost, disks: ReadonlyMap<string, ReadonlyMap<number, NoticingDisk>>, magic: Uint8Array) {
     this.#host = host;
     this.#disks = disks;
     this.#magic = magic;
@@ -94,9 +90,10 @@ export class Judge {
     const arrived = (): boolean => {
       const found = this.#collect(queue, sent);
       answer ??= found;
-      return answer !== undefined || queue.dead || (sent !== undefined && isHeld(queue, sent));
+      return answer !== undefined || queue.dead;
     };
-    if (!(await queue.until(arrived, PATIENCE_NS))) this.#unanswered(queue, capsule);
+    const held = sent !== undefined && isHeld(queue, sent);
+    if (!(await queue.until(arrived, held ? HELD_NS : PATIENCE_NS)) && !held) this.#unanswered(queue, capsule);
     if (sent !== undefined && answer !== undefined) this.#compare(queue, sent, answer, before);
     this.look();
     return answer;
@@ -105,7 +102,8 @@ export class Judge {
   /** Waits until everything on its way is answered. What the commands did is not known: the disks are as they are. */
   async settle(queue: HostileQueue): Promise<void> {
     const done = (): boolean => this.isAnswered(queue);
-    if (!(await queue.until(done, PATIENCE_NS))) this.#unanswered(queue, this.#of(queue).find((sent) => !isHeld(queue, sent))?.capsule);
+    if (!(await queue.until(done, PATIENCE_NS)))
+      this.#unanswered(queue, this.#of(queue).find((sent) => !isHeld(queue, sent))?.capsule);
     // A queue that ended leaves commands in the disks.
     await this.#host.world.run(this.#host.world.sleep(DISKS_END_NS));
     for (const disks of this.#disks.values()) for (const disk of disks.values()) disk.accept();
@@ -195,7 +193,8 @@ export class Judge {
     else if (command.opcode === NvmOpcode.WriteZeroes) shadow.fill(0, first, first + bytes);
     else if (command.opcode === NvmOpcode.DatasetManagement && isDeallocation(command))
       for (const range of readDsmRanges(data.slice(), dsmRangeCount(command))) {
-        if (!((range.lba + range.blocks) * blockBytes <= shadow.length)) this.#found('success for a range beyond the disk');
+        if (!((range.lba + range.blocks) * blockBytes <= shadow.length))
+          this.#found('success for a range beyond the disk');
         shadow.fill(0, range.lba * blockBytes, (range.lba + range.blocks) * blockBytes);
       }
   }
@@ -231,7 +230,7 @@ function isHeld({ qid }: HostileQueue, { command }: Sent): boolean {
 
 /** Of several commands with one identifier: the one that is waited for, when the answer may be its; else the last. */
 function indexOf(outstanding: readonly Sent[], { cid, status }: RawAnswer, wanted: Sent | undefined): number {
-  if (wanted?.command.cid === cid) return outstanding.indexOf(wanted);
+  if (wanted?.command.cid === cid && outstanding.includes(wanted)) return outstanding.indexOf(wanted);
   const conflict = (status & STATUS_CODE_MASK) === NvmeStatus.CommandIdConflict;
   const isIt = ({ command }: Sent): boolean => command.cid === cid;
   return conflict ? outstanding.findLastIndex(isIt) : outstanding.findIndex(isIt);
@@ -245,6 +244,8 @@ function viewOf(bytes: Uint8Array): DataView {
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
+/** An event request that is refused is answered by then. */
+const HELD_NS = 1e6;
 /** A disk takes up to 2 ms an operation, and a command of many ranges has many. */
 const DISKS_END_NS = 1e9;
 const BLOCK_COMMANDS: readonly number[] = [

@@ -2,9 +2,10 @@
  * One run of a hostile host against our target, in the simulated world: the same seed sends the same bytes. Owns what
  * the host does, and what must hold at the end: another host has gone on all the time, and everything is given back.
  */
-import { nvmeCrypto } from '../../../../src/node/nvme/crypto.ts';
-import { attachDevice, type Device, World, WrOpcode } from '../../../../src/index.ts';
+
 import { Prng } from '../../../../src/ground/prng.ts';
+import { attachDevice, type Device, World, WrOpcode } from '../../../../src/index.ts';
+import { nvmeCrypto } from '../../../../src/node/nvme/crypto.ts';
 import {
   CM_REJECT,
   CM_REQUEST,
@@ -15,12 +16,20 @@ import {
   NvmeStatus,
   NvmeSubsystem,
   NvmeTarget,
-  type TargetTimers,
 } from '../../../../src/ulp/nvme/index.ts';
 import { HOST_SECRET, OTHER_SECRET } from '../auth/support.ts';
 import { timersOf } from '../host/support.ts';
 import { authenticate } from './authentication.ts';
-import { type CapsuleTerms, connectCapsule, enableCapsule, HOSTILE_NQN, honestCapsule, mutated, pick } from './capsules.ts';
+import {
+  type CapsuleTerms,
+  connectCapsule,
+  enableCapsule,
+  HOSTILE_NQN,
+  honestCapsule,
+  mutated,
+  pick,
+} from './capsules.ts';
+import { CountedTimers } from './counted-timers.ts';
 import { NoticingDisk } from './disk.ts';
 import { HostileHost, HostileQueue } from './hostile-host.ts';
 import { Judge, type Tally } from './judge.ts';
@@ -243,7 +252,10 @@ class Run {
     Object.assign(queue.state, { connected: true, cntlid: given, subnqn });
     if (authRequired) {
       this.#counts.authentications++;
-      await authenticate(this.#terms(queue), (bytes) => this.#send(queue, bytes), { subNqn: subnqn, secret: HOST_SECRET });
+      await authenticate(this.#terms(queue), (bytes) => this.#send(queue, bytes), {
+        subNqn: subnqn,
+        secret: HOST_SECRET,
+      });
     }
     if (queue.qid !== 0 || random.chance(0.05)) return;
     const enabled = await this.#send(queue, enableCapsule(this.#terms(queue)));
@@ -263,7 +275,8 @@ class Run {
     if (kind < 75) await this.#send(queue, next([0, 0, 1, 1, 1, 2, 3, 5]));
     else if (kind < 90) await this.#burst(queue, () => next([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]));
     else if (kind < 92) await this.#noCapsule(queue);
-    else if (kind < 95) await authenticate(terms, (bytes) => this.#send(queue, bytes), { subNqn: LOCKED, secret: HOST_SECRET });
+    else if (kind < 95)
+      await authenticate(terms, (bytes) => this.#send(queue, bytes), { subNqn: LOCKED, secret: HOST_SECRET });
     else if (kind < 97) await this.#world.run(this.#world.sleep(random.below(2_000_000_000)));
     else if (queue.qid === 0) await this.#send(queue, enableCapsule(terms, pick(random, [0, 0x46_00_01, 0x46_40_01])));
   }
@@ -336,7 +349,8 @@ class Run {
 
   async #end(): Promise<void> {
     const { judge } = this;
-    if (this.#disks.get(VAULT)?.get(1)?.accesses !== 0) judge.findings.push('somebody used the disk behind the other secret');
+    if (this.#disks.get(VAULT)?.get(1)?.accesses !== 0)
+      judge.findings.push('somebody used the disk behind the other secret');
     await this.#leave();
     // Queues of hosts that have vanished end when nothing comes back, or when no Connect has come.
     await this.#world.run(this.#world.sleep(200e9));
@@ -354,33 +368,6 @@ class Run {
     const before = { ...this.#tablesBefore, ...VARIES };
     if (JSON.stringify(left) !== JSON.stringify(before))
       judge.findings.push(`left behind: ${JSON.stringify(left)} instead of ${JSON.stringify(before)}`);
-  }
-}
-
-/** Those of the world, and how many run. */
-class CountedTimers implements TargetTimers {
-  pending = 0;
-  readonly #timers: TargetTimers;
-
-  constructor(timers: TargetTimers) {
-    this.#timers = timers;
-  }
-
-  after(durationNs: number, then: () => void): () => void {
-    let runs = true;
-    const end = (): void => {
-      if (runs) this.pending--;
-      runs = false;
-    };
-    this.pending++;
-    const cancel = this.#timers.after(durationNs, () => {
-      end();
-      then();
-    });
-    return () => {
-      end();
-      cancel();
-    };
   }
 }
 
