@@ -167,16 +167,25 @@ export class HostQueue {
     command.sgl.setKeyed(DATA_ADDRESS, data.length, key, this.#remoteInvalidate);
   }
 
+  /** Whatever is thrown meanwhile ends the queue: whoever waits for a command of it is told. */
   async #run(): Promise<void> {
+    try {
+      await this.#takeAll();
+      this.kill(new RoceError('ERR_ROCE_CLOSED', 'the device was closed'));
+    } catch (error) {
+      this.kill(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+
+  async #takeAll(): Promise<void> {
     const { cq } = this.objects;
     const wc = new WorkCompletion();
     for (;;) {
       const { done, value } = await cq.next();
-      if (done === true) break;
+      if (done === true) return;
       this.#take(value);
       while (this.#dead === undefined && cq.poll(wc)) this.#take(wc);
     }
-    this.kill(new RoceError('ERR_ROCE_CLOSED', 'the device was closed'));
   }
 
   #take(wc: WorkCompletion): void {
@@ -186,6 +195,7 @@ export class HostQueue {
       return;
     }
     if (wc.opcode === WcOpcode.Recv) this.#responded(wc);
+    else if (wc.opcode === WcOpcode.RecvRdmaWithImm) this.#breach('a WRITE with immediate data');
     else if (wc.wrId !== LOCAL_WORK) {
       const slot = this.#slots[wc.wrId];
       if (slot !== undefined) {
