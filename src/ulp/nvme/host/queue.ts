@@ -172,8 +172,9 @@ export class HostQueue {
     try {
       await this.#takeAll();
       this.kill(new RoceError('ERR_ROCE_CLOSED', 'the device was closed'));
-    } catch (error) {
-      this.kill(error instanceof Error ? error : new Error(String(error)));
+    } catch (cause) {
+      const what = cause instanceof Error ? cause.message : String(cause);
+      this.kill(new RoceError('ERR_ROCE_CLOSED', `queue ${this.qid} has failed: ${what}`, { cause }));
     }
   }
 
@@ -228,8 +229,8 @@ export class HostQueue {
     slot.request = undefined;
     this.#outstanding.delete(slot.index);
     this.completed++;
-    if (slot.sendDone) this.#release(slot);
     request.answered();
+    if (slot.sendDone) this.#release(slot);
   }
 
   /** The key of a command that is answered opens nothing any more. */
