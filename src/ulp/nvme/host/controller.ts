@@ -113,7 +113,7 @@ export class NvmeController implements AssociationOwner {
   }
 
   /** Reads `bytes` bytes of a log page, a multiple of 4. */
-  logPage(lid: number, bytes: number, nsid = 0xff_ff_ff_ff): Promise<Uint8Array> {
+  async logPage(lid: number, bytes: number, nsid = 0xff_ff_ff_ff): Promise<Uint8Array> {
     return readLogPage(this.#demandLive(), lid, bytes, { nsid });
   }
 

@@ -42,6 +42,8 @@ export interface TargetObserver {
    * long; undefined for success.
    */
   authenticated?(controller: Controller, queue: TargetQueue, failure: number | undefined): void;
+  /** An error of this side, which has ended the queue: of a backend or an observer that throws, or of the target. */
+  failed?(error: unknown, queue?: TargetQueue): void;
 }
 
 /** A way to the subsystems. */

@@ -35,6 +35,8 @@ export interface QueueServices {
   dataLength(queue: TargetQueue, task: Task): number;
   /** Does what the command says. Undefined: it is held, and `queue.complete` ends it. */
   execute(queue: TargetQueue, task: Task): Promise<Outcome | undefined>;
+  /** An error of ours has ended the queue. */
+  failed(queue: TargetQueue, error: unknown): void;
   /** The queue is gone. */
   closed(queue: TargetQueue): void;
 }
@@ -190,7 +192,21 @@ export class TargetQueue {
     );
   }
 
+  /** Whatever is thrown ends the queue, and is told: it never becomes a rejection that nobody sees. */
   async #run(): Promise<void> {
+    try {
+      await this.#takeAll();
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  #fail(error: unknown): void {
+    this.#services.failed(this, error);
+    this.close();
+  }
+
+  async #takeAll(): Promise<void> {
     const wc = new WorkCompletion();
     for (;;) {
       const { value, done } = await this.#cq.next();
@@ -307,17 +323,15 @@ export class TargetQueue {
 
   #execute(task: Task): void {
     task.executing = true;
-    this.#services.execute(this, task).then(
-      (outcome) => {
+    this.#services
+      .execute(this, task)
+      // A backend that rejects, against its contract, costs its command and nothing else.
+      .catch((): Outcome => ({ status: NvmeStatus.InternalError }))
+      .then((outcome) => {
         task.executing = false;
         if (outcome !== undefined) this.complete(task, outcome);
-      },
-      // A backend that rejects, against its contract, costs its command and nothing else.
-      () => {
-        task.executing = false;
-        this.complete(task, { status: NvmeStatus.InternalError });
-      },
-    );
+      })
+      .catch((error: unknown) => this.#fail(error));
   }
 
   #answerConflict(task: Task): void {

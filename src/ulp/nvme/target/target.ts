@@ -153,6 +153,10 @@ export class NvmeTarget implements QueueServices {
     if (queue.qid === 0) controller.close();
   }
 
+  failed(queue: TargetQueue, error: unknown): void {
+    this.#options.observer?.failed?.(error, queue);
+  }
+
   /** The discovery log page for this host. */
   discoveryLog(controller: Controller): Uint8Array {
     const local = this.#controllers.get(controller.id)?.local;
@@ -181,14 +185,22 @@ export class NvmeTarget implements QueueServices {
 
   async #executeOn(controller: Controller, queue: TargetQueue, task: Task): Promise<Outcome | undefined> {
     if (queue.qid === 0) return executeAdmin(controller, queue, task, this);
-    if (task.command.opcode === FABRICS_OPCODE) return executeFabrics(controller, task);
+    if (task.command.opcode === FABRICS_OPCODE) return executeFabrics(controller, task, queue.qid);
     const { subsystem } = controller;
     if (!controller.ready || subsystem === undefined) return refused(NvmeStatus.CommandSequenceError);
     return executeIo(subsystem, controller.port, task, controller.io);
   }
 
   async #run(): Promise<void> {
-    for await (const request of this.#listener) this.#take(request);
+    for await (const request of this.#listener) {
+      try {
+        this.#take(request);
+      } catch (error) {
+        // One request fails, whatever it is; the next is another.
+        this.#reject(request, CmRejectStatus.NoResources);
+        this.#options.observer?.failed?.(error);
+      }
+    }
   }
 
   #take(request: RdmaConnectionRequest): void {

@@ -74,6 +74,8 @@ export interface ScriptedOptions {
   /** Reason to refuse a queue with, by its identifier. */
   readonly refuse?: (qid: number) => number | undefined;
   readonly script?: (arrived: Arrived) => Verdict;
+  /** Changes the data that a command gets. */
+  readonly mangle?: (bytes: Uint8Array) => Uint8Array;
   /** Fields of Identify Controller. */
   readonly identity?: object;
   /** Fields of Identify Namespace. */
@@ -236,7 +238,8 @@ export class TargetQueue {
       out,
     } = command.opcode === FABRICS_OPCODE || this.qid === 0 ? this.#admin(command) : this.#io(command, data);
     if (status < 0) return;
-    if (out !== undefined) this.put(command.sgl, out.slice(0, command.sgl.length));
+    const { mangle = (bytes: Uint8Array) => bytes } = this.target.options;
+    if (out !== undefined) this.put(command.sgl, (this.qid === 0 ? mangle(out) : out).slice(0, command.sgl.length));
     this.answer(command.cid, status, { dw0, dw1, invalidate });
   }
 
