@@ -35,6 +35,10 @@ export interface QueueServices {
   dataLength(queue: TargetQueue, task: Task): number;
   /** Does what the command says. Undefined: it is held, and `queue.complete` ends it. */
   execute(queue: TargetQueue, task: Task): Promise<Outcome | undefined>;
+  /** Nanoseconds; 0 where nobody wants to know. */
+  now(): number;
+  /** A response leaves. */
+  answered(queue: TargetQueue, arrivedAt: number): void;
   /** An error of ours has ended the queue. */
   failed(queue: TargetQueue, error: unknown): void;
   /** The queue is gone. */
@@ -126,6 +130,11 @@ export class TargetQueue {
     return this.#closed;
   }
 
+  /** Commands that have come and are not answered. */
+  get outstanding(): number {
+    return this.#identifiers.size;
+  }
+
   /** The connection is there. */
   connected(connection: RdmaConnection): void {
     this.#connection = connection;
@@ -168,6 +177,7 @@ export class TargetQueue {
         this.#sqHead = (this.#sqHead + 1) % this.submissionEntries;
         this.#identifiers.delete(cid);
         task.busy = false;
+        this.#services.answered(this, task.arrivedAt);
         this.#receive(task);
         if (bytes > 0 && region !== undefined)
           this.qp.postSend({
@@ -248,6 +258,7 @@ export class TargetQueue {
       return;
     }
     task.busy = true;
+    task.arrivedAt = this.#services.now();
     task.capsuleBytes = byteLen;
     const { command } = task;
     if (this.#identifiers.has(command.cid)) {

@@ -153,6 +153,15 @@ export class NvmeTarget implements QueueServices {
     if (queue.qid === 0) controller.close();
   }
 
+  now(): number {
+    return this.#options.now?.() ?? 0;
+  }
+
+  answered(queue: TargetQueue, arrivedAt: number): void {
+    const { now, observer } = this.#options;
+    if (now !== undefined) observer?.commandEnded?.(queue, now() - arrivedAt);
+  }
+
   failed(queue: TargetQueue, error: unknown): void {
     this.#options.observer?.failed?.(error, queue);
   }
