@@ -63,7 +63,8 @@ export class ServeStatistics {
   }
 
   ended(queue: TargetQueue, durationNs: number): void {
-    this.#rows.get(queue)?.latency.add(durationNs);
+    // Event requests are held on the admin queue until something happens.
+    if (queue.qid !== 0) this.#rows.get(queue)?.latency.add(durationNs);
   }
 
   /** Prints a line; on a terminal above the one that is written over. */
