@@ -1,7 +1,6 @@
 /**
- * What the queues of `roce nvme serve` do: commands, bytes, errors, latency and outstanding commands, by queue and host,
- * on one line of a terminal, as lines elsewhere, and as a table at the end. Owns the counts; the target has the clock's
- * readings. The latency of a command is that within the target: from its capsule to its response.
+ * What the queues of `roce nvme serve` do: commands, bytes, errors, latency and outstanding commands, by queue and
+ * host, on one line of a terminal, as lines elsewhere, and as a table at the end. Owns the counts. The latency of a command is that within the target: from its capsule to its response.
  */
 import type { Controller, TargetQueue } from 'rocev2/nvme';
 import type { ToolOutput } from '../output.ts';
@@ -79,7 +78,10 @@ export class ServeStatistics {
     const rows = this.#live();
     const commands = rows.reduce((sum, { queue }) => sum + queue.counters.commands, 0);
     if (this.#terminal.isTTY === true) {
-      const text = rows.map(rowText).join('; ').slice(0, (this.#terminal.columns || 80) - 1);
+      const text = rows
+        .map(rowText)
+        .join('; ')
+        .slice(0, (this.#terminal.columns || 80) - 1);
       if (text === '') this.clear();
       else this.#terminal.write(`\r${text}${ERASE_REST}`);
       this.#drawn = text !== '';

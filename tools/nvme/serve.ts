@@ -19,8 +19,8 @@ import {
 import { defined } from 'rocev2/packets';
 import { addLinkOptions, collect, exitWith, integer, type LinkFlags, withDevice } from '../options.ts';
 import { type ToolOutput, terminal } from '../output.ts';
-import { ServeStatistics } from './serve-statistics.ts';
 import { addTargetSecretOptions, type TargetSecretFlags, targetHosts } from './secrets.ts';
+import { ServeStatistics } from './serve-statistics.ts';
 
 /** What `serveDisks` is told. */
 export interface ServeOptions extends TargetSecretFlags {

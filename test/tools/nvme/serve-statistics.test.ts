@@ -35,7 +35,9 @@ it('writes one line over and over on a terminal, and lines above it', () => {
   statistics.joined(CONTROLLER, queue);
   statistics.ended(queue, 10_000);
   statistics.beat();
-  expect(written.at(-1)).toMatch(/^\rcontroller 3 queue 1: 1,200 commands, 1 errors, 4\.0 MB read, .* 5 outstanding, p50 1\d us/);
+  expect(written.at(-1)).toMatch(
+    /^\rcontroller 3 queue 1: 1,200 commands, 1 errors, 4\.0 MB read, .* 5 outstanding, p50 1\d us/,
+  );
   statistics.line('something');
   expect([lines, written.at(-1)]).toEqual([['something'], '\r\u001b[K']);
 });

@@ -138,7 +138,8 @@ class HostRun {
     await this.#world.run(this.#world.sleep(1 + this.#random.below(5_000_000)));
     for (const [i, { look, data }] of transfers.entries()) {
       look();
-      if (Buffer.compare(data, after[i] ?? data) !== 0) this.findings.push('memory changed after its command had ended');
+      if (Buffer.compare(data, after[i] ?? data) !== 0)
+        this.findings.push('memory changed after its command had ended');
     }
   }
 
@@ -245,7 +246,12 @@ class HostRun {
     else if (change === 1) for (let i = 0; i < other.length; i++) other[i] = random.below(256);
     else
       for (let i = 1 + random.below(16); i > 0; i--)
-        other[random.below(Math.min(other.length, pick(random, [32, 600, 4096])))] = pick(random, [0, 1, 255, random.below(256)]);
+        other[random.below(Math.min(other.length, pick(random, [32, 600, 4096])))] = pick(random, [
+          0,
+          1,
+          255,
+          random.below(256),
+        ]);
     return other;
   }
 }
