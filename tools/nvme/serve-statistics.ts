@@ -1,6 +1,7 @@
 /**
  * What the queues of `roce nvme serve` do: commands, bytes, errors, latency and outstanding commands, by queue and
- * host, on one line of a terminal, as lines elsewhere, and as a table at the end. Owns the counts. The latency of a command is that within the target: from its capsule to its response.
+ * host, on one line of a terminal, as lines elsewhere, and as a table at the end. Owns the counts. The
+ * latency of a command is that within the target: from its capsule to its response.
  */
 import type { Controller, TargetQueue } from 'rocev2/nvme';
 import type { ToolOutput } from '../output.ts';
