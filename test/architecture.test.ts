@@ -202,6 +202,12 @@ describe('architecture', () => {
     expect(wrong).toEqual([]);
   });
 
+  it('keeps what is below upper-layer protocols free of NVMe', () => {
+    const below = SOURCES.filter(({ room }) => ['packets', 'transport', 'src/ground', 'src/device'].includes(room));
+    expect(below.length).toBeGreaterThan(100);
+    expect(below.filter(({ text }) => /nvme/i.test(text)).map(({ path }) => path)).toEqual([]);
+  });
+
   it('has no cycle of imports, types included, but those that are named with their reason', () => {
     const cycles = cyclesOf(new Map(SOURCES.map(({ path, targets }) => [path, targets])));
     expect(cycles).toEqual(RIGHT_CYCLES.map(([, files]) => files));

@@ -82,6 +82,15 @@ describe('a request for a queue', () => {
     await connectAdmin(served);
   });
 
+  it('keeps no memory when its queue is gone, or has connected: nothing waits for a Connect then', async () => {
+    const served = serve();
+    const queue = await ScriptedQueue.open(served, 0);
+    await served.world.run(queue.connection.disconnect());
+    await connectAdmin(served);
+    expect(served.timers.expire(30e9)).toBe(0);
+    expect(served.target.queues).toHaveLength(1);
+  });
+
   it('of one host finds room however many another one holds open', async () => {
     const served = serve();
     for (let i = 0; i < 64; i++) await ScriptedQueue.open(served, 0);
