@@ -3,9 +3,9 @@
  * server have to be of one user. Owns the descriptor that tells of the client's end, after which its number may be
  * another process's. A copy allocates nothing.
  *
- * A call costs as much as the copy of some KiB. So what of a message follows on a packet is fetched with it, and packets
- * of one message that come in one turn of the device are placed by one call. Memory is the program's: what was fetched
- * is good within that turn, and not after a write; what has come is placed by its end, and before anything is read.
+ * A call costs as much as the copy of some KiB. So what of a message follows on a packet is fetched with it, and what
+ * comes of a message in one turn of the device is placed by one call. Memory is the program's: what was fetched is good
+ * within that turn, and not after a write; what has come is placed by its end, and before anything is read.
  *
  * Measured with Node 20, the least of many calls: 64 bytes 1.9 us, 4 KiB 2.1 us (written: 2.9), 64 KiB 6.3 us, 1 MiB
  * 78 us.
