@@ -5,6 +5,7 @@
 import { closeSync, fstatSync, openSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { describe, expect, it } from 'vitest';
+import { sendWithDescriptor } from '../../../src/node/links/descriptor-message.ts';
 import { loadLibc } from '../../../src/node/links/libc.ts';
 import {
   type AdmissionFacts,
@@ -14,7 +15,6 @@ import {
   yamaRequirement,
   yamaScope,
 } from '../../../src/node/uverbs/admission.ts';
-import { sendWithDescriptor } from '../../../src/node/uverbs/descriptor-message.ts';
 import { ClientMemory } from '../../../src/node/uverbs/process-memory.ts';
 import { uverbsRequirements } from '../../../src/node/uverbs/serve.ts';
 import { describeWith } from '../../support/need.ts';

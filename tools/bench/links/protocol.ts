@@ -3,6 +3,8 @@
  * names, the sizes that every contestant has in common and the interface a peer implements; no I/O.
  */
 
+import type { PollMode } from 'rocev2';
+
 /** Bytes of one RC WRITE of the goodput task. */
 export const MESSAGE_BYTES = 0x10_00_00;
 /** Messages there is memory for: more than caches hold, so that data comes from memory and goes there. */
@@ -48,6 +50,8 @@ export interface RoceConfig {
   /** Of the other end. */
   readonly peer: string;
   readonly mtu?: number;
+  /** How the device waits for frames; absent: the default. */
+  readonly poll?: PollMode;
 }
 
 /** An end on a socket of Node's. */

@@ -22,11 +22,11 @@ export class RocePeer implements BenchPeer {
 
   /** @throws RoceError when there is no such link here */
   static async open(config: RoceConfig): Promise<RocePeer> {
-    const { link, address, mtu, role } = config;
+    const { link, address, mtu, poll, role } = config;
     const opened = await openDevice({
       link,
       ...(address === undefined ? {} : { addresses: [address] }),
-      ...defined({ mtu }),
+      ...defined({ mtu, poll }),
     });
     const peer = new RocePeer(config, opened);
     if (role === 'server') peer.#serve();
