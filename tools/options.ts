@@ -122,7 +122,7 @@ function addDeviceOptions(command: Command, optional: boolean): Command {
     .option('--write <file>', 'write all frames to a pcapng file')
     .option('--trace <file>', 'write what the device does and why, as events (docs/trace.md)')
     .addOption(
-      new Option('--poll <mode>', 'how to wait for frames, on links that can be polled (default: event)').choices(
+      new Option('--poll <mode>', 'how to wait for frames, on links that can be polled (default: adaptive)').choices(
         POLL_MODES,
       ),
     )

@@ -65,7 +65,7 @@ export interface OpenDeviceOptions {
   readonly strangers?: Partial<StrangerLimits>;
   /**
    * How the device waits for frames. Links that cannot be polled wake it whatever this says: those on Node's own
-   * sockets, `pcap` and `raw-socket`. Default 'event'.
+   * sockets, `pcap` and `raw-socket`. Default 'adaptive'.
    */
   readonly poll?: PollMode;
   /** Where the stack runs: in the application's thread (default), or in a worker (`OpenWorkerDeviceOptions`). */
@@ -100,7 +100,7 @@ export async function openHere(options: OpenDeviceOptions): Promise<OpenDevice> 
   const wire = openLink(options.link, mtu === undefined ? {} : { mtu });
   const link = captured(options.faults === undefined ? wire : withFaults(wire, options.faults), options.captureSink);
   const addresses = addressesFor(link, options.addresses);
-  const driver = new Driver(link, monotonicNs, poll);
+  const driver = new Driver(link, monotonicNs, poll ?? 'adaptive');
   const device = new Device({
     host: driver.host,
     random: new SystemRandom(),

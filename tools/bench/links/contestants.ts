@@ -30,15 +30,15 @@ export const CONTESTANTS: readonly Contestant[] = [
   dgram('dgram', 'loopback', LOOPBACK),
   udp('udp6', 'loopback', LOOPBACK),
   udp('udp-offload', 'loopback', LOOPBACK),
-  polling(udp('udp-offload', 'loopback', LOOPBACK), 'adaptive'),
-  polling(udp('udp-offload', 'loopback', LOOPBACK), 'busy'),
+  waiting(udp('udp-offload', 'loopback', LOOPBACK), 'event'),
+  waiting(udp('udp-offload', 'loopback', LOOPBACK), 'busy'),
   tcp('loopback', LOOPBACK),
   dgram('dgram', 'veth', VETH),
   udp('udp6', 'veth', VETH),
   ethernet('packet-ring', 'veth', () => ['packet-ring:veth0', 'packet-ring:veth0']),
-  polling(
+  waiting(
     ethernet('packet-ring', 'veth', () => ['packet-ring:veth0', 'packet-ring:veth0']),
-    'adaptive',
+    'event',
   ),
   udp('udp-offload', 'veth', VETH),
   tcp('veth', VETH),
@@ -46,9 +46,9 @@ export const CONTESTANTS: readonly Contestant[] = [
   rawSocket(),
   ethernet('tap', 'TAPs on a bridge', () => ['tap:tap0', 'tap:tap1']),
   ethernet('shm', 'shared memory', ({ directory }) => [`shm:${directory}/shm`, `shm:${directory}/shm,connect`]),
-  polling(
+  waiting(
     ethernet('shm', 'shared memory', ({ directory }) => [`shm:${directory}/shm`, `shm:${directory}/shm,connect`]),
-    'adaptive',
+    'event',
   ),
   ethernet('qemu', 'unix socket', ({ directory }) => [`qemu:${directory}/wire`, `qemu:${directory}/wire,connect`]),
   {
@@ -116,8 +116,8 @@ function udp(name: string, medium: BenchMedium, [server, client]: readonly [stri
   };
 }
 
-/** The same, with devices that poll. */
-function polling(contestant: Contestant, poll: 'adaptive' | 'busy'): Contestant {
+/** The same, with devices that wait for frames in another way than by default. */
+function waiting(contestant: Contestant, poll: 'event' | 'busy'): Contestant {
   return {
     ...contestant,
     name: `${contestant.name} ${poll}`,
