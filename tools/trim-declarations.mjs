@@ -1,6 +1,7 @@
 /**
  * Takes out of `dist/` the declarations that no entry of the library leads to: `exports` lets nobody import those
- * files, so that no compiler ever reads them. They are half of all declarations. Plain JavaScript, as it runs in a build.
+ * files, so that no compiler ever reads them. They are half of all declarations.
+ * Plain JavaScript, as it runs in a build.
  */
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
