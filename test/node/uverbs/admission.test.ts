@@ -5,9 +5,9 @@
 import { closeSync, fstatSync, openSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { describe, expect, it } from 'vitest';
+import { sendWithDescriptor } from '../../../src/node/links/descriptor-message.ts';
 import { loadLibc } from '../../../src/node/links/libc.ts';
 import { type AdmissionFacts, admissionFacts, whyDenied } from '../../../src/node/uverbs/admission.ts';
-import { sendWithDescriptor } from '../../../src/node/uverbs/descriptor-message.ts';
 import { ClientMemory } from '../../../src/node/uverbs/process-memory.ts';
 import { describeWith } from '../../support/need.ts';
 

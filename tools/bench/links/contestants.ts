@@ -30,15 +30,26 @@ export const CONTESTANTS: readonly Contestant[] = [
   dgram('dgram', 'loopback', LOOPBACK),
   udp('udp6', 'loopback', LOOPBACK),
   udp('udp-offload', 'loopback', LOOPBACK),
+  polling(udp('udp-offload', 'loopback', LOOPBACK), 'adaptive'),
+  polling(udp('udp-offload', 'loopback', LOOPBACK), 'busy'),
   tcp('loopback', LOOPBACK),
   dgram('dgram', 'veth', VETH),
   udp('udp6', 'veth', VETH),
   ethernet('packet-ring', 'veth', () => ['packet-ring:veth0', 'packet-ring:veth0']),
+  polling(
+    ethernet('packet-ring', 'veth', () => ['packet-ring:veth0', 'packet-ring:veth0']),
+    'adaptive',
+  ),
   udp('udp-offload', 'veth', VETH),
   tcp('veth', VETH),
   ethernet('pcap', 'veth', () => ['pcap:veth0', 'pcap:veth0']),
   rawSocket(),
   ethernet('tap', 'TAPs on a bridge', () => ['tap:tap0', 'tap:tap1']),
+  ethernet('shm', 'shared memory', ({ directory }) => [`shm:${directory}/shm`, `shm:${directory}/shm,connect`]),
+  polling(
+    ethernet('shm', 'shared memory', ({ directory }) => [`shm:${directory}/shm`, `shm:${directory}/shm,connect`]),
+    'adaptive',
+  ),
   ethernet('qemu', 'unix socket', ({ directory }) => [`qemu:${directory}/wire`, `qemu:${directory}/wire,connect`]),
   {
     name: 'in-process',
@@ -102,6 +113,19 @@ function udp(name: string, medium: BenchMedium, [server, client]: readonly [stri
       { kind: 'roce', role: 'server', link: `${name}:[${server}]`, peer: client },
       { kind: 'roce', role: 'client', link: `${name}:[${client}]`, peer: server },
     ],
+  };
+}
+
+/** The same, with devices that poll. */
+function polling(contestant: Contestant, poll: 'adaptive' | 'busy'): Contestant {
+  return {
+    ...contestant,
+    name: `${contestant.name} ${poll}`,
+    configs: (place) => {
+      const [server, client] = contestant.configs(place);
+      const polled = (config: PeerConfig): PeerConfig => (config.kind === 'roce' ? { ...config, poll } : config);
+      return client === undefined ? [polled(server)] : [polled(server), polled(client)];
+    },
   };
 }
 

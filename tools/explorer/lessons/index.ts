@@ -15,6 +15,7 @@ import lostAck from './lost-ack.json' with { type: 'json' };
 import lostLastPacket from './lost-last-packet.json' with { type: 'json' };
 import lostPacket from './lost-packet.json' with { type: 'json' };
 import mtuAndSegmentation from './mtu-and-segmentation.json' with { type: 'json' };
+import nvmeRead from './nvme-read.json' with { type: 'json' };
 import oneSend from './one-send.json' with { type: 'json' };
 import psnWrap from './psn-wrap.json' with { type: 'json' };
 import readImpliedNak from './read-implied-nak.json' with { type: 'json' };
@@ -45,6 +46,7 @@ export const LESSONS: readonly unknown[] = [
   rnrGivesUp,
   readImpliedNak,
   readsOutstanding,
+  nvmeRead,
   atomicOnce,
   flushAndAtomicWrite,
   mtuAndSegmentation,

@@ -345,6 +345,17 @@ describe('events', () => {
     expect(answers.find((answer) => answer?.cid !== cid)?.dw0).toBe(0);
   });
 
+  it('has an ANA page of its largest size, which nvme-cli reads in pieces of 4 KiB', async () => {
+    const { admin } = await connectHost({}, { ana: true });
+    // Header, one group, and room for as many namespaces as there can be.
+    const bytes = 16 + 32 + 4 * 1024;
+    const get = admin.command(AdminOpcode.GetLogPage);
+    get.setArguments(GET_LOG_PAGE, { lid: LogPage.Ana, lpo: 4096n, numd: (bytes - 4096) / 4 - 1 });
+    admin.memory.bytes.fill(0xff);
+    expect((await admin.send(admin.withData(get, bytes - 4096))).status).toBe(0);
+    expect(admin.memory.bytes.subarray(0, bytes - 4096).every((byte) => byte === 0)).toBe(true);
+  });
+
   it('tell of ANA, whose log page has the state of the port', async () => {
     const { admin, subsystem } = await connectHost({ portId: 2 }, { ana: true });
     await setFeature(admin, Feature.AsyncEventConfiguration, 0x8_00);
