@@ -27,6 +27,7 @@ import rnrGivesUp from './rnr-gives-up.json' with { type: 'json' };
 import ucLosesQuietly from './uc-loses-quietly.json' with { type: 'json' };
 import udDatagrams from './ud-datagrams.json' with { type: 'json' };
 import whatRdmaIs from './what-rdma-is.json' with { type: 'json' };
+import windowsAndKeys from './windows-and-keys.json' with { type: 'json' };
 import writeInPackets from './write-in-packets.json' with { type: 'json' };
 import writeWithImmediate from './write-with-immediate.json' with { type: 'json' };
 import wrongIcrc from './wrong-icrc.json' with { type: 'json' };
@@ -52,6 +53,7 @@ export const LESSONS: readonly unknown[] = [
   psnWrap,
   badKey,
   beyondTheRegion,
+  windowsAndKeys,
   wrongIcrc,
   retryExceeded,
   ucLosesQuietly,
