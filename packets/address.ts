@@ -12,7 +12,18 @@ import { RoceError } from './errors.ts';
 /** Word 2 of a GID that maps an IPv4 address; words 0 and 1 are zero. */
 const V4_MAPPED = 0xff_ff;
 
-/** An IPv4 or IPv6 address, immutable, as the four big-endian 32-bit words of its GID. */
+/**
+ * An IPv4 or IPv6 address, immutable, as the four big-endian 32-bit words of its GID.
+ *
+ * @example
+ * ```ts
+ * import { IpAddress } from 'rocev2';
+ *
+ * const address = IpAddress.parse('10.0.0.1');
+ * console.log(address.version, address.toString()); // 4 10.0.0.1
+ * console.log(IpAddress.parse('::ffff:10.0.0.1').equals(address)); // true
+ * ```
+ */
 export class IpAddress {
   /** 4 or 6. Text and GIDs of the form ::ffff:a.b.c.d give version 4. */
   readonly version: 4 | 6;
@@ -122,7 +133,17 @@ export class IpAddress {
   }
 }
 
-/** An address with the length of its network part, as configured on an interface. The host bits are kept. */
+/**
+ * An address with the length of its network part, as configured on an interface. The host bits are kept.
+ *
+ * @example
+ * ```ts
+ * import { IpAddress, IpPrefix } from 'rocev2';
+ *
+ * const prefix = IpPrefix.parse('10.0.0.1/24');
+ * console.log(prefix.toString(), prefix.contains(IpAddress.parse('10.0.0.77'))); // 10.0.0.1/24 true
+ * ```
+ */
 export class IpPrefix {
   /** The address, host bits included. */
   readonly address: IpAddress;

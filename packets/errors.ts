@@ -57,7 +57,22 @@ export interface RoceErrorOptions extends ErrorOptions {
   readonly errno?: Errno;
 }
 
-/** A caller's mistake, with a code to branch on. */
+/**
+ * A caller's mistake, with a code to branch on.
+ *
+ * @example
+ * ```ts
+ * import { attachDevice, RoceError, World } from 'rocev2';
+ *
+ * const device = attachDevice(new World({ seed: 1 }), 'a', { addresses: ['10.0.0.1/24'] });
+ * try {
+ *   device.createCq(0);
+ * } catch (error) {
+ *   if (!(error instanceof RoceError)) throw error;
+ *   console.log(error.code, error.errno); // ERR_ROCE_ARGUMENT EINVAL
+ * }
+ * ```
+ */
 export class RoceError extends Error {
   /** 'RoceError'. */
   override readonly name = 'RoceError';
@@ -74,7 +89,17 @@ export class RoceError extends Error {
   }
 }
 
-/** Our own bug: a condition that must hold whatever caller and peer do. */
+/**
+ * Our own bug: a condition that must hold whatever caller and peer do.
+ *
+ * @example
+ * ```ts
+ * import { InvariantError } from 'rocev2';
+ *
+ * const isBugOfTheStack = (error: unknown): boolean => error instanceof InvariantError;
+ * console.log(isBugOfTheStack(new RangeError('a bug of the program'))); // false
+ * ```
+ */
 export class InvariantError extends Error {
   /** 'InvariantError'. */
   override readonly name = 'InvariantError';

@@ -146,7 +146,7 @@ export type { NotifierCounters, NotifyOptions } from './faults/notifier.ts';
 export type { PathCounters, PathObserver } from './faults/path.ts';
 export type { FaultAction, FaultDirection, WireCondition, WireFaults, WireRule } from './faults/rule.ts';
 export { AsyncQueue } from './ground/async-queue.ts';
-export type { Link, LinkEcn, LinkSink } from './ground/link.ts';
+export type { Link, LinkEcn, LinkPoller, LinkSink } from './ground/link.ts';
 export type { Host, Machine } from './ground/machine.ts';
 export { attachDevice, type SimulatedDeviceOptions } from './sim/attach-device.ts';
 export { World, type WorldOptions } from './sim/world.ts';

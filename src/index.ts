@@ -8,4 +8,5 @@ export { Bump, type BumpObserver, type BumpOptions } from './node/bump.ts';
 export type { CaptureSink } from './node/links/capture.ts';
 export { type FaultLink, type FaultOptions, withFaults } from './node/links/fault-link.ts';
 export { type OpenDevice, type OpenDeviceOptions, openDevice } from './node/open.ts';
+export type { PollMode } from './node/poll-loop.ts';
 export type { OpenWorkerDeviceOptions } from './node/worker/open-worker.ts';

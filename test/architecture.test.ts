@@ -84,6 +84,7 @@ const ALLOWED_PACKAGES: readonly (readonly [string, readonly string[]])[] = [
   ['tools/conformance/mutants/run.ts', ['node', 'esbuild', 'rocev2']],
   ['tools/conformance/properties/', ['fast-check']],
   ['tools/export/', ['hyparquet-writer']],
+  ['tools/site/markdown.ts', ['marked']],
   ['tools/within-netns.ts', ['node', 'koffi']],
   ['tools/', ['node', 'commander', 'ipaddr.js', 'zod', 'rocev2']],
 ];
@@ -199,6 +200,12 @@ describe('architecture', () => {
         .map((target) => `${path} imports ${target}`);
     });
     expect(wrong).toEqual([]);
+  });
+
+  it('keeps what is below upper-layer protocols free of NVMe', () => {
+    const below = SOURCES.filter(({ room }) => ['packets', 'transport', 'src/ground', 'src/device'].includes(room));
+    expect(below.length).toBeGreaterThan(100);
+    expect(below.filter(({ text }) => /nvme/i.test(text)).map(({ path }) => path)).toEqual([]);
   });
 
   it('has no cycle of imports, types included, but those that are named with their reason', () => {

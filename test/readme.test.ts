@@ -1,12 +1,12 @@
-/** Goal: the example of README.md works as printed. Method: it is cut out and run. */
+/** Goal: the examples of README.md and of the API's first page work as printed. Method: they are cut out and run. */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 
-it('runs the example of the README', () => {
-  const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
+it.each(['README.md', 'typedoc/introduction.md'])('runs the example of %s', (page) => {
+  const readme = readFileSync(new URL(`../${page}`, import.meta.url), 'utf8');
   const example = /```ts\n([\s\S]*?)```/.exec(readme)?.[1] ?? '';
   const directory = mkdtempSync(join(tmpdir(), 'roce-readme-'));
   const file = join(directory, 'example.mts');

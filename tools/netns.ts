@@ -60,6 +60,36 @@ export function makeNetnsPair({ mtu = 1500 }: { readonly mtu?: number } = {}): N
   }
 }
 
+/** A namespace, and a TAP that is to be in there once who opens it has done so. */
+export interface TapNetns {
+  readonly name: string;
+  readonly tap: string;
+  moveTap(): void;
+  /** Removes both. May be called more than once. */
+  remove(): void;
+}
+
+/** Makes both; where that fails, neither is left. */
+export function makeTapNetns(): TapNetns {
+  const name = freshName();
+  const tap = `rx${name.slice(-8)}`;
+  const remove = (): void => {
+    for (const words of [
+      ['link', 'del', tap],
+      ['netns', 'del', name],
+    ])
+      spawnSync('ip', words, { stdio: 'ignore' });
+  };
+  try {
+    ip('tuntap', 'add', tap, 'mode', 'tap');
+    addQuietNetns(name);
+  } catch (error) {
+    remove();
+    throw error;
+  }
+  return { name, tap, moveTap: () => void ip('link', 'set', tap, 'netns', name), remove };
+}
+
 /** A namespace that sends nothing by itself: no duplicate address detection, no router solicitations. */
 export function addQuietNetns(name: string): void {
   ip('netns', 'add', name);

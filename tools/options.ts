@@ -14,10 +14,11 @@ import {
   type OpenRdmaDevice,
   openDevice,
   type PathTraits,
+  type PollMode,
   type RdmaDevice,
   type VlanOptions,
 } from 'rocev2';
-import { type CaptureSink, linkUsage, openLink } from 'rocev2/node';
+import { type CaptureSink, linkUsage, openLink, POLL_MODES } from 'rocev2/node';
 import { defined, Ecn, IpAddress, IpPrefix, MAX_FLOW_LABEL, parseMac, RoceError, trafficClassOf } from 'rocev2/packets';
 import { PEER_PROFILES } from 'rocev2/transport';
 import { addCongestionOptions, type CongestionFlags, congestionOptions } from './congestion-options.ts';
@@ -44,6 +45,7 @@ export interface LinkFlags extends CongestionFlags {
   readonly write?: string;
   readonly trace?: string;
   readonly worker?: boolean;
+  readonly poll?: PollMode;
 }
 
 /**
@@ -119,6 +121,11 @@ function addDeviceOptions(command: Command, optional: boolean): Command {
     )
     .option('--write <file>', 'write all frames to a pcapng file')
     .option('--trace <file>', 'write what the device does and why, as events (docs/trace.md)')
+    .addOption(
+      new Option('--poll <mode>', 'how to wait for frames, on links that can be polled (default: adaptive)').choices(
+        POLL_MODES,
+      ),
+    )
     .option('--worker', 'run the stack in a thread of its own, so that a busy command does not delay it');
   addEthernetOptions(command);
   addPathOptions(command);
@@ -276,11 +283,11 @@ export function integer(min: number, max: number): (text: string) => number {
 export const parseAddress = parser(IpAddress.parse);
 
 function deviceOptions(flags: LinkFlags): Omit<OpenDeviceOptions, 'captureSink' | 'faults' | 'thread'> {
-  const { link, ip, mac, mtu, gateway, neighbour, vlan, peer } = flags;
+  const { link, ip, mac, mtu, gateway, neighbour, vlan, peer, poll } = flags;
   const congestion = congestionOptions(flags);
   return {
     link,
-    ...defined({ addresses: ip, mac, mtu, gateway, neighbours: neighbour, vlan, peer, congestion }),
+    ...defined({ addresses: ip, mac, mtu, gateway, neighbours: neighbour, vlan, peer, poll, congestion }),
     path: pathOf(flags),
   };
 }

@@ -345,7 +345,7 @@ function placeRead(frame: Frame, entry: SendEntry, config: QpConfig): WcStatus {
   if (!fits || !hasGoodSyndrome(frame)) return WcStatus.BadRespErr;
   if (frame.payloadLength !== Math.min(left, config.mtu)) return WcStatus.LocLenErr;
   if (!entry.segments.accessible(config.pd, true)) return WcStatus.LocProtErr;
-  const placed = entry.segments.scatter(done, frame.bytes, frame.payloadOffset, frame.payloadLength);
+  const placed = entry.segments.scatter(done, frame.bytes, frame.payloadOffset, frame.payloadLength, !ends);
   return placed ? WcStatus.Success : WcStatus.LocProtErr;
 }
 

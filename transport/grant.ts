@@ -117,13 +117,23 @@ export class Grant {
     return true;
   }
 
-  /** Copies `length` bytes at byte `fromAt` of `from` to `offset`, where they must fit; false as with `copyOut`. */
-  copyIn(offset: number, from: Uint8Array, fromAt: number, length: number): boolean {
+  /**
+   * Copies `length` bytes at byte `fromAt` of `from` to `offset`, where they must fit; false as with `copyOut`. `more`
+   * and `writer`: see `CopiedMemory.write`.
+   */
+  copyIn(
+    offset: number,
+    from: Uint8Array,
+    fromAt: number,
+    length: number,
+    more: boolean = false,
+    writer: object = this,
+  ): boolean {
     if (this.#plain) {
       copyBytes(this.bytes, offset, from, fromAt, length);
       return true;
     }
-    if (this.#copied !== undefined) return this.#copied.write(this.#base + offset, from, fromAt, length);
+    if (this.#copied !== undefined) return this.#copied.write(this.#base + offset, from, fromAt, length, more, writer);
     if (this.#stage === undefined || length < WORTH_STAGING || isShared(from))
       copyBytes(this.bytes, offset, from, fromAt, length);
     else this.#stage.copy(this.bytes, offset, from, fromAt, length, false);

@@ -1,5 +1,5 @@
 /**
- * The protocol, sans I/O: queue pairs, memory, completion queues. See ARCHITECTURE.md for how a packet travels.
+ * The protocol, sans I/O: queue pairs, memory, completion queues. See `ARCHITECTURE.md` for how a packet travels.
  *
  * @module rocev2/transport
  */

@@ -70,8 +70,10 @@ export class ReceiveSlot {
 
   /** Places the payload of a SEND behind what is there; false when memory is not there any more. */
   place(frame: Frame): boolean {
-    const { payloadLength } = frame;
-    if (!this.#entry.segments.scatter(this.#placed, frame.bytes, frame.payloadOffset, payloadLength)) return false;
+    const { payloadLength, flags } = frame;
+    const { segments } = this.#entry;
+    const more = (flags & (OpFlag.First | OpFlag.Middle)) !== 0;
+    if (!segments.scatter(this.#placed, frame.bytes, frame.payloadOffset, payloadLength, more)) return false;
     this.#placed += payloadLength;
     return true;
   }

@@ -96,8 +96,10 @@ export class SegmentList {
   /**
    * Copies `length` bytes from `from` to byte `at` of the message. The list must be accessible and long enough. False
    * as with `gather`.
+   *
+   * @param more whether the bytes behind these are the next to be copied: see `CopiedMemory.write`
    */
-  scatter(at: number, from: Uint8Array, fromAt: number, length: number): boolean {
+  scatter(at: number, from: Uint8Array, fromAt: number, length: number, more: boolean = false): boolean {
     for (let i = 0; i < this.#count && length > 0; i++) {
       const size = this.#lengths[i] as number;
       if (at >= size) {
@@ -106,7 +108,8 @@ export class SegmentList {
       }
       const n = Math.min(size - at, length);
       const { grant } = this.#regions[i] as MemoryRegion;
-      if (!grant.copyIn((this.#offsets[i] as number) + at, from, fromAt, n)) return false;
+      const isCutOff = n === size - at;
+      if (!grant.copyIn((this.#offsets[i] as number) + at, from, fromAt, n, more && !isCutOff, this)) return false;
       at = 0;
       fromAt += n;
       length -= n;

@@ -266,7 +266,30 @@ export interface RecvWr {
   readonly sges?: readonly Sge[];
 }
 
-/** A work completion (ibv_wc). One object is reused by each `poll`; copy what is kept. */
+/**
+ * A work completion (ibv_wc). One object is reused by each `poll`; copy what is kept.
+ *
+ * @example
+ * ```ts
+ * import { attachDevice, WorkCompletion, World, WrOpcode } from 'rocev2';
+ *
+ * const world = new World({ seed: 1 });
+ * const a = attachDevice(world, 'a', { addresses: ['10.0.0.1/24'] });
+ * const b = attachDevice(world, 'b', { addresses: ['10.0.0.2/24'] });
+ * const [toA, toB] = [a.createCq(16), b.createCq(16)];
+ * const qp = a.allocPd().createQp({ sendCq: toA, recvCq: toA });
+ * const peer = b.allocPd().createQp({ sendCq: toB, recvCq: toB });
+ * const accepted = b.cm.listen(7471).next().then(({ value }) => value.accept({ qp: peer }));
+ * await world.run(Promise.all([a.cm.connect({ address: '10.0.0.2', port: 7471, qp }), accepted]));
+ * for (const wrId of [1, 2]) qp.postSend({ wrId, opcode: WrOpcode.RdmaWrite });
+ * await world.runFor(1e9);
+ * // One object for all: what is kept of it is copied.
+ * const completion = new WorkCompletion();
+ * while (toA.poll(completion)) console.log(completion.wrId, completion.status);
+ * // 1 0
+ * // 2 0
+ * ```
+ */
 export class WorkCompletion {
   /** That of the work request. */
   wrId = 0;

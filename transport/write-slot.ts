@@ -72,8 +72,8 @@ export class WriteSlot extends RemoteTarget {
   place(frame: Frame): boolean {
     const { payloadLength } = frame;
     const { grant } = this;
-    if (grant !== undefined && !grant.copyIn(this.offset, frame.bytes, frame.payloadOffset, payloadLength))
-      return false;
+    const more = payloadLength < this.#left;
+    if (grant?.copyIn(this.offset, frame.bytes, frame.payloadOffset, payloadLength, more, this) === false) return false;
     this.offset += payloadLength;
     this.#left -= payloadLength;
     return true;

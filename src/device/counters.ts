@@ -1,7 +1,23 @@
 /** Counters of a device for frames that never reach a queue pair: one for each cause (ref:hostile#3). */
 import { FrameStatus } from '../../packets/frame.ts';
 
-/** Received frames, and the causes of drops. */
+/**
+ * Received frames, and the causes of drops.
+ *
+ * @example
+ * ```ts
+ * import { attachDevice, World } from 'rocev2';
+ *
+ * const world = new World({ seed: 1, faults: { corrupt: 1 } });
+ * const a = attachDevice(world, 'a', { addresses: ['10.0.0.1/24'] });
+ * const b = attachDevice(world, 'b', { addresses: ['10.0.0.2/24'] });
+ * const cq = a.createCq(1);
+ * const qp = a.allocPd().createQp({ sendCq: cq, recvCq: cq });
+ * const connecting = a.cm.connect({ address: '10.0.0.2', port: 7471, qp });
+ * await world.run(connecting).catch(() => console.log('no connection')); // no connection
+ * console.log(b.counters.badIcrc > 0); // true
+ * ```
+ */
 export class DeviceCounters {
   /** RoCE packets for a queue pair, with a right ICRC. */
   receivedFrames = 0;

@@ -9,8 +9,6 @@ import { defined } from '../../packets/defined.ts';
 import { RoceError } from '../../packets/errors.ts';
 import type { Medium } from '../../packets/frame.ts';
 import type { FrameBatch, FrameWriter } from '../../packets/frame-writer.ts';
-import { GSI_QPN } from '../../packets/mad.ts';
-import { ConnectionManager } from '../../transport/cm/index.ts';
 import { Congestion } from '../../transport/congestion/congestion.ts';
 import { PortCounters } from '../../transport/counters.ts';
 import { makeDefences } from '../../transport/defences.ts';
@@ -22,7 +20,7 @@ import { AsyncQueue } from '../ground/async-queue.ts';
 import type { Host, Machine } from '../ground/machine.ts';
 import type { DeviceEvent, RdmaDevice } from './api.ts';
 import { markTrace } from './callbacks.ts';
-import { Gsi } from './cm/gsi.ts';
+import { type Gsi, gsiOf, managerOf } from './cm/gsi.ts';
 import { CmService } from './cm/service.ts';
 import { DeviceCounters } from './counters.ts';
 import { FrameReceiver } from './frame-receiver.ts';
@@ -54,7 +52,16 @@ import { SuspiciousCounters } from './suspicious-counters.ts';
 import type { DeviceTables } from './tables.ts';
 import { type Ah, type Cq, type CqMaker, makeCq, type Pd, type Qp, type Xrcd } from './verbs/index.ts';
 
-/** One RoCEv2 port (ibv_context), in the application's thread. */
+/**
+ * One RoCEv2 port (ibv_context), in the application's thread.
+ * @example
+ * ```ts
+ * import { attachDevice, World } from 'rocev2';
+ *
+ * const device = attachDevice(new World({ seed: 1 }), 'a', { addresses: ['10.0.0.1/24'] });
+ * console.log(device.activeMtu, device.allocPd().regMr(64).length); // 1024 64
+ * ```
+ */
 export class Device implements Machine, RdmaDevice {
   readonly name: string;
   readonly mac: MacAddress;
@@ -153,15 +160,8 @@ export class Device implements Machine, RdmaDevice {
     });
     this.strangers = { ...DEFAULT_STRANGER_LIMITS, ...defined(options.strangers ?? {}) };
     this.tcp = tcpOf(this, host);
-    const { maxRequests, maxRequestsPerSource, maxUnprovenReps } = this.strangers;
-    const shares = { maxPending: maxRequests, maxPendingPerSource: maxRequestsPerSource, maxUnprovenReps };
-    const manager = new ConnectionManager({ random, caGuid: this.guid, ...shares });
-    this.gsi = new Gsi(manager, {
-      joins: (source, destination) => this.paths.joins(source, destination),
-      templateFor: (source, destination, unproven) => this.paths.templateFor(this.now(), source, destination, unproven),
-      doubt: (destination) => this.paths.doubt(this.now(), destination),
-      suspect: (now, cause, source, port) => this.suspicions.byAddress(now, cause, 1, source, port, GSI_QPN),
-    });
+    const manager = managerOf(this);
+    this.gsi = gsiOf(this, manager);
     this.cm = new CmService(this, manager);
     const protocols = new HostProtocols(this.paths.neighbours, this.multicast.reports, this.tcp);
     this.#receiver = new FrameReceiver(this, protocols, this.#qps, this.#changed, this.#errors);

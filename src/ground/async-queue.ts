@@ -1,5 +1,18 @@
 /**
  * A queue between the machine, which pushes, and an application that awaits: bounded by what the protocol can produce.
+ *
+ * @example
+ * ```ts
+ * import { AsyncQueue } from 'rocev2';
+ *
+ * const queue = new AsyncQueue<string>();
+ * queue.push('first');
+ * queue.push('second');
+ * queue.close();
+ * for await (const item of queue) console.log(item);
+ * // first
+ * // second
+ * ```
  */
 export class AsyncQueue<T> implements AsyncIterable<T> {
   readonly #items: T[] = [];

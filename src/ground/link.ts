@@ -46,6 +46,16 @@ export function readsEcn({ ecn }: Link, version: 4 | 6): boolean {
   return ecn === undefined || ecn.read.includes(version);
 }
 
+/** How an open link is read without the event loop: `begin`, `poll` again and again, `end`. */
+export interface LinkPoller {
+  /** From now on what comes need not wake this thread. */
+  begin(): void;
+  /** Delivers what has come by now, a bounded number of frames, without waiting; whether there was something. */
+  poll(): boolean;
+  /** What comes from now on, or came since the last `poll`, wakes this thread. */
+  end(): void;
+}
+
 /** A wire: a socket, an interface, a port of a simulated network. */
 export interface Link {
   /** As typed on a command line, `qemu:/tmp/guest.sock`; also the interface name in captures. */
@@ -82,6 +92,8 @@ export interface Link {
   start(sink: LinkSink): Promise<void>;
   /** Takes frames `from .. batch.count - 1` in order and returns how many it took; fewer means: wait for `writable`. */
   send(batch: FrameBatch, from: number): number;
+  /** Absent: frames come by the event loop only. */
+  readonly poller?: LinkPoller | undefined;
   /**
    * Asks the kernel for datagrams to a multicast group; resolves when they would come. Only links that share the
    * kernel's addresses have it, and not all of these. Rejects with ERR_ROCE_LINK_UNAVAILABLE.

@@ -16,6 +16,8 @@ import type { Link, LinkSink } from '../ground/link.ts';
 import type { GroupHost, Host, Machine } from '../ground/machine.ts';
 import { installBulkCrc32 } from './bulk-crc32.ts';
 import { monotonicNs } from './clock.ts';
+import { loadLibc, mayLoadLibc } from './links/libc.ts';
+import { PollLoop, type PollMode } from './poll-loop.ts';
 
 /** Runs one machine (a `Device`, or any other `Machine`) on one link in real time. */
 export class Driver {
@@ -45,16 +47,19 @@ export class Driver {
   #latestNs = 0;
   /** Frames came since the last turn of the check phase. */
   #hasRead = false;
+  readonly #pollMode: PollMode;
+  #polling: PollLoop | undefined;
   /** Turns of the check phase for which deadlines that are long past have waited. */
   #waited = 0;
 
   /**
    * Takes a link that was not started; `start` does that. @param clock integer nanoseconds; where it goes back, time
-   * stands still for the machine
+   * stands still for the machine @param poll how to wait for frames on a link that can be polled; others wake us
    */
-  constructor(link: Link, clock: () => number = monotonicNs) {
+  constructor(link: Link, clock: () => number = monotonicNs, poll: PollMode = 'event') {
     this.link = link;
     this.#clock = clock;
+    this.#pollMode = poll;
     this.#writer = new FrameWriter(BATCH_FRAMES, link.mtu + MAX_ETHERNET_BYTES);
     this.host = { now: () => this.#now(), wake: () => this.#wakeSoon(), ...groupsOf(link) };
     const { promise, resolve } = withResolvers<RoceError | undefined>();
@@ -82,7 +87,18 @@ export class Driver {
       throw error;
     }
     this.#started = true;
+    await this.#startPolling();
     this.#wake();
+  }
+
+  async #startPolling(): Promise<void> {
+    const mode = this.#pollMode;
+    if (mode === 'event' || this.link.poller === undefined) return;
+    // A link of somebody else's may be polled where there are no native ones.
+    const libc = mayLoadLibc() ? await loadLibc() : undefined;
+    const { poller } = this.link;
+    if (poller === undefined || this.#ended) return;
+    this.#polling = new PollLoop(poller, mode, { now: this.#clock, yield: () => void libc?.schedYield() });
   }
 
   /** Sends what is due and fits, ends the link and stops driving. */
@@ -99,7 +115,7 @@ export class Driver {
     this.#machine?.receive(batch);
     // Such a link delivers in the check phase. In the next one, an application that has seen the message could have
     // answered it, ahead of our acknowledgement of it.
-    if (this.link.reflects === true) this.#wakeSoon();
+    if (this.link.reflects === true || this.#polling !== undefined) this.#wakeSoon();
     else this.#wake();
   }
 
@@ -126,6 +142,7 @@ export class Driver {
   #wakeSoon(): void {
     if (this.#soon || this.#ended || !this.#started) return;
     this.#soon = true;
+    this.#polling?.active();
     queueMicrotask(this.#nextTick);
   }
 
@@ -240,6 +257,8 @@ export class Driver {
 
   #stop(): void {
     this.#ended = true;
+    this.#polling?.stop();
+    this.#polling = undefined;
     this.#disarm();
     if (this.#turn !== undefined) clearImmediate(this.#turn);
     this.#turn = undefined;

@@ -17,6 +17,8 @@ export {
   QemuLink,
   type QemuLinkOptions,
   type Requirement,
+  ShmLink,
+  type ShmLinkOptions,
   TapLink,
   type TapLinkOptions,
 } from './links/index.ts';
@@ -24,9 +26,11 @@ export type { LinkText } from './links/kind.ts';
 export { loadNativeCrc32 } from './links/libc.ts';
 export { interfaceMtu } from './links/netdev.ts';
 export type { QemuCounters } from './links/qemu.ts';
+export type { ShmCounters } from './links/shm-connection.ts';
 export type { TapCounters } from './links/tap.ts';
 export { nvmeCrypto } from './nvme/crypto.ts';
 export { FileBackend, type FileBackendOptions } from './nvme/file-backend.ts';
+export { POLL_MODES } from './poll-loop.ts';
 export {
   type ServedSizes,
   type ServedUverbs,

@@ -17,6 +17,7 @@ import { monotonicNs } from './clock.ts';
 import { Driver } from './driver.ts';
 import { type FaultOptions, withFaults } from './links/fault-link.ts';
 import { CaptureLink, type CaptureSink, type Link, openLink, readsEcn, setsEcn } from './links/index.ts';
+import { POLL_MODES, type PollMode } from './poll-loop.ts';
 
 /** A device on a real wire. */
 export interface OpenDeviceOptions {
@@ -62,6 +63,11 @@ export interface OpenDeviceOptions {
   readonly limits?: Partial<DeviceLimits>;
   /** What senders may cost that have proved nothing; default `DEFAULT_STRANGER_LIMITS`. */
   readonly strangers?: Partial<StrangerLimits>;
+  /**
+   * How the device waits for frames. Links that cannot be polled wake it whatever this says: those on Node's own
+   * sockets, `pcap` and `raw-socket`. Default 'adaptive'.
+   */
+  readonly poll?: PollMode;
   /** Where the stack runs: in the application's thread (default), or in a worker (`OpenWorkerDeviceOptions`). */
   readonly thread?: 'application';
   /**
@@ -87,12 +93,14 @@ export interface OpenDevice extends OpenRdmaDevice {
 
 /** As `openDevice`, in this thread. */
 export async function openHere(options: OpenDeviceOptions): Promise<OpenDevice> {
-  const { mtu } = options;
+  const { mtu, poll } = options;
+  if (poll !== undefined && !POLL_MODES.includes(poll))
+    throw new RoceError('ERR_ROCE_ARGUMENT', `poll must be event, adaptive or busy, not ${poll}`);
   const mac = options.mac === undefined ? randomMac() : checkedMac(options.mac);
   const wire = openLink(options.link, mtu === undefined ? {} : { mtu });
   const link = captured(options.faults === undefined ? wire : withFaults(wire, options.faults), options.captureSink);
   const addresses = addressesFor(link, options.addresses);
-  const driver = new Driver(link);
+  const driver = new Driver(link, monotonicNs, poll ?? 'adaptive');
   const device = new Device({
     host: driver.host,
     random: new SystemRandom(),

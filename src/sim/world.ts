@@ -76,7 +76,25 @@ export interface RunForLimits extends RunLimits {
 /** Makes a machine for a port. `random` is a stream of its own, which follows from the seed and the machine's name. */
 export type MachineFactory<M extends Machine> = (host: Host, port: Link, random: Prng) => M;
 
-/** A network and its machines, driven in virtual time. Same seed, same calls, same bytes. */
+/**
+ * A network and its machines, driven in virtual time. Same seed, same calls, same bytes.
+ *
+ * @example
+ * ```ts
+ * import { attachDevice, World } from 'rocev2';
+ *
+ * const world = new World({ seed: 1 });
+ * const a = attachDevice(world, 'a', { addresses: ['10.0.0.1/24'] });
+ * const b = attachDevice(world, 'b', { addresses: ['10.0.0.2/24'] });
+ * b.cm.listen(7471);
+ * const cq = a.createCq(1);
+ * const qp = a.allocPd().createQp({ sendCq: cq, recvCq: cq });
+ * // Virtual time: half an hour takes no longer than what happens in it.
+ * await world.runFor(1800e9);
+ * console.log(world.now / 1e9); // 1800
+ * console.log(qp.stateName); // RESET
+ * ```
+ */
 export class World<N extends WorldNetwork = SimulatedNetwork> implements MemberWorld {
   /** Every choice by chance follows from it. */
   readonly seed: number;

@@ -14,8 +14,12 @@ export interface ProcessMemory {
    * @param ahead how many bytes of the same message lie there [length]: see `CopiedMemory.read`
    */
   read(address: number, to: Uint8Array, toAt: number, length: number, ahead?: number): boolean;
-  /** Copies `length` bytes from byte `fromAt` of `from` to `address`; false when any of them cannot be written. */
-  write(address: number, from: Uint8Array, fromAt: number, length: number): boolean;
+  /**
+   * Copies `length` bytes from byte `fromAt` of `from` to `address`; false when any of them cannot be written.
+   *
+   * @param more whether the message of `writer` goes on behind them [false]: see `CopiedMemory.write`
+   */
+  write(address: number, from: Uint8Array, fromAt: number, length: number, more?: boolean, writer?: object): boolean;
 }
 
 /** A piece of the file that the client has mapped: rings. The client may scribble on it at any time. */

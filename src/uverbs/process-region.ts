@@ -20,8 +20,8 @@ export class ProcessRegion implements CopiedMemory {
     return this.#memory.read(this.#start + offset, to, toAt, length, ahead);
   }
 
-  write(offset: number, from: Uint8Array, fromAt: number, length: number): boolean {
-    return this.#memory.write(this.#start + offset, from, fromAt, length);
+  write(offset: number, from: Uint8Array, fromAt: number, length: number, more: boolean, writer: object): boolean {
+    return this.#memory.write(this.#start + offset, from, fromAt, length, more, writer);
   }
 }
 

@@ -2,6 +2,7 @@
  * The two things of a Markdown page that other pages depend on: where it can be jumped to, and where it leads.
  * Owns this reading, which follows GitHub; never looks at another page.
  */
+import { Slugs } from '../../tools/site/slug.ts';
 
 /** A place of a page that leads somewhere. */
 export interface Link {
@@ -13,16 +14,13 @@ export interface Link {
 /** Every name that a link to this page may end in: explicit ids, and what GitHub makes of the headings. */
 export function anchorsOf(page: string): ReadonlySet<string> {
   const anchors = new Set<string>();
-  const seen = new Map<string, number>();
+  const slugs = new Slugs();
   for (const line of linesOf(page)) {
     for (const match of withoutCode(line).matchAll(/<[a-z]+\s[^>]*?\b(?:id|name)="([^"]+)"/g))
       anchors.add(match[1] ?? '');
     const heading = /^#{1,6}\s+(.*?)(?:\s+#+)?\s*$/.exec(line)?.[1];
     if (heading === undefined) continue;
-    const slug = slugOf(heading);
-    const before = seen.get(slug) ?? 0;
-    seen.set(slug, before + 1);
-    anchors.add(before === 0 ? slug : `${slug}-${before}`);
+    anchors.add(slugs.take(heading));
   }
   return anchors;
 }
@@ -57,14 +55,4 @@ function linesOf(page: string): string[] {
 
 function withoutCode(line: string): string {
   return line.replace(/(`+)(?!`).*?(?<!`)\1(?!`)/g, '');
-}
-
-/** Lower case, without punctuation, hyphens for blanks. */
-function slugOf(heading: string): string {
-  return heading
-    .replace(/<[^>]+>/g, '')
-    .replace(/!?\[([^\]]*)\]\([^)]*\)/g, '$1')
-    .toLowerCase()
-    .replace(/[^\p{L}\p{M}\p{N}\p{Pc}\- ]/gu, '')
-    .replaceAll(' ', '-');
 }

@@ -26,7 +26,7 @@ import { systemTimers } from '../../tools/nvme/serve.ts';
 import { describeWith } from '../support/need.ts';
 import { DhchapRecorder, type Known } from './dhchap-recorder.ts';
 import { nvmetCommands } from './nvme-host-suite.ts';
-import { GUEST, HOST, MountedLab, NQN, OURS, until } from './nvme-suite.ts';
+import { GUEST, HOST, MountedLab, NQN, OURS, until } from './nvme-lab.ts';
 
 const HOST_NQN = 'nqn.2014-08.org.nvmexpress:uuid:4f1c0b9e-0d5e-4d5b-9a52-6f5a4d3c2b1a';
 const RAM_NQN = 'nqn.2026-11.example:ram';
@@ -85,7 +85,7 @@ export function testAuthenticatedMount(kernel: KernelLabel): void {
         failures.push(failure);
       },
     };
-    beforeAll(() => lab.start(kernel, [4420], { observer }));
+    beforeAll(() => lab.start(kernel, { observer }));
     afterAll(() => lab.stop());
 
     /** Whether the guest connects; what it is told. */

@@ -2,125 +2,16 @@
  * A stock Linux of a guest mounts a disk that our target serves: discovery, mkfs, files that are found again after a
  * remount, and what is left when it has gone. One guest, one target; the tests build on one another.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { Medium, type OpenDevice, openDevice } from '../../src/index.ts';
-import { FileBackend } from '../../src/node/nvme/file-backend.ts';
-import {
-  AnaState,
-  NvmeSubsystem,
-  NvmeTarget,
-  type SubsystemOptions,
-  type TargetOptions,
-} from '../../src/ulp/nvme/index.ts';
-import { CaptureFile } from '../../tools/capture-file.ts';
+import { AnaState } from '../../src/ulp/nvme/index.ts';
 import { SLOW_HOST_WARNINGS } from '../../tools/experiment/findings.ts';
 import { verifyCapture } from '../../tools/interop/verify.ts';
-import { Guest } from '../../tools/lab/guest.ts';
-import { buildImage } from '../../tools/lab/image.ts';
 import type { KernelLabel } from '../../tools/lab/recipe.ts';
-import { systemTimers } from '../../tools/nvme/serve.ts';
 import { describeWith, useWhereThere } from '../support/need.ts';
+import { HOST, MountedLab, NQN, OURS, until } from './nvme-lab.ts';
 
-export const OURS = '10.77.0.1';
-export const GUEST = '10.77.0.2';
-export const NQN = 'nqn.2026-11.example:disks';
-const DISK_BYTES = 64 << 20;
-const COMMAND_TIMEOUT_MS = 120_000;
-/** Both: since 6.6 the kernel refuses a name that comes with an identifier of another, its own. */
-export const HOST =
-  '--hostnqn nqn.2014-08.org.nvmexpress:uuid:4f1c0b9e-0d5e-4d5b-9a52-6f5a4d3c2b1a --hostid 4f1c0b9e-0d5e-4d5b-9a52-6f5a4d3c2b1a';
-
-/** A target of one file disk and a guest on the same wire. */
-export class MountedLab {
-  readonly #directory = mkdtempSync(join(tmpdir(), 'rocev2-nvme-'));
-  readonly subsystem: NvmeSubsystem;
-  opened: OpenDevice | undefined;
-  guest: Guest | undefined;
-  targets: NvmeTarget[] = [];
-  backend: FileBackend | undefined;
-  /** Everything that we send and receive is lost. */
-  cut = false;
-  /** One frame of so many is lost, each way; 0 for none. */
-  loss = 0;
-  #frames = 0;
-  #file: CaptureFile | undefined;
-
-  constructor(options: Partial<SubsystemOptions> = {}) {
-    this.subsystem = new NvmeSubsystem({ nqn: NQN, ...options });
-  }
-
-  get capture(): string {
-    return join(this.#directory, 'wire.pcapng');
-  }
-
-  get disk(): string {
-    return join(this.#directory, 'disk.img');
-  }
-
-  /** A target for each port. */
-  async start(kernel: KernelLabel, ports: readonly number[] = [4420], options: Partial<TargetOptions> = {}) {
-    const path = join(this.#directory, 'wire');
-    this.opened = await openDevice({
-      link: `qemu:${path}`,
-      addresses: [`${OURS}/24`],
-      captureSink: ({ name, medium }) => {
-        this.#file = new CaptureFile(this.capture, { interfaceName: name, ethernet: medium === Medium.Ethernet });
-        return this.#file;
-      },
-    });
-    const { link } = this.opened;
-    const send = link.send.bind(link);
-    link.send = (batch, from) => {
-      const lost = this.cut || (this.loss > 0 && ++this.#frames % this.loss === 0);
-      return lost ? batch.count - from : send(batch, from);
-    };
-    this.backend = await FileBackend.open(this.disk, { bytes: DISK_BYTES });
-    this.subsystem.addNamespace({ backend: this.backend, uuid: new Uint8Array(16).fill(0x42) });
-    const { device } = this.opened;
-    this.targets = ports.map((port, i) =>
-      NvmeTarget.listen(device, {
-        subsystems: [this.subsystem],
-        timers: systemTimers,
-        port,
-        portId: i + 1,
-        ...options,
-      }),
-    );
-    const image = await buildImage(kernel);
-    this.guest = await Guest.boot({ image, netSocket: { path }, addresses: [`${GUEST}/24`] });
-    await this.run('modprobe -a nvme-rdma ext4; modprobe crc32c_generic; mkdir -p /mnt');
-  }
-
-  /** What the guest prints; fails when the command does. */
-  async run(command: string, timeoutMs = COMMAND_TIMEOUT_MS): Promise<string> {
-    if (this.guest === undefined) throw new Error('there is no guest');
-    const { code, stdout, stderr } = await this.guest.run(command, { timeoutMs });
-    expect(code, `${command}\n${stdout}${stderr}`).toBe(0);
-    return stdout;
-  }
-
-  async closeWire(): Promise<void> {
-    await Promise.all(this.targets.map((target) => target.close()));
-    await this.opened?.close();
-    this.#file?.close();
-    this.#file = undefined;
-    await this.backend?.close();
-    this.backend = undefined;
-  }
-
-  async stop(): Promise<void> {
-    await this.closeWire();
-    await this.guest?.stop();
-    rmSync(this.#directory, { recursive: true, force: true });
-  }
-}
-
-/** Waits in the guest until a path is there. */
-export const until = (path: string): string =>
-  `for i in $(seq 100); do [ -e ${path} ] && break; sleep 0.1; done; [ -e ${path} ]`;
+/** Retransmission timers of rdma_rxe take half a second each. */
+const SLOW_MS = 600_000;
 /** Where the guest mounts it. */
 const DISK = '/mnt';
 const SUM = `sha256sum ${DISK}/a ${DISK}/b ${DISK}/c | cut -c1-64`;
@@ -180,9 +71,21 @@ export function testMount(kernel: KernelLabel): void {
     });
 
     it('leaves a capture without fault', async () => {
-      await lab.closeWire();
+      lab.endCapture();
       const { faults } = await verifyCapture(lab.capture, { findings: [], tolerated: SLOW_HOST_WARNINGS });
       expect(faults).toEqual([]);
+    });
+
+    it('has its bytes after a wire that loses, damages and reorders frames', async () => {
+      await lab.run(`nvme connect -t rdma -a ${OURS} -s 4420 -n ${NQN} -c 1 ${HOST}`);
+      await lab.run(until('/dev/nvme0n1'));
+      await lab.both({ loss: 0.01, corrupt: 0.005, reorder: 0.002, reorderDelayNs: 1_000_000 });
+      const write = 'dd if=/dev/urandom of=/tmp/noise bs=64k count=8 2>/dev/null && dd if=/tmp/noise';
+      await lab.run(`${write} of=/dev/nvme0n1 bs=64k oflag=direct 2>/dev/null`, SLOW_MS);
+      await lab.run('echo 3 > /proc/sys/vm/drop_caches; head -c 524288 /dev/nvme0n1 | cmp - /tmp/noise', SLOW_MS);
+      const account = await lab.wire({});
+      const dropped = Object.values(account?.directions ?? {}).map((direction) => direction.dropped);
+      expect(Math.min(...dropped)).toBeGreaterThan(0);
     });
   });
 }
@@ -193,7 +96,7 @@ export function testHardships(kernel: KernelLabel): void {
     const lab = new MountedLab({ ana: true });
     const [first, second] = [4420, 4421];
     beforeAll(async () => {
-      await lab.start(kernel, [first, second]);
+      await lab.start(kernel, { ports: [first, second] });
       await lab.run(`nvme connect -t rdma -a ${OURS} -s ${first} -n ${NQN} -i 2 ${HOST}`);
       await lab.run(until('/dev/nvme0n1'));
       await lab.run('mke2fs -q -t ext4 /dev/nvme0n1 && mount -t ext4 /dev/nvme0n1 /mnt');
@@ -210,20 +113,16 @@ export function testHardships(kernel: KernelLabel): void {
     }
 
     it('keeps its bytes when one frame of a hundred is lost', async () => {
-      lab.loss = 100;
+      await lab.both({ loss: 0.01 });
       try {
         await writtenAndFoundAgain(async () => {});
       } finally {
-        lab.loss = 0;
+        await lab.wire({});
       }
     });
 
     it.each([5, 40])('keeps its bytes when the wire is cut for %d seconds', async (seconds) => {
-      await writtenAndFoundAgain(async () => {
-        lab.cut = true;
-        await lab.run(`sleep ${seconds}`);
-        lab.cut = false;
-      });
+      await writtenAndFoundAgain(() => lab.cut(seconds));
     });
 
     it('moves to the other path when the first is inaccessible', async () => {

@@ -42,6 +42,23 @@ class MemoryLink implements Link {
   }
 }
 
+/** What waits is there to be read. */
+class PolledLink extends MemoryLink {
+  readonly waiting: Uint8Array[] = [];
+  begun = 0;
+  polls = 0;
+  readonly poller = {
+    begin: (): void => void this.begun++,
+    poll: (): boolean => {
+      this.polls++;
+      const [next] = this.waiting.splice(0, 1);
+      if (next !== undefined) this.sink?.receive(batchOf(next));
+      return next !== undefined;
+    },
+    end: (): void => {},
+  };
+}
+
 async function started(): Promise<{ link: MemoryLink; driver: Driver; machine: Talker }> {
   const link = new MemoryLink();
   const driver = new Driver(link);
@@ -115,6 +132,24 @@ describe('Driver', () => {
     });
     expect(sent).toEqual([11]);
     await driver.close();
+  });
+
+  it('polls a link that can be polled, and answers in the same round of the loop what it finds', async () => {
+    const link = new PolledLink();
+    const driver = new Driver(link, monotonicNs, 'busy');
+    const machine = new Talker(driver.host);
+    machine.onFrame = (tag) => machine.outbox.push(frame(1, 2, tag + 1));
+    await driver.start(machine);
+    await turn();
+    expect(link.begun).toBe(1);
+    link.waiting.push(frame(2, 1, 10));
+    // The loop's round, and what comes right after it.
+    await new Promise<void>((resolve) => setImmediate(() => process.nextTick(resolve)));
+    expect([link.waiting.length, link.sent]).toEqual([0, [11]]);
+    await driver.close();
+    const { polls } = link;
+    await turn();
+    expect(link.polls).toBe(polls);
   });
 
   it('keeps what a short send leaves and goes on in order when the link is writable', async () => {

@@ -26,7 +26,7 @@ import { describeUnless } from '../support/need.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const MADE = ['node_modules', '.git', 'coverage', '.lab', 'conformance-out', 'interop-out', 'experiment-out'];
-const LEFT_OUT = new Set([...MADE, 'explorer-out', '/embargo', '/dist', '/tools/dist']);
+const LEFT_OUT = new Set([...MADE, 'explorer-out', 'site-out', '/embargo', '/dist', '/tools/dist']);
 
 describe('looking for phrases', () => {
   const phrases = phrasesOf('# a comment\nwindow of nothing\n\nrxe_do_it\n');

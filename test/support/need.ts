@@ -193,6 +193,10 @@ const LOOK: Readonly<Record<Thing, () => string | undefined>> = {
       ? undefined
       : 'no user and pid namespaces can be made here',
   tmpfs: tmpfsMissing,
+  'bind-mounts': () =>
+    spawnSync('unshare', ['-m', 'mount', '--bind', '/etc/hosts', '/etc/hosts']).status === 0
+      ? undefined
+      : 'no file can be mounted over another here',
   lab: () => reasonOf(labAvailable()),
   koffi: () => packageMissing('koffi'),
   'raw-socket': () => packageMissing('raw-socket'),

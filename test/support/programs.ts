@@ -32,6 +32,7 @@ export const PROGRAMS = {
   netns: ['ip', 'setpriv'],
   namespaces: ['unshare', 'setpriv', 'timeout'],
   tmpfs: ['mount', 'umount'],
+  'bind-mounts': ['mount', 'unshare'],
   lab: ['qemu-system-x86_64', 'apt-get', 'apt-cache', 'dpkg-deb'],
   koffi: [],
   'raw-socket': [],

@@ -12,6 +12,8 @@ export interface Running {
   readonly ended: Promise<Ended>;
   /** Resolves when standard output or standard error has shown the text; rejects when the command ends without it. */
   shows(text: string): Promise<void>;
+  /** What standard output has shown by now. */
+  shown(): string;
   interrupt(): void;
   signal(signal: NodeJS.Signals): void;
   /** kill -9. */
@@ -37,19 +39,20 @@ export function startProgram(path: string, args: readonly string[], prefix: read
     child.once('error', reject);
     child.once('close', (code) => resolve({ code, ...outputs }));
   });
-  const shown = (text: string): boolean => outputs.stdout.includes(text) || outputs.stderr.includes(text);
+  const hasShown = (text: string): boolean => outputs.stdout.includes(text) || outputs.stderr.includes(text);
   return {
     ended,
     shows: (text) => {
       return new Promise((resolve, reject) => {
         const look = (): void => {
-          if (shown(text)) resolve();
+          if (hasShown(text)) resolve();
         };
         watchers.add(look);
         look();
         void ended.then(() => reject(new Error(`never shown: ${text}\n${outputs.stdout}${outputs.stderr}`)));
       });
     },
+    shown: () => outputs.stdout,
     interrupt: () => void child.kill('SIGINT'),
     signal: (signal) => void child.kill(signal),
     kill: () => void child.kill('SIGKILL'),

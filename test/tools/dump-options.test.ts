@@ -215,7 +215,7 @@ describe('a ladder', () => {
       '       time us  10.77.0.2                      10.77.0.1',
       '         0.000  │── WRITE First  psn 0  1024 B ───────▶│',
       '         1.000  │── WRITE Middle  psn 1  1024… ───────▶│',
-      '         2.000  │── WRITE Middle  psn 1  1024… ───────▶│  RETRANSMIT DUPLICATED',
+      '         2.000  │── WRITE Middle  psn 1  1024… ───────▶│  DUPLICATED',
       '         3.000  │── WRITE Last  psn 2  1024 B ────────▶│',
     ]);
   });

@@ -6,7 +6,7 @@ import { describe } from 'vitest';
 import { describeWith } from '../support/need.ts';
 import { testColumn } from './uverbs-column.ts';
 
-describeWith(['verbs', 'middleware', 'tshark', 'netns', 'lab'], 'every program with two ends', () => {
+describeWith(['verbs', 'middleware', 'tshark', 'netns', 'bind-mounts', 'lab'], 'every program with two ends', () => {
   describe('against Linux 6.1', () => testColumn('rxe 6.1'));
   describe('against Linux 6.12', () => testColumn('rxe 6.12'));
 });

@@ -69,7 +69,7 @@ describeWith(['verbs', 'middleware', 'netns'], 'two hosts, each with a server', 
   });
 });
 
-describeWith(['verbs', 'middleware', 'netns', 'tshark'], 'every program with two ends', () =>
+describeWith(['verbs', 'middleware', 'netns', 'bind-mounts', 'tshark'], 'every program with two ends', () =>
   testColumn('second server'),
 );
 

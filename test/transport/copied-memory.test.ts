@@ -130,6 +130,65 @@ describe('memory that is reached by copies', () => {
   });
 });
 
+describe('memory that puts copies off while a message goes on', () => {
+  const patient = () => {
+    const world = setUp();
+    world.memory.patient = true;
+    return world;
+  };
+  const DATA = pattern(600, 41);
+
+  it('has a WRITE when it is acknowledged', () => {
+    const { peer, memory, mr } = patient();
+    const [first, ...others] = writePackets({ psn: 0, va: IOVA + 100n, rkey: mr.rkey, data: DATA });
+    if (first === undefined) throw new Error('a WRITE of 600 bytes has three packets');
+    peer.rx(first);
+    expect(memory.waiting).toBe(256);
+    peer.rx(...others);
+    expect([memory.waiting, memory.bytes.slice(100, 700)]).toEqual([0, DATA]);
+    peer.expectTx([ack({ psn: 2, msn: 1 })]);
+  });
+
+  it('has a SEND when it completes, in each segment, however much room is left', () => {
+    const { peer, memory, mr } = patient();
+    const sges = [
+      { mr, offset: 0, length: 300 },
+      { mr, offset: 1000, length: 400 },
+    ];
+    peer.qp.postRecv({ wrId: 1, sges });
+    const waited = sendPackets({ psn: 0, data: DATA }).map((packet) => {
+      peer.rx(packet);
+      return memory.waiting;
+    });
+    // The first segment is full with the second packet.
+    expect(waited).toEqual([256, 212, 0]);
+    expect([...memory.bytes.slice(0, 300), ...memory.bytes.slice(1000, 1300)]).toEqual([...DATA]);
+    expect(peer.completions()).toEqual(['recv 1 Success Recv 600 bytes']);
+  });
+
+  it('has what a READ asked for when that completes', () => {
+    const { peer, memory, mr } = patient();
+    peer.post({
+      ...{ wrId: 1, opcode: WrOpcode.RdmaRead, remoteAddr: 0n, rkey: 1 },
+      sges: [{ mr, offset: 0, length: 600 }],
+    });
+    peer.drain();
+    const waited = readResponses({ psn: 0, msn: 1, data: DATA }).map((packet) => {
+      peer.rx(packet);
+      return memory.waiting;
+    });
+    expect([waited, memory.bytes.slice(0, 600)]).toEqual([[256, 512, 0], DATA]);
+    expect(peer.completions()).toEqual(['send 1 Success RdmaRead 600 bytes']);
+  });
+
+  it('refuses a WRITE with its last packet', () => {
+    const { peer, memory, mr } = patient();
+    memory.gone = [0, 1];
+    peer.rx(...writePackets({ psn: 0, va: IOVA, rkey: mr.rkey, data: DATA }));
+    peer.expectTx([nak(0x62, { psn: 2, msn: 0 })]);
+  });
+});
+
 describe('memory that has gone away', () => {
   const gone = (memory: ForeignMemory, from: number, to: number) => {
     memory.gone = [from, to];

@@ -2,4 +2,5 @@
 export { type Analyzed, analyzeChunks } from './analyze.ts';
 export { annotate, packetComments } from './annotate.ts';
 export { analyzeCommand } from './command.ts';
+export { overviewLines } from './conversation-text.ts';
 export { type ReportOptions, reportLines } from './report.ts';

@@ -13,13 +13,15 @@ export interface AnnotatedOptions {
   readonly introduction: readonly string[];
   /** Names of the hosts by MAC address, as `52:54:00:00:00:01`. */
   readonly hosts: ReadonlyMap<string, string>;
-  /** Where the reference pages are, seen from this one: `reference/` or a full address; ends with a slash. */
-  readonly reference: string;
+  /** Where a section of a page of docs/reference is, seen from this page. @param page its name, without ending */
+  readonly reference: (page: string, section: string) => string;
+  /** Where the page belongs to, if it belongs to others. */
+  readonly home?: { readonly name: string; readonly href: string };
 }
 
 /** The page. */
 export function annotatedPage(packets: readonly CapturedPacket[], options: AnnotatedOptions): string {
-  const { title, introduction, hosts } = options;
+  const { title, introduction, hosts, home } = options;
   const sections = packets.map((packet, at) => sectionOf(packet, at + 1, packets[0] ?? packet, options));
   const contents = sections.map(({ heading }, at) => `<li><a href="#p${at + 1}">${heading}</a></li>`);
   return `<!doctype html>
@@ -28,10 +30,11 @@ export function annotatedPage(packets: readonly CapturedPacket[], options: Annot
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${escaped(title)}</title>
+<link rel="icon" href="data:,">
 <style>${STYLE}</style>
 </head>
 <body>
-<main>
+${home === undefined ? '' : `<header><nav aria-label="Site"><a href="${escaped(home.href)}">${escaped(home.name)}</a></nav></header>\n`}<main>
 <h1>${escaped(title)}</h1>
 ${introduction.map((text) => `<p>${escaped(text)}</p>`).join('\n')}
 <p>${[...hosts].map(([mac, name]) => `<b>${escaped(name)}</b>: ${mac}`).join(', ')}.</p>
@@ -91,19 +94,19 @@ ${fields.map((field, at) => fieldHtml(field, ids[at] ?? '', reference)).join('\n
 </details>`;
 }
 
-function fieldHtml({ name, bits, shown, meaning, rule }: MappedField, id: string, reference: string): string {
+function fieldHtml({ name, bits, shown, meaning, rule }: MappedField, id: string, reference: Reference): string {
   const size =
     bits % 8 === 0 ? `${bits / 8} ${bits === 8 ? 'byte' : 'bytes'}` : `${bits} ${bits === 1 ? 'bit' : 'bits'}`;
   const source = rule === '' ? '' : ` <span class="quiet">${ruleHtml(rule, reference)}</span>`;
-  return `<div id="${id}" tabindex="0"><dt><code>${escaped(name)}</code> <span class="quiet">${size}</span></dt>
+  return `<div id="${id}"><dt><code>${escaped(name)}</code> <span class="quiet">${size}</span></dt>
 <dd><code class="value">${escaped(shown)}</code> ${escaped(meaning)}${source}</dd></div>`;
 }
 
 /** Our reference pages as links, everything else as it stands. */
-function ruleHtml(rule: string, reference: string): string {
+function ruleHtml(rule: string, reference: Reference): string {
   return escaped(rule).replace(
     /ref:(\w+)#([\w-]+)/g,
-    (text, page, anchor) => `<a href="${escaped(reference)}${page}.md#${anchor}">${text.slice(4)}</a>`,
+    (text, page, section) => `<a href="${escaped(reference(page, section))}">${text.slice(4)}</a>`,
   );
 }
 
@@ -116,6 +119,8 @@ function nameOf(bytes: Uint8Array, at: number, { hosts }: AnnotatedOptions): str
   const mac = Array.from(bytes.subarray(at, at + 6), (byte) => byte.toString(16).padStart(2, '0')).join(':');
   return hosts.get(mac) ?? mac;
 }
+
+type Reference = AnnotatedOptions['reference'];
 
 function escaped(text: string): string {
   return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);

@@ -4,5 +4,5 @@ import { terminal } from '../output.ts';
 import { connectionPage } from './connection.ts';
 
 const [file = 'annotated-connection.html'] = process.argv.slice(2);
-writeFileSync(file, connectionPage('docs/reference/'));
+writeFileSync(file, connectionPage({ reference: (page, section) => `docs/reference/${page}.md#${section}` }));
 terminal.line(`written: ${file}`);

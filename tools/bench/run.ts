@@ -34,6 +34,7 @@ import {
 import { idleQpBench } from './idle-qp.ts';
 import { benchLinks, chosen, soakLinks } from './links/index.ts';
 import { manyQpsBench } from './many-qps.ts';
+import { nvmeCpuBench, nvmeLatencyBench, nvmeMemoryBench, nvmeNbdBench, nvmeRateBench, nvmeReadBench } from './nvme.ts';
 import { report } from './report.ts';
 import { verbsEventsBench, verbsPollingBench, verbsWireBench, verbsWriteBench } from './verbs.ts';
 import { writeBench } from './write.ts';
@@ -61,6 +62,12 @@ const BENCHES: readonly Bench[] = [
   verbsEventsBench,
   verbsPollingBench,
   verbsDoorbellBench,
+  nvmeReadBench,
+  nvmeRateBench,
+  nvmeLatencyBench,
+  nvmeCpuBench,
+  nvmeMemoryBench,
+  nvmeNbdBench,
 ];
 const FULL: BenchSettings = { rounds: 5, scale: 1 };
 const QUICK: BenchSettings = { rounds: 1, scale: 0.001 };

@@ -6,12 +6,13 @@
  */
 import { writeFileSync } from 'node:fs';
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { analyzeChunks } from '../analyze/index.ts';
 import { print as write } from '../output.ts';
 import { readShare, shareText } from '../share.ts';
 import { grouped } from '../table.ts';
 import { OWN_COLORS } from '../visible-text.ts';
 import { confirmCapture } from './confirm.ts';
-import { badLines, cleanLines, closingLines, isRight, openingLines, verdictLines } from './report.ts';
+import { badLines, cleanLines, closingLines, isRight, openingLines, seenLines, verdictLines } from './report.ts';
 import { runDemo } from './run.ts';
 import { DEFAULT_SETTINGS, type DemoSettings, PATH_MTUS } from './settings.ts';
 
@@ -50,8 +51,14 @@ async function demo(flags: DemoFlags): Promise<boolean> {
   print([`  capture  ${flags.write}: ${grouped(run.captureFrames)} frames, with comments on those that the wire hurt`]);
   const { lines, agrees } = await confirmCapture(run, flags.write);
   print(lines);
+  const { analysis } = await analyzeChunks(wholeOf(run.capture));
+  print(seenLines(analysis, { color }));
   print(closingLines(flags.write, import.meta.url.endsWith('.ts')));
   return isRight(run) && agrees;
+}
+
+async function* wholeOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
 }
 
 function print(lines: readonly string[]): void {

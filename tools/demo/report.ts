@@ -2,6 +2,8 @@
  * The texts of the demo: what a reader who has never seen RDMA needs to follow it, the ladders, and the tables. Owns
  * the text. Never runs anything; the same run gives the same lines.
  */
+import type { Analysis } from 'rocev2/pcap';
+import { overviewLines } from '../analyze/index.ts';
 import { drawLadder, type LadderStep, StepMark } from '../ladder/index.ts';
 import { formatBytes, formatTable, grouped } from '../table.ts';
 import { shellQuote } from '../visible-text.ts';
@@ -92,6 +94,25 @@ export function isRight(run: DemoRun): boolean {
   return run.failure === undefined && run.phases.length === 2 && faultless;
 }
 
+/**
+ * What the capture shows, counted as every view of a capture counts, and why that is not what the devices counted.
+ * Nothing when there is no conversation in it.
+ */
+export function seenLines({ conversations }: Analysis, options: DemoReportOptions): string[] {
+  if (conversations.length === 0) return [];
+  return [
+    ...title('4. What a capture shows of it', options),
+    '',
+    ...overviewLines(conversations),
+    '',
+    'These are the figures of "roce analyze" and every other view: of both wires together, and only of what',
+    'packets show. The table of part 2 has what the wire did and the devices counted. They differ: a packet',
+    'repeated and damaged is not seen as resent; READ responses that come again are resent, too; an',
+    'expired timer shows as a timeout only where nothing else explains what is sent again; and packets do',
+    'not always tell whether one was lost or overtaken.',
+  ];
+}
+
 /** @param sources whether this runs from the sources, where commands are npm's */
 export function closingLines(captureFile: string, sources: boolean): string[] {
   const demo = sources ? 'npm start --' : 'roce demo';
@@ -164,29 +185,28 @@ function verdictOf(transfers: readonly RecordedTransfer[]): string {
   return transfers.every(({ faults }) => faults.length === 0) ? 'yes' : 'NO';
 }
 
-/** Faults of the wire on the left, reactions of the queue pairs on the right. */
+/**
+ * What the wire did on the left, what the devices counted on the right. No name of it is a name of a capture's figures
+ * (`seenLines`): those are counted otherwise.
+ */
 function countTable(counts: Counts): string[] {
   const wire: [string, number][] = [
     ['frames sent', counts.frames],
-    ['lost', counts.lost],
+    ['dropped', counts.lost],
     ['doubled', counts.duplicated],
     ['held back', counts.reordered],
     ['bit flipped', counts.corrupted],
   ];
-  const pairs: [string, number][] = [
-    ['dropped for a wrong ICRC', counts.badIcrc],
-    ['sequence NAKs sent', counts.naks],
-    ['old requests not done twice', counts.duplicateRequests],
-    ['times gone back: NAK or gap / timeout', counts.wentBack],
-    ['packets sent again', counts.retransmitted],
+  const devices: [string, string][] = [
+    ['refused for a wrong ICRC', grouped(counts.badIcrc)],
+    ['sequence NAKs sent', grouped(counts.naks)],
+    ['old requests not done twice', grouped(counts.duplicateRequests)],
+    ['gone back: NAK or gap / ACK timer expired', `${grouped(counts.wentBack)} / ${grouped(counts.timeouts)}`],
+    ['request packets repeated', grouped(counts.retransmitted)],
   ];
   return formatTable(
-    ['the wire', '', '', 'the queue pairs', ''],
-    wire.map(([name, count], row) => {
-      const [answer, number] = pairs[row] ?? ['', 0];
-      const value = row === GONE_BACK_ROW ? `${grouped(number)} / ${grouped(counts.timeouts)}` : grouped(number);
-      return [name, grouped(count), '  ', answer, value];
-    }),
+    ['what the wire did', '', '', 'what the devices counted', ''],
+    wire.map(([name, count], row) => [name, grouped(count), '  ', ...(devices[row] ?? ['', ''])]),
     ['left', 'right', 'left', 'left', 'right'],
   );
 }
@@ -204,7 +224,6 @@ function percent(probability: number): string {
 }
 
 const MOST_FAULTS = 5;
-const GONE_BACK_ROW = 3;
 const HINT_COLUMNS = 36;
 const FATES: readonly (readonly [mark: number, words: string])[] = [
   [StepMark.Lost, 'never arrived'],

@@ -18,7 +18,9 @@ export interface RecordedTransfer extends Transfer {
   readonly toStep: number;
 }
 
-/** Faults of the wire in one direction, and the reactions of the queue pairs. */
+/**
+ * What the wire did to frames, and what the devices counted. Not what a capture shows: see `seenLines`.
+ */
 export interface Counts {
   frames: number;
   lost: number;
@@ -31,7 +33,9 @@ export interface Counts {
   naks: number;
   /** Times that a requester retransmitted because of a NAK or of a gap in READ responses. */
   wentBack: number;
+  /** Request packets that left again, damaged and dropped ones too. */
   retransmitted: number;
+  /** ACK timers that expired. */
   timeouts: number;
   /** Requests that had been executed before and were not executed again. */
   duplicateRequests: number;

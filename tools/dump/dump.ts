@@ -156,6 +156,8 @@ function ownCharacters({ ladder, fields }: DumpOptions): RegExp | undefined {
   return separator === '' ? undefined : new RegExp(`(${separator.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&')})`);
 }
 
-function needsAnalysis({ analyze = false, filter, fields }: DumpOptions): boolean {
-  return analyze || filter?.needsAnalysis === true || fields?.names.some(isAnalysisField) === true;
+function needsAnalysis({ analyze = false, filter, fields, ladder }: DumpOptions): boolean {
+  return (
+    analyze || ladder !== undefined || filter?.needsAnalysis === true || fields?.names.some(isAnalysisField) === true
+  );
 }

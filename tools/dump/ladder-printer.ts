@@ -57,13 +57,13 @@ export class LadderPrinter implements PacketPrinter {
     if (known !== undefined) return known;
     // A scan of a network makes pairs without end: what is forgotten begins anew, with PSNs counted from there.
     if (this.#pairs.size >= MOST_PAIRS) this.#pairs.clear();
-    const pair = { left: source, right: destination, reader: new LadderReader() };
+    const pair = { left: source, right: destination, reader: new LadderReader({ marked: true }) };
     this.#pairs.set(key, pair);
     return pair;
   }
 }
 
-/** What the ladder can say of what the wire did, from the ICRC and, where there is an analysis, from that. */
+/** What the ladder can say of what the wire did: what the analysis says, as every other view does. */
 function marksOf({ dissection, facts }: FilterSubject): number {
   const marks = facts?.marks ?? 0;
   return (

@@ -19,7 +19,8 @@ export async function buildExplorer(outFile: string): Promise<void> {
       logLevel: 'error',
       plugins: [viteSingleFile()],
       resolve: { tsconfigPaths: true },
-      oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
+      // Whatever NODE_ENV says: for development, elements know the path of their source.
+      oxc: { jsx: { runtime: 'automatic', importSource: 'preact', development: false } },
       build: { outDir, emptyOutDir: true, target: 'es2024' },
     });
     writeFileSync(join(outDir, 'explorer.html'), withPolicy(readFileSync(join(outDir, 'index.html'), 'utf8')));

@@ -34,6 +34,8 @@ import { type LadderStep, StepMark } from './step.ts';
 export interface LadderReaderOptions {
   /** What the frames of `read` begin with; default Ethernet. */
   readonly medium?: Medium;
+  /** The marks of `read` say what was sent before: an analysis knows better than PSNs alone. Default false. */
+  readonly marked?: boolean;
 }
 
 /** What is known of a frame beside its bytes. */
@@ -63,6 +65,7 @@ interface RequesterPsns {
 
 export class LadderReader {
   readonly #medium: Medium;
+  readonly #marked: boolean;
   readonly #own = new Frame();
   #frame = this.#own;
   readonly #spaces: readonly [left: Map<number, RequesterPsns>, right: Map<number, RequesterPsns>] = [
@@ -72,6 +75,7 @@ export class LadderReader {
 
   constructor(options: LadderReaderOptions = {}) {
     this.#medium = options.medium ?? Medium.Ethernet;
+    this.#marked = options.marked ?? false;
   }
 
   read(seen: LadderFrame): LadderStep {
@@ -105,7 +109,7 @@ export class LadderReader {
       spaces.set(destQpn, space);
     }
     const relative = relativePsn(psn, space);
-    const again = relative < space.next;
+    const again = !this.#marked && relative < space.next;
     space.next = Math.max(space.next, relative + 1);
     return { ...step, psn: relative, marks: step.marks | (again ? StepMark.Retransmit : 0) };
   }
@@ -117,7 +121,7 @@ export class LadderReader {
     const relative = relativePsn(frame.psn, space);
     let { marks } = step;
     if ((frame.flags & OpFlag.Ack) === 0) {
-      if (relative < space.nextAnswer) marks |= StepMark.Retransmit;
+      if (!this.#marked && relative < space.nextAnswer) marks |= StepMark.Retransmit;
       space.nextAnswer = Math.max(space.nextAnswer, relative + 1);
       space.next = Math.max(space.next, relative + 1);
     } else if (syndromeKind(frame) !== SyndromeKind.Ack) marks |= StepMark.Nak;

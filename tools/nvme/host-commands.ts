@@ -42,8 +42,8 @@ export function nvmeHostCommands(): Command[] {
 
 function discoverCommand(): Command {
   const command = new Command('discover').description('ask a discovery service which subsystems there are');
-  return onDevice(addressOptions(command), async (device, flags, output) => {
-    const { genctr, entries } = await discoverNvme(device, addressOf(flags));
+  return onDevice(addHostSecretOptions(addressOptions(command)), async (device, flags, output) => {
+    const { genctr, entries } = await discoverNvme(device, { ...addressOf(flags), ...hostSecrets(flags) });
     output.line(`Discovery Log Number of Records ${entries.length}, Generation counter ${genctr}`);
     const rows = entries.map((entry) => [
       TRANSPORTS[entry.trtype] ?? `${entry.trtype}`,

@@ -20,6 +20,7 @@ import { defined } from 'rocev2/packets';
 import { addLinkOptions, collect, exitWith, integer, type LinkFlags, withDevice } from '../options.ts';
 import { type ToolOutput, terminal } from '../output.ts';
 import { addTargetSecretOptions, type TargetSecretFlags, targetHosts } from './secrets.ts';
+import { ServeStatistics } from './serve-statistics.ts';
 
 /** What `serveDisks` is told. */
 export interface ServeOptions extends TargetSecretFlags {
@@ -66,6 +67,7 @@ export async function serveDisks(
   const { nqn, allowHost, namespace, size, blockSize, readOnly, port = [4420], queues, depth } = options;
   const disks: ServedDisk[] = [];
   const targets: NvmeTarget[] = [];
+  const statistics = new ServeStatistics(output, process.stderr);
   try {
     const subsystem = new NvmeSubsystem({
       nqn,
@@ -89,17 +91,21 @@ export async function serveDisks(
           portId: i + 1,
           maxQueues: queues,
           maxEntries: depth,
-          observer: printer(output),
+          observer: printer(statistics),
+          now: () => performance.now() * 1e6,
         }),
       );
     for (const { address } of device.addresses)
       output.line(`nvme connect -t rdma -a ${address} -s ${port[0]} -n ${nqn}`);
-    const watching = setInterval(() => void refreshDisks(disks, subsystem, blockSize, output), REFRESH_MS);
+    const watching = setInterval(() => void refreshDisks(disks, subsystem, blockSize, statistics), REFRESH_MS);
+    const beating = setInterval(() => statistics.beat(), BEAT_MS);
     await new Promise<void>((end) => {
       if (signal.aborted) end();
       else signal.addEventListener('abort', () => end(), { once: true });
     });
     clearInterval(watching);
+    clearInterval(beating);
+    statistics.totals();
     return 0;
   } finally {
     await Promise.all(targets.map((target) => target.close()));
@@ -119,7 +125,7 @@ export async function refreshDisks(
   disks: readonly ServedDisk[],
   subsystem: NvmeSubsystem,
   blockSize: number,
-  output: ToolOutput,
+  output: Pick<ToolOutput, 'line'>,
 ): Promise<void> {
   for (const { nsid, path, backend } of disks) {
     // A file system that is gone has no size to tell; its reads and writes say so.
@@ -129,6 +135,8 @@ export async function refreshDisks(
   }
 }
 
+/** How often the queues are told of. */
+const BEAT_MS = 1_000;
 /** How often files are looked at. */
 const REFRESH_MS = 2_000;
 /** The longest time that setTimeout takes: 24 days. */
@@ -144,9 +152,18 @@ export const systemTimers: TargetTimers = {
   },
 };
 
-function printer(output: ToolOutput): TargetObserver {
+function printer(output: ServeStatistics): TargetObserver {
   return {
-    queueJoined({ id, hostNqn, subsystem }, { qid, entries }) {
+    commandEnded(queue, durationNs) {
+      output.ended(queue, durationNs);
+    },
+    failed(error, queue) {
+      output.line(`${queue === undefined ? 'a request' : `queue ${queue.qid}`} has failed: ${String(error)}`);
+    },
+    queueJoined(controller, queue) {
+      const { id, hostNqn, subsystem } = controller;
+      const { qid, entries } = queue;
+      output.joined(controller, queue);
       const what = subsystem === undefined ? 'discovery controller' : 'controller';
       if (qid === 0) output.line(`${what} ${id}: ${hostNqn} connected`);
       else output.line(`controller ${id}: queue ${qid} of ${entries} entries`);

@@ -16,7 +16,32 @@ import type { CmIdTable } from './conversations.ts';
 import { DEFAULT_ACK_TIMEOUT } from './numbers.ts';
 import type { CmDevice } from './port.ts';
 
-/** The peer refused the alternate path. */
+/**
+ * The peer refused the alternate path.
+ *
+ * @example
+ * ```ts
+ * import { AlternatePathRefused, attachDevice, IpAddress, World } from 'rocev2';
+ *
+ * const world = new World({ seed: 1 });
+ * const a = attachDevice(world, 'a', { addresses: ['10.0.0.1/24'] });
+ * const b = attachDevice(world, 'b', { addresses: ['10.0.0.2/24'] });
+ * const [toA, toB] = [a.createCq(16), b.createCq(16)];
+ * const qp = a.allocPd().createQp({ sendCq: toA, recvCq: toA });
+ * const peer = b.allocPd().createQp({ sendCq: toB, recvCq: toB });
+ * const accepted = b.cm.listen(7471).next().then(({ value }) => value.accept({ qp: peer }));
+ * const connecting = a.cm.connect({ address: '10.0.0.2', port: 7471, qp });
+ * const [connection] = await world.run(Promise.all([connecting, accepted]));
+ * attachDevice(world, 'c', { addresses: ['10.0.0.3/24'] });
+ * try {
+ *   // An address that is there, but not at the peer.
+ *   await world.run(connection.loadAlternatePath({ destination: IpAddress.parse('10.0.0.3') }));
+ * } catch (error) {
+ *   if (!(error instanceof AlternatePathRefused)) throw error;
+ *   console.log(error.status); // 8
+ * }
+ * ```
+ */
 export class AlternatePathRefused extends RoceError {
   /** One of `CmAprStatus`. */
   readonly status: number;

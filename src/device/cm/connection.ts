@@ -30,7 +30,27 @@ export interface ConnectionPort {
   loadAlternatePath(connection: Connection, av: AddressVector): Promise<void>;
 }
 
-/** The peer rejected the connection. */
+/**
+ * The peer rejected the connection.
+ *
+ * @example
+ * ```ts
+ * import { attachDevice, ConnectionRejected, World } from 'rocev2';
+ *
+ * const world = new World({ seed: 1 });
+ * const a = attachDevice(world, 'a', { addresses: ['10.0.0.1/24'] });
+ * const b = attachDevice(world, 'b', { addresses: ['10.0.0.2/24'] });
+ * const cq = a.createCq(16);
+ * const qp = a.allocPd().createQp({ sendCq: cq, recvCq: cq });
+ * b.cm.listen(7471).next().then(({ value: request }) => request.reject(Uint8Array.of(5)));
+ * try {
+ *   await world.run(a.cm.connect({ address: '10.0.0.2', port: 7471, qp }));
+ * } catch (error) {
+ *   if (!(error instanceof ConnectionRejected)) throw error;
+ *   console.log(error.reason, error.privateData[0]); // 28 5
+ * }
+ * ```
+ */
 export class ConnectionRejected extends RoceError {
   /** One of `CmRejReason`. */
   readonly reason: number;
@@ -58,7 +78,28 @@ interface RequestFacts {
   readonly privateData: Uint8Array;
 }
 
-/** A connection request (REQ). */
+/**
+ * A connection request (REQ).
+ *
+ * @example
+ * ```ts
+ * import { attachDevice, World } from 'rocev2';
+ *
+ * const world = new World({ seed: 1 });
+ * const a = attachDevice(world, 'a', { addresses: ['10.0.0.1/24'] });
+ * const b = attachDevice(world, 'b', { addresses: ['10.0.0.2/24'] });
+ * const [toA, toB] = [a.createCq(16), b.createCq(16)];
+ * const qp = a.allocPd().createQp({ sendCq: toA, recvCq: toA });
+ * const peer = b.allocPd().createQp({ sendCq: toB, recvCq: toB });
+ * const accepted = b.cm.listen(7471).next().then(({ value: request }) => {
+ *   console.log(request.remoteAddress.toString(), request.privateData[0]); // 10.0.0.1 7
+ *   return request.accept({ qp: peer, privateData: Uint8Array.of(8) });
+ * });
+ * const connecting = a.cm.connect({ address: '10.0.0.2', port: 7471, qp, privateData: Uint8Array.of(7) });
+ * const [connection] = await world.run(Promise.all([connecting, accepted]));
+ * console.log(connection.privateData[0]); // 8
+ * ```
+ */
 export class ConnectionRequest implements RdmaConnectionRequest {
   /** @internal */
   readonly id: CmId;
@@ -120,7 +161,28 @@ export class ConnectionRequest implements RdmaConnectionRequest {
   }
 }
 
-/** A connected queue pair. */
+/**
+ * A connected queue pair.
+ *
+ * @example
+ * ```ts
+ * import { attachDevice, World } from 'rocev2';
+ *
+ * const world = new World({ seed: 1 });
+ * const a = attachDevice(world, 'a', { addresses: ['10.0.0.1/24'] });
+ * const b = attachDevice(world, 'b', { addresses: ['10.0.0.2/24'] });
+ * const [toA, toB] = [a.createCq(16), b.createCq(16)];
+ * const qp = a.allocPd().createQp({ sendCq: toA, recvCq: toA });
+ * const peer = b.allocPd().createQp({ sendCq: toB, recvCq: toB });
+ * const accepted = b.cm.listen(7471).next().then(({ value }) => value.accept({ qp: peer }));
+ * const connecting = a.cm.connect({ address: '10.0.0.2', port: 7471, qp });
+ * const [connection, passive] = await world.run(Promise.all([connecting, accepted]));
+ * console.log(connection.remoteAddress.toString(), qp.stateName); // 10.0.0.2 RTS
+ * await world.run(connection.disconnect());
+ * await world.run(passive.closed);
+ * console.log(peer.stateName); // ERR
+ * ```
+ */
 export class Connection implements RdmaConnection {
   /** @internal */
   readonly id: CmId;
@@ -166,7 +228,36 @@ export class Connection implements RdmaConnection {
   }
 }
 
-/** Takes requests on a port, for connections or for datagram services: `for await (const request of listener)`. */
+/**
+ * Takes requests on a port, for connections or for datagram services: `for await (const request of listener)`.
+ *
+ * @example
+ * ```ts
+ * import { attachDevice, World } from 'rocev2';
+ *
+ * const world = new World({ seed: 1 });
+ * const a = attachDevice(world, 'a', { addresses: ['10.0.0.1/24'] });
+ * const b = attachDevice(world, 'b', { addresses: ['10.0.0.2/24'] });
+ * const [toA, toB] = [a.createCq(16), b.createCq(16)];
+ * const [clients, servers] = [a.allocPd(), b.allocPd()];
+ * const listener = b.cm.listen(7471);
+ * async function serve(): Promise<void> {
+ *   for await (const request of listener) {
+ *     const connection = await request.accept({ qp: servers.createQp({ sendCq: toB, recvCq: toB }) });
+ *     console.log('connected to', connection.remoteAddress.toString());
+ *   }
+ * }
+ * const serving = serve();
+ * for (let client = 0; client < 2; client++) {
+ *   const qp = clients.createQp({ sendCq: toA, recvCq: toA });
+ *   await world.run(a.cm.connect({ address: '10.0.0.2', port: listener.port, qp }));
+ * }
+ * // connected to 10.0.0.1
+ * // connected to 10.0.0.1
+ * listener.close();
+ * await world.run(serving);
+ * ```
+ */
 export class Listener<Request extends FromSource = ConnectionRequest> implements AsyncIterable<Request> {
   /** The port listened on. */
   readonly port: number;

@@ -43,7 +43,25 @@ export interface UdRequestAnswers {
   reject(request: UdRequest, status: number, privateData: Uint8Array | undefined): void;
 }
 
-/** The peer has no such service, or refused the request. */
+/**
+ * The peer has no such service, or refused the request.
+ *
+ * @example
+ * ```ts
+ * import { attachDevice, ServiceRefused, World } from 'rocev2';
+ *
+ * const world = new World({ seed: 1 });
+ * const a = attachDevice(world, 'a', { addresses: ['10.0.0.1/24'] });
+ * const b = attachDevice(world, 'b', { addresses: ['10.0.0.2/24'] });
+ * b.cm.listenUd(7471).next().then(({ value: request }) => request.reject());
+ * try {
+ *   await world.run(a.cm.resolveUd({ address: '10.0.0.2', port: 7471, pd: a.allocPd() }));
+ * } catch (error) {
+ *   if (!(error instanceof ServiceRefused)) throw error;
+ *   console.log(error.code, error.status); // ERR_ROCE_REJECTED 2
+ * }
+ * ```
+ */
 export class ServiceRefused extends RoceError {
   /** One of `CmSidrStatus`. */
   readonly status: number;
@@ -68,7 +86,23 @@ interface UdRequestFacts {
   readonly privateData: Uint8Array;
 }
 
-/** A request for the service (SIDR REQ). */
+/**
+ * A request for the service (SIDR REQ).
+ *
+ * @example
+ * ```ts
+ * import { attachDevice, QpType, World } from 'rocev2';
+ *
+ * const world = new World({ seed: 1 });
+ * const a = attachDevice(world, 'a', { addresses: ['10.0.0.1/24'] });
+ * const b = attachDevice(world, 'b', { addresses: ['10.0.0.2/24'] });
+ * const cq = b.createCq(16);
+ * const qp = b.allocPd().createQp({ type: QpType.Ud, sendCq: cq, recvCq: cq });
+ * b.cm.listenUd(7471).next().then(({ value: request }) => request.accept({ qp, qkey: 0x1234 }));
+ * const found = await world.run(a.cm.resolveUd({ address: '10.0.0.2', port: 7471, pd: a.allocPd() }));
+ * console.log(found.remoteQpn === qp.qpn, found.qkey.toString(16)); // true 1234
+ * ```
+ */
 export class UdRequest implements RdmaUdRequest {
   /** For the connection manager. @internal */
   readonly id: CmId;

@@ -11,8 +11,9 @@ import type { FrameWriter } from '../../../packets/frame-writer.ts';
 import type { HeaderTemplate } from '../../../packets/header-template.ts';
 import { GSI_PKEY, GSI_QKEY, GSI_QPN } from '../../../packets/mad.ts';
 import { DETH_AT, Op } from '../../../packets/opcode.ts';
-import type { ConnectionManager } from '../../../transport/cm/index.ts';
+import { ConnectionManager } from '../../../transport/cm/index.ts';
 import { CmInputStatus, type OutgoingMad } from '../../../transport/cm/types.ts';
+import type { Random } from '../../../transport/random.ts';
 import {
   type DatagramEnd,
   DatagramVerdict,
@@ -40,6 +41,39 @@ export interface GsiPort {
 
 /** Why a connection request is suspicious (`SuspicionCause`). */
 export type CmSuspicion = 'cm-source-full' | 'cm-displaced' | 'cm-backlog-full' | 'cm-table-full';
+
+/** What queue pair 1 and the connection manager are made of. */
+interface GsiDevice {
+  readonly random: Random;
+  readonly guid: bigint;
+  readonly strangers: Readonly<Record<'maxRequests' | 'maxRequestsPerSource' | 'maxUnprovenReps', number>>;
+  readonly paths: {
+    joins(source: IpAddress, destination: IpAddress): boolean;
+    templateFor(now: number, source: IpAddress, to: IpAddress, unproven: boolean): HeaderTemplate | undefined;
+    doubt(now: number, destination: IpAddress): void;
+  };
+  readonly suspicions: {
+    byAddress(now: number, cause: CmSuspicion, count: number, source: IpAddress, port: number, qpn: number): void;
+  };
+  now(): number;
+}
+
+/** The connection manager of a device. */
+export function managerOf({ random, guid, strangers }: GsiDevice): ConnectionManager {
+  const { maxRequests: maxPending, maxRequestsPerSource: maxPendingPerSource, maxUnprovenReps } = strangers;
+  return new ConnectionManager({ random, caGuid: guid, maxPending, maxPendingPerSource, maxUnprovenReps });
+}
+
+/** Queue pair 1 of a device. */
+export function gsiOf(device: GsiDevice, manager: ConnectionManager): Gsi {
+  const { paths, suspicions } = device;
+  return new Gsi(manager, {
+    joins: (source, destination) => paths.joins(source, destination),
+    templateFor: (source, destination, unproven) => paths.templateFor(device.now(), source, destination, unproven),
+    doubt: (destination) => paths.doubt(device.now(), destination),
+    suspect: (now, cause, source, port) => suspicions.byAddress(now, cause, 1, source, port, GSI_QPN),
+  });
+}
 
 const SUSPICIOUS: Partial<Record<CmInputStatus, CmSuspicion>> = {
   [CmInputStatus.SourceFull]: 'cm-source-full',

@@ -15,7 +15,21 @@ export interface AhPaths {
   unfollow(user: PathUser): void;
 }
 
-/** Where datagrams go (ibv_ah). */
+/**
+ * Where datagrams go (ibv_ah).
+ *
+ * @example
+ * ```ts
+ * import { attachDevice, IpAddress, World } from 'rocev2';
+ *
+ * const world = new World({ seed: 1 });
+ * const a = attachDevice(world, 'a', { addresses: ['10.0.0.1/24'] });
+ * attachDevice(world, 'b', { addresses: ['10.0.0.2/24'] });
+ * const ah = await world.run(a.allocPd().createAh({ destination: IpAddress.parse('10.0.0.2') }));
+ * console.log(ah.av.destination.toString()); // 10.0.0.2
+ * ah.destroy();
+ * ```
+ */
 export class Ah extends AddressHandle implements RdmaAh, PathUser {
   readonly pd: LocalPd;
   readonly av: AddressVector;

@@ -11,7 +11,31 @@ interface Waiter {
   readonly reject: (error: RoceError) => void;
 }
 
-/** Where completions arrive (ibv_cq): `poll` without waiting, or `for await` over them. */
+/**
+ * Where completions arrive (ibv_cq): `poll` without waiting, or `for await` over them.
+ *
+ * @example
+ * ```ts
+ * import { attachDevice, World, WrOpcode, wcStatusName } from 'rocev2';
+ *
+ * const world = new World({ seed: 1 });
+ * const a = attachDevice(world, 'a', { addresses: ['10.0.0.1/24'] });
+ * const b = attachDevice(world, 'b', { addresses: ['10.0.0.2/24'] });
+ * const [toA, toB] = [a.createCq(16), b.createCq(16)];
+ * const qp = a.allocPd().createQp({ sendCq: toA, recvCq: toA });
+ * const peer = b.allocPd().createQp({ sendCq: toB, recvCq: toB });
+ * const accepted = b.cm.listen(7471).next().then(({ value }) => value.accept({ qp: peer }));
+ * await world.run(Promise.all([a.cm.connect({ address: '10.0.0.2', port: 7471, qp }), accepted]));
+ * peer.postRecv({ wrId: 1 });
+ * qp.postSend({ wrId: 2, opcode: WrOpcode.SendWithImm, immData: 42 });
+ * for (const cq of [toA, toB]) {
+ *   const { value: completion } = await world.run(cq.next());
+ *   console.log(completion.wrId, wcStatusName(completion.status), completion.immData);
+ * }
+ * // 2 success -1
+ * // 1 success 42
+ * ```
+ */
 export class Cq extends CompletionQueue implements RdmaCq {
   /** Asynchronous events: that the queue has overrun. */
   readonly events = new AsyncQueue<CqEvent>();

@@ -44,7 +44,21 @@ export interface PdResources {
   ahNumber(): number;
 }
 
-/** Groups regions and queue pairs (ibv_pd). */
+/**
+ * Groups regions and queue pairs (ibv_pd).
+ *
+ * @example
+ * ```ts
+ * import { Access, attachDevice, World } from 'rocev2';
+ *
+ * const device = attachDevice(new World({ seed: 1 }), 'a', { addresses: ['10.0.0.1/24'] });
+ * const pd = device.allocPd();
+ * const region = pd.regMr(4096, { access: Access.LocalWrite | Access.RemoteRead });
+ * region.bytes.fill(7);
+ * console.log(region.length, region.bytes[4095]); // 4096 7
+ * pd.deregMr(region);
+ * ```
+ */
 export class Pd implements LocalPd {
   readonly device: RdmaDevice;
   /** @internal */

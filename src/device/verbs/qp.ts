@@ -52,7 +52,28 @@ export interface QpDevice {
   destroyQp(qp: Qp): void;
 }
 
-/** One end of a connection, or of datagrams (ibv_qp). */
+/**
+ * One end of a connection, or of datagrams (ibv_qp).
+ *
+ * @example
+ * ```ts
+ * import { attachDevice, World, WrOpcode } from 'rocev2';
+ *
+ * const world = new World({ seed: 1 });
+ * const a = attachDevice(world, 'a', { addresses: ['10.0.0.1/24'] });
+ * const b = attachDevice(world, 'b', { addresses: ['10.0.0.2/24'] });
+ * const [toA, toB] = [a.createCq(16), b.createCq(16)];
+ * const qp = a.allocPd().createQp({ sendCq: toA, recvCq: toA });
+ * const peer = b.allocPd().createQp({ sendCq: toB, recvCq: toB });
+ * const accepted = b.cm.listen(7471).next().then(({ value }) => value.accept({ qp: peer }));
+ * await world.run(Promise.all([a.cm.connect({ address: '10.0.0.2', port: 7471, qp }), accepted]));
+ * const mr = peer.pd.regMr(64);
+ * peer.postRecv({ wrId: 1, sges: [{ mr }] });
+ * qp.postSend({ wrId: 2, opcode: WrOpcode.Send, inline: new TextEncoder().encode('hello') });
+ * const { value: completion } = await world.run(toB.next());
+ * console.log(new TextDecoder().decode(mr.bytes.subarray(0, completion.byteLen))); // hello
+ * ```
+ */
 export class Qp implements RdmaQp, PathUser {
   /** @internal */
   readonly core: QueuePair;

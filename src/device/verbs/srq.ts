@@ -27,7 +27,30 @@ export interface SrqResources {
   destroySrq(srq: Srq): void;
 }
 
-/** Receives that many queue pairs take from (ibv_srq). */
+/**
+ * Receives that many queue pairs take from (ibv_srq).
+ *
+ * @example
+ * ```ts
+ * import { attachDevice, World, WrOpcode } from 'rocev2';
+ *
+ * const world = new World({ seed: 1 });
+ * const a = attachDevice(world, 'a', { addresses: ['10.0.0.1/24'] });
+ * const b = attachDevice(world, 'b', { addresses: ['10.0.0.2/24'] });
+ * const [toA, toB] = [a.createCq(16), b.createCq(16)];
+ * const pd = b.allocPd();
+ * const srq = pd.createSrq({ maxWr: 16 });
+ * const qp = a.allocPd().createQp({ sendCq: toA, recvCq: toA });
+ * const peer = pd.createQp({ sendCq: toB, recvCq: toB, srq });
+ * const accepted = b.cm.listen(7471).next().then(({ value }) => value.accept({ qp: peer }));
+ * await world.run(Promise.all([a.cm.connect({ address: '10.0.0.2', port: 7471, qp }), accepted]));
+ * // Whichever queue pair gets a message takes the next receive of all.
+ * srq.postRecv({ wrId: 9, sges: [{ mr: pd.regMr(64) }] });
+ * qp.postSend({ wrId: 1, opcode: WrOpcode.Send, inline: Uint8Array.of(1, 2, 3) });
+ * const { value: completion } = await world.run(toB.next());
+ * console.log(completion.wrId, completion.byteLen); // 9 3
+ * ```
+ */
 export class Srq implements RdmaSrq {
   readonly pd: LocalPd;
   /** @internal */

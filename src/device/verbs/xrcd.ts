@@ -12,7 +12,21 @@ export interface XrcdResources {
   createXrcTarget(domain: Xrcd): Qp;
 }
 
-/** Joins XRC target queue pairs and XRC shared receive queues (ibv_xrcd). */
+/**
+ * Joins XRC target queue pairs and XRC shared receive queues (ibv_xrcd).
+ *
+ * @example
+ * ```ts
+ * import { attachDevice, World } from 'rocev2';
+ *
+ * const device = attachDevice(new World({ seed: 1 }), 'a', { addresses: ['10.0.0.1/24'] });
+ * const domain = device.openXrcd();
+ * const target = domain.createQp();
+ * console.log(target.stateName); // RESET
+ * target.destroy();
+ * domain.close();
+ * ```
+ */
 export class Xrcd implements RdmaXrcd {
   readonly device: RdmaDevice;
   /** @internal */

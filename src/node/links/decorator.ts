@@ -2,7 +2,7 @@
 import type { IpAddress } from '../../../packets/address.ts';
 import type { Medium } from '../../../packets/frame.ts';
 import type { FrameBatch } from '../../../packets/frame-writer.ts';
-import type { Link, LinkEcn, LinkSink } from '../../ground/link.ts';
+import type { Link, LinkEcn, LinkPoller, LinkSink } from '../../ground/link.ts';
 
 export abstract class LinkDecorator implements Link {
   protected readonly inner: Link;
@@ -41,6 +41,10 @@ export abstract class LinkDecorator implements Link {
 
   get reflects(): boolean | undefined {
     return this.inner.reflects;
+  }
+
+  get poller(): LinkPoller | undefined {
+    return this.inner.poller;
   }
 
   get join(): ((group: IpAddress) => Promise<void>) | undefined {

@@ -12,7 +12,7 @@ import { invariant, type RoceError } from '../../../packets/errors.ts';
 import { ETHERNET_BYTES, ETHERTYPE_SERVICE_VLAN, ETHERTYPE_VLAN } from '../../../packets/ethernet.ts';
 import { Medium } from '../../../packets/frame.ts';
 import type { FrameBatch } from '../../../packets/frame-writer.ts';
-import { WHOLE_PACKETS } from '../../ground/link.ts';
+import { type LinkPoller, WHOLE_PACKETS } from '../../ground/link.ts';
 import { FAILED, type Libc, loadLibc, WRITABLE } from './libc.ts';
 import { type Abandonment, LifecycleLink, type LinkEvents, type LinkPort } from './lifecycle.ts';
 import { DescriptorWatch } from './poller.ts';
@@ -61,6 +61,7 @@ class WatchedPort implements LinkPort {
   readonly #port: DescriptorPort;
   readonly #events: LinkEvents;
   readonly #watch: DescriptorWatch;
+  readonly poller: LinkPoller = { begin: () => {}, poll: () => this.#receive(), end: () => {} };
   #delivering = false;
   #closed = false;
 
@@ -97,16 +98,19 @@ class WatchedPort implements LinkPort {
     this.#events.writable();
   }
 
-  #receive(): void {
+  /** Whether there was something. */
+  #receive(): boolean {
     const batch = this.#port.receive();
+    const { count } = batch;
     this.#delivering = true;
     try {
-      if (batch.count > 0) this.#events.receive(batch);
+      if (count > 0) this.#events.receive(batch);
     } finally {
       this.#delivering = false;
       this.#port.release();
       if (this.#closed) this.#port.close();
     }
+    return count > 0;
   }
 }
 

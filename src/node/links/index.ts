@@ -11,6 +11,7 @@ import { packetRingKind } from './packet-ring.ts';
 import { pcapKind } from './pcap.ts';
 import { qemuKind } from './qemu.ts';
 import { rawSocketKind } from './raw-socket.ts';
+import { shmKind } from './shm.ts';
 import { tapKind } from './tap.ts';
 import { udpOffloadKind } from './udp-offload.ts';
 import { udp6Kind } from './udp6.ts';
@@ -23,6 +24,7 @@ export { type PacketRingCounters, PacketRingLink, type PacketRingLinkOptions } f
 export { PcapLink, type PcapLinkOptions } from './pcap.ts';
 export { QemuLink, type QemuLinkOptions } from './qemu.ts';
 export { RawSocketLink, type RawSocketLinkOptions } from './raw-socket.ts';
+export { ShmLink, type ShmLinkOptions } from './shm.ts';
 export { TapLink, type TapLinkOptions } from './tap.ts';
 export { UdpOffloadLink } from './udp-offload.ts';
 export { Udp6Link } from './udp6.ts';
@@ -36,6 +38,7 @@ export const LINK_KINDS: readonly LinkKind[] = [
   udpOffloadKind,
   tapKind,
   packetRingKind,
+  shmKind,
   loopbackKind,
 ];
 

@@ -63,6 +63,8 @@ export interface Libc {
   processVmWritev(pid: number, local: Pointer, remote: Pointer): number;
   /** Wakes at most `count` threads, of any process, that wait for a change of the word at `address`. */
   futexWake(address: number, count: number): number;
+  /** Lets another thread have this processor, if one wants it. */
+  schedYield(): number;
   /** A descriptor that is readable when the process has ended. */
   pidfdOpen(pid: number): number;
   /** Why the last call failed; read it before any other call. */
@@ -144,6 +146,7 @@ async function bindLibc(): Promise<Libc> {
     sendto: library.func('long sendto(int fd, void *data, size_t length, int flags, void *to, uint size)'),
     sendmmsg: library.func('int sendmmsg(int fd, void *headers, uint count, int flags)'),
     recvmmsg: library.func('int recvmmsg(int fd, void *headers, uint count, int flags, void *timeout)'),
+    schedYield: library.func('int sched_yield()'),
     ...bindProcesses(library),
     errno: () => koffi.errno(),
     address: (of) => Number(koffi.address(of)),

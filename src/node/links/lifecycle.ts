@@ -8,12 +8,14 @@
 import { InvariantError, RoceError } from '../../../packets/errors.ts';
 import type { Medium } from '../../../packets/frame.ts';
 import type { FrameBatch } from '../../../packets/frame-writer.ts';
-import type { Link, LinkSink } from '../../ground/link.ts';
+import type { Link, LinkPoller, LinkSink } from '../../ground/link.ts';
 
 /** An open wire, as a kind of link supplies it. None of its methods throws or rejects. */
 export interface LinkPort {
   /** As `Link.send`, only while the link is open. After a short one `LinkEvents.writable` has to follow. */
   send(batch: FrameBatch, from: number): number;
+  /** As `Link.poller`; used only while the link is open. */
+  readonly poller?: LinkPoller;
   /**
    * Frees everything; called once, possibly from inside `LinkEvents.receive`. Frames taken by `send` are still
    * delivered where the medium can.
@@ -93,6 +95,11 @@ export abstract class LifecycleLink<P extends LinkPort = LinkPort> implements Li
     const taken = port.send(batch, from);
     if (taken < batch.count - from) this.#events.blocked = true;
     return taken;
+  }
+
+  /** As `Link.poller`; absent before the start, and where the wire cannot be polled. */
+  get poller(): LinkPoller | undefined {
+    return this.#state === 'open' ? this.#port?.poller : undefined;
   }
 
   /** As `Link.close`; every call resolves when the link has ended. */

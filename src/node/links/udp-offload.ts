@@ -14,7 +14,7 @@ import { RoceError } from '../../../packets/errors.ts';
 import { Medium } from '../../../packets/frame.ts';
 import type { FrameBatch } from '../../../packets/frame-writer.ts';
 import { ROCE_UDP_PORT } from '../../../packets/udp.ts';
-import type { LinkEcn } from '../../ground/link.ts';
+import type { LinkEcn, LinkPoller } from '../../ground/link.ts';
 import type { LinkKind } from './kind.ts';
 import {
   EAGAIN,
@@ -137,6 +137,7 @@ class OffloadPort implements LinkPort {
   readonly #outgoing: SendMessages;
   readonly #incoming: ReceiveMessages;
   readonly #watch: DescriptorWatch;
+  readonly poller: LinkPoller = { begin: () => {}, poll: () => this.#receive(), end: () => {} };
   #closed = false;
 
   constructor(libc: Libc, fd: number, { address: local, port, scopeId, mtu }: UdpEndpoint, owner: OffloadOwner) {
@@ -189,19 +190,20 @@ class OffloadPort implements LinkPort {
     if ((bits & READABLE) !== 0) this.#receive();
   }
 
-  /** A bounded number of messages; the event loop calls again for the rest. */
-  #receive(): void {
+  /** A bounded number of messages; the event loop calls again for the rest. Whether there was one. */
+  #receive(): boolean {
     const incoming = this.#incoming;
     const { counters, events } = this.#owner;
     for (let call = 0; call < CALLS_PER_TURN && !this.#closed; call++) {
       incoming.prepare();
       const messages = this.#libc.recvmmsg(this.#fd, incoming.address, MAX_MESSAGES, MSG_DONTWAIT, null);
-      if (messages <= 0) return;
+      if (messages <= 0) return call > 0;
       const batch = incoming.take(messages);
       counters.received += batch.count;
       events.receive(batch);
-      if (messages < MAX_MESSAGES) return;
+      if (messages < MAX_MESSAGES) return true;
     }
+    return true;
   }
 
   /** A pending socket error is that of an earlier, lost packet; an invalid descriptor ends the link. */

@@ -4,6 +4,7 @@
  * linux:security/yama/yama_lsm.c#yama_ptrace_access_check after it. Looks, and changes nothing.
  */
 import { readFileSync, statSync } from 'node:fs';
+import type { Requirement } from '../links/kind.ts';
 
 /** What decides. */
 export interface AdmissionFacts {
@@ -41,6 +42,21 @@ export function admissionFacts(pid: number): AdmissionFacts {
 export function yamaScope(): number | undefined {
   const text = textOf('/proc/sys/kernel/yama/ptrace_scope').trim();
   return text === '' ? undefined : Number(text);
+}
+
+/**
+ * Whether Yama lets a server in this process reach the memory of programs. Below 2 it does: at 1 the shim admits it.
+ *
+ * @param scope null where there is no Yama
+ */
+export function yamaRequirement(scope: number | null, isPrivileged: boolean): Requirement {
+  const what = "the memory of programs (Yama's ptrace_scope)";
+  if (scope === null || scope < ADMIN_ONLY) return { what, met: true, remedy: '' };
+  if (scope === ADMIN_ONLY) {
+    const remedy = 'it is 2: run as root, or sysctl kernel.yama.ptrace_scope=1, with which a program admits its server';
+    return { what, met: isPrivileged, remedy: isPrivileged ? '' : remedy };
+  }
+  return { what, met: false, remedy: `it is ${scope}: nobody reaches it, root neither, until the machine boots anew` };
 }
 
 /** Whether this process has CAP_SYS_PTRACE, in its own user namespace. */

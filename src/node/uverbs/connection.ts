@@ -3,9 +3,10 @@
  * Owns the descriptor and what waits to be sent, which is bounded: a client that does not read is cut off. Never knows
  * what frames mean.
  */
+
+import { sendWithDescriptor } from '../links/descriptor-message.ts';
 import { EAGAIN, EINTR, FAILED, type Libc, MSG_NOSIGNAL, READABLE, WRITABLE } from '../links/libc.ts';
 import { DescriptorWatch } from '../links/poller.ts';
-import { sendWithDescriptor } from './descriptor-message.ts';
 import { type Frame, FrameReader, HEADER_BYTES, MAX_BODY, writeHeader } from './wire.ts';
 
 /** What becomes of a connection. */

@@ -11,6 +11,7 @@ import type { RoceError } from '../../../packets/errors.ts';
 import type { SharedRing } from '../../uverbs/host.ts';
 import { type Libc, systemError } from '../links/libc.ts';
 import { Mapping } from '../links/mapping.ts';
+import { createSealed } from '../links/sealed-memory.ts';
 import { ARMED, PAGE_BYTES } from './wire.ts';
 
 interface Ring extends SharedRing {
@@ -39,13 +40,11 @@ export class RingFile {
 
   /** @throws RoceError ERR_ROCE_LINK_UNAVAILABLE when the kernel has no room for it */
   static create(libc: Libc): RingFile {
-    const fd = libc.memfdCreate('rocev2-uverbs', MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    const fd = createSealed(libc, 'rocev2-uverbs', PAGE_BYTES);
     const failed = (): RoceError =>
       systemError('ERR_ROCE_LINK_UNAVAILABLE', libc.errno(), 'a file for the rings of a client');
     if (fd < 0) throw failed();
-    ftruncateSync(fd, PAGE_BYTES);
-    const sealed = libc.fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) === 0;
-    const page = sealed ? Mapping.open(libc, fd, PAGE_BYTES) : undefined;
+    const page = Mapping.open(libc, fd, PAGE_BYTES);
     if (page !== undefined) return new RingFile(libc, fd, page);
     const error = failed();
     libc.close(fd);
@@ -110,10 +109,5 @@ const ALL = 0x7f_ff_ff_ff;
 /** Of one client: a queue of the largest size has 16 MiB. */
 const MOST_BYTES = 2 ** 30;
 const MOST_RINGS = 65_536;
-const MFD_CLOEXEC = 0x1;
-const MFD_ALLOW_SEALING = 0x2;
-const F_ADD_SEALS = 1033;
-const F_SEAL_SEAL = 0x1;
-const F_SEAL_SHRINK = 0x2;
 const FALLOC_FL_KEEP_SIZE = 0x1;
 const FALLOC_FL_PUNCH_HOLE = 0x2;

@@ -11,9 +11,9 @@ import type { UverbsServer } from '../../uverbs/host.ts';
 import type { Requirement } from '../links/kind.ts';
 import { EACCES, type Libc, loadLibc } from '../links/libc.ts';
 import { linuxRequirement, packageRequirement } from '../links/native-package.ts';
-import { admissionFacts, whyDenied } from './admission.ts';
+import { Listener } from '../links/unix-listener.ts';
+import { admissionFacts, hasSysPtrace, whyDenied, yamaRequirement, yamaScope } from './admission.ts';
 import { Connection } from './connection.ts';
-import { Listener } from './listener.ts';
 import { type OpenFile, OpenRdmaCmFile, OpenUverbsFile } from './open-file.ts';
 import { ClientMemory } from './process-memory.ts';
 import { FileKind, type Frame, FrameType, TOKEN_BYTES } from './wire.ts';
@@ -83,6 +83,7 @@ export async function uverbsRequirements(): Promise<readonly Requirement[]> {
   return [
     linuxRequirement('programs for verbs run on Linux alone'),
     await packageRequirement('koffi', 'npm install koffi'),
+    yamaRequirement(yamaScope() ?? null, hasSysPtrace()),
   ];
 }
 

@@ -178,10 +178,10 @@ export interface ParkingLotOptions {
 }
 
 /**
- * switch0 .. switch<hops> in a chain. Host 0 is at the first and host 1 at the last: the flow between them passes every
- * bottleneck. Host 2 + 2h is at switch h and host 3 + 2h at switch h + 1: theirs passes bottleneck h alone. Port 0 of
- * every switch leads on and port 1 back, hosts are at ports 2 .. in their order: `switch<h>:0` is the queue of
- * bottleneck h.
+ * `switch0` .. `switch<hops>` in a chain. Host 0 is at the first and host 1 at the last: the flow between them passes
+ * every bottleneck. Host 2 + 2h is at switch h and host 3 + 2h at switch h + 1: theirs passes bottleneck h alone.
+ * Port 0 of every switch leads on and port 1 back, hosts are at ports 2 .. in their order: `switch<h>:0` is the
+ * queue of bottleneck h.
  * @throws RoceError ERR_ROCE_ARGUMENT
  */
 export function parkingLot({ hops, edge, bottleneck }: ParkingLotOptions): Topology {

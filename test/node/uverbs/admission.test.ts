@@ -5,10 +5,18 @@
 import { closeSync, fstatSync, openSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { describe, expect, it } from 'vitest';
+import { sendWithDescriptor } from '../../../src/node/links/descriptor-message.ts';
 import { loadLibc } from '../../../src/node/links/libc.ts';
-import { type AdmissionFacts, admissionFacts, whyDenied } from '../../../src/node/uverbs/admission.ts';
-import { sendWithDescriptor } from '../../../src/node/uverbs/descriptor-message.ts';
+import {
+  type AdmissionFacts,
+  admissionFacts,
+  hasSysPtrace,
+  whyDenied,
+  yamaRequirement,
+  yamaScope,
+} from '../../../src/node/uverbs/admission.ts';
 import { ClientMemory } from '../../../src/node/uverbs/process-memory.ts';
+import { uverbsRequirements } from '../../../src/node/uverbs/serve.ts';
 import { describeWith } from '../../support/need.ts';
 
 const ORDINARY: AdmissionFacts = {
@@ -42,6 +50,26 @@ describe('why the memory of a program is out of reach', () => {
     const { uid } = userInfo();
     expect(admissionFacts(process.pid)).toMatchObject({ uid, programUid: uid, isDumpable: true });
     expect(admissionFacts(2 ** 22 + 1)).toMatchObject({ name: '', programUid: undefined, isDumpable: true });
+  });
+});
+
+describe("what is required of Yama's ptrace_scope", () => {
+  it.each<[number | undefined, boolean, boolean, RegExp]>([
+    [undefined, false, true, /^$/],
+    [0, false, true, /^$/],
+    [1, false, true, /^$/],
+    [2, true, true, /^$/],
+    [2, false, false, /^it is 2: run as root, or sysctl kernel\.yama\.ptrace_scope=1/],
+    [3, false, false, /^it is 3: nobody reaches it/],
+    [3, true, false, /^it is 3: nobody reaches it/],
+  ])('%s, with CAP_SYS_PTRACE: %s', (scope, isPrivileged, met, remedy) => {
+    const required = yamaRequirement(scope ?? null, isPrivileged);
+    expect(required).toMatchObject({ what: "the memory of programs (Yama's ptrace_scope)", met });
+    expect(required.remedy).toMatch(remedy);
+  });
+
+  it('is among what verbs need of a machine, as this one has it', async () => {
+    expect(await uverbsRequirements()).toContainEqual(yamaRequirement(yamaScope() ?? null, hasSysPtrace()));
   });
 });
 

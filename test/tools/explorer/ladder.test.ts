@@ -81,7 +81,7 @@ describe('what a packet is called', () => {
     [packet(3, { opcode: Op.Acknowledge, syndrome: 0x1f, payload: 0 }), 'ACK  psn 3', 'ack', ''],
     [packet(3, { opcode: Op.ReadResponseFirst, syndrome: 0x1f }), 'READ response First  psn 3  1024 B', 'response', ''],
     [packet(9, { marks: Mark.Retransmission | Mark.AfterTimeout }), 'WRITE Middle  psn 9  1024 B', 'again', 'R T'],
-    [packet(9, { marks: Mark.BadIcrc }), 'WRITE Middle  psn 9  1024 B', 'bad', '!'],
+    [packet(9, { marks: Mark.BadIcrc }), 'WRITE Middle  psn 9  1024 B  wrong ICRC', 'bad', '!'],
     [packet(9, { opcode: Op.Cnp, payload: 0 }), 'CNP', 'notice', ''],
     [packet(9, { opcode: 0x64, name: 'CM REQ' }), 'CM REQ', 'request', ''],
     [packet(9, { opcode: 0x1f, payload: 0 }), 'Unknown (0x1f)  psn 9', 'request', ''],

@@ -6,6 +6,13 @@ export class ForeignMemory implements CopiedMemory {
   readonly bytes: Uint8Array;
   /** The first byte that is gone, and the one behind the last. */
   gone: readonly [number, number] = [0, 0];
+  /** Whether it puts off what a message places, as long as it may. */
+  patient = false;
+  /** Bytes that are put off. */
+  waiting = 0;
+  #writer: object | undefined;
+  #waitsFrom = 0;
+  #put: Uint8Array[] = [];
   /** Copies asked for beyond the end: there must be none. */
   outside = 0;
 
@@ -23,9 +30,24 @@ export class ForeignMemory implements CopiedMemory {
     return true;
   }
 
-  write(offset: number, from: Uint8Array, fromAt: number, length: number): boolean {
-    if (!this.#has(offset, length)) return false;
-    this.bytes.set(from.subarray(fromAt, fromAt + length), offset);
+  write(offset: number, from: Uint8Array, fromAt: number, length: number, more: boolean, writer: object): boolean {
+    if (!this.patient) return this.#place(offset, from.subarray(fromAt, fromAt + length));
+    if (this.waiting === 0) this.#waitsFrom = offset;
+    else if (this.#writer !== writer || offset !== this.#waitsFrom + this.waiting)
+      throw new Error('a message that goes on elsewhere was told to go on here');
+    this.#writer = writer;
+    this.#put.push(from.slice(fromAt, fromAt + length));
+    this.waiting += length;
+    if (more) return true;
+    const message = Buffer.concat(this.#put);
+    this.#put = [];
+    this.waiting = 0;
+    return this.#place(this.#waitsFrom, message);
+  }
+
+  #place(offset: number, bytes: Uint8Array): boolean {
+    if (!this.#has(offset, bytes.length)) return false;
+    this.bytes.set(bytes, offset);
     return true;
   }
 

@@ -30,15 +30,26 @@ export const CONTESTANTS: readonly Contestant[] = [
   dgram('dgram', 'loopback', LOOPBACK),
   udp('udp6', 'loopback', LOOPBACK),
   udp('udp-offload', 'loopback', LOOPBACK),
+  waiting(udp('udp-offload', 'loopback', LOOPBACK), 'event'),
+  waiting(udp('udp-offload', 'loopback', LOOPBACK), 'busy'),
   tcp('loopback', LOOPBACK),
   dgram('dgram', 'veth', VETH),
   udp('udp6', 'veth', VETH),
   ethernet('packet-ring', 'veth', () => ['packet-ring:veth0', 'packet-ring:veth0']),
+  waiting(
+    ethernet('packet-ring', 'veth', () => ['packet-ring:veth0', 'packet-ring:veth0']),
+    'event',
+  ),
   udp('udp-offload', 'veth', VETH),
   tcp('veth', VETH),
   ethernet('pcap', 'veth', () => ['pcap:veth0', 'pcap:veth0']),
   rawSocket(),
   ethernet('tap', 'TAPs on a bridge', () => ['tap:tap0', 'tap:tap1']),
+  ethernet('shm', 'shared memory', ({ directory }) => [`shm:${directory}/shm`, `shm:${directory}/shm,connect`]),
+  waiting(
+    ethernet('shm', 'shared memory', ({ directory }) => [`shm:${directory}/shm`, `shm:${directory}/shm,connect`]),
+    'event',
+  ),
   ethernet('qemu', 'unix socket', ({ directory }) => [`qemu:${directory}/wire`, `qemu:${directory}/wire,connect`]),
   {
     name: 'in-process',
@@ -102,6 +113,19 @@ function udp(name: string, medium: BenchMedium, [server, client]: readonly [stri
       { kind: 'roce', role: 'server', link: `${name}:[${server}]`, peer: client },
       { kind: 'roce', role: 'client', link: `${name}:[${client}]`, peer: server },
     ],
+  };
+}
+
+/** The same, with devices that wait for frames in another way than by default. */
+function waiting(contestant: Contestant, poll: 'event' | 'busy'): Contestant {
+  return {
+    ...contestant,
+    name: `${contestant.name} ${poll}`,
+    configs: (place) => {
+      const [server, client] = contestant.configs(place);
+      const polled = (config: PeerConfig): PeerConfig => (config.kind === 'roce' ? { ...config, poll } : config);
+      return client === undefined ? [polled(server)] : [polled(server), polled(client)];
+    },
   };
 }
 

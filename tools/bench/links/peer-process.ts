@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { RoceError } from 'rocev2/packets';
 import type {
   Amount,
+  DiskTask,
   Figures,
   MeasuredTask,
   PeerCommand,
@@ -69,6 +70,10 @@ export class PeerProcess {
 
   async measure(task: MeasuredTask, amount: Amount): Promise<Figures> {
     return (await this.#ask({ do: 'measure', task, amount }, amount.seconds)) as Figures;
+  }
+
+  async measureDisk(task: DiskTask, amount: Amount): Promise<Figures> {
+    return (await this.#ask({ do: 'disk', task, amount }, amount.seconds)) as Figures;
   }
 
   async soak(seconds: number): Promise<void> {

@@ -39,6 +39,9 @@ async function obey(command: PeerCommand): Promise<unknown> {
       return peer.connect();
     case 'measure':
       return peer.measure(command.task, command.amount);
+    case 'disk':
+      if (peer.measureDisk === undefined) throw new Error('such a peer has no disk');
+      return peer.measureDisk(command.task, command.amount);
     case 'soak':
       return peer.soak(command.seconds);
     case 'counters':

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { addQuietNetns, ip, makeNetnsPair } from '../../netns.ts';
 
-export type BenchMedium = 'loopback' | 'veth' | 'TAPs on a bridge' | 'unix socket' | 'one process';
+export type BenchMedium = 'loopback' | 'veth' | 'TAPs on a bridge' | 'unix socket' | 'shared memory' | 'one process';
 
 export interface BenchPlace {
   /** Words before the command of a peer, server's first. */
@@ -33,7 +33,8 @@ export function makePlace(medium: BenchMedium): BenchPlace {
     }
     case 'TAPs on a bridge':
       return taps();
-    case 'unix socket': {
+    case 'unix socket':
+    case 'shared memory': {
       const directory = mkdtempSync(join(tmpdir(), 'roce-bench-'));
       return { prefixes: [[], []], directory, remove: () => rmSync(directory, { recursive: true, force: true }) };
     }

@@ -3,6 +3,8 @@
  * names, the sizes that every contestant has in common and the interface a peer implements; no I/O.
  */
 
+import type { PollMode } from 'rocev2';
+
 /** Bytes of one RC WRITE of the goodput task. */
 export const MESSAGE_BYTES = 0x10_00_00;
 /** Messages there is memory for: more than caches hold, so that data comes from memory and goes there. */
@@ -21,6 +23,16 @@ export const SEND_ONLY_HEADER_BYTES = 12 + 4;
 
 /** One kind of measurement. `flood` is of bare datagrams only: one way, sent as fast as the sender can. */
 export type MeasuredTask = 'goodput' | 'rate' | 'roundTrip' | 'flood';
+
+/**
+ * One kind of measurement of a disk over NVMe on the same link: reads of `DISK_READ_BYTES` as bytes a second, reads of
+ * `DISK_BLOCK_BYTES` a second, and how long one of them takes.
+ */
+export type DiskTask = 'diskGoodput' | 'diskRate' | 'diskRoundTrip';
+/** A large read. */
+export const DISK_READ_BYTES = 0x2_00_00;
+/** A small read. */
+export const DISK_BLOCK_BYTES = 4096;
 
 /** How long to measure and how much to do at least. */
 export interface Amount {
@@ -48,6 +60,16 @@ export interface RoceConfig {
   /** Of the other end. */
   readonly peer: string;
   readonly mtu?: number;
+  /** How the device waits for frames; absent: the default. */
+  readonly poll?: PollMode;
+  /** The server has a disk, and the client connects to it as well: I/O queues, and entries of each. */
+  readonly disk?: DiskConfig;
+}
+
+/** Queues of a host of NVMe. */
+export interface DiskConfig {
+  readonly queues: number;
+  readonly entries: number;
 }
 
 /** An end on a socket of Node's. */
@@ -74,6 +96,7 @@ export type PeerCommand =
   | { readonly do: 'open'; readonly config: PeerConfig }
   | { readonly do: 'connect' }
   | { readonly do: 'measure'; readonly task: MeasuredTask; readonly amount: Amount }
+  | { readonly do: 'disk'; readonly task: DiskTask; readonly amount: Amount }
   | { readonly do: 'soak'; readonly seconds: number }
   | { readonly do: 'counters' }
   | { readonly do: 'memory' }
@@ -101,6 +124,8 @@ export interface BenchPeer {
   /** Client: connects to the server. */
   connect(): Promise<void>;
   measure(task: MeasuredTask, amount: Amount): Promise<Figures>;
+  /** Client: of the server's disk, where it has one. */
+  measureDisk?(task: DiskTask, amount: Amount): Promise<Figures>;
   /** Client: full load with verified data. @throws Error when data differs */
   soak(seconds: number): Promise<void>;
   counters(): PeerCounters;

@@ -2,7 +2,8 @@
 import { type Device, type OpenDevice, openDevice } from 'rocev2';
 import { defined, Medium } from 'rocev2/packets';
 import { kernelDrops } from './kernel-drops.ts';
-import type { Amount, BenchPeer, Figures, MeasuredTask, PeerCounters, RoceConfig } from './protocol.ts';
+import type { Amount, BenchPeer, DiskTask, Figures, MeasuredTask, PeerCounters, RoceConfig } from './protocol.ts';
+import { BenchDisk } from './roce-disk.ts';
 import { RoceSession } from './roce-session.ts';
 import { Soak } from './roce-soak.ts';
 import { runTask } from './roce-tasks.ts';
@@ -12,33 +13,41 @@ export class RocePeer implements BenchPeer {
   readonly #opened: OpenDevice;
   readonly #session: RoceSession;
   readonly #soak: Soak;
+  readonly #disk: BenchDisk | undefined;
 
   private constructor(config: RoceConfig, opened: OpenDevice) {
     this.#config = config;
     this.#opened = opened;
     this.#session = new RoceSession(opened.device);
     this.#soak = new Soak(this.#session);
+    this.#disk = config.disk === undefined ? undefined : new BenchDisk(opened.device, config.disk);
   }
 
   /** @throws RoceError when there is no such link here */
   static async open(config: RoceConfig): Promise<RocePeer> {
-    const { link, address, mtu, role } = config;
+    const { link, address, mtu, poll, role } = config;
     const opened = await openDevice({
       link,
       ...(address === undefined ? {} : { addresses: [address] }),
-      ...defined({ mtu }),
+      ...defined({ mtu, poll }),
     });
     const peer = new RocePeer(config, opened);
     if (role === 'server') peer.#serve();
     return peer;
   }
 
-  connect(): Promise<void> {
-    return this.#session.connect(this.#config.peer);
+  async connect(): Promise<void> {
+    await this.#session.connect(this.#config.peer);
+    await this.#disk?.connect(this.#config.peer);
   }
 
   measure(task: MeasuredTask, amount: Amount): Promise<Figures> {
     return runTask(this.#session, task, amount);
+  }
+
+  async measureDisk(task: DiskTask, amount: Amount): Promise<Figures> {
+    if (this.#disk === undefined) throw new Error('this peer has no disk');
+    return this.#disk.measure(task, amount);
   }
 
   soak(seconds: number): Promise<void> {
@@ -51,12 +60,14 @@ export class RocePeer implements BenchPeer {
   }
 
   async close(): Promise<void> {
+    await this.#disk?.close();
     await this.#session.disconnect();
     await this.#opened.close();
   }
 
   /** A bug of the bench or of the stack ends the process, and with it the measurement. */
   #serve(): void {
+    this.#disk?.serve();
     this.#session.serve().catch((error: unknown) => {
       process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
       process.exit(1);

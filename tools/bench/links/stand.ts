@@ -143,7 +143,7 @@ export class ContestantUnavailable extends Error {}
 
 async function demandLink({ name, ours }: Contestant): Promise<void> {
   if (!ours || name === 'in-process') return;
-  const kind = LINK_KINDS.find((one) => one.name === name);
+  const kind = LINK_KINDS.find((one) => one.name === name.split(' ')[0]);
   if (kind === undefined) throw new ContestantUnavailable(`there is no link of the kind ${name}`);
   const missing = (await kind.requirements()).find(({ met }) => !met);
   if (missing !== undefined) throw new ContestantUnavailable(`${missing.what} is missing; ${missing.remedy}`);

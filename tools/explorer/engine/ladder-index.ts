@@ -7,6 +7,7 @@
 import { describeCmMad } from 'rocev2/packets';
 import { Role } from 'rocev2/pcap';
 import { type LadderNote, type LadderPacket, type LadderRow, rowsBefore, silenceOfDistances } from '../ladder/rows.ts';
+import { goneBefore, MOST_RUNS } from './gone.ts';
 import { notesOf } from './notes.ts';
 import { NONE, NumberList } from './packet-table.ts';
 import type { LadderWindow } from './protocol.ts';
@@ -138,6 +139,7 @@ export function ladderPacket(session: CaptureSession, index: number): LadderPack
     payload: table.payload[index] ?? 0,
     marks: table.marks[index] ?? 0,
     missing: table.missing[index] ?? 0,
+    ...((table.missing[index] ?? 0) > 0 && !Number.isNaN(relative) ? { gone: goneBefore(session, index) } : {}),
     refersTo: table.refersTo[index] ?? -1,
     ...(table.role[index] === Role.Management ? { name: managementName(session, index) } : {}),
   };
@@ -153,8 +155,8 @@ function managementName(session: CaptureSession, index: number): string {
   return words?.split(' ', 2).join(' ') ?? 'management datagram';
 }
 
-/** At most two lines stand before a packet, notes not counted. */
-const PACKET = 3;
-const FIRST_NOTE = 4;
+/** A silence and runs of lost packets stand before a packet, notes not counted. */
+const PACKET = MOST_RUNS + 1;
+const FIRST_NOTE = PACKET + 1;
 const MOST_ROWS = 500;
 const SAMPLES = 2000;

@@ -6,7 +6,7 @@
  * keeps the time that packets need on their way at both of its ends, so the slope of an arrow is never folded.
  */
 import { Mark } from 'rocev2/pcap';
-import type { LadderNote } from '../ladder/rows.ts';
+import { goneOf, type LadderNote } from '../ladder/rows.ts';
 import type { PlacedRow } from '../ladder/time-layout.ts';
 import { ladderPacket } from './ladder-index.ts';
 import { notesOf } from './notes.ts';
@@ -127,8 +127,9 @@ export class LadderTime {
       const before = place;
       go(timeNs);
       // When it was sent is not known: between the packets around it.
-      if ((table.missing[index] ?? 0) > 0)
-        this.#line(Line.Lost, position, (Math.max(before, place - LOST_BEFORE) + place) / 2);
+      const from = Math.max(before, place - LOST_BEFORE);
+      const gone = (table.missing[index] ?? 0) > 0 ? goneOf(ladderPacket(this.#session, index)).length : 0;
+      for (let run = 1; run <= gone; run++) this.#line(Line.Lost, position, from + ((place - from) * run) / (gone + 1));
       this.#line(Line.Packet, position, place);
     }
     for (; noted < this.#notes.length; noted++) {
@@ -241,8 +242,11 @@ export class LadderTime {
     }
     const packet = ladderPacket(this.#session, this.#packets.at(position));
     if (kind === Line.Packet) return { ...about, row: { kind: 'packet', packet } };
-    const { sender, missing, psn } = packet;
-    return { ...about, row: { kind: 'lost', sender, psn: psn - missing, count: missing } };
+    // Runs stand one after the other, the first one first.
+    let run = 0;
+    while (this.#kinds.at(line - run - 1) === Line.Lost && this.#positions.at(line - run - 1) === position) run++;
+    const lost = goneOf(packet)[run];
+    return lost && { ...about, row: { kind: 'lost', sender: packet.sender, ...lost } };
   }
 
   #isTimeout(line: number): boolean {

@@ -7,6 +7,7 @@
  */
 import { OpFlag, opcodeInfo } from 'rocev2/packets';
 import { Mark } from 'rocev2/pcap';
+import { goneBefore } from './gone.ts';
 import { NONE } from './packet-table.ts';
 import type { Requests, SequencePicture } from './protocol.ts';
 import { type CaptureSession, isAck } from './session.ts';
@@ -125,8 +126,7 @@ class Space {
       const psn = table.relativePsn[index] ?? Number.NaN;
       if (timeNs < fromNs || timeNs > toNs || Number.isNaN(psn) || table.requester[index] !== this.#requester) continue;
       this.packets++;
-      const missing = table.missing[index] ?? 0;
-      if (missing > 0) visit(index, PointKind.Lost, timeNs, psn - missing, missing);
+      for (const gone of goneBefore(this.#session, index)) visit(index, PointKind.Lost, timeNs, gone.psn, gone.count);
       visit(index, this.#kindOf(index), timeNs, psn, table.psnCount[index] ?? 1);
     }
   }

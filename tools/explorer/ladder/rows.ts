@@ -26,12 +26,21 @@ export interface LadderPacket {
   readonly marks: number;
   /** Packets lost before it. */
   readonly missing: number;
+  /** Which these are; without it those right before it. */
+  readonly gone?: readonly LostRun[];
   /** Number of a packet that it refers to; -1: none. */
   readonly refersTo: number;
   /** Its name where the opcode says little: "CM REQ". */
   readonly name?: string;
   /** It never arrived, as far as is known. */
   readonly lost?: boolean;
+}
+
+/** Packets that never came past, one after the other. */
+export interface LostRun {
+  /** The first one, counted as the PSN of `LadderPacket`. */
+  readonly psn: number;
+  readonly count: number;
 }
 
 /** What a line is about. */
@@ -77,14 +86,19 @@ function noteRow(note: LadderNote | undefined): LadderRow[] {
 
 /** The lines that stand before a packet: a silence since the last one at `lastNs`, and what was lost. */
 export function rowsBefore(lastNs: number | undefined, packet: LadderPacket, silenceNs: number): LadderRow[] {
-  const { timeNs, marks, missing, psn } = packet;
+  const { timeNs, marks, sender } = packet;
   const rows: LadderRow[] = [];
   const durationNs = lastNs === undefined ? 0 : timeNs - lastNs;
   if (isSilence(durationNs, silenceNs)) {
     rows.push({ kind: 'silence', durationNs, timeout: (marks & Mark.AfterTimeout) !== 0 });
   }
-  if (missing > 0) rows.push({ kind: 'lost', sender: packet.sender, psn: psn - missing, count: missing });
+  for (const { psn, count } of goneOf(packet)) rows.push({ kind: 'lost', sender, psn, count });
   return rows;
+}
+
+/** What was lost before a packet. */
+export function goneOf({ gone, missing, psn }: LadderPacket): readonly LostRun[] {
+  return gone ?? (missing > 0 ? [{ psn: psn - missing, count: missing }] : []);
 }
 
 /** Whether a pause has a line of its own. */
@@ -108,14 +122,15 @@ export function silenceOfDistances(distances: ArrayLike<number>): number {
   return Math.max(LEAST_SILENCE_NS, FAR * usual);
 }
 
-/** Name, PSN and size: "WRITE First", "psn 4", "1024 B". */
+/** Name, PSN, size, and that it is damaged: "WRITE First", "psn 4", "1024 B", "wrong ICRC". */
 export function wordsOf(packet: LadderPacket): string {
-  const { opcode, syndrome, psn, payload, name } = packet;
+  const { opcode, syndrome, psn, payload, name, marks } = packet;
   if (name !== undefined) return name;
   const { flags } = opcodeInfo(opcode);
   const words = [nameOf(opcode, syndrome)];
   if (opcode !== Op.Cnp) words.push(`psn ${psn}`);
   if ((flags & OpFlag.Payload) !== 0 || payload > 0) words.push(`${payload} B`);
+  if ((marks & Mark.BadIcrc) !== 0) words.push('wrong ICRC');
   return words.join('  ');
 }
 

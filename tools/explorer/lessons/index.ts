@@ -15,6 +15,7 @@ import lostAck from './lost-ack.json' with { type: 'json' };
 import lostLastPacket from './lost-last-packet.json' with { type: 'json' };
 import lostPacket from './lost-packet.json' with { type: 'json' };
 import mtuAndSegmentation from './mtu-and-segmentation.json' with { type: 'json' };
+import nvmeRead from './nvme-read.json' with { type: 'json' };
 import oneSend from './one-send.json' with { type: 'json' };
 import psnWrap from './psn-wrap.json' with { type: 'json' };
 import readImpliedNak from './read-implied-nak.json' with { type: 'json' };
@@ -26,6 +27,7 @@ import rnrGivesUp from './rnr-gives-up.json' with { type: 'json' };
 import ucLosesQuietly from './uc-loses-quietly.json' with { type: 'json' };
 import udDatagrams from './ud-datagrams.json' with { type: 'json' };
 import whatRdmaIs from './what-rdma-is.json' with { type: 'json' };
+import windowsAndKeys from './windows-and-keys.json' with { type: 'json' };
 import writeInPackets from './write-in-packets.json' with { type: 'json' };
 import writeWithImmediate from './write-with-immediate.json' with { type: 'json' };
 import wrongIcrc from './wrong-icrc.json' with { type: 'json' };
@@ -44,12 +46,14 @@ export const LESSONS: readonly unknown[] = [
   rnrGivesUp,
   readImpliedNak,
   readsOutstanding,
+  nvmeRead,
   atomicOnce,
   flushAndAtomicWrite,
   mtuAndSegmentation,
   psnWrap,
   badKey,
   beyondTheRegion,
+  windowsAndKeys,
   wrongIcrc,
   retryExceeded,
   ucLosesQuietly,

@@ -14,6 +14,7 @@ import { Packets } from './packets.tsx';
 import { Playground } from './playground/index.tsx';
 import { Rates } from './rates.tsx';
 import { Sequence } from './sequence.tsx';
+import { sitePage } from './site.ts';
 import { type NamedFile, openGiven } from './sources.ts';
 import { Start } from './start.tsx';
 import { nextTheme, type Theme, useTheme } from './theme.ts';
@@ -156,9 +157,10 @@ interface TopBarProps {
 
 function TopBar({ news, theme, onTheme, onHelp, onFile }: TopBarProps) {
   const input = useRef<HTMLInputElement>(null);
+  const home = sitePage('index.html');
   return (
     <header class="bar">
-      <h1>rocev2 explorer</h1>
+      <h1>{home === undefined ? 'rocev2' : <a href={home}>rocev2</a>} explorer</h1>
       <span class="file" data-testid="file">
         {news === undefined ? '' : `${news.name}, ${bytes(news.bytes)}, ${plural(news.packets, 'packet')}`}
       </span>

@@ -9,6 +9,7 @@ import type { Finding } from 'rocev2/pcap';
 import type { LadderExcerpt, SymptomText } from '../engine/protocol.ts';
 import { layoutLadder, ROW_HEIGHT, railsOf } from '../ladder/layout.ts';
 import { drawnShape, LadderHead, SpokenRows } from './ladder-parts.tsx';
+import { sitePage } from './site.ts';
 import { WHOLE } from './time-range.tsx';
 import type { ViewProps } from './view.ts';
 import { count } from './words.ts';
@@ -82,7 +83,8 @@ export function FindingBox({ client, finding, symptom, open, go }: Props) {
 }
 
 /** What the symptom is in general, or the rule. */
-function AboutSymptom({ title, complaint, about, source }: SymptomText) {
+function AboutSymptom({ id, title, complaint, about, source }: SymptomText) {
+  const page = title === '' ? undefined : sitePage(`docs/symptoms.html#${id}`);
   return (
     <details class="symptom" data-testid="symptom">
       <summary>{title === '' ? 'The rule' : `About this symptom: ${title}`}</summary>
@@ -94,6 +96,11 @@ function AboutSymptom({ title, complaint, about, source }: SymptomText) {
       <p>
         {about} {source === '' ? null : <span class="quiet">Source: {source}</span>}
       </p>
+      {page === undefined ? null : (
+        <p>
+          <a href={page}>The page of this symptom</a>
+        </p>
+      )}
     </details>
   );
 }

@@ -4,7 +4,7 @@
  * so that the first packet on the wire is the first request.
  */
 
-import { Ah, attachDevice, type Cq, type Device, type Pd, type Qp, type World } from 'rocev2/browser';
+import { Ah, attachDevice, type Cq, type Device, type Mw, type Pd, type Qp, type World } from 'rocev2/browser';
 import { defined, IpAddress, parseMac, RoceError } from 'rocev2/packets';
 import {
   Access,
@@ -59,6 +59,8 @@ export class Hosts {
   readonly completions: PolledCompletion[] = [];
   readonly #scenario: PlaygroundScenario;
   readonly #handles = new Map<ConnectedEnd, Ah>();
+  /** Memory windows, made when they are first asked for. */
+  readonly #windows = new Map<ConnectedEnd, Mw>();
   readonly #polled = new WorkCompletion();
   #nextWrId = 1;
 
@@ -91,6 +93,7 @@ export class Hosts {
     try {
       if (takesReceive(operation) && operation.receive !== false) this.#postReceives(peer, operation);
       if (operation.kind === 'recv') this.#postReceives(own, operation);
+      else if (isLocal(operation)) this.#postLocal(own, operation);
       else for (let index = 0; index < count; index++) this.#postSend(own, peer, operation, index);
       notes.posted(`posts ${describe(operation)}`);
     } catch (error) {
@@ -164,11 +167,34 @@ export class Hosts {
       qp.postRecv({ wrId: this.#nextWrId++, sges: [{ mr: incoming, offset: offset + index * length, length }] });
   }
 
+  /** Opens a part of the own outgoing memory to the peer, or closes what is open. */
+  #postLocal(own: ConnectedEnd, operation: PlaygroundOperation): void {
+    const { outgoing: mr } = this.host(own.host).memory.regions;
+    const mw = this.#windowOf(own);
+    const wrId = this.#nextWrId++;
+    if (operation.kind === 'invalidate') {
+      own.qp.postSend({ wrId, opcode: WrOpcode.LocalInv, invalidateRkey: mw.rkey });
+      return;
+    }
+    const access = Access.RemoteWrite | Access.RemoteRead;
+    const bind = { mr, addr: mr.iova + BigInt(operation.offset ?? 0), length: bytesOf(operation), access };
+    // Each bind has another key than the one before: who has an old one is outside.
+    own.qp.postSend({ wrId, opcode: WrOpcode.BindMw, mw, rkey: nextKey(mw.rkey), bind });
+  }
+
+  #windowOf(end: ConnectedEnd): Mw {
+    const mw = this.#windows.get(end) ?? this.host(end.host).pd.allocMw();
+    this.#windows.set(end, mw);
+    return mw;
+  }
+
   #postSend(own: ConnectedEnd, peer: ConnectedEnd, operation: PlaygroundOperation, index: number): void {
     const { kind, value, swap = DEFAULT_SWAP, mistake } = operation;
     const { outgoing, incoming } = this.host(own.host).memory.regions;
     const { exposed, counters, outgoing: closed } = this.host(peer.host).memory.regions;
-    const target = mistake === 'right' ? closed : isCounting(operation) ? counters : exposed;
+    const open = isCounting(operation) ? counters : exposed;
+    const target = mistake === 'right' || operation.window === true ? closed : open;
+    const key = operation.window === true ? this.#windowOf(peer).rkey : target.rkey;
     const length = bytesOf(operation);
     const offset = (operation.offset ?? 0) + index * length;
     const local = BRINGING.includes(kind) ? incoming : outgoing;
@@ -177,7 +203,7 @@ export class Hosts {
       wrId: this.#nextWrId++,
       opcode: OPCODES[kind],
       remoteAddr: target.iova + BigInt(mistake === 'range' ? target.length : offset),
-      rkey: mistake === 'rkey' ? nextKey(target.rkey) : target.rkey,
+      rkey: mistake === 'rkey' ? nextKey(key) : key,
       ...(kind === 'atomic-write' ? { inline: little64(swap) } : {}),
       ...(kind === 'flush' ? { flush: { type: FlushType.Global, level: FlushLevel.Range }, length } : {}),
       ...(WITHOUT_SGES.includes(kind) ? {} : { sges: [{ mr: local, offset, length }] }),
@@ -192,6 +218,8 @@ export class Hosts {
 export function describe(operation: PlaygroundOperation): string {
   const { kind, count = 1, mistake } = operation;
   const name = WORDS[kind];
+  if (kind === 'bind') return `a BIND of a window on ${bytesOf(operation)} bytes`;
+  if (kind === 'invalidate') return 'an INVALIDATE of the window';
   const many = count === 1 ? `a ${name}` : `${count} ${name}s`;
   const wrong = mistake === undefined ? '' : `, ${MISTAKE_WORDS[mistake]}`;
   return `${many} of ${bytesOf(operation)} bytes${wrong}`;
@@ -227,6 +255,11 @@ function makeHost(
   return { name, address: addressOf(host), device, pd, cq, memory: new HostMemory(pd, host, scenario), notes };
 }
 
+/** Whether it is done on the own host and sends nothing. */
+function isLocal({ kind }: PlaygroundOperation): boolean {
+  return kind === 'bind' || kind === 'invalidate';
+}
+
 function addressOf(host: number): IpAddress {
   return IpAddress.parse(`10.0.0.${host + 1}`);
 }
@@ -252,6 +285,8 @@ const OPCODES: Readonly<Record<Exclude<OperationKind, 'recv'> | 'recv', WrOpcode
   'cmp-swap': WrOpcode.AtomicCmpAndSwp,
   'atomic-write': WrOpcode.AtomicWrite,
   flush: WrOpcode.Flush,
+  bind: WrOpcode.BindMw,
+  invalidate: WrOpcode.LocalInv,
   recv: WrOpcode.Send,
 };
 const WORDS: Readonly<Record<OperationKind, string>> = {
@@ -264,6 +299,8 @@ const WORDS: Readonly<Record<OperationKind, string>> = {
   'cmp-swap': 'COMPARE & SWAP',
   'atomic-write': 'ATOMIC WRITE',
   flush: 'FLUSH',
+  bind: 'BIND',
+  invalidate: 'INVALIDATE',
   recv: 'receive',
 };
 const MISTAKE_WORDS = {

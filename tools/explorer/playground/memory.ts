@@ -78,7 +78,8 @@ function initialBytes(name: RegionName, host: number, { memoryBytes }: Playgroun
 }
 
 const ACCESS: Readonly<Record<RegionName, number>> = {
-  outgoing: Access.LocalWrite,
+  // Closed to peers, but for what a memory window opens.
+  outgoing: Access.LocalWrite | Access.MwBind,
   incoming: Access.LocalWrite,
   exposed: Access.LocalWrite | Access.RemoteWrite | Access.RemoteRead | Access.FlushGlobal,
   counters: Access.LocalWrite | Access.RemoteWrite | Access.RemoteRead | Access.RemoteAtomic | Access.FlushGlobal,

@@ -156,6 +156,7 @@ function parseOperation(value: unknown, path: string): PlaygroundOperation {
     ...fields.optional('swap', (item, at) => whole(item, at, 0, Number.MAX_SAFE_INTEGER)),
     ...fields.optional('receive', flag),
     ...fields.optional('mistake', (item, at) => oneOf(item, at, MISTAKES)),
+    ...fields.optional('window', flag),
     ...fields.optional('atNs', (item, at) => whole(item, at, 0, timeNs)),
     ...fields.optional('atStep', (item, at) => whole(item, at, 1, steps)),
   };
@@ -237,6 +238,7 @@ const OPERATION_FIELDS = [
     'swap',
     'receive',
     'mistake',
+    'window',
     'atNs',
     'atStep',
   ],

@@ -6,7 +6,10 @@
  * Hosts are numbered from 0 and called A, B, C... Times are virtual nanoseconds.
  */
 
-/** What is posted. `recv` posts receives; all others are send work requests. */
+/**
+ * What is posted. `recv` posts receives; all others are send work requests. `bind` and `invalidate` send nothing: they
+ * open and close the poster's own memory window, on its outgoing memory, to the peer.
+ */
 export const OPERATION_KINDS = [
   'send',
   'send-imm',
@@ -17,6 +20,8 @@ export const OPERATION_KINDS = [
   'cmp-swap',
   'atomic-write',
   'flush',
+  'bind',
+  'invalidate',
   'recv',
 ] as const;
 /** One of them. */
@@ -53,6 +58,11 @@ export interface PlaygroundOperation {
   /** SENDs and WRITE with immediate: the peer posts the receives it takes in the same instant. Default true. */
   readonly receive?: boolean;
   readonly mistake?: Mistake;
+  /**
+   * With the key of the peer's memory window, which only what is bound of its outgoing memory can be reached with.
+   * Default false: with the key of a region.
+   */
+  readonly window?: boolean;
   /** When; default 0. */
   readonly atNs?: number;
   /** Instead of a time: as the step with this number. What the user posts by hand is kept so. */

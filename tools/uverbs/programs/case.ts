@@ -35,10 +35,8 @@ export interface ProgramCase {
   readonly note?: string;
   /** Its server goes on when its client has ended. */
   readonly goesOn?: boolean;
-  /** It loses a race against itself now and then: what it prints then. The faster host gets the server. */
-  readonly racy?: RegExp;
-  /** Its server does not run on a device of ours that lacks 127.0.0.1, and does on rdma_rxe. */
-  readonly serverOnRxe?: boolean;
+  /** Its client asks for a connection before its server listens again: the wire delays what asks. */
+  readonly asksEarly?: boolean;
   /** Warnings of the analyzer that are true of it where the other host is slow. */
   readonly mayFind?: readonly string[];
   /** Nothing goes over the wire. */

@@ -3,7 +3,7 @@
  * is which, and what a column's cell says.
  */
 import type { TsharkView } from './captures.ts';
-import { NO_END, type ProgramCase } from './case.ts';
+import type { ProgramCase } from './case.ts';
 import { PROGRAM_CASES } from './index.ts';
 import type { CaseOutcome } from './run-case.ts';
 import { openGuest, openVeth, type ProgramStage, type Side } from './stage.ts';
@@ -12,53 +12,56 @@ import { openGuest, openVeth, type ProgramStage, type Side } from './stage.ts';
 export const COLUMNS = ['second server', 'rxe 6.1', 'rxe 6.12'] as const;
 export type Column = (typeof COLUMNS)[number];
 
-/** Opens the hosts of a column. Rejects as `openVeth` and `openGuest` do. */
-export function openColumn(column: Column, shim: string): Promise<ProgramStage> {
-  if (column === 'second server') return openVeth(shim);
-  return openGuest(column === 'rxe 6.1' ? '6.1' : '6.12', shim);
+/**
+ * Opens the hosts of a column. When `until` aborts, programs there are ended, and a guest boots no further. Rejects as
+ * `openVeth` and `openGuest` do.
+ */
+export function openColumn(column: Column, shim: string, until?: AbortSignal): Promise<ProgramStage> {
+  if (column === 'second server') return openVeth(shim, until);
+  return openGuest(column === 'rxe 6.1' ? '6.1' : '6.12', shim, until);
 }
 
-/** Programs that a column has: those of two command lines, on a wire that loses nothing. */
+/** Programs that every column has: those of two command lines, on a wire that loses nothing. */
 export const BETWEEN_CASES: readonly ProgramCase[] = PROGRAM_CASES.filter(
   ({ lines, loss }) => lines.length === 2 && loss === undefined,
 );
 
-/** Those of them that a column runs. */
+/** What a column runs: between servers of ours, losses too, and two ranks of MPI, one on each host. */
 export function casesOf(column: Column): readonly ProgramCase[] {
-  return BETWEEN_CASES.filter(({ serverOnRxe }) => column !== 'second server' || serverOnRxe !== true);
+  if (column !== 'second server') return BETWEEN_CASES;
+  return PROGRAM_CASES.filter(
+    ({ lines }) => lines.length === 2 || (lines[0].startsWith('mpirun') && lines[0].includes(' -n 2 ')),
+  );
 }
 
 /**
  * Runs a program in a column. Each second one has its server here, and where it is here with one kernel it is there
- * with the other. Run again is what loses a race against itself, and what gave up while a guest stood still; `onAgain`
- * is told of it, so that nothing passes at its second run in silence.
+ * with the other. What gave up while a guest stood still is run once again, which the outcome says.
  */
 export async function runInColumn(
   column: Column,
   stage: ProgramStage,
   one: ProgramCase,
   directory: string,
-  onAgain: (faults: readonly string[]) => void = () => undefined,
 ): Promise<CaseOutcome> {
   const odd = (BETWEEN_CASES.indexOf(one) + (column === 'rxe 6.1' ? 1 : 0)) % 2 === 1;
-  const here = one.serverOnRxe !== true && (odd || one.racy !== undefined);
-  const serverIs: Side = here ? 'here' : 'there';
-  const isExcused = ({ faults, printed }: CaseOutcome): boolean =>
-    faults.length > 0 &&
-    (one.racy === undefined
-      ? GAVE_UP.test(printed) && column !== 'second server'
-      : faults.includes(NO_END) || one.racy.test(printed));
-  const there = column === 'second server' ? one : { ...one, ...one.onRxe };
-  let outcome = await stage.run(there, directory, serverIs);
-  for (let again = 1; again < MOST_RUNS && isExcused(outcome); again++) {
-    onAgain(outcome.faults);
-    outcome = await stage.run(there, `${directory}-${again}`, serverIs);
-  }
-  return outcome;
+  const serverIs: Side = odd ? 'here' : 'there';
+  if (column === 'second server') return stage.run(one, directory, serverIs);
+  const there = { ...one, ...one.onRxe };
+  const outcome = await stage.run(there, directory, serverIs);
+  if (outcome.faults.length === 0 || !GAVE_UP.test(outcome.printed)) return outcome;
+  return { ...(await stage.run(there, `${directory}-again`, serverIs)), before: outcome.faults };
 }
 
+/** What a cell says of a second run. */
+export const AGAIN = ', the second time: the guest stood still';
+
 /** What a cell says of a program that is in the column. */
-export function cellOf({ case: { refused, onRxe }, faults, roceFrames }: CaseOutcome, tshark: TsharkView): string {
+export function cellOf(outcome: CaseOutcome, tshark: TsharkView): string {
+  return `${wordsOf(outcome, tshark)}${outcome.before === undefined ? '' : AGAIN}`;
+}
+
+function wordsOf({ case: { refused, onRxe }, faults, roceFrames }: CaseOutcome, tshark: TsharkView): string {
   if (faults.length > 0) return `**fails**: ${faults.join('; ').replaceAll('|', '\\|').replaceAll('\n', ' ')}`;
   if (tshark.malformed > 0) return `tshark finds ${tshark.malformed} malformed`;
   if (tshark.roceFrames !== roceFrames) return `tshark finds ${tshark.roceFrames} RoCE packets of ${roceFrames}`;
@@ -68,4 +71,3 @@ export function cellOf({ case: { refused, onRxe }, faults, roceFrames }: CaseOut
 
 /** The end of all retries, as libibverbs names it: an emulated guest stands still for as long at times. */
 const GAVE_UP = /retry counter exceeded/;
-const MOST_RUNS = 4;

@@ -3,10 +3,11 @@
  * or a guest with rdma_rxe (`guest-host.ts`). Owns programs under the shim in a namespace.
  */
 import { spawn } from 'node:child_process';
-import { readFileSync, statSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { setTimeout as later } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import type { Device } from 'rocev2';
 import type { ServedUverbs } from 'rocev2/node';
 import type { Netns } from '../../netns.ts';
 
@@ -35,13 +36,32 @@ export interface EndedProgram {
   readonly printed: string;
 }
 
-/** A namespace whose device is served. */
-export function ownHost(netns: Netns, shim: string, served: ServedUverbs, directory: string): ProgramHost {
+/** A host with a device of ours. */
+export interface OwnHost extends ProgramHost {
+  /** The words before a command that is to run there, with the device. */
+  readonly enter: readonly string[];
+  /** Of the device. */
+  readonly portCounters: Device['portCounters'];
+}
+
+/** A namespace whose device is served. Its programs have an /etc/hosts of their own. */
+export function ownHost(
+  netns: Netns,
+  shim: string,
+  { served, device }: { readonly served: ServedUverbs; readonly device: Device },
+  directory: string,
+  until?: AbortSignal,
+): OwnHost {
   const [ipv4, ipv6] = [netns.ipv4, netns.ipv6].map((address) => address.split('/')[0] ?? '');
+  const hosts = join(directory, `hosts-of-${netns.name}`);
+  // A server that binds to localhost tells its clients that address: here it is one that they reach.
+  writeFileSync(hosts, `${ipv4} localhost\n`);
   const settings = ['env', `LD_PRELOAD=${shim}`, `ROCE_UVERBS=${served.path}`];
+  // "ip netns exec" has made a mount namespace of its own for the program, so nobody else sees this file.
+  const enter = [...netns.prefix, 'sh', '-c', `mount --bind ${hosts} /etc/hosts && exec "$@"`, 'sh', ...settings];
   const start = (line: string): StartedProgram => {
     const listensBefore = served.sizes.listens;
-    const [command = '', ...words] = [...netns.prefix, ...settings, 'sh', '-c', `exec ${line}`];
+    const [command = '', ...words] = [...enter, 'sh', '-c', `exec ${line}`];
     const child = spawn(command, words, { detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
     let printed = '';
     for (const stream of [child.stdout, child.stderr])
@@ -49,10 +69,14 @@ export function ownHost(netns: Netns, shim: string, served: ServedUverbs, direct
         printed += text;
       });
     let over = false;
+    const kill = (): void => signalGroup(child.pid ?? 0, over);
+    until?.addEventListener('abort', kill);
+    if (until?.aborted === true) kill();
     const ended = new Promise<EndedProgram>((resolve, reject) => {
       child.once('error', reject);
       child.once('close', (code) => {
         over = true;
+        until?.removeEventListener('abort', kill);
         resolve({ code: code ?? ENDED_BY_SIGNAL, printed });
       });
     });
@@ -63,12 +87,13 @@ export function ownHost(netns: Netns, shim: string, served: ServedUverbs, direct
       }
     };
     const end = async (): Promise<void> => {
-      signalGroup(child.pid ?? 0, over);
+      kill();
       await ended;
     };
     return { ended, listening, end };
   };
-  return { ipv4: ipv4 ?? '', ipv6: ipv6 ?? '', directory, own: OWN, start };
+  const { portCounters } = device;
+  return { ipv4: ipv4 ?? '', ipv6: ipv6 ?? '', directory, own: OWN, start, enter, portCounters };
 }
 
 /** Whether anybody listens for TCP in a namespace, once a process is in there. */

@@ -8,45 +8,62 @@ import { type Column, openColumn, runInColumn } from './columns.ts';
 import type { JudgedCase } from './page.ts';
 import { type CaseOutcome, runCase } from './run-case.ts';
 
+/** How a run of many is watched, and ended. */
+export interface RunOptions {
+  /** Called when the hosts are there, with the names of what was made for them. */
+  readonly opened?: (made: readonly string[]) => void;
+  /** Called after each program. */
+  readonly ended?: (outcome: CaseOutcome) => void;
+  /** When it aborts, the program that runs is ended, no other is started, and all that was made is removed. */
+  readonly until?: AbortSignal;
+}
+
 /**
+ * Rejects with the reason of `until` when that has aborted.
+ *
  * @param directory for captures and what is printed
- * @param ended called after each program
  */
 export async function runCases(
   cases: readonly ProgramCase[],
   directory: string,
-  ended: (outcome: CaseOutcome) => void = () => undefined,
+  options: RunOptions = {},
 ): Promise<JudgedCase[]> {
   const shim = await buildShim();
-  const outcomes: CaseOutcome[] = [];
-  for (const [at, one] of cases.entries()) {
-    const outcome = await runCase(one, join(directory, `${at}`), shim);
-    outcomes.push(outcome);
-    ended(outcome);
-  }
-  return viewed(outcomes, directory);
+  const run = (one: ProgramCase, at: string): Promise<CaseOutcome> => runCase(one, at, shim, options.until);
+  return viewed(await oneByOne(cases, directory, options, run), directory);
 }
 
-/** The same between the hosts of a column. Rejects as `openColumn` does. */
+/** The same between the hosts of a column. Rejects as `openColumn` does, too. */
 export async function runColumn(
   column: Column,
   cases: readonly ProgramCase[],
   directory: string,
-  ended: (outcome: CaseOutcome) => void = () => undefined,
-  onAgain: (one: ProgramCase, faults: readonly string[]) => void = () => undefined,
+  options: RunOptions = {},
 ): Promise<JudgedCase[]> {
-  const stage = await openColumn(column, await buildShim());
-  const outcomes: CaseOutcome[] = [];
+  const stage = await openColumn(column, await buildShim(), options.until);
   try {
-    for (const [at, one] of cases.entries()) {
-      const outcome = await runInColumn(column, stage, one, join(directory, `${at}`), (faults) => onAgain(one, faults));
-      outcomes.push(outcome);
-      ended(outcome);
-    }
+    options.opened?.(stage.made);
+    const run = (one: ProgramCase, at: string): Promise<CaseOutcome> => runInColumn(column, stage, one, at);
+    return await viewed(await oneByOne(cases, directory, options, run), directory);
   } finally {
     await stage.close();
   }
-  return viewed(outcomes, directory);
+}
+
+async function oneByOne(
+  cases: readonly ProgramCase[],
+  directory: string,
+  { ended, until }: RunOptions,
+  run: (one: ProgramCase, directory: string) => Promise<CaseOutcome>,
+): Promise<CaseOutcome[]> {
+  const outcomes: CaseOutcome[] = [];
+  for (const [at, one] of cases.entries()) {
+    const outcome = await run(one, join(directory, `${at}`));
+    until?.throwIfAborted();
+    outcomes.push(outcome);
+    ended?.(outcome);
+  }
+  return outcomes;
 }
 
 async function viewed(outcomes: readonly CaseOutcome[], directory: string): Promise<JudgedCase[]> {

@@ -2,9 +2,11 @@
  * Runs a program of the table between two hosts, one of ours and another, and judges it as `run-case.ts` does. Owns the
  * addresses that its lines get there.
  */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as later } from 'node:timers/promises';
 import type { ProgramCase } from './case.ts';
-import type { EndedProgram, ProgramHost, StartedProgram } from './host.ts';
+import type { EndedProgram, OwnHost, ProgramHost, StartedProgram } from './host.ts';
 
 /** What came of two lines. */
 export interface Conversation {
@@ -19,7 +21,8 @@ export async function converse(one: ProgramCase, server: ProgramHost, client: Pr
   const serving = server.start(filledIn(first, server, server));
   await serving.listening();
   const asking = client.start(filledIn(second, client, server));
-  const asked = await Promise.race([within(asking, LONGEST_MS), afterFailureOf(serving, asking)]);
+  const longestMs = one.loss === undefined ? LONGEST_MS : LONGER_MS;
+  const asked = await Promise.race([within(asking, longestMs), afterFailureOf(serving, asking, longestMs)]);
   const patience = asked === undefined || asked.code !== 0 || one.goesOn === true ? 0 : PATIENCE_MS;
   const served = await within(serving, patience);
   const printed = [served ?? (await ended(serving)), asked ?? (await ended(asking))]
@@ -28,6 +31,23 @@ export async function converse(one: ProgramCase, server: ProgramHost, client: Pr
   if (asked === undefined) return { code: undefined, printed };
   const fault = one.goesOn === true ? 0 : (served?.code ?? NEVER_ENDED);
   return { code: asked.code !== 0 ? asked.code : fault, printed };
+}
+
+/**
+ * Runs one line of mpirun for two ranks, one on each host. The other host is reached as by ssh: a program that is
+ * given the host's name and what a shell there is to run.
+ */
+export async function spread(one: ProgramCase, here: OwnHost, there: OwnHost): Promise<Conversation> {
+  const agent = join(here.directory, 'agent');
+  const enter = there.enter.map((word) => `'${word}'`).join(' ');
+  writeFileSync(agent, `#!/bin/sh\nshift\nexec ${enter} sh -c "$*"\n`, { mode: 0o755 });
+  const line = one.lines[0].replace(
+    '--oversubscribe',
+    `--host ${here.ipv4},${there.ipv4} --mca plm_rsh_agent ${agent}`,
+  );
+  const running = here.start(filledIn(line, here, here));
+  const came = await within(running, LONGER_MS);
+  return came ?? { code: undefined, printed: (await ended(running)).printed };
 }
 
 /** What it came to, when that was in time. */
@@ -40,9 +60,13 @@ async function within({ ended: end }: StartedProgram, patienceMs: number): Promi
 }
 
 /** A client whose server has failed has little to wait for. */
-async function afterFailureOf(server: StartedProgram, client: StartedProgram): Promise<EndedProgram | undefined> {
+async function afterFailureOf(
+  server: StartedProgram,
+  client: StartedProgram,
+  longestMs: number,
+): Promise<EndedProgram | undefined> {
   const { code } = await server.ended;
-  return within(client, code === 0 ? LONGEST_MS : PATIENCE_MS);
+  return within(client, code === 0 ? longestMs : PATIENCE_MS);
 }
 
 async function ended(program: StartedProgram): Promise<EndedProgram> {
@@ -60,5 +84,7 @@ function filledIn(line: string, own: ProgramHost, server: ProgramHost): string {
 }
 
 const LONGEST_MS = 45_000;
+/** With losses, or many processes. */
+const LONGER_MS = 180_000;
 const PATIENCE_MS = 5000;
 const NEVER_ENDED = 124;

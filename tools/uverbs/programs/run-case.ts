@@ -5,6 +5,7 @@
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { FaultDirection, WireRule } from 'rocev2/faults';
 import { analyzeCapture, judgeFindings, SLOW_HOST_WARNINGS } from '../../experiment/findings.ts';
 import type { ShimPlace } from '../child.ts';
 import { runOne, runPair } from '../run.ts';
@@ -16,6 +17,8 @@ export interface CaseOutcome {
   readonly case: ProgramCase;
   /** What is wrong, a line each; empty when it ran as it should. */
   readonly faults: readonly string[];
+  /** What was wrong the first time, where it was run again. */
+  readonly before?: readonly string[];
   /** What its programs printed. */
   readonly printed: string;
   /** Path of the capture, and its frames: none when the program did not end. */
@@ -24,17 +27,28 @@ export interface CaseOutcome {
   readonly roceFrames: number;
 }
 
-/** @param directory is made, for what the programs print and the capture */
-export async function runCase(one: ProgramCase, directory: string, shim: string): Promise<CaseOutcome> {
+/** Of a case with loss. */
+export const NOTHING_LOST = 'nothing was lost: this shows nothing';
+
+/**
+ * @param directory is made, for what the programs print and the capture
+ * @param until ends the programs when it aborts
+ */
+export async function runCase(
+  one: ProgramCase,
+  directory: string,
+  shim: string,
+  until?: AbortSignal,
+): Promise<CaseOutcome> {
   mkdirSync(join(directory, 'files'), { recursive: true });
   const capture = join(directory, 'wire.pcapng');
   const files = one.lines.map((_, at) => join(directory, `printed-${at}`));
   const lines = one.lines.map((line, at) => `${filledIn(line, directory)} >${files[at]} 2>&1`);
-  const { code, lost } = await run(lines, one, { shim, socket: join(directory, 'socket') }, capture);
+  const { code, lost } = await run(lines, one, { shim, socket: join(directory, 'socket'), until }, capture);
   const printed = files.map(readIfThere).join('');
   const faults = exitFault(one, code);
   if (!one.prints.test(printed)) faults.push(`it does not print ${one.prints}`);
-  if (one.loss !== undefined && lost === 0) faults.push('nothing was lost: this shows nothing');
+  if (one.loss !== undefined && lost === 0) faults.push(NOTHING_LOST);
   const wrong = one.check?.(join(directory, 'files'));
   if (wrong !== undefined) faults.push(wrong);
   // A program that spins until its time is over may have filled the disk.
@@ -46,14 +60,18 @@ export async function runCase(one: ProgramCase, directory: string, shim: string)
 /** The exit code, undefined when time was over, and how many packets the wire has lost. */
 async function run(
   lines: readonly string[],
-  { loss }: ProgramCase,
-  at: Pick<ShimPlace, 'shim' | 'socket'>,
+  { loss, asksEarly = false }: ProgramCase,
+  { until, ...at }: Pick<ShimPlace, 'shim' | 'socket'> & { readonly until: AbortSignal | undefined },
   capture: string,
 ): Promise<{ readonly code: number | undefined; readonly lost: number }> {
-  const over = AbortSignal.timeout(LONGEST_MS);
+  const over = AbortSignal.any([AbortSignal.timeout(LONGEST_MS), ...(until === undefined ? [] : [until])]);
   const place = { ...at, until: over };
   const [first = '', second] = lines;
-  const flags = { write: capture, ...(loss === undefined ? {} : { loss: { 'a-to-b': loss } }) };
+  const flags = {
+    write: capture,
+    ...(loss === undefined ? {} : { loss: { 'a-to-b': loss } }),
+    ...(asksEarly ? lateRequests('a-to-b') : {}),
+  };
   return withServer(flags, at.socket, async (served, device) => {
     const code =
       second === undefined
@@ -62,6 +80,11 @@ async function run(
     const { sentPkts, rcvdPkts } = device.portCounters;
     return { code: over.aborted ? undefined : code, lost: sentPkts - rcvdPkts };
   });
+}
+
+/** Options of a device on whose wire connection management of this direction takes its time. */
+export function lateRequests(direction: FaultDirection): { readonly rule: readonly WireRule[] } {
+  return { rule: [{ on: { opcode: 'mad', direction }, do: 'delay', delayNs: LATE_NS }] };
 }
 
 /** Adds what is wrong with a capture to `faults`. */
@@ -96,3 +119,5 @@ function readIfThere(path: string): string {
 
 const OWN = dirname(fileURLToPath(import.meta.url));
 const LONGEST_MS = 120_000;
+/** In which an emulated host begins to listen. */
+const LATE_NS = 500_000_000;

@@ -4,23 +4,24 @@
  * the namespaces, and how a run between them is judged.
  */
 import { execFileSync } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Guest } from '../../lab/guest.ts';
 import { buildImage } from '../../lab/image.ts';
 import type { KernelLabel } from '../../lab/recipe.ts';
-import { addQuietNetns, ip, makeNetnsPair, type Netns } from '../../netns.ts';
+import { ip, makeNetnsPair, makeTapNetns, type Netns } from '../../netns.ts';
 import { within } from '../../within-netns.ts';
-import { withServer } from '../served.ts';
+import { type ServedFlags, withServer } from '../served.ts';
 import { exitFault, type ProgramCase } from './case.ts';
 import { guestHost } from './guest-host.ts';
-import { ownHost, type ProgramHost } from './host.ts';
-import { type Conversation, converse } from './run-between.ts';
-import { type CaseOutcome, judgeCapture } from './run-case.ts';
+import { type OwnHost, ownHost, type ProgramHost } from './host.ts';
+import { type Conversation, converse, spread } from './run-between.ts';
+import { type CaseOutcome, judgeCapture, lateRequests, NOTHING_LOST } from './run-case.ts';
 
 /** Two hosts that are there. */
 export interface ProgramStage {
+  /** Names of what was made: namespaces, and a TAP. */
+  readonly made: readonly string[];
   /** Runs a program, with the server here or there. Its capture is ours, or that of our first host. */
   run(one: ProgramCase, directory: string, serverIs: Side): Promise<CaseOutcome>;
   close(): Promise<void>;
@@ -30,14 +31,21 @@ export interface ProgramStage {
 export type Side = 'here' | 'there';
 
 /** Two namespaces, each with a device of its own. */
-export async function openVeth(shim: string): Promise<ProgramStage> {
+export async function openVeth(shim: string, until?: AbortSignal): Promise<ProgramStage> {
   const pair = makeNetnsPair();
   for (const { name } of [pair.a, pair.b]) silenceKernel(name);
+  const at = (netns: Netns): Place => ({ netns, shim, until });
   return {
+    made: [pair.a.name, pair.b.name],
     run: (one, directory, serverIs) =>
       judged(one, directory, (capture) =>
-        onHost(pair.a, shim, directory, capture, (here) =>
-          onHost(pair.b, shim, directory, undefined, (there) => conversation(one, { here, there }, serverIs)),
+        onHost(at(pair.a), directory, wireOf(one, capture, serverIs), (here) =>
+          onHost(at(pair.b), directory, {}, async (there) => {
+            const came = await (one.lines.length === 1
+              ? spread(one, here, there)
+              : conversation(one, { here, there }, serverIs));
+            return { ...came, lost: lostOf([here, there]) };
+          }),
         ),
       ),
     close: async () => pair.remove(),
@@ -45,35 +53,36 @@ export async function openVeth(shim: string): Promise<ProgramStage> {
 }
 
 /** A namespace with a device, and a guest. Boots the guest. Rejects as `buildImage` and `Guest` do. */
-export async function openGuest(kernel: KernelLabel, shim: string): Promise<ProgramStage & { release: string }> {
-  const id = randomBytes(4).toString('hex');
-  const tap = `rx${id}`;
-  const netns = `rocev2-${id}`;
+export async function openGuest(
+  kernel: KernelLabel,
+  shim: string,
+  until?: AbortSignal,
+): Promise<ProgramStage & { release: string }> {
   const image = await buildImage(kernel, { userland: 'middleware' });
-  ip('tuntap', 'add', tap, 'mode', 'tap');
+  const wire = makeTapNetns();
+  const { tap } = wire;
   let guest: Guest | undefined;
   const close = async (): Promise<void> => {
     await guest?.stop();
-    ip('netns', 'del', netns);
+    wire.remove();
   };
-  addQuietNetns(netns);
   try {
     const addresses = [`${THERE_4}/24`, `${THERE_6}/64`];
-    const booted = await Guest.boot({ image, tap, addresses, mtu: MTU, memoryMiB: 1024 });
+    const booted = await Guest.boot({ image, tap, addresses, mtu: MTU, memoryMiB: 1024, signal: until });
     guest = booted;
-    ip('link', 'set', tap, 'netns', netns);
-    const here = configure(netns, tap);
+    wire.moveTap();
+    const here = configure(wire.name, tap);
     const there = await guestHost(booted, THERE_4, THERE_6);
     const run: ProgramStage['run'] = (one, directory, serverIs) =>
       judged(one, directory, (capture) =>
-        onHost(here, shim, directory, capture, async (host) => {
+        onHost({ netns: here, shim, until }, directory, wireOf(one, capture, serverIs), async (host) => {
           const came = await conversation(one, { here: host, there }, serverIs);
           if (serverIs === 'there' && one.check !== undefined)
             await bringFiles(booted, there, join(directory, 'files'));
           return came;
         }),
       );
-    return { run, close, release: booted.release };
+    return { made: [wire.name, tap], run, close, release: booted.release };
   } catch (error) {
     await close();
     throw error;
@@ -98,19 +107,34 @@ function silenceKernel(netns: string): void {
   execFileSync('ip', ['netns', 'exec', netns, 'sh', '-c', never.join(' && ')]);
 }
 
+/** What the wire of our first host does, and where it is captured. */
+function wireOf({ loss, asksEarly = false }: ProgramCase, capture: string, serverIs: Side): ServedFlags {
+  return {
+    write: capture,
+    ...(loss === undefined ? {} : { loss: { 'a-to-b': loss, 'b-to-a': loss } }),
+    ...(asksEarly ? lateRequests(serverIs === 'here' ? 'b-to-a' : 'a-to-b') : {}),
+  };
+}
+
+/** Where programs of ours run, and until when at the latest. */
+interface Place {
+  readonly netns: Netns;
+  readonly shim: string;
+  readonly until: AbortSignal | undefined;
+}
+
 /** Opens a device on the interface of a namespace, which has the addresses of its kernel, and serves it. */
 async function onHost<T>(
-  netns: Netns,
-  shim: string,
+  { netns, shim, until }: Place,
   directory: string,
-  capture: string | undefined,
-  use: (host: ProgramHost) => Promise<T>,
+  wire: ServedFlags,
+  use: (host: OwnHost) => Promise<T>,
 ): Promise<T> {
   const flags = {
     link: `packet-ring:${netns.device}`,
     mac: netns.mac,
     ip: [netns.ipv4, netns.ipv6, `${linkLocal(netns.mac)}/64`],
-    ...(capture === undefined ? {} : { write: capture }),
+    ...wire,
   };
   const socket = join(directory, `${netns.name}.sock`);
   let opened = (): void => undefined;
@@ -119,13 +143,18 @@ async function onHost<T>(
   });
   let running: Promise<T> | undefined;
   await within(netns, async () => {
-    running = withServer(flags, socket, (served) => {
+    running = withServer(flags, socket, (served, device) => {
       opened();
-      return use(ownHost(netns, shim, served, join(directory, 'files')));
+      return use(ownHost(netns, shim, { served, device }, join(directory, 'files'), until));
     });
     await Promise.race([isOpen, running]);
   });
   return running as Promise<T>;
+}
+
+/** Packets that one of them has sent and the other has not received. */
+function lostOf(hosts: readonly OwnHost[]): number {
+  return hosts.reduce((sum, { portCounters: { sentPkts, rcvdPkts } }) => sum + sentPkts - rcvdPkts, 0);
 }
 
 const conversation = (one: ProgramCase, hosts: Readonly<Record<Side, ProgramHost>>, serverIs: Side) =>
@@ -134,13 +163,14 @@ const conversation = (one: ProgramCase, hosts: Readonly<Record<Side, ProgramHost
 async function judged(
   one: ProgramCase,
   directory: string,
-  run: (capture: string) => Promise<Conversation>,
+  run: (capture: string) => Promise<Conversation & { readonly lost?: number }>,
 ): Promise<CaseOutcome> {
   mkdirSync(join(directory, 'files'), { recursive: true });
   const capture = join(directory, 'wire.pcapng');
-  const { code, printed } = await run(capture);
+  const { code, printed, lost } = await run(capture);
   const faults = exitFault(one, code);
   if (!one.prints.test(printed)) faults.push(`it does not print ${one.prints}`);
+  if (one.loss !== undefined && lost === 0) faults.push(NOTHING_LOST);
   const wrong = one.check?.(join(directory, 'files'));
   if (wrong !== undefined) faults.push(wrong);
   if (code === undefined) rmSync(capture);

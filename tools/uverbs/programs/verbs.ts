@@ -34,7 +34,7 @@ export const RDMACM_CASES: readonly ProgramCase[] = [
   byCm('rping -s -C 3 -a 10.0.0.1', 'rping -c -C 3 -v -a 10.0.0.1', /rdma-ping-2/),
   byCm('rping -s -C 3 -a 127.0.0.1', 'rping -c -C 3 -v -a 127.0.0.1', /rdma-ping-2/),
   byCm('rping -s -C 3 -a ::1', 'rping -c -C 3 -v -a ::1', /rdma-ping-2/),
-  { ...byCm('rping -s -C 50 -a 10.0.0.1', 'rping -c -C 50 -v -V -a 10.0.0.1', /rdma-ping-49/), loss: 0.01 },
+  { ...byCm('rping -s -C 200 -a 10.0.0.1', 'rping -c -C 200 -v -V -a 10.0.0.1', /rdma-ping-199/), loss: 0.01 },
   byCm('rdma_server', 'rdma_client -s 10.0.0.1', /rdma_client: end 0/),
   byCm('rdma_xserver', 'rdma_xclient -s 10.0.0.1', /rdma_xclient: end 0/),
   byCm('ucmatose', 'ucmatose -s 10.0.0.1', /return status 0/),

@@ -7,13 +7,14 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { terminal } from '../../output.ts';
-import { nameOf, type ProgramCase } from './case.ts';
+import { nameOf } from './case.ts';
 import { COLUMNS, casesOf, cellOf } from './columns.ts';
 import { PROGRAM_CASES } from './index.ts';
 import { PAGE, programTables, rowOf, rowsIn, withCell, withFirstCells, withPrograms } from './page.ts';
 import { packageVersions, runCases, runColumn } from './run-all.ts';
 import type { CaseOutcome } from './run-case.ts';
 
+const EXIT_INTERRUPTED = 130;
 /** The end of what is printed, in characters. */
 const PRINTED = 1500;
 const words = process.argv.slice(2);
@@ -24,15 +25,21 @@ const cases = column === undefined ? PROGRAM_CASES : casesOf(column);
 const chosen = cases.filter((one) => words.length === 0 || words.some((word) => nameOf(one).includes(word)));
 const directory = mkdtempSync(join(tmpdir(), 'roce-programs-'));
 const tell = (outcome: CaseOutcome): void => {
+  if (outcome.before !== undefined) terminal.line(`again, for the first time: ${outcome.before.join('; ')}`);
   terminal.line(`${outcome.faults.length === 0 ? 'well' : 'NOT '} ${nameOf(outcome.case)}`);
   if (outcome.faults.length > 0) terminal.line(`${outcome.faults.join('\n')}\n${outcome.printed.slice(-PRINTED)}`);
 };
-const tellAgain = (one: ProgramCase, faults: readonly string[]): void =>
-  terminal.line(`again ${nameOf(one)}: ${faults.join('; ')}`);
-const judged =
-  column === undefined
-    ? await runCases(chosen, directory, tell)
-    : await runColumn(column, chosen, directory, tell, tellAgain);
+const interruption = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interruption.abort());
+const tellHosts = (made: readonly string[]): void => terminal.line(`made ${made.join(' and ')}`);
+const options = { opened: tellHosts, ended: tell, until: interruption.signal };
+const running =
+  column === undefined ? runCases(chosen, directory, options) : runColumn(column, chosen, directory, options);
+const judged = await running.catch((error: unknown) => {
+  if (!interruption.signal.aborted) throw error;
+  rmSync(directory, { recursive: true });
+  process.exit(EXIT_INTERRUPTED);
+});
 const failed = judged.filter(({ outcome }) => outcome.faults.length > 0);
 const page = readFileSync(PAGE, 'utf8');
 const rows = new Map(rowsIn(page));

@@ -62,6 +62,8 @@ export class Association implements QueueOwner {
   #unanswered: HostRequest[] = [];
   #cancelTick: (() => void) | undefined;
   #tick = 0;
+  /** It takes more than properties. */
+  #ready = false;
   #keepAlive: HostRequest | undefined;
 
   private constructor(device: RdmaDevice, settings: NvmeSettings, owner: AssociationOwner) {
@@ -178,19 +180,20 @@ export class Association implements QueueOwner {
         keepAliveMs: settings.keepAliveMs,
         remoteInvalidate: settings.remoteInvalidate,
         credentials: settings.credentials,
-        authenticationMs: settings.commandTimeoutMs,
+        timeoutMs: settings.commandTimeoutMs,
       },
       this,
     );
     this.#admin = queue;
     this.cntlid = result.cntlid;
+    this.#startTicks();
     this.cap = CAP.ofNumber(await this.#property(PropertyOffset.Cap, 1));
     await this.#enable();
     const data = await this.identify(IdentifyCns.Controller);
     this.identity = IDENTIFY_CONTROLLER.read(data) ?? this.identity;
     if (!this.identity.sglsKeyed)
       throw new RoceError('ERR_ROCE_UNSUPPORTED', 'the controller takes no keyed SGLs, which RDMA needs');
-    this.#startTicks();
+    this.#ready = true;
   }
 
   async #enable(): Promise<void> {
@@ -247,7 +250,7 @@ export class Association implements QueueOwner {
           keepAliveMs: 0,
           remoteInvalidate: settings.remoteInvalidate,
           credentials: settings.credentials,
-          authenticationMs: settings.commandTimeoutMs,
+          timeoutMs: settings.commandTimeoutMs,
         },
         this,
       );
@@ -285,7 +288,7 @@ export class Association implements QueueOwner {
     const patience = Math.ceil(commandTimeoutMs / tickMs);
     const tick = (): void => {
       this.#tick++;
-      if (keepAliveMs > 0) this.#sendKeepAlive(Math.ceil(keepAliveMs / tickMs));
+      if (keepAliveMs > 0 && this.#ready) this.#sendKeepAlive(Math.ceil(keepAliveMs / tickMs));
       if (commandTimeoutMs > 0) this.#lookForOverdue(patience);
       if (this.#dead === undefined) this.#cancelTick = timers.after(tickMs * MS, tick);
     };
@@ -310,10 +313,11 @@ export class Association implements QueueOwner {
   }
 
   #lookForOverdue(patience: number): void {
-    for (const queue of this.ioQueues)
-      for (const { sentTick } of queue.outstanding) {
+    for (const queue of [this.#admin, ...this.ioQueues])
+      for (const { held, sentTick } of queue?.outstanding ?? []) {
+        if (held) continue;
         if (this.#tick - sentTick <= patience) break;
-        this.#die(new RoceError('ERR_ROCE_TIMEOUT', `a command on queue ${queue.qid} is not answered`));
+        this.#die(new RoceError('ERR_ROCE_TIMEOUT', `a command on queue ${queue?.qid} is not answered`));
         return;
       }
   }

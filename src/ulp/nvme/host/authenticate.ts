@@ -39,7 +39,7 @@ export async function authenticateQueue(
   if (!authRequired && credentials?.controllerSecret === undefined) return;
   if (credentials === undefined)
     throw new NvmeAuthenticationError('the controller demands authentication, and there is no hostSecret');
-  const cancel = deadline(queue, terms);
+  const cancel = deadline(queue, terms.timers, terms.timeoutMs, 'end the authentication');
   try {
     await exchange(queue, credentials, terms);
   } catch (cause) {
@@ -114,12 +114,11 @@ async function submit(queue: HostQueue, request: HostRequest, type: number, what
   if (status !== 0) throw new NvmeError(what, status, dw0, 'fabrics');
 }
 
-function deadline(queue: HostQueue, { timers, timeoutMs }: AuthenticationTerms): () => void {
+/** Ends the queue when the controller does not do what `what` says in time; to be cancelled. */
+export function deadline(queue: HostQueue, timers: NvmeTimers, timeoutMs: number, what: string): () => void {
   if (timeoutMs === 0) return () => {};
   return timers.after(timeoutMs * MS, () =>
-    queue.kill(
-      new RoceError('ERR_ROCE_TIMEOUT', `the controller does not end the authentication of queue ${queue.qid}`),
-    ),
+    queue.kill(new RoceError('ERR_ROCE_TIMEOUT', `the controller does not ${what} of queue ${queue.qid}`)),
   );
 }
 

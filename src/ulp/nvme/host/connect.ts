@@ -18,7 +18,7 @@ import {
   FabricsType,
   RECFMT,
 } from '../codec/index.ts';
-import { authenticateQueue } from './authenticate.ts';
+import { authenticateQueue, deadline } from './authenticate.ts';
 import { NvmeError } from './errors.ts';
 import type { HostCredentials, NvmeAddress } from './options.ts';
 import { NVME_RDMA_PORT } from './options.ts';
@@ -42,8 +42,8 @@ export interface QueueTerms {
   readonly remoteInvalidate: boolean;
   /** For controllers that demand authentication. */
   readonly credentials: HostCredentials | undefined;
-  /** How long that may take, in milliseconds; 0 for ever. */
-  readonly authenticationMs: number;
+  /** How long Connect may take, and the authentication, in milliseconds; 0 for ever. */
+  readonly timeoutMs: number;
 }
 
 /** A queue that is there. */
@@ -83,7 +83,7 @@ export async function connectQueue(device: RdmaDevice, terms: QueueTerms, owner:
       hostNqn: to.hostnqn,
       subNqn: terms.subnqn,
       timers: to.timers,
-      timeoutMs: terms.authenticationMs,
+      timeoutMs: terms.timeoutMs,
     });
     return { queue, result };
   } catch (error) {
@@ -107,8 +107,13 @@ async function fabricsConnect(queue: HostQueue, terms: QueueTerms): Promise<Conn
     subnqn: terms.subnqn,
     hostnqn: terms.to.hostnqn,
   });
-  queue.send(request);
-  await request.done;
+  const cancel = deadline(queue, terms.to.timers, terms.timeoutMs, 'answer the Connect');
+  try {
+    queue.send(request);
+    await request.done;
+  } finally {
+    cancel();
+  }
   const { status, dw0 } = request.completion;
   if (status !== 0) throw new NvmeError('Connect', status, dw0, 'fabrics');
   return CONNECT_RESULT.ofNumber(dw0);

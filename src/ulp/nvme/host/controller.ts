@@ -7,17 +7,11 @@
 import { RoceError } from '../../../../packets/errors.ts';
 import type { RdmaDevice } from '../../../device/api.ts';
 import { AsyncQueue } from '../../../ground/async-queue.ts';
-import {
-  blockBytesOf,
-  IDENTIFY_NAMESPACE,
-  IdentifyCns,
-  type IdentifyController,
-  type IdentifyNamespace,
-  readNamespaceList,
-} from '../codec/index.ts';
+import { blockBytesOf, IdentifyCns, type IdentifyController, readNamespaceList } from '../codec/index.ts';
 import { Association, type AssociationOwner, isFinal } from './association.ts';
 import { Dispatcher } from './dispatcher.ts';
 import { type NvmeEvent, readLogPage, watchEvents } from './events.ts';
+import { identifyNamespace, isSameNamespace, type KnownNamespace } from './known-namespace.ts';
 import { NvmeNamespace } from './namespace.ts';
 import { MS, type NvmeConnectOptions, type NvmeSettings, settingsOf } from './options.ts';
 import type { HostQueue } from './queue.ts';
@@ -28,15 +22,17 @@ export type NvmeState = 'live' | 'reconnecting' | 'closed';
 
 /** A controller of a subsystem, connected by `connectNvme`. */
 export class NvmeController implements AssociationOwner {
-  /** Asynchronous events, until it is closed. */
+  /** Asynchronous events, until it is closed; the last 64 that nobody has taken. */
   readonly events = new AsyncQueue<NvmeEvent>();
+  /** Events that were dropped because nobody took them. */
+  eventsLost = 0;
   /** Connections that came after a loss. */
   reconnects = 0;
   readonly #device: RdmaDevice;
   readonly #settings: NvmeSettings;
   readonly #dispatcher = new Dispatcher();
   /** Namespaces in use, as they were identified first. */
-  readonly #known = new Map<number, IdentifyNamespace>();
+  readonly #known = new Map<number, KnownNamespace>();
   #association: Association | undefined;
   #identity: IdentifyController | undefined;
   #state: NvmeState = 'reconnecting';
@@ -103,18 +99,21 @@ export class NvmeController implements AssociationOwner {
 
   /** A namespace, identified. Rejects with ERR_ROCE_ARGUMENT when there is none, or its format is not understood. */
   async namespace(nsid: number): Promise<NvmeNamespace> {
-    const identity = await identifyNamespace(this.#demandLive(), nsid);
+    const known = await identifyNamespace(this.#demandLive(), nsid);
+    const { identity } = known;
     const blockBytes = blockBytesOf(identity);
     if (identity.nsze === 0n || blockBytes === undefined)
       throw new RoceError('ERR_ROCE_ARGUMENT', `there is no namespace ${nsid}`);
     if (identity.nsze > BigInt(Math.floor(Number.MAX_SAFE_INTEGER / blockBytes)))
       throw new RoceError('ERR_ROCE_UNSUPPORTED', `namespace ${nsid} has ${identity.nsze} blocks`);
-    this.#known.set(nsid, identity);
+    if (blockBytes > this.maxTransferBytes)
+      throw new RoceError('ERR_ROCE_UNSUPPORTED', `a block of namespace ${nsid} is larger than a command may be`);
+    this.#known.set(nsid, known);
     return new NvmeNamespace(this, nsid, blockBytes, Number(identity.nsze));
   }
 
   /** Reads `bytes` bytes of a log page, a multiple of 4. */
-  logPage(lid: number, bytes: number, nsid = 0xff_ff_ff_ff): Promise<Uint8Array> {
+  async logPage(lid: number, bytes: number, nsid = 0xff_ff_ff_ff): Promise<Uint8Array> {
     return readLogPage(this.#demandLive(), lid, bytes, { nsid });
   }
 
@@ -164,8 +163,16 @@ export class NvmeController implements AssociationOwner {
     this.#association = association;
     this.#identity = association.identity;
     this.#state = 'live';
-    void watchEvents(association, (event) => this.events.push(event));
+    void watchEvents(association, (event) => this.#tell(event));
     this.#dispatcher.begin(association);
+  }
+
+  #tell(event: NvmeEvent): void {
+    if (this.events.length >= MOST_EVENTS) {
+      this.events.drop(() => true);
+      this.eventsLost++;
+    }
+    this.events.push(event);
   }
 
   async #reconnect(reason: Error): Promise<void> {
@@ -190,28 +197,25 @@ export class NvmeController implements AssociationOwner {
         this.#live(association);
         return;
       } catch (error) {
-        if (!(error instanceof RoceError)) throw error;
         last = error;
-        if (isFinal(error)) break;
+        // What is no error of the connection is one of ours: whoever waits for a command is told.
+        if (!(error instanceof RoceError) || isFinal(error)) break;
       }
     }
     this.#state = 'closed';
     const { message } = last instanceof Error ? last : reason;
     this.#dispatcher.close(new RoceError('ERR_ROCE_CLOSED', `the connection is lost: ${message}`, { cause: last }));
     this.events.close();
+    const left = this.#association;
+    this.#association = undefined;
+    await left?.close(false);
   }
 
   /** The namespaces in use are those that they were: nothing is written on another disk. */
   async #demandSame(association: Association): Promise<void> {
-    for (const [nsid, before] of this.#known) {
-      const now = await identifyNamespace(association, nsid);
-      const same =
-        blockBytesOf(now) === blockBytesOf(before) &&
-        sameBytes(now.nguid, before.nguid) &&
-        sameBytes(now.eui64, before.eui64) &&
-        now.nsze >= before.nsze;
-      if (!same) throw new RoceError('ERR_ROCE_UNSUPPORTED', `namespace ${nsid} is another one than before`);
-    }
+    for (const [nsid, before] of this.#known)
+      if (!isSameNamespace(before, await identifyNamespace(association, nsid)))
+        throw new RoceError('ERR_ROCE_UNSUPPORTED', `namespace ${nsid} is another one than before`);
   }
 
   #wait(ms: number): Promise<void> {
@@ -235,11 +239,5 @@ export class NvmeController implements AssociationOwner {
   }
 }
 
-async function identifyNamespace(association: Association, nsid: number): Promise<IdentifyNamespace> {
-  const data = await association.identify(IdentifyCns.Namespace, nsid);
-  return IDENTIFY_NAMESPACE.read(data) ?? IDENTIFY_NAMESPACE.zeroed();
-}
-
-function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
-  return a.length === b.length && a.every((byte, i) => byte === b[i]);
-}
+/** Events kept for whoever looks at them later: a controller may send as many as it likes. */
+const MOST_EVENTS = 64;

@@ -14,7 +14,7 @@ import {
 } from '../codec/index.ts';
 import { Association } from './association.ts';
 import { readLogPage } from './events.ts';
-import { type NvmeAddress, settingsOf } from './options.ts';
+import { type NvmeAddress, type NvmeConnectOptions, settingsOf } from './options.ts';
 
 /** What a discovery service knows. */
 export interface Discovered {
@@ -24,12 +24,16 @@ export interface Discovered {
   readonly entries: readonly DiscoveryEntry[];
 }
 
+/** How a discovery service is asked: with secrets where it demands authentication. */
+export type NvmeDiscoverOptions = NvmeAddress &
+  Pick<NvmeConnectOptions, 'hostSecret' | 'controllerSecret' | 'crypto' | 'commandTimeoutMs'>;
+
 /**
  * The discovery log of a target. Rejects as `connectNvme`; with ERR_ROCE_TIMEOUT when the log changes again and again
  * while it is read, with ERR_ROCE_STATE when it makes no sense.
  */
-export async function discoverNvme(device: RdmaDevice, from: NvmeAddress): Promise<Discovered> {
-  const settings = settingsOf({ ...from, subnqn: DISCOVERY_NQN, keepAliveMs: 0, commandTimeoutMs: 0 });
+export async function discoverNvme(device: RdmaDevice, from: NvmeDiscoverOptions): Promise<Discovered> {
+  const settings = settingsOf({ ...from, subnqn: DISCOVERY_NQN, keepAliveMs: 0 });
   const association = await Association.connect(device, settings, NOBODY, false);
   try {
     for (let tries = 0; tries < TRIES; tries++) {

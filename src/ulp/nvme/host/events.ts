@@ -55,6 +55,7 @@ export async function watchEvents(association: Association, tell: (event: NvmeEv
     for (;;) {
       const request = new HostRequest();
       request.command.begin(AdminOpcode.AsyncEventRequest);
+      request.held = true;
       await association.admin('Asynchronous Event Request', request);
       const event = ASYNC_EVENT.ofNumber(request.completion.dw0);
       tell({ ...event, namespaces: await changedBy(association, event) });

@@ -4,7 +4,7 @@ import { NvmeController } from './controller.ts';
 import type { NvmeConnectOptions } from './options.ts';
 
 export { NvmeController, type NvmeState } from './controller.ts';
-export { type Discovered, discoverNvme } from './discover.ts';
+export { type Discovered, discoverNvme, type NvmeDiscoverOptions } from './discover.ts';
 export { NvmeAuthenticationError, NvmeError } from './errors.ts';
 export type { NvmeEvent } from './events.ts';
 export { NvmeNamespace, type NvmeRange, type NvmeWriteOptions } from './namespace.ts';

@@ -167,16 +167,26 @@ export class HostQueue {
     command.sgl.setKeyed(DATA_ADDRESS, data.length, key, this.#remoteInvalidate);
   }
 
+  /** Whatever is thrown meanwhile ends the queue: whoever waits for a command of it is told. */
   async #run(): Promise<void> {
+    try {
+      await this.#takeAll();
+      this.kill(new RoceError('ERR_ROCE_CLOSED', 'the device was closed'));
+    } catch (cause) {
+      const what = cause instanceof Error ? cause.message : String(cause);
+      this.kill(new RoceError('ERR_ROCE_CLOSED', `queue ${this.qid} has failed: ${what}`, { cause }));
+    }
+  }
+
+  async #takeAll(): Promise<void> {
     const { cq } = this.objects;
     const wc = new WorkCompletion();
     for (;;) {
       const { done, value } = await cq.next();
-      if (done === true) break;
+      if (done === true) return;
       this.#take(value);
       while (this.#dead === undefined && cq.poll(wc)) this.#take(wc);
     }
-    this.kill(new RoceError('ERR_ROCE_CLOSED', 'the device was closed'));
   }
 
   #take(wc: WorkCompletion): void {
@@ -186,6 +196,7 @@ export class HostQueue {
       return;
     }
     if (wc.opcode === WcOpcode.Recv) this.#responded(wc);
+    else if (wc.opcode === WcOpcode.RecvRdmaWithImm) this.#breach('a WRITE with immediate data');
     else if (wc.wrId !== LOCAL_WORK) {
       const slot = this.#slots[wc.wrId];
       if (slot !== undefined) {
@@ -218,8 +229,8 @@ export class HostQueue {
     slot.request = undefined;
     this.#outstanding.delete(slot.index);
     this.completed++;
-    if (slot.sendDone) this.#release(slot);
     request.answered();
+    if (slot.sendDone) this.#release(slot);
   }
 
   /** The key of a command that is answered opens nothing any more. */

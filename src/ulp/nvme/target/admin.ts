@@ -76,8 +76,10 @@ export function executeAdmin(
   }
 }
 
-/** Property Get and Set; Connect was before. */
-export function executeFabrics(controller: Controller, { command }: Task): Outcome {
+/** Property Get and Set, on the admin queue only; Connect was before. */
+export function executeFabrics(controller: Controller, { command }: Task, qid = 0): Outcome {
+  // Linux's target has no other command of Fabrics on an I/O queue (linux:fabrics-cmd.c#nvmet_parse_fabrics_io_cmd).
+  if (qid !== 0 && command.fabricsType !== FabricsType.Connect) return refused(NvmeStatus.InvalidOpcode);
   const { size, offset, value } = command.arguments(PROPERTY);
   switch (command.fabricsType) {
     case FabricsType.PropertyGet: {

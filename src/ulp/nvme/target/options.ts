@@ -13,6 +13,8 @@ export interface TargetOptions {
   readonly timers: TargetTimers;
   /** Is told of what happens; for a program to print [nobody]. */
   readonly observer?: TargetObserver;
+  /** The time in nanoseconds, for `TargetObserver.commandEnded` [not measured]. */
+  readonly now?: () => number;
   /** Port of RDMA_PS_TCP [4420]. */
   readonly port?: number;
   /** Number of the port for hosts, and for ANA [1]. */
@@ -42,6 +44,10 @@ export interface TargetObserver {
    * long; undefined for success.
    */
   authenticated?(controller: Controller, queue: TargetQueue, failure: number | undefined): void;
+  /** A response leaves, so many nanoseconds after the command came; with the option `now`. */
+  commandEnded?(queue: TargetQueue, durationNs: number): void;
+  /** An error of this side, which has ended the queue: of a backend or an observer that throws, or of the target. */
+  failed?(error: unknown, queue?: TargetQueue): void;
 }
 
 /** A way to the subsystems. */
@@ -55,8 +61,8 @@ export interface Portal {
 }
 
 /** The options with nothing left open that has a default. */
-export type TargetSettings = Required<Omit<TargetOptions, 'portals' | 'observer'>> &
-  Pick<TargetOptions, 'portals' | 'observer'>;
+export type TargetSettings = Required<Omit<TargetOptions, 'portals' | 'observer' | 'now'>> &
+  Pick<TargetOptions, 'portals' | 'observer' | 'now'>;
 
 /** What a target has refused. */
 export interface TargetCounters {

@@ -12,7 +12,7 @@ import {
 } from '../codec/index.ts';
 import { type Controller, ERROR_ENTRIES } from './controller.ts';
 import type { DiscoverySource } from './identity.ts';
-import { ANA_GROUP } from './subsystem.ts';
+import { ANA_GROUP, MAX_NAMESPACES } from './subsystem.ts';
 
 /** The page; undefined when there is none of this number. Reading the list of changed namespaces empties it. */
 export function logPage(
@@ -72,7 +72,13 @@ function anaLog({ subsystem, port }: Controller, specific: number): Uint8Array |
   if (subsystem === undefined) return undefined;
   const { anaChanges } = subsystem;
   const nsids = (specific & GROUPS_ONLY) === 0 ? subsystem.namespaces.map(({ nsid }) => nsid) : [];
-  return encodeAnaLog(anaChanges, [{ grpid: ANA_GROUP, chgcnt: anaChanges, state: subsystem.anaState(port), nsids }]);
+  const log = encodeAnaLog(anaChanges, [
+    { grpid: ANA_GROUP, chgcnt: anaChanges, state: subsystem.anaState(port), nsids },
+  ]);
+  // As long as it can become: nvme-cli asks for all of that, in pieces, and an offset behind the end is refused.
+  const page = new Uint8Array(log.length + 4 * (MAX_NAMESPACES - nsids.length));
+  page.set(log);
+  return page;
 }
 
 function effects(of: ReadonlyMap<number, number>): number[] {

@@ -35,6 +35,12 @@ export interface QueueServices {
   dataLength(queue: TargetQueue, task: Task): number;
   /** Does what the command says. Undefined: it is held, and `queue.complete` ends it. */
   execute(queue: TargetQueue, task: Task): Promise<Outcome | undefined>;
+  /** Nanoseconds; 0 where nobody wants to know. */
+  now(): number;
+  /** A response leaves. */
+  answered(queue: TargetQueue, arrivedAt: number): void;
+  /** An error of ours has ended the queue. */
+  failed(queue: TargetQueue, error: unknown): void;
   /** The queue is gone. */
   closed(queue: TargetQueue): void;
 }
@@ -124,6 +130,11 @@ export class TargetQueue {
     return this.#closed;
   }
 
+  /** Commands that have come and are not answered. */
+  get outstanding(): number {
+    return this.#identifiers.size;
+  }
+
   /** The connection is there. */
   connected(connection: RdmaConnection): void {
     this.#connection = connection;
@@ -166,6 +177,7 @@ export class TargetQueue {
         this.#sqHead = (this.#sqHead + 1) % this.submissionEntries;
         this.#identifiers.delete(cid);
         task.busy = false;
+        this.#services.answered(this, task.arrivedAt);
         this.#receive(task);
         if (bytes > 0 && region !== undefined)
           this.qp.postSend({
@@ -190,7 +202,21 @@ export class TargetQueue {
     );
   }
 
+  /** Whatever is thrown ends the queue, and is told: it never becomes a rejection that nobody sees. */
   async #run(): Promise<void> {
+    try {
+      await this.#takeAll();
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  #fail(error: unknown): void {
+    this.#services.failed(this, error);
+    this.close();
+  }
+
+  async #takeAll(): Promise<void> {
     const wc = new WorkCompletion();
     for (;;) {
       const { value, done } = await this.#cq.next();
@@ -232,6 +258,7 @@ export class TargetQueue {
       return;
     }
     task.busy = true;
+    task.arrivedAt = this.#services.now();
     task.capsuleBytes = byteLen;
     const { command } = task;
     if (this.#identifiers.has(command.cid)) {
@@ -307,17 +334,15 @@ export class TargetQueue {
 
   #execute(task: Task): void {
     task.executing = true;
-    this.#services.execute(this, task).then(
-      (outcome) => {
+    this.#services
+      .execute(this, task)
+      // A backend that rejects, against its contract, costs its command and nothing else.
+      .catch((): Outcome => ({ status: NvmeStatus.InternalError }))
+      .then((outcome) => {
         task.executing = false;
         if (outcome !== undefined) this.complete(task, outcome);
-      },
-      // A backend that rejects, against its contract, costs its command and nothing else.
-      () => {
-        task.executing = false;
-        this.complete(task, { status: NvmeStatus.InternalError });
-      },
-    );
+      })
+      .catch((error: unknown) => this.#fail(error));
   }
 
   #answerConflict(task: Task): void {

@@ -47,6 +47,8 @@ interface Known {
   authentication?: QueueAuthentication | undefined;
   /** Address of the host. */
   readonly peer: string;
+  /** Waits no longer for a Connect: a timer would keep the queue's memory. */
+  readonly noMoreWaiting: () => void;
 }
 
 /** Subsystems served at one port of a device. */
@@ -140,7 +142,8 @@ export class NvmeTarget implements QueueServices {
   }
 
   closed(queue: TargetQueue): void {
-    const { controller, authentication } = this.#queues.get(queue) ?? {};
+    const { controller, authentication, noMoreWaiting } = this.#queues.get(queue) ?? {};
+    noMoreWaiting?.();
     authentication?.close();
     this.#queues.delete(queue);
     this.#options.observer?.queueClosed(controller, queue);
@@ -148,6 +151,19 @@ export class NvmeTarget implements QueueServices {
     if (controller.queues.get(queue.qid) === queue) controller.queues.delete(queue.qid);
     // Without its admin queue there is no controller.
     if (queue.qid === 0) controller.close();
+  }
+
+  now(): number {
+    return this.#options.now?.() ?? 0;
+  }
+
+  answered(queue: TargetQueue, arrivedAt: number): void {
+    const { now, observer } = this.#options;
+    if (now !== undefined) observer?.commandEnded?.(queue, now() - arrivedAt);
+  }
+
+  failed(queue: TargetQueue, error: unknown): void {
+    this.#options.observer?.failed?.(error, queue);
   }
 
   /** The discovery log page for this host. */
@@ -178,14 +194,22 @@ export class NvmeTarget implements QueueServices {
 
   async #executeOn(controller: Controller, queue: TargetQueue, task: Task): Promise<Outcome | undefined> {
     if (queue.qid === 0) return executeAdmin(controller, queue, task, this);
-    if (task.command.opcode === FABRICS_OPCODE) return executeFabrics(controller, task);
+    if (task.command.opcode === FABRICS_OPCODE) return executeFabrics(controller, task, queue.qid);
     const { subsystem } = controller;
     if (!controller.ready || subsystem === undefined) return refused(NvmeStatus.CommandSequenceError);
     return executeIo(subsystem, controller.port, task, controller.io);
   }
 
   async #run(): Promise<void> {
-    for await (const request of this.#listener) this.#take(request);
+    for await (const request of this.#listener) {
+      try {
+        this.#take(request);
+      } catch (error) {
+        // One request fails, whatever it is; the next is another.
+        this.#reject(request, CmRejectStatus.NoResources);
+        this.#options.observer?.failed?.(error);
+      }
+    }
   }
 
   #take(request: RdmaConnectionRequest): void {
@@ -203,10 +227,8 @@ export class NvmeTarget implements QueueServices {
       return;
     }
     this.counters.queues++;
-    this.#queues.set(queue, { local: request.localAddress, peer });
-    const cancel = timers.after(CONNECT_WITHIN_NS, () => {
-      if (this.#queues.get(queue)?.controller === undefined) queue.close();
-    });
+    const noMoreWaiting = timers.after(CONNECT_WITHIN_NS, () => queue.close());
+    this.#queues.set(queue, { local: request.localAddress, peer, noMoreWaiting });
     request
       .accept({
         qp: queue.qp,
@@ -216,10 +238,7 @@ export class NvmeTarget implements QueueServices {
       })
       .then(
         (connection) => queue.connected(connection),
-        () => {
-          cancel();
-          queue.close();
-        },
+        () => queue.close(),
       );
   }
 
@@ -299,6 +318,7 @@ export class NvmeTarget implements QueueServices {
     queue.submissionEntries = asked.submissionEntries;
     controller.queues.set(queue.qid, queue);
     const known = this.#queues.get(queue);
+    known?.noMoreWaiting();
     const authentication = this.#authenticationOf(queue, controller);
     if (known !== undefined) Object.assign(known, { controller, authentication });
     this.#options.observer?.queueJoined(controller, queue);

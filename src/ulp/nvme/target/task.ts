@@ -23,6 +23,8 @@ export class Task {
   data: Uint8Array = NO_DATA;
   /** Memory that was lent for it. */
   region: MemoryRegion | undefined;
+  /** When it came, where somebody wants to know; in nanoseconds. */
+  arrivedAt = 0;
   /** Whether the command has no response yet. */
   busy = false;
   /** Whether a backend may use its memory. */

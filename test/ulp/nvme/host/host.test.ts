@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { AsyncEventType, CmRejectStatus, NvmeStatus, NvmOpcode } from '../../../../src/ulp/nvme/codec/index.ts';
 import { connectNvme, discoverNvme, NvmeError } from '../../../../src/ulp/nvme/host/index.ts';
-import { BLOCK, BLOCKS } from './scripted-target.ts';
+import { type Arrived, BLOCK, BLOCKS } from './scripted-target.ts';
 import { makeRig, pattern } from './support.ts';
 
 const { Read, Write, Flush, Compare, WriteZeroes, DatasetManagement, Verify } = NvmOpcode;
@@ -170,6 +170,43 @@ describe('a host', () => {
     silent = true;
     await sleep(3000);
     expect(controller.state).toBe('closed');
+    await rig.world.run(controller.close());
+  });
+
+  it('keeps the last 64 events, however many a controller sends', async () => {
+    const rig = makeRig();
+    const controller = await rig.connect();
+    for (let i = 0; i < 70; i++) {
+      while (rig.target.events.length === 0) await rig.world.run(rig.world.sleep(1e5));
+      rig.target.event(0x04_00_02 + 0x01_00_00 * i);
+    }
+    await rig.world.run(rig.world.sleep(10e6));
+    expect([controller.events.length, controller.eventsLost]).toEqual([64, 6]);
+    await rig.world.run(controller.close());
+  });
+
+  it.each([
+    ['Connect', ({ command }: Arrived) => command.opcode === 0x7f],
+    ['Identify', ({ command }: Arrived) => command.opcode === 0x06],
+    ['properties', ({ command }: Arrived) => command.opcode === 0x7f && command.fabricsType === 4],
+    ['an I/O queue', ({ qid }: Arrived) => qid > 0],
+  ])('gives up a target that never answers %s', async (_, isDropped) => {
+    const rig = makeRig({ script: (arrived) => (isDropped(arrived) ? 'drop' : 'serve') });
+    const options = { ...rig.options, commandTimeoutMs: 2000, keepAliveMs: 0 };
+    await expect(rig.world.run(connectNvme(rig.a, options))).rejects.toMatchObject({ code: 'ERR_ROCE_TIMEOUT' });
+    expect(rig.a.qpCount).toBe(0);
+  });
+
+  it('gives up a discovery service that never answers', async () => {
+    const rig = makeRig({ script: ({ command }) => (command.opcode === 0x02 ? 'drop' : 'serve') });
+    await expect(rig.world.run(discoverNvme(rig.a, rig.options))).rejects.toMatchObject({ code: 'ERR_ROCE_TIMEOUT' });
+    expect(rig.a.qpCount).toBe(0);
+  });
+
+  it('takes no namespace whose blocks are larger than a command may be', async () => {
+    const rig = makeRig({ namespace: { lbaf: [{ lbads: 26 }] } });
+    const controller = await rig.connect();
+    await expect(rig.world.run(controller.namespace(1))).rejects.toThrow(/larger than a command/);
     await rig.world.run(controller.close());
   });
 

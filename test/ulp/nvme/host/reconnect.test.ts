@@ -1,9 +1,11 @@
 // Goal: after a loss of the connection every command is done or has failed, reads and writes are sent again in their
 // order, and a target that breaks the protocol reaches no memory that it has no right to.
-import { describe, expect, it } from 'vitest';
-import { NvmeStatus, NvmOpcode } from '../../../../src/ulp/nvme/codec/index.ts';
+import { describe, expect, it, vi } from 'vitest';
+import { InvariantError } from '../../../../packets/errors.ts';
+import { NamespaceIdType, NvmeStatus, NvmOpcode } from '../../../../src/ulp/nvme/codec/index.ts';
+import { Dispatcher } from '../../../../src/ulp/nvme/host/dispatcher.ts';
 import type { NvmeController } from '../../../../src/ulp/nvme/host/index.ts';
-import { BLOCK, type ScriptedOptions, type Verdict } from './scripted-target.ts';
+import { BLOCK, type ScriptedOptions, type TargetQueue, type Verdict } from './scripted-target.ts';
 import { makeRig, pattern, type Rig } from './support.ts';
 
 const { Read, Write } = NvmOpcode;
@@ -70,15 +72,20 @@ describe('a host that loses its connection', () => {
     expect(rig.a.qpCount).toBe(0);
   });
 
-  it('writes nothing on another disk that comes back under the same number', async () => {
-    const rig = makeRig();
+  const uuid = (byte: number) => ({ type: NamespaceIdType.Uuid, id: new Uint8Array(16).fill(byte) });
+  it.each<[string, ScriptedOptions, ScriptedOptions]>([
+    ['NGUID', {}, { namespace: { nguid: new Uint8Array(16).fill(8) } }],
+    ['UUID', { descriptors: [uuid(1)] }, { descriptors: [uuid(2)] }],
+    ['no UUID any more', { descriptors: [uuid(1)] }, {}],
+  ])('writes nothing on another disk that comes back under the same number: another %s', async (_, before, after) => {
+    const rig = makeRig(before);
     const controller = await rig.connect();
     const disk = await rig.world.run(controller.namespace(1));
     rig.target.options = { script: ({ qid }) => (qid > 0 ? 'drop' : 'serve') };
     const write = disk.write(0, pattern(BLOCK)).catch((e: Error) => e.message);
     await rig.world.run(rig.world.sleep(1e6));
     rig.target.kill();
-    rig.target.options = { namespace: { nguid: new Uint8Array(16).fill(8) } };
+    rig.target.options = after;
     rig.target.seen.length = 0;
     expect(await rig.world.run(write)).toMatch(/another one than before/);
     expect(rig.target.seen).toEqual([]);
@@ -105,6 +112,49 @@ describe('a host that loses its connection', () => {
     const disk = await rig.world.run(controller.namespace(1));
     await rig.world.run(disk.read(0, new Uint8Array(BLOCK)));
     expect([controller.reconnects, controller.replayed]).toEqual([1, 1]);
+    await rig.world.run(controller.close());
+  });
+
+  it('is closed while a target does not answer its Connect', async () => {
+    const rig = makeRig();
+    const controller = await rig.connect({ commandTimeoutMs: 1000 });
+    rig.target.options = { script: () => 'drop' };
+    rig.target.kill();
+    await rig.world.run(rig.world.sleep(500e6));
+    await rig.world.run(controller.close());
+    expect([controller.state, rig.a.qpCount]).toEqual(['closed', 0]);
+  });
+
+  it('tells whoever waits of an error of its own, and leaves no rejection to nobody', async () => {
+    const rig = makeRig();
+    const controller = await rig.connect({ reconnectTries: 2 });
+    const disk = await rig.world.run(controller.namespace(1));
+    const broken = vi.spyOn(Dispatcher.prototype, 'begin').mockImplementation(() => {
+      throw new InvariantError('planted');
+    });
+    rig.target.options = { script: ({ qid }) => (qid > 0 ? 'drop' : 'serve') };
+    const read = disk.read(0, new Uint8Array(BLOCK)).catch((e: Error) => e.message);
+    await rig.world.run(rig.world.sleep(1e6));
+    rig.target.kill();
+    rig.target.options = {};
+    const message = await rig.world.run(read);
+    broken.mockRestore();
+    expect(message).toMatch(/planted/);
+    expect(controller.state).toBe('closed');
+    await rig.world.run(controller.close());
+    expect(rig.a.qpCount).toBe(0);
+  });
+
+  it('ends a queue in which an error of its own happens, and goes on with another', async () => {
+    const rig = makeRig();
+    const controller = await rig.connect();
+    const disk = await rig.world.run(controller.namespace(1));
+    vi.spyOn(Dispatcher.prototype, 'slotFreed').mockImplementationOnce(() => {
+      throw new InvariantError('planted');
+    });
+    await rig.world.run(disk.read(0, new Uint8Array(BLOCK)));
+    await rig.world.run(disk.read(0, new Uint8Array(BLOCK)));
+    expect(controller.reconnects).toBe(1);
     await rig.world.run(controller.close());
   });
 
@@ -140,12 +190,11 @@ describe('a host that loses its connection', () => {
 });
 
 describe('a target that breaks the protocol loses the connection:', () => {
-  it.each<
-    [string, (queue: { answer(cid: number, status: number, options?: object): void }, cid: number, key: number) => void]
-  >([
+  it.each<[string, (queue: TargetQueue, cid: number, key: number) => void]>([
     ['a response to no command', (queue) => queue.answer(0x3ff, 0)],
     ['a response of a command before', (queue, cid) => queue.answer(cid ^ 0x04_00, 0)],
     ['a response that is too short', (queue, cid) => queue.answer(cid, 0, { length: 12 })],
+    ['a WRITE with immediate data', (queue) => queue.writeWithImmediate()],
     [
       'an invalidation of a key that is not its',
       (queue, cid, key) => queue.answer(cid, 0, { invalidate: (key ^ 1) >>> 0 }),

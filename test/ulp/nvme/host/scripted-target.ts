@@ -27,6 +27,7 @@ import {
   CONNECT_RESULT,
   CSTS,
   encodeDiscoveryLog,
+  encodeNamespaceDescriptors,
   encodeNamespaceList,
   FABRICS_OPCODE,
   FabricsType,
@@ -40,6 +41,7 @@ import {
   isDeallocation,
   LogPage,
   lbaOf,
+  type NamespaceDescriptor,
   NvmeCommand,
   NvmeStatus,
   NvmOpcode,
@@ -49,6 +51,7 @@ import {
   readDsmRanges,
   type SglDescriptor,
   SglType,
+  STATUS_DNR,
   writeCompletion,
 } from '../../../../src/ulp/nvme/codec/index.ts';
 
@@ -71,10 +74,14 @@ export interface ScriptedOptions {
   /** Reason to refuse a queue with, by its identifier. */
   readonly refuse?: (qid: number) => number | undefined;
   readonly script?: (arrived: Arrived) => Verdict;
+  /** Changes the data that a command gets. */
+  readonly mangle?: (bytes: Uint8Array) => Uint8Array;
   /** Fields of Identify Controller. */
   readonly identity?: object;
   /** Fields of Identify Namespace. */
   readonly namespace?: object;
+  /** Its descriptors (CNS 03h); without them that Identify is refused. */
+  readonly descriptors?: readonly NamespaceDescriptor[];
   /** Fields of the result of Connect. */
   readonly connectResult?: object;
   /** I/O queues that it grants. */
@@ -186,6 +193,12 @@ export class TargetQueue {
     else this.qp.postSend({ wrId: -1, opcode: WrOpcode.SendWithInv, inline: bytes, invalidateRkey: invalidate });
   }
 
+  /** No target of NVMe does that: it takes a receive of the host. */
+  writeWithImmediate(): void {
+    const opcode = WrOpcode.RdmaWriteWithImm;
+    this.qp.postSend({ wrId: -1, opcode, inline: new Uint8Array(0), immData: 1, remoteAddr: 0n, rkey: 0 });
+  }
+
   #receive(index: number): void {
     this.qp.postRecv({ wrId: index, sges: [{ mr: this.#capsules, offset: index * CAPSULE, length: CAPSULE }] });
   }
@@ -225,7 +238,8 @@ export class TargetQueue {
       out,
     } = command.opcode === FABRICS_OPCODE || this.qid === 0 ? this.#admin(command) : this.#io(command, data);
     if (status < 0) return;
-    if (out !== undefined) this.put(command.sgl, out.slice(0, command.sgl.length));
+    const { mangle = (bytes: Uint8Array) => bytes } = this.target.options;
+    if (out !== undefined) this.put(command.sgl, (this.qid === 0 ? mangle(out) : out).slice(0, command.sgl.length));
     this.answer(command.cid, status, { dw0, dw1, invalidate });
   }
 
@@ -254,8 +268,13 @@ export class TargetQueue {
     const { target } = this;
     if (command.opcode === FABRICS_OPCODE) return this.#fabrics(command);
     switch (command.opcode) {
-      case AdminOpcode.Identify:
-        return { out: this.#identify(command.arguments(IDENTIFY).cns) };
+      case AdminOpcode.Identify: {
+        const { cns } = command.arguments(IDENTIFY);
+        const { descriptors } = target.options;
+        if (cns !== IdentifyCns.NamespaceDescriptors) return { out: this.#identify(cns) };
+        if (descriptors === undefined) return { status: NvmeStatus.InvalidField | STATUS_DNR };
+        return { out: encodeNamespaceDescriptors(descriptors) };
+      }
       case AdminOpcode.SetFeatures: {
         const { fid } = command.arguments(FEATURES);
         const more = (target.options.grants ?? 8) - 1;

@@ -82,6 +82,15 @@ describe('a request for a queue', () => {
     await connectAdmin(served);
   });
 
+  it('keeps no memory when its queue is gone, or has connected: nothing waits for a Connect then', async () => {
+    const served = serve();
+    const queue = await ScriptedQueue.open(served, 0);
+    await served.world.run(queue.connection.disconnect());
+    await connectAdmin(served);
+    expect(served.timers.expire(30e9)).toBe(0);
+    expect(served.target.queues).toHaveLength(1);
+  });
+
   it('of one host finds room however many another one holds open', async () => {
     const served = serve();
     for (let i = 0; i < 64; i++) await ScriptedQueue.open(served, 0);
@@ -343,6 +352,17 @@ describe('events', () => {
     const answers = [await admin.answer(), await admin.answer()];
     expect(answers.find((answer) => answer?.cid === cid)?.status).toBe(NvmeStatus.AbortRequested);
     expect(answers.find((answer) => answer?.cid !== cid)?.dw0).toBe(0);
+  });
+
+  it('has an ANA page of its largest size, which nvme-cli reads in pieces of 4 KiB', async () => {
+    const { admin } = await connectHost({}, { ana: true });
+    // Header, one group, and room for as many namespaces as there can be.
+    const bytes = 16 + 32 + 4 * 1024;
+    const get = admin.command(AdminOpcode.GetLogPage);
+    get.setArguments(GET_LOG_PAGE, { lid: LogPage.Ana, lpo: 4096n, numd: (bytes - 4096) / 4 - 1 });
+    admin.memory.bytes.fill(0xff);
+    expect((await admin.send(admin.withData(get, bytes - 4096))).status).toBe(0);
+    expect(admin.memory.bytes.subarray(0, bytes - 4096).every((byte) => byte === 0)).toBe(true);
   });
 
   it('tell of ANA, whose log page has the state of the port', async () => {

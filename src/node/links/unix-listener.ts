@@ -1,6 +1,7 @@
 /**
- * The socket at which clients arrive. Owns its name in the file system and learns from the kernel which process is at
- * the other end of each connection, which no client can choose.
+ * A Unix socket at which processes of this user arrive: clients of verbs, the other end of a wire in shared memory.
+ * Owns its name in the file system and learns from the kernel which process is at the other end of each connection,
+ * which no client can choose.
  *
  * A name that a killed server has left is taken over. So that two servers cannot both do that, each first takes a name
  * in the abstract namespace, which is free again when its process ends, however it ends.
@@ -20,8 +21,8 @@ import {
   SOCK_STREAM,
   SOL_SOCKET,
   systemError,
-} from '../links/libc.ts';
-import { DescriptorWatch } from '../links/poller.ts';
+} from './libc.ts';
+import { DescriptorWatch } from './poller.ts';
 
 /** Takes a connection over: its descriptor, and the process at its other end. */
 export type Arrived = (fd: number, pid: number) => void;
@@ -57,7 +58,7 @@ export class Listener {
   static open(libc: Libc, path: string, arrived: Arrived, refused: Refused): Listener {
     const absolute = resolve(path);
     const owned = `${process.getuid?.() ?? 0}:${absolute}`;
-    const lock = bindTo(libc, `\0rocev2-uverbs:${createHash('sha256').update(owned).digest('hex')}`, path);
+    const lock = bindTo(libc, `\0rocev2:${createHash('sha256').update(owned).digest('hex')}`, path);
     try {
       removeAbandoned(libc, absolute, path);
       const fd = bindTo(libc, absolute, path);
@@ -121,6 +122,19 @@ function removeAbandoned(libc: Libc, absolute: string, path: string): void {
   libc.close(fd);
   if (!refused) throw new RoceError('ERR_ROCE_ADDRESS', `${path} is in use by another program`);
   unlinkSync(absolute);
+}
+
+/**
+ * A connection to who listens at `path`; the connection may still wait to be accepted.
+ * @throws RoceError ERR_ROCE_ADDRESS when nobody listens there, or not for this user
+ */
+export function connectToUnix(libc: Libc, path: string): number {
+  const address = addressFor(resolve(path), path);
+  const fd = libc.socket(AF_UNIX, SOCK_STREAM | O_NONBLOCK | O_CLOEXEC, 0);
+  if (fd >= 0 && libc.connect(fd, address, address.length) === 0) return fd;
+  const errno = libc.errno();
+  if (fd >= 0) libc.close(fd);
+  throw systemError('ERR_ROCE_ADDRESS', errno, path);
 }
 
 /** A socket with that name, which `path` is said to be in errors. */

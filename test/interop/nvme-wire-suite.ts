@@ -1,0 +1,167 @@
+/**
+ * Bad wires between a stock Linux and us, through a bump, in both roles: a disk that we serve and Linux mounts, and a
+ * disk of nvmet-rdma that our host writes and reads. Whatever the wire does, the bytes are right and nobody sees an I/O
+ * error. One guest for all of it. The connection of Linux's host may have to be made again: ref:nvmeof#4.
+ */
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { pipeline } from 'node:stream/promises';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { WireFaults } from '../../src/faults/index.ts';
+import { connectNvme, type NvmeController } from '../../src/ulp/nvme/host/index.ts';
+import type { BumpAccount } from '../../tools/bump/account.ts';
+import type { KernelLabel } from '../../tools/lab/recipe.ts';
+import { systemTimers } from '../../tools/nvme/serve.ts';
+import { describeWith } from '../support/need.ts';
+import { nvmetCommands } from './nvme-host-suite.ts';
+import { GUEST, HOST, MountedLab, NQN, OURS, until } from './nvme-lab.ts';
+
+type FaultSpec = NonNullable<WireFaults['aToB']>;
+
+/** A frame that is held back so long is overtaken. */
+const HELD_NS = 1_000_000;
+/** Half a percent each. */
+const ALL_OF_IT: FaultSpec = {
+  loss: 0.005,
+  corrupt: 0.005,
+  reorder: 0.005,
+  reorderDelayNs: HELD_NS,
+  duplicate: 0.005,
+  duplicateDelayNs: HELD_NS,
+};
+/** What a wire does to frames, each way. */
+export const BAD_WIRES: readonly (readonly [string, FaultSpec])[] = [
+  ['loses 1 %', { loss: 0.01 }],
+  // More would do nothing else, for longer: each gap in READ responses has all READs behind it asked for again.
+  ['reorders 0.5 %', { reorder: 0.005, reorderDelayNs: HELD_NS }],
+  ['damages 1 %', { corrupt: 0.01 }],
+  ['brings 2 % twice', { duplicate: 0.02, duplicateDelayNs: HELD_NS }],
+  ['does all of it', ALL_OF_IT],
+];
+
+/** Retransmission timers of rdma_rxe take half a second each. */
+const SLOW_MS = 900_000;
+const RAM_NQN = 'nqn.2026-11.example:ram';
+/** Where the guest mounts it. */
+const DISK = '/mnt';
+/** Errors that somebody above the disk has seen. */
+const DISK_ERROR = /I\/O error, dev nvme0n1|Buffer I\/O error|EXT4-fs (?:error|warning)|[Rr]emounting/;
+const REREAD = 'umount /mnt && echo 3 > /proc/sys/vm/drop_caches && mount -t ext4 /dev/nvme0n1 /mnt';
+const SUMS = `sha256sum ${DISK}/a ${DISK}/b ${DISK}/c | cut -c1-64`;
+
+/** The tests, `mebibytes` written and read by each. */
+export function testBadWires(kernel: KernelLabel, wires: typeof BAD_WIRES, mebibytes: number): void {
+  describeWith('lab', `NVMe with Linux ${kernel} on bad wires`, () => {
+    const lab = new MountedLab();
+    let controller: NvmeController | undefined;
+
+    beforeAll(async () => {
+      await lab.start(kernel);
+      await lab.run(nvmetCommands(RAM_NQN, true).join(' && '));
+      await lab.run(`nvme connect -t rdma -a ${OURS} -s 4420 -n ${NQN} -i 2 -c 1 ${HOST}`);
+      await lab.run(until('/dev/nvme0n1'));
+      await lab.run('dmesg -c > /dev/null; mke2fs -q -t ext4 /dev/nvme0n1 && mount -t ext4 /dev/nvme0n1 /mnt');
+    });
+    afterAll(async () => {
+      await controller?.close();
+      await lab.stop();
+    });
+
+    it.each(wires)('Linux finds its bytes again on a wire that %s', async (what, faults) => {
+      const account = await during(lab, faults, async () => {
+        const noise = `dd if=/dev/urandom of=${DISK}/b bs=1M count=${mebibytes} 2>/dev/null`;
+        const odd = `dd if=/dev/urandom of=${DISK}/c bs=513 count=77 2>/dev/null`;
+        await lab.run(`cp /bin/dash ${DISK}/a && ${noise} && ${odd} && sync`, SLOW_MS);
+        const written = await lab.run(SUMS);
+        await lab.run(REREAD, SLOW_MS);
+        expect(await lab.run(SUMS, SLOW_MS)).toBe(written);
+      });
+      // A path of multipath (nvme0c0n1) may fail and come again; the disk (nvme0n1) does not.
+      const said = await lab.run('dmesg -c');
+      expect(DISK_ERROR.test(said), said).toBe(false);
+      const again = said.match(/Successfully reconnected/g)?.length ?? 0;
+      told(`Linux's host, ${what}`, account, again);
+      // What comes twice is no reason to send anything again.
+      if (Object.keys(faults).every((name) => name.startsWith('duplicate'))) expect(again, said).toBe(0);
+      expect(await lab.run('cat /sys/class/nvme/nvme0/state')).toBe('live\n');
+    });
+
+    it.each(wires)('our host finds its bytes again on a wire that %s', async (what, faults) => {
+      controller ??= await connectNvme(lab.opened?.device ?? expect.fail('there is no device'), {
+        address: GUEST,
+        subnqn: RAM_NQN,
+        hostnqn: 'nqn.2014-08.org.nvmexpress:uuid:4f1c0b9e-0d5e-4d5b-9a52-6f5a4d3c2b1a',
+        hostid: new Uint8Array(16).fill(7),
+        timers: systemTimers,
+        queues: 2,
+        queueSize: 32,
+      });
+      const disk = await controller.namespace(1);
+      const data = noiseOf(`${what} ${mebibytes}`, mebibytes << 20);
+      const account = await during(lab, faults, async () => {
+        await disk.write(0, data);
+        await disk.flush();
+        const back = new Uint8Array(data.length);
+        await disk.read(0, back);
+        expect(Buffer.compare(back, data)).toBe(0);
+      });
+      told(`our host, ${what}`, account, controller.reconnects);
+      expect(controller.reconnects).toBe(0);
+      const inGuest = `echo 3 > /proc/sys/vm/drop_caches; dd if=/dev/ram0 bs=1M count=${mebibytes} 2>/dev/null | sha256sum`;
+      expect((await lab.run(inGuest)).slice(0, 64)).toBe(createHash('sha256').update(data).digest('hex'));
+    });
+
+    it('leaves the disk as the guest sees it, and a file system without fault', async () => {
+      await lab.run('umount /mnt && e2fsck -fn /dev/nvme0n1');
+      const inGuest = await lab.run('echo 3 > /proc/sys/vm/drop_caches; sha256sum < /dev/nvme0n1');
+      const hash = createHash('sha256');
+      await pipeline(createReadStream(lab.disk), hash);
+      expect(inGuest.slice(0, 64)).toBe(hash.digest('hex'));
+    });
+  });
+}
+
+/** What the bump did meanwhile; it must have done something of everything. */
+async function during(lab: MountedLab, faults: FaultSpec, work: () => Promise<void>): Promise<BumpAccount> {
+  await lab.both(faults);
+  let account: BumpAccount | undefined;
+  try {
+    await work();
+  } finally {
+    account = await lab.wire({});
+  }
+  if (account === undefined) throw new Error('there was no bump');
+  for (const direction of Object.values(account.directions)) {
+    if (faults.loss !== undefined) expect(direction.dropped).toBeGreaterThan(0);
+    if (faults.corrupt !== undefined) expect(direction.corrupted).toBeGreaterThan(0);
+    if (faults.duplicate !== undefined) expect(direction.duplicated).toBeGreaterThan(0);
+    if (faults.reorder !== undefined) expect(direction.delayed + direction.reordered).toBeGreaterThan(0);
+  }
+  return account;
+}
+
+/** A line for docs/nvme.md, where one is asked for. */
+function told(what: string, { directions, started, ended }: BumpAccount, reconnects: number): void {
+  if (process.env['ROCE_NVME_FIGURES'] === undefined) return;
+  const seconds = (Number(ended) - Number(started)).toFixed(1);
+  const counts = Object.entries(directions).map(
+    ([direction, { frames, dropped, corrupted, duplicated, delayed, reordered }]) =>
+      `${direction} ${frames} frames, ${dropped} lost, ${corrupted} damaged, ${duplicated} twice, ${delayed}+${reordered} late`,
+  );
+  process.stderr.write(`${what}: ${seconds} s; ${counts.join('; ')}; connected again ${reconnects} times\n`);
+}
+
+/** Bytes that follow from a name, and do not repeat. */
+function noiseOf(name: string, length: number): Uint8Array {
+  const bytes = new Uint8Array(length);
+  const block = 32;
+  for (let at = 0; at < length; at += block)
+    bytes.set(
+      createHash('sha256')
+        .update(`${name} ${at}`)
+        .digest()
+        .subarray(0, Math.min(block, length - at)),
+      at,
+    );
+  return bytes;
+}

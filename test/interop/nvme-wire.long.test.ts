@@ -1,0 +1,4 @@
+/** NVMe in both roles on wires that lose, reorder, damage and repeat frames. */
+import { BAD_WIRES, testBadWires } from './nvme-wire-suite.ts';
+
+testBadWires('6.12', BAD_WIRES, 4);
