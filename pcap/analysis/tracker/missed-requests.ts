@@ -167,8 +167,8 @@ export class MissedRequests {
   }
 
   /**
-   * A NAK asks for `psn`, and what was sent behind that last was so before `behindFrame` or with it. The receiver had what
-   * it asked for before when that came: sooner than the retransmissions that were sent later.
+   * A NAK asks for `psn`, and what was sent behind that last was so before `behindFrame` or with it. The receiver had
+   * what it asked for before when that came: sooner than the retransmissions that were sent later.
    */
   #noteDrawn(psn: number, behindFrame: number): void {
     if (behindFrame < 0) return;

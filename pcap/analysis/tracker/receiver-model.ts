@@ -1,9 +1,9 @@
 /**
  * What a receiver does with requests in the order in which they were captured.
  *
- * Owns which one it waits for, and which NAKs are due: it takes the request that it expects, drops what comes early, and
- * asks once (ref:wire#8, ref:rxe#7). A NAK that is due is explained by what this place saw: nothing happened behind it.
- * Of a request that came before, and was dropped then, it follows when its retransmission was missing as well.
+ * Owns which one it waits for, and which NAKs are due: it takes the request that it expects, drops what comes early,
+ * and asks once (ref:wire#8, ref:rxe#7). A NAK that is due is explained by what this place saw: nothing happened behind
+ * it. Of a request that came before, and was dropped then, it follows when its retransmission was missing as well.
  */
 import type { MutableFacts } from './mutable-facts.ts';
 

@@ -3,7 +3,8 @@
  *
  * Owns what they tell of the next one. Where they vary, as between busy hosts, the next is as likely to be the shortest
  * as any before it. A network that does not vary shows its shortest again and again, one after the other: that is a
- * bound. Round trips that overlap are no evidence: a busy host takes many requests at a time, and answers them together.
+ * bound. Round trips that overlap are no evidence: a busy host takes many requests at a time, and answers them
+ * together.
  */
 export class RoundTrips {
   /** Nanoseconds; Infinity and 0: none is known. */

@@ -35,7 +35,10 @@ it('a request that was answered late, and not sent again, shows the same', () =>
     // The usual round trip is short.
     for (let psn = 0; psn < 10; psn++) quick.sends(psn, psn).ack(psn);
     const waits = quick.sends(10, 10).wait(100e6).ack(10).sends(11, 12);
-    return waits.wait(ms * 1e6).sends(11, 12).ack(12);
+    return waits
+      .wait(ms * 1e6)
+      .sends(11, 12)
+      .ack(12);
   };
   expect(timeoutsOf(script(40))).toEqual([]);
   expect(timeoutsOf(script(60))).toEqual([60]);
