@@ -36,13 +36,15 @@ export function triggerOfRequest(
       reason: undefined,
     };
   }
-  const implied = impliedNak(state, facts, psn, Math.min(waitedNs, facts.timeNs - state.lastAnswerNs));
+  const agreedNs = agreedTimeoutNs(state);
+  // An answer that acknowledges nothing new need not restart the timer, but the requester may have reacted to it.
+  const silentNs = agreedNs === undefined ? Math.min(waitedNs, facts.timeNs - state.lastAnswerNs) : waitedNs;
+  const implied = impliedNak(state, facts, psn, silentNs);
   if (implied !== undefined) return implied;
   const durationNs = unansweredNs(state, facts.timeNs, psn);
   const soon = waitedNs < SHORTEST_TIMEOUT_NS && durationNs < SURE_TIMEOUT_NS;
   const shortestNs = Math.max(USUAL_ROUND_TRIPS * state.roundTrips.meanNs, shownTimeoutNs(state));
   const short = soon || durationNs < shortestNs;
-  const agreedNs = agreedTimeoutNs(state);
   if (durationNs < (agreedNs ?? 0) || (agreedNs === undefined && short)) return undefined;
   const reason = psn < state.acked ? 'ack-not-received' : undefined;
   return { cause: 'timeout', refersTo: state.requests.frameOf(psn), durationNs, reason };
