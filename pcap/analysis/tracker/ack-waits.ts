@@ -23,7 +23,9 @@ export function unansweredNs(state: PsnSpaceState, timeNs: number, psn: number):
   const { requests, lastProgressNs, lastRequestNs, lastAnswerNs, acked, runCause, runNs } = state;
   const sentNs = [psn, psn + 1, psn - 1].map((near) => requests.timeOf(near)).find((near) => !Number.isNaN(near));
   if (sentNs === undefined) return timeNs - Math.max(lastRequestNs, lastProgressNs);
-  if (runCause === 'nak' && psn >= acked && sentNs >= runNs && lastAnswerNs < sentNs) return timeNs - lastAnswerNs;
+  // A NAK for what is before the first request, as where starting PSNs do not match, makes nobody go back.
+  const forNak = runCause === 'nak' && (state.nak?.psn ?? 0) >= 0;
+  if (forNak && psn >= acked && sentNs >= runNs && lastAnswerNs < sentNs) return timeNs - lastAnswerNs;
   return timeNs - (psn < acked ? sentNs : Math.max(sentNs, lastProgressNs));
 }
 
