@@ -20,9 +20,9 @@ export interface CopiedMemory {
   /**
    * Copies `length` bytes from byte `fromAt` of `from` to `offset`; false when any of them cannot be written.
    *
-   * @param more whether the same message goes on right behind these bytes, by the next call of this `writer` [false]: a
-   *   copy may then be put off until that call, whose result is that of both; to the end of this turn at most, whether
-   *   it comes or not
+   * @param more whether the same message goes on right behind these bytes, by the next call of this `writer`: a copy
+   *   may then be put off until that call, whose result is that of both; to the end of this turn at most, whether it
+   *   comes or not
    * @param writer stands for the message, while it is one
    */
   write(offset: number, from: Uint8Array, fromAt: number, length: number, more: boolean, writer: object): boolean;

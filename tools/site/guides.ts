@@ -58,6 +58,7 @@ const GROUPS: readonly Group[] = [
       'docs/uverbs.md': 'unmodified verbs programs',
       'docs/uverbs-pyverbs.md': 'the tests of rdma-core of Debian 12',
       'docs/uverbs-pyverbs-13.md': 'the tests of rdma-core of Debian 13',
+      'docs/rdma-in-ci.md': 'RDMA on CI machines and in containers, without hardware',
       'docs/errors.md': 'what the library throws, what it means, what to do',
       'docs/nvme.md': 'a disk over RDMA, mounted by Linux',
     },
