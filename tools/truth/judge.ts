@@ -35,35 +35,102 @@ export interface NetworkFaults {
   readonly losesAnswers: boolean;
 }
 
-/** Adds to `into` what an analysis of the capture of one place says of the requests. */
-export function judge(
-  run: KnownRun,
-  { vantage, analysis, faults }: { vantage: Vantage; analysis: Analysis; faults: NetworkFaults },
-  into: Judgement,
-): void {
-  const truth = vantage === 'responder' ? run.gaps : run.naks;
-  const psns = new Set(truth.map(({ psn }) => psn));
-  const verdicts = new Map<number, Told[]>();
-  for (const event of analysis.events) {
-    const told = event.requester === 0 && event.sender === 0 ? TOLD[event.kind] : undefined;
-    if (told === undefined) continue;
-    for (const psn of psnsOf(event, psns)) {
-      const before = verdicts.get(psn) ?? [];
-      // What comes later takes back what was said before.
-      if (event.reason === 'after-retransmission' || event.reason === 'came-twice') before.pop();
-      verdicts.set(psn, [...before, told]);
-    }
+/** What is said of one request, and what is true of it. */
+export interface JudgedRequest {
+  readonly psn: number;
+  /** 'sound': its receiver did not miss it. */
+  readonly was: Missing | 'sound';
+  readonly told: Told;
+  /** A verdict is possible from there. */
+  readonly decidable: boolean;
+  /** The event that says so; undefined: none does. */
+  readonly event: TransportEvent | undefined;
+  /** When the receiver missed it, nanoseconds; -1: it did not. */
+  readonly timeNs: number;
+}
+
+/** What is judged, and from where. */
+interface Seen {
+  readonly vantage: Vantage;
+  readonly analysis: Pick<Analysis, 'events'>;
+  readonly faults: NetworkFaults;
+}
+
+/** Adds to `into` what an analysis of the capture of one place says of the requests. Returns all that is said. */
+export function judge(run: KnownRun, seen: Seen, into: Judgement): JudgedRequest[] {
+  const judged = judgeRequests(run, seen);
+  for (const { was, told, decidable } of judged) {
+    into[was][told]++;
+    if (was === 'lost' && decidable) into.decidable[told]++;
   }
-  for (const request of truth) {
-    const told = verdicts.get(request.psn)?.shift() ?? 'nothing';
+  return judged;
+}
+
+/** Every request that the receiver missed, and every one that something is said of. */
+export function judgeRequests(run: KnownRun, { vantage, analysis, faults }: Seen): JudgedRequest[] {
+  const truth = vantage === 'responder' ? run.gaps : run.naks;
+  const claims = claimsOf(analysis.events, new Set(truth.map(({ psn }) => psn)), run.serials[vantage]);
+  const judged: JudgedRequest[] = [];
+  for (const [request, claim] of paired(truth, claims)) {
     // Whichever is said is true.
     if (request.both) continue;
-    into[request.missing][told]++;
-    if (request.missing === 'lost' && isDecidable(run, vantage, faults, request)) into.decidable[told]++;
+    const { psn, missing: was, timeNs } = request;
+    const decidable = was === 'lost' && isDecidable(run, vantage, faults, request);
+    judged.push({ psn, was, told: claim?.told ?? 'nothing', decidable, event: claim?.event, timeNs });
   }
   // What the middle lacked, and no NAK asked for, is true as well.
   const others = new Set(vantage === 'middle' ? run.gaps.map(({ psn }) => psn) : []);
-  for (const [psn, rest] of verdicts) if (!others.has(psn)) for (const told of rest) into.sound[told]++;
+  for (const [psn, rest] of claims)
+    if (!others.has(psn))
+      for (const { told, event } of rest) judged.push({ psn, was: 'sound', told, decidable: false, event, timeNs: -1 });
+  return judged;
+}
+
+/** What is said of a request once, and the packets that this is about. */
+interface Claim {
+  readonly told: Told;
+  readonly event: TransportEvent;
+  readonly serials: readonly (number | undefined)[];
+}
+
+/** What is said of each PSN, in order. */
+function claimsOf(
+  events: readonly TransportEvent[],
+  missed: ReadonlySet<number>,
+  serials: readonly number[],
+): Map<number, Claim[]> {
+  const claims = new Map<number, Claim[]>();
+  for (const event of events) {
+    const told = event.requester === 0 && event.sender === 0 ? TOLD[event.kind] : undefined;
+    if (told === undefined) continue;
+    for (const psn of psnsOf(event, missed)) {
+      const before = claims.get(psn) ?? [];
+      // What comes later takes back what was said before.
+      const instead = TAKES_BACK.has(event.reason ?? '') ? before.pop() : undefined;
+      const about = [serials[event.frame - 1], serials[event.refersTo - 1], ...(instead?.serials ?? [])];
+      claims.set(psn, [...before, { told, event, serials: about }]);
+    }
+  }
+  return claims;
+}
+
+/**
+ * Each request with what is said of it: what names the packet that showed it to be missing, or else the next that is
+ * said of its PSN. Takes them out of `claims`.
+ */
+function paired(
+  truth: readonly MissingRequest[],
+  claims: ReadonlyMap<number, Claim[]>,
+): [MissingRequest, Claim | undefined][] {
+  const pairs = new Map<MissingRequest, Claim | undefined>(truth.map((request) => [request, undefined]));
+  const take = (request: MissingRequest, fits: (claim: Claim) => boolean): void => {
+    const own = claims.get(request.psn) ?? [];
+    const at = own.findIndex(fits);
+    if (at >= 0) pairs.set(request, own.splice(at, 1)[0]);
+  };
+  for (const request of truth) take(request, ({ serials }) => serials.includes(request.shownBy));
+  for (const request of truth) if (pairs.get(request) === undefined) take(request, () => true);
+  return [...pairs];
 }
 
 /** Analyzes a capture. */
@@ -105,4 +172,6 @@ const TOLD: Readonly<Partial<Record<TransportEvent['kind'], Told>>> = {
   reordering: 'overtaken',
   missing: 'undecided',
 };
+/** Reasons of events that are about a packet of which something was said before. */
+const TAKES_BACK: ReadonlySet<string> = new Set(['after-retransmission', 'came-twice']);
 const MOST_PSNS = 1024;

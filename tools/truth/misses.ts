@@ -23,14 +23,6 @@ export function missTable(rows: readonly MissRow[]): string {
   return markdown(MISS_HEAD, lines);
 }
 
-/** As Markdown: all losses, where nobody knows which can be told. */
-export function guestMissTable(rows: readonly MissRow[]): string {
-  const lines = sums(rows).map(({ kind, vantage, lost }) => [
-    ...[kind, vantage, total(lost), lost.lost, lost.undecided, lost.overtaken, lost.nothing],
-  ]);
-  return markdown(GUEST_MISS_HEAD, lines);
-}
-
 /** Without rows of which nothing was lost; the last one is the sum. */
 function sums(rows: readonly MissRow[]): (Pick<MissRow, 'kind' | 'vantage'> & Pick<Judgement, 'lost' | 'decidable'>)[] {
   const byPlace = new Map<string, ReturnType<typeof sums>[number]>();
@@ -63,5 +55,3 @@ const difference = (all: Verdicts, part: Verdicts): Verdicts => add(all, part, -
 const NONE: Verdicts = { lost: 0, overtaken: 0, undecided: 0, nothing: 0 };
 const MISS_HEAD =
   'network | seen at the | can be told | so told | told "cannot be told" | told overtaken | not mentioned | cannot be told | told lost | told "cannot be told" | told overtaken | not mentioned';
-const GUEST_MISS_HEAD =
-  'network | seen at the | lost | told lost | told "cannot be told" | told overtaken | not mentioned';

@@ -38,6 +38,8 @@ export interface MissingRequest {
   /** When the receiver noticed, nanoseconds; and when it got it at last, Infinity: never. */
   readonly timeNs: number;
   readonly arrivedNs: number;
+  /** Serial of the packet that showed it: of the NAK, or of the first packet behind the gap. */
+  readonly shownBy: number;
 }
 
 /** The same, as far as it is known. */
@@ -46,6 +48,9 @@ interface Lack extends MissingRequest {
   both: boolean;
   arrivedNs: number;
 }
+
+/** Serials of the packets of each capture, by their numbers less one. */
+export type Serials = Readonly<Record<'requester' | 'middle' | 'responder', readonly number[]>>;
 
 /** What the network did, and what two captures saw of it. */
 export interface KnownRun {
@@ -61,6 +66,7 @@ export interface KnownRun {
    * about it is `naks`.
    */
   readonly middle: readonly CapturedPacket[];
+  readonly serials: Serials;
   /** When the responder got a request that it had, and when it sent READ responses; nanoseconds. */
   readonly duplicates: readonly Duplicate[];
   readonly readsAnswered: readonly number[];
@@ -112,6 +118,7 @@ export class Recording {
   readonly #first = new Map<number, Sending>();
   readonly #last = new Map<number, Sending>();
   readonly #middle: CapturedPacket[] = [];
+  readonly #serials = { requester: [] as number[], middle: [] as number[], responder: [] as number[] };
   readonly #duplicates: Duplicate[] = [];
   readonly #readsAnswered: number[] = [];
   #firstPsn: number;
@@ -152,14 +159,15 @@ export class Recording {
     const { timeNs, bytes, host, direction, dropped, serial } = seen;
     // Nothing saw it behind the place where it was lost.
     if (direction === 'in' && dropped && this.#sendings.get(serial)?.dropped === true) return;
-    if (host === 'responder') capture(this.#middle, timeNs, bytes, Direction.Unknown);
-    if (direction === 'out' || !dropped)
-      capture(
-        host === 'requester' ? this.#requester : this.#responder,
-        timeNs,
-        bytes,
-        direction === 'out' ? Direction.Outbound : Direction.Inbound,
-      );
+    if (host === 'responder') {
+      capture(this.#middle, timeNs, bytes, Direction.Unknown);
+      this.#serials.middle.push(serial);
+    }
+    if (direction === 'out' || !dropped) {
+      const into = host === 'requester' ? this.#requester : this.#responder;
+      capture(into, timeNs, bytes, direction === 'out' ? Direction.Outbound : Direction.Inbound);
+      this.#serials[host].push(serial);
+    }
     this.#note(seen, (host === 'requester') === (direction === 'out'));
   }
 
@@ -170,6 +178,7 @@ export class Recording {
       requester: this.#requester,
       responder: this.#responder,
       middle: this.#middle,
+      serials: this.#serials,
       naks: this.#naks,
       gaps: this.#gaps,
       duplicates: this.#duplicates,
@@ -194,14 +203,14 @@ export class Recording {
       const count = Math.max(1, Math.ceil(length / MTU));
       if (direction === 'out') this.#sent(relative, count, { dropped, damaged, serial });
       else this.#arrived(relative, count, dropped, serial);
-    } else if (!forward && direction === 'out' && !dropped) this.#answered(view, relative, opcode, bthOffset);
+    } else if (!forward && direction === 'out' && !dropped) this.#answered(view, relative, opcode, bthOffset, serial);
   }
 
-  #answered(view: DataView, psn: number, opcode: number, bthOffset: number): void {
+  #answered(view: DataView, psn: number, opcode: number, bthOffset: number, serial: number): void {
     const flags = OPCODE_FLAGS[opcode] ?? 0;
     if ((flags & OpFlag.ReadResponse) !== 0) this.#readsAnswered.push(this.#now);
     if ((flags & OpFlag.Ack) === 0) return;
-    if (aethSyndrome(view, bthOffset + (AETH_AT[opcode] ?? 0)) === Syndrome.NakSequence) this.#nak(psn);
+    if (aethSyndrome(view, bthOffset + (AETH_AT[opcode] ?? 0)) === Syndrome.NakSequence) this.#nak(psn, serial);
   }
 
   #sent(psn: number, count: number, { dropped, damaged, serial }: Sent): void {
@@ -227,15 +236,15 @@ export class Recording {
     sending.arrived = true;
     for (let at = this.#seen; at < psn; at++) {
       const first = this.#first.get(at);
-      if (first?.psn === at) this.#gaps.push(this.#lack(at, first.dropped ? 'lost' : 'overtaken', first));
+      if (first?.psn === at) this.#gaps.push(this.#lack(at, first.dropped ? 'lost' : 'overtaken', first, serial));
     }
     this.#seen = Math.max(this.#seen, psn + count);
     if (psn === this.#expected) this.#inOrder(psn, count);
-    else if (psn > this.#expected) this.#miss(this.#expected);
+    else if (psn > this.#expected) this.#miss(this.#expected, serial);
   }
 
   /** The receiver asks once; when it is asked again, that is about another sending. */
-  #miss(psn: number): void {
+  #miss(psn: number, serial: number): void {
     const sending = this.#last.get(psn);
     if (sending === undefined || this.#missed.has(psn)) return;
     const there: Missing = sending.arrived ? 'discarded' : 'overtaken';
@@ -244,19 +253,20 @@ export class Recording {
     // Its first sending has come, and was dropped; what is missing is its retransmission.
     if (missing === 'discarded' || sending.noted || this.#first.get(psn)?.arrived !== true) return;
     sending.noted = true;
-    this.#gaps.push(this.#lack(psn, missing, sending));
+    this.#gaps.push(this.#lack(psn, missing, sending, serial));
   }
 
-  #nak(psn: number): void {
+  #nak(psn: number, serial: number): void {
     const missed = this.#missed.get(psn);
     if (missed === undefined) return;
     this.#missed.delete(psn);
-    this.#naks.push(this.#lack(psn, missed.missing, missed.sending));
+    this.#naks.push(this.#lack(psn, missed.missing, missed.sending, serial));
   }
 
-  #lack(psn: number, missing: Missing, sending: Sending): Lack {
+  #lack(psn: number, missing: Missing, sending: Sending, shownBy: number): Lack {
     const both = missing === 'overtaken' && sending.dropped;
-    const lack = { psn: this.#absolute(psn), missing, sending, both, timeNs: this.#now, arrivedNs: Infinity };
+    const times = { timeNs: this.#now, arrivedNs: Infinity };
+    const lack = { psn: this.#absolute(psn), missing, sending, both, shownBy, ...times };
     this.#lacking.push(lack);
     return lack;
   }

@@ -1,6 +1,7 @@
 /**
  * Writes the tables of `docs/analyze.md` that say how often verdicts are right: `npm run docs:truth` those of the
- * simulated network, in a minute; `npm run docs:truth -- --guests` plays 60 runs between guests, in five.
+ * simulated network, in a minute; `npm run docs:truth -- --guests` plays 60 runs between guests, in five, and
+ * keeps their captures with `--keep DIR`.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { terminal } from '../output.ts';
@@ -10,6 +11,8 @@ import { PAGE, truthText, UNSEEN, withGuestTable, withTable } from './page.ts';
 import { measure } from './table.ts';
 
 const guests = process.argv.includes('--guests');
-if (guests) writeGuestTruths(await measureAllGuests((line) => terminal.line(line)));
+const at = process.argv.indexOf('--keep');
+const keep = at < 0 ? undefined : process.argv[at + 1];
+if (guests) writeGuestTruths(await measureAllGuests((line) => terminal.line(line), keep));
 const page = withGuestTable(readFileSync(PAGE, 'utf8'), guestText(readGuestTruths()));
 writeFileSync(PAGE, guests ? page : withTable(page, truthText(await measure(UNSEEN))));

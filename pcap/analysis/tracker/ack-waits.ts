@@ -1,8 +1,11 @@
 /**
- * Waits of a requester for an answer: how long it has waited, and how long it was agreed to wait.
+ * Waits of a requester for an answer: how long it has waited, how long it was agreed to wait, and for how long it has
+ * shown that it does.
  *
- * Owns both figures. What follows from them `request-tracker.ts` decides.
+ * Owns these figures. What follows from them `request-tracker.ts` decides. The timer of a requester may run from its
+ * last answer, whatever it has sent again since for a NAK (rxe:rxe_comp.c#rxe_completer).
  */
+import { PacketFlag } from './packet-memory.ts';
 import type { PsnSpaceState } from './psn-space-state.ts';
 
 /** The unit of ACK timeouts, 4.096 us * 2^n (ref:wire#7). */
@@ -13,14 +16,50 @@ export const SURE_TIMEOUT_NS = 4_000_000;
 
 /**
  * How long the requester has waited for an answer to `psn`, which it repeats at `timeNs`: since it sent that last, or
- * its neighbour where the capture does not have it, or since an answer came. An answer to `psn` itself never reached
- * it.
+ * its neighbour where the capture does not have it, or since an answer came; what it sent again for a NAK, since that
+ * came. An answer to `psn` itself never reached it.
  */
 export function unansweredNs(state: PsnSpaceState, timeNs: number, psn: number): number {
-  const { requests, lastProgressNs, lastRequestNs, acked } = state;
+  const { requests, lastProgressNs, lastRequestNs, lastAnswerNs, acked, runCause, runNs } = state;
   const sentNs = [psn, psn + 1, psn - 1].map((near) => requests.timeOf(near)).find((near) => !Number.isNaN(near));
   if (sentNs === undefined) return timeNs - Math.max(lastRequestNs, lastProgressNs);
+  // A NAK for what is before the first request, as where starting PSNs do not match, makes nobody go back.
+  const forNak = runCause === 'nak' && (state.nak?.psn ?? 0) >= 0;
+  if (forNak && psn >= acked && sentNs >= runNs && lastAnswerNs < sentNs) return timeNs - lastAnswerNs;
   return timeNs - (psn < acked ? sentNs : Math.max(sentNs, lastProgressNs));
+}
+
+/** An answer comes. */
+export function noteAnswer(state: PsnSpaceState, timeNs: number): void {
+  notePatience(state, timeNs);
+  state.lastAnswerNs = timeNs;
+}
+
+/**
+ * A requester goes back. It has waited for that, unless it is the next one of several timeouts: hardware may begin with
+ * short ones, and take longer each time.
+ *
+ * @param waitedNs for a timeout
+ */
+export function noteGoingBack(state: PsnSpaceState, timeNs: number, waitedNs: number): void {
+  if (state.runCause === 'timeout' && state.lastAnswerNs < state.runNs) return;
+  if ((state.requests.flagsOf(Math.max(state.acked, 0)) & PacketFlag.Repeated) === 0) notePatience(state, timeNs);
+  if (waitedNs > state.patienceNs) state.patienceNs = waitedNs;
+}
+
+/** For so long nothing was answered and nothing sent again. */
+function notePatience(state: PsnSpaceState, timeNs: number): void {
+  const { requests, acked, lastAnswerNs } = state;
+  const waitedNs = timeNs - Math.max(requests.timeOf(Math.max(acked, 0)), lastAnswerNs);
+  if (waitedNs > state.patienceNs) state.patienceNs = waitedNs;
+}
+
+/**
+ * The shortest wait that can be an ACK timeout by what the requester has shown: one that has waited longer without
+ * sending anything again has a longer one. Hardware may take up to four times what is configured; few take twice.
+ */
+export function shownTimeoutNs({ patienceNs }: PsnSpaceState): number {
+  return patienceNs * PATIENCE_SHARE;
 }
 
 /**
@@ -32,5 +71,6 @@ export function agreedTimeoutNs({ conversation: { cm } }: PsnSpaceState): number
   return cm.ackTimeoutExponent === 0 ? Infinity : TIMEOUT_UNIT_NS * 2 ** cm.ackTimeoutExponent * JITTER;
 }
 
+const PATIENCE_SHARE = 0.49;
 /** A capture shows a wait shorter than it was when the first packet was held up on its way: two per cent. */
 const JITTER = 0.98;

@@ -26,7 +26,13 @@ export function impliedNak(
   if (state.lastResponseFrame <= requests.frameOf(psn)) return undefined;
   // No response from there on was captured: the requester saw silence, not a gap.
   if (hole === undefined && entry?.next === psn) return undefined;
-  const late = waitedNs > Math.max(LATE_NS, 10 * report.readLatency.meanNs, agreedTimeoutNs(state) ?? 0);
+  const { meanNs, maxNs } = report.readLatency;
+  const usualNs = Math.max(LATE_NS, 10 * meanNs);
+  const shownNs = Math.max(maxNs, state.slowestReactionNs, SURE_SHARE * state.patienceNs);
+  const agreedNs = agreedTimeoutNs(state);
+  const late = waitedNs > Math.max(usualNs, agreedNs ?? shownNs);
+  const doubtful = waitedNs > Math.max(usualNs, agreedNs ?? 0);
+  if (!late && waitedNs > state.slowestReactionNs) state.slowestReactionNs = waitedNs;
   // From its beginning: the first response was lost. Much later: there was no response at all.
   const fromStart = hole === undefined && psn === entry?.start;
   if (fromStart) {
@@ -34,7 +40,7 @@ export function impliedNak(
     const sinceAnswerNs = facts.timeNs - responses.timeOf(psn);
     const mirrored = requests.isSameFrame(psn, facts) && sinceAnswerNs < MIRROR_NS;
     const tooSoon = shortestReactionNs < Infinity && sinceAnswerNs < shortestReactionNs * REACTION_SHARE;
-    if (late || mirrored || tooSoon) return undefined;
+    if (doubtful || mirrored || tooSoon) return undefined;
   }
   const sinceNs = late ? waitedNs : -1;
   const durationNs = hole === undefined ? sinceNs : facts.timeNs - hole.openedNs;
@@ -46,5 +52,7 @@ export function impliedNak(
 const MIRROR_NS = 3_000;
 /** Reactions take a little more or less time. */
 const REACTION_SHARE = 0.9;
+/** Of the longest wait: a requester that sees a gap may react at any time. */
+const SURE_SHARE = 0.75;
 /** A retransmission later than this is no reaction to a gap. */
 const LATE_NS = 1_000_000;

@@ -15,6 +15,8 @@ export interface AskedRequest {
   readonly sentNs: number;
   /** When the request behind it was sent, whose arrival draws the NAK; NaN: not known. */
   readonly behindNs: number;
+  /** The frame of that; -1: not known. */
+  readonly behindFrame: number;
   /** Its last sending was not captured: it was lost or overtaken before this capture point. */
   readonly unseen: boolean;
   /** Nobody asked for its last sending: the NAK may be about the one before, and this one on its way. */
@@ -28,8 +30,11 @@ export interface AskedRequest {
 export interface MissedRequest extends AskedRequest {
   /** When it was sent again; -1: not yet. */
   resentNs: number;
+  resentFrame: number;
   /** That was after a timeout, which leaves open what the receiver had. */
   resentUnsure: boolean;
+  /** It was there before its retransmission came: a later NAK was drawn by what was sent before that. */
+  drawnBefore: boolean;
   /** When it was known to have arrived; -1: not yet. */
   arrivedNs: number;
   /** It came while the receiver waited for one before it, and was dropped, unless it turns out to have come late. */

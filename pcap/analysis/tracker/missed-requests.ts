@@ -84,18 +84,22 @@ export class MissedRequests {
   }
 
   /** A sequence NAK asks for a request that was captured. */
-  asked({ psn, frame, sentNs, behindNs, unseen, again, nakFrame, askedNs: timeNs }: AskedRequest): void {
+  asked(request: AskedRequest): void {
+    const { psn, frame, sentNs, behindNs, behindFrame, unseen, askedNs: timeNs } = request;
     this.#asked++;
     this.#askedNs = timeNs;
-    // So soon after a sending the NAK is about the one before.
-    const soon = timeNs - sentNs < this.#soonestNs;
+    // So soon after a sending, or with nothing sent behind it that could draw it, the NAK is about the one before.
+    const undrawn = behindFrame >= 0 && behindFrame < frame;
+    const soon = timeNs - sentNs < this.#soonestNs || undrawn;
     // Of a sending that was not captured it is not known when it was.
     const latestNs = unseen ? Number.POSITIVE_INFINITY : sentNs;
+    this.#noteDrawn(psn, behindFrame);
     this.arrived(psn, timeNs, soon ? 0 : latestNs);
     const stoodBehind = soon ? sentNs >= this.#waitedToNs : sentNs >= this.#waitedFromNs && sentNs < this.#waitedToNs;
     const resentNs = soon ? sentNs : -1;
     const fresh = {
-      behindNs,
+      resentFrame: soon ? frame : -1,
+      drawnBefore: false,
       waited: timeNs - behindNs > this.#longestNs,
       arrivedNs: -1,
       resentUnsure: false,
@@ -105,15 +109,16 @@ export class MissedRequests {
       hiddenToNs: -1,
       group: undefined,
     };
-    this.#open.push({ psn, frame, sentNs, unseen, again, nakFrame, askedNs: timeNs, resentNs, stoodBehind, ...fresh });
+    this.#open.push({ ...request, resentNs, stoodBehind, ...fresh });
     if (this.#open.length > MOST_OPEN) this.#settle(this.#open[0] as MissedRequest);
   }
 
   /** A request is sent again. @param unsure after a timeout, which leaves open what the receiver has */
-  resent(psn: number, timeNs: number, unsure: boolean): void {
+  resent(psn: number, timeNs: number, frame: number, unsure: boolean): void {
     for (const each of this.#open) {
       if (each.psn !== psn || each.resentNs >= 0) continue;
       each.resentNs = timeNs;
+      each.resentFrame = frame;
       each.resentUnsure = unsure;
     }
     if (!unsure) return;
@@ -148,7 +153,7 @@ export class MissedRequests {
       const each = this.#open[i] as MissedRequest;
       if (each.arrivedNs >= 0 || each.psn >= to) continue;
       each.arrivedNs = timeNs;
-      const soon = each.resentNs < 0 || timeNs - each.resentNs < this.#soonestNs;
+      const soon = each.resentNs < 0 || timeNs - each.resentNs < this.#soonestNs || each.drawnBefore;
       // What was sent before its retransmission cannot be asked for unless it came before the retransmission, too.
       if (!soon && sentNs >= each.resentNs) continue;
       this.#expectDuplicates(each, to - 1, timeNs);
@@ -159,6 +164,15 @@ export class MissedRequests {
       i--;
     }
     this.#age(timeNs);
+  }
+
+  /**
+   * A NAK asks for `psn`, and what was sent behind that last was so before `behindFrame` or with it. The receiver had
+   * what it asked for before when that came: sooner than the retransmissions that were sent later.
+   */
+  #noteDrawn(psn: number, behindFrame: number): void {
+    if (behindFrame < 0) return;
+    for (const each of this.#open) each.drawnBefore ||= each.psn < psn && each.resentFrame > behindFrame;
   }
 
   /** An ACK up to `psn` that a duplicate explains. Returns whether one is known. */

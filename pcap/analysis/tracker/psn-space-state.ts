@@ -16,6 +16,7 @@ import type { MissedRequests } from './missed-requests.ts';
 import type { MutableFacts } from './mutable-facts.ts';
 import { type MemoryBudget, PacketMemory } from './packet-memory.ts';
 import { ReadQueue } from './read-queue.ts';
+import type { ReceiverModel } from './receiver-model.ts';
 import { RequestShapes } from './request-shapes.ts';
 import type { RequesterFigures } from './requester-figures.ts';
 import type { RoundTrips } from './round-trips.ts';
@@ -106,6 +107,9 @@ export class PsnSpaceState {
   lastRequestNs = -Infinity;
   /** When an ACK or a response last acknowledged something new. */
   lastProgressNs = -Infinity;
+  /** When anything was answered last, also by a NAK; and the longest wait without an answer or a retransmission. */
+  lastAnswerNs = -Infinity;
+  patienceNs = 0;
   /** The packet with which a response of a READ or atomic last came, or was last seen to be missing. */
   lastResponseFrame = -1;
   nak: PendingNak | undefined;
@@ -123,13 +127,21 @@ export class PsnSpaceState {
   repeats = 0;
   /** Requests that the responder lacked though they were captured; most spaces have none. */
   missed: MissedRequests | undefined;
+  /** The request that the responder was last known to lack though it was captured, and when it asked for it. */
+  missedPsn = -1;
+  missedNs = -1;
+  /** What the responder does with what is captured; undefined: nothing was missing yet. */
+  receiver: ReceiverModel | undefined;
   /** When the responder waited for requests that came late. */
   lateWaits: LateWaits | undefined;
   /** The shortest time from a NAK to the packets that it asks for; Infinity: unknown. */
   shortestReactionNs = Number.POSITIVE_INFINITY;
+  /** The longest silence before a reaction to a gap in responses. */
+  slowestReactionNs = 0;
   /** The last run of retransmitted requests: when it began, and with which PSN. */
   runNs = Number.POSITIVE_INFINITY;
   runPsn = -1;
+  runCause: TransportEvent['cause'];
   /** It answers a NAK that was outdated. */
   runOutdated = false;
   /** No NAK that still held asked for it: what the responder had of the sendings before is not known. */

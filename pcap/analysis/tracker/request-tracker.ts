@@ -1,33 +1,26 @@
 /**
  * The requests of a PSN space: how each of them relates to those before.
  *
- * Owns the classification of requests (new, after a gap, late, copied, retransmitted) and the cause of a
- * retransmission. Rules:
- * - After a sequence NAK the requester goes back to the PSN of the NAK (ref:wire#8), after an RNR NAK to that of the
- *   RNR NAK; soon after a sequence NAK also when the next NAK or an ACK says that what was missing has come late.
- * - A READ that begins in the middle of an earlier one, or at a gap in the responses, is an implied NAK
- *   (ref:analyzer#1, 9).
- * - Otherwise the cause is a timeout. After a wait shorter than the ACK timeout of connection management (without one:
- *   than `SHORTEST_TIMEOUT_NS`, or two usual round trips) the cause is unknown. A requester waits from the last sending
- *   of its oldest request without an answer, or from the last answer.
+ * Owns the classification of requests: new, after a gap, late, copied, retransmitted. Why they are retransmitted
+ * `retransmission-cause.ts` decides. Rules:
  * - UC has no retransmission: a missing packet is lost, by the network or by the capture (see the reason of the event).
  */
 import { OpFlag } from '../../../packets/opcode.ts';
 import { Mark } from '../facts.ts';
-import { agreedTimeoutNs, SURE_TIMEOUT_NS, TIMEOUT_UNIT_NS, unansweredNs } from './ack-waits.ts';
+import { noteGoingBack } from './ack-waits.ts';
+import { receiverGets, waitEnds } from './asked-requests.ts';
 import type { DamagedPsns } from './damaged-psns.ts';
 import type { Holes } from './holes.ts';
-import { impliedNak } from './implied-nak.ts';
 import { LateWaits } from './late-waits.ts';
 import { bookMissedResponse } from './missed-verdicts.ts';
 import type { MutableFacts } from './mutable-facts.ts';
-import { outdatedNakFor } from './outdated-nak.ts';
 import { askedAck, PacketFlag, type PacketMemory } from './packet-memory.ts';
 import type { RetransmissionRun, RetransmissionTrigger } from './pending-report.ts';
-import type { PendingNak, PlacedDetails } from './psn-space-state.ts';
+import type { PlacedDetails } from './psn-space-state.ts';
 import { readLength } from './read-length.ts';
 import { HAS_RESPONSE } from './read-queue.ts';
 import { shapeOf } from './request-shapes.ts';
+import { triggerOfRequest } from './retransmission-cause.ts';
 import { SequenceTracker } from './sequence-tracker.ts';
 
 export class RequestTracker extends SequenceTracker {
@@ -61,8 +54,10 @@ export class RequestTracker extends SequenceTracker {
     const { state } = this;
     state.report.packets++;
     facts.psnCount = count;
+    const wait = receiverGets(state, facts, psn, count);
     if (psn >= state.next || !state.begun) this.#handleNew(facts, psn, count, limit);
     else this.#handleOld(facts, psn, count, limit);
+    if (wait !== undefined) waitEnds(state, facts, psn, wait);
     state.lastRequestNs = facts.timeNs;
     if (this.holes.list.length > 0) {
       if (!state.reliable) this.#ageHoles(facts);
@@ -172,7 +167,7 @@ export class RequestTracker extends SequenceTracker {
     if (this.losses.isCounted(psn)) this.losses.doubt(facts, psn, { refersTo: facts.refersTo, reason: 'came-twice' });
   }
 
-  #noteResent({ timeNs, ipId }: MutableFacts, psn: number): void {
+  #noteResent({ timeNs, ipId, packet }: MutableFacts, psn: number): void {
     const { missed, acked } = this.state;
     const cause = this.run?.trigger.cause;
     if (cause === 'unknown' && !this.ids.isUsable) missed?.cameAgain(psn);
@@ -180,7 +175,7 @@ export class RequestTracker extends SequenceTracker {
     // What came late here has arrived, too, or is about to.
     const vain = psn < acked || (this.memory.flagsOf(psn) & PacketFlag.Late) !== 0;
     if (vain) missed?.resentInVain(timeNs);
-    else missed?.resent(psn, timeNs, this.#isUnsure);
+    else missed?.resent(psn, timeNs, packet.number, this.#isUnsure);
     // The retransmission itself was overtaken.
     if (this.ids.compareToLast(ipId) < 0) missed?.cameAgain(psn);
   }
@@ -271,44 +266,16 @@ export class RequestTracker extends SequenceTracker {
   }
 
   protected triggerOf(facts: MutableFacts, psn: number): RetransmissionTrigger | undefined {
-    const { state } = this;
-    if (!state.reliable) return undefined;
-    const waitedNs = facts.timeNs - Math.max(state.lastRequestNs, state.lastProgressNs);
-    const pendingNak = this.#pendingNakFor(psn, waitedNs) ?? outdatedNakFor(state, psn, facts.timeNs);
-    if (pendingNak !== undefined) {
-      const durationNs = facts.timeNs - pendingNak.timeNs;
-      return {
-        cause: pendingNak === state.rnr ? 'rnr' : 'nak',
-        refersTo: pendingNak.frame,
-        durationNs,
-        reason: undefined,
-      };
-    }
-    const implied = impliedNak(state, facts, psn, waitedNs);
-    if (implied !== undefined) return implied;
-    const durationNs = unansweredNs(state, facts.timeNs, psn);
-    const soon = waitedNs < SHORTEST_TIMEOUT_NS && durationNs < SURE_TIMEOUT_NS;
-    const short = soon || durationNs < USUAL_ROUND_TRIPS * state.roundTrips.meanNs;
-    const agreedNs = agreedTimeoutNs(state);
-    if (durationNs < (agreedNs ?? 0) || (agreedNs === undefined && short)) return undefined;
-    const reason = psn < state.acked ? 'ack-not-received' : undefined;
-    return { cause: 'timeout', refersTo: state.requests.frameOf(psn), durationNs, reason };
-  }
-
-  #pendingNakFor(psn: number, waitedNs: number): PendingNak | undefined {
-    const { nak, rnr, conversation } = this.state;
-    // Packets after a refused one cause a NAK with its PSN, too (ref:rxe#7).
-    if (rnr !== undefined && !rnr.answered && psn >= rnr.psn) return rnr;
-    const exponent = conversation.cm?.ackTimeoutExponent ?? 0;
-    if (exponent > 0 && waitedNs >= TIMEOUT_UNIT_NS * 2 ** exponent) return undefined;
-    return nak !== undefined && !nak.answered && psn >= nak.psn ? nak : undefined;
+    return triggerOfRequest(this.state, facts, psn);
   }
 
   protected onRunStart(facts: MutableFacts, psn: number, trigger: RetransmissionTrigger): void {
     const { state } = this;
     const { report } = state;
+    noteGoingBack(state, facts.timeNs, isTimeout(trigger) ? trigger.durationNs : 0);
     state.runNs = facts.timeNs;
     state.runPsn = psn;
+    state.runCause = trigger.cause;
     state.runOutdated = trigger.refersTo === state.outdatedNak?.frame;
     state.runUnsure = state.runOutdated || (trigger.cause !== 'nak' && trigger.cause !== 'rnr');
     state.outdatedNak = undefined;
@@ -387,10 +354,6 @@ function isTimeout({ cause, reason }: RetransmissionTrigger): boolean {
 }
 
 const MOST_REPEATS = 1000;
-/** No network can use an ACK timeout below this. */
-const SHORTEST_TIMEOUT_NS = 200_000;
-/** A timeout no longer than so many round trips of the usual length would strike all the time. */
-const USUAL_ROUND_TRIPS = 2;
 /** How long a datagram-like service may be out of order. */
 const UNRELIABLE_NS = 50_000_000;
 const UNRELIABLE_PSNS = 1024;

@@ -126,10 +126,11 @@ export class RequesterFigures implements RequesterReport {
     this.#naks.set(name, (this.#naks.get(name) ?? 0) + 1);
   }
 
-  addAckLatency(durationNs: number): void {
+  /** @param endNs when the ACK came */
+  addAckLatency(durationNs: number, endNs: number): void {
     this.#ack ??= new Histogram();
     this.#ack.add(durationNs);
-    this.roundTrips.add(Math.max(durationNs, 0));
+    this.roundTrips.add(Math.max(durationNs, 0), endNs);
   }
 
   addReadLatency(durationNs: number): void {

@@ -24,11 +24,11 @@ import { AETH_AT, OpFlag } from '../../../packets/opcode.ts';
 import { psnDiff } from '../../../packets/psn.ts';
 import { nakName } from '../event-text.ts';
 import { Mark } from '../facts.ts';
+import { noteAnswer } from './ack-waits.ts';
+import { responderAsks } from './asked-requests.ts';
 import { followRequester } from './awaited-response.ts';
 import type { DamagedPsns } from './damaged-psns.ts';
 import type { Hole, Holes } from './holes.ts';
-import { MissedRequests } from './missed-requests.ts';
-import { bookMissed } from './missed-verdicts.ts';
 import type { MutableFacts } from './mutable-facts.ts';
 import { PacketFlag, PacketMemory } from './packet-memory.ts';
 import type { RetransmissionTrigger } from './pending-report.ts';
@@ -39,9 +39,6 @@ export class ResponseTracker extends SequenceTracker {
   #acks: PacketMemory | undefined;
   /** Of responses whose request was not captured: the next PSN. */
   #unrequestedNext = -1;
-  /** What a sequence NAK asked for last. */
-  #askedPsn = -1;
-  #askedNs = -1;
   /** The last progress was a response of a READ, behind which ACKs wait, so that one may stand for several. */
   #behindRead = false;
 
@@ -71,6 +68,7 @@ export class ResponseTracker extends SequenceTracker {
     const aeth = AETH_AT[frame.opcode] ?? -1;
     if (aeth >= 0) this.#noteMsn(aethMsn(frame.view, frame.bthOffset + aeth));
     state.answered = true;
+    noteAnswer(state, facts.timeNs);
     if ((frame.flags & OpFlag.Ack) === 0) {
       this.#handleResponse(facts, psn);
       followRequester(state, facts, psn);
@@ -127,7 +125,7 @@ export class ResponseTracker extends SequenceTracker {
       if (requests.has(psn) && (requests.flagsOf(psn) & PacketFlag.AckReq) === 0) this.#noteUnaskedAck(facts, psn);
       // The ACK may be for the first sending of a retransmitted request: no latency can be derived from it.
       const sentNs = (requests.flagsOf(psn) & PacketFlag.Repeated) === 0 ? requests.timeOf(psn) : Number.NaN;
-      if (sentNs <= facts.timeNs) report.addAckLatency(facts.timeNs - sentNs);
+      if (sentNs <= facts.timeNs) report.addAckLatency(facts.timeNs - sentNs, facts.timeNs);
       if (state.missed !== undefined && !this.#behindRead) this.#countSkipped(psn);
       this.#behindRead = false;
       this.#acknowledgeUpTo(facts, psn + 1);
@@ -181,6 +179,7 @@ export class ResponseTracker extends SequenceTracker {
     state.report.rnrNaks++;
     state.emit('rnr-nak', facts, this.sender, { psn, refersTo: facts.refersTo, syndrome });
     if (psn < state.acked) return;
+    state.receiver?.refuses(psn);
     this.#acknowledgeUpTo(facts, psn);
     this.#skipReads(facts, psn);
     state.rnr = { psn, timeNs: facts.timeNs, frame: facts.packet.number, answered: false };
@@ -192,7 +191,7 @@ export class ResponseTracker extends SequenceTracker {
     state.report.countNak(nakName(syndrome));
     const isSequenceNak = syndrome === Syndrome.NakSequence;
     if (psn >= state.acked) {
-      if (isSequenceNak && state.requestHoles.at(psn) === undefined) this.#noteMissed(facts, psn);
+      if (isSequenceNak) responderAsks(state, facts, psn, this.#behindRead);
       this.#acknowledgeUpTo(facts, psn);
       this.#skipReads(facts, psn);
     }
@@ -210,34 +209,6 @@ export class ResponseTracker extends SequenceTracker {
     state.nak = { psn, timeNs: facts.timeNs, frame: facts.packet.number, answered: false };
   }
 
-  /** The responder lacks a request that was captured here. */
-  #noteMissed(facts: MutableFacts, psn: number): void {
-    const { state } = this;
-    const { requests, rnr } = state;
-    // A NAK that waited behind READ responses asks for what has come since.
-    const known = this.#behindRead ? PacketFlag.Late | PacketFlag.UnnamedLoss : PacketFlag.Late;
-    if (!requests.has(psn) || (requests.flagsOf(psn) & known) !== 0) return;
-    const sentNs = requests.timeOf(psn);
-    if (rnr?.psn === psn && sentNs <= rnr.timeNs) return;
-    if (this.#askedPsn === psn && sentNs <= this.#askedNs) return;
-    this.#askedPsn = psn;
-    this.#askedNs = facts.timeNs;
-    // It came damaged, or while the responder waited for one that was late already here.
-    if (state.damagedRequests.take(psn) || state.lateWaits?.include(sentNs) === true) return;
-    state.missed ??= new MissedRequests((request, verdict) => bookMissed(state, request, verdict), state);
-    state.missed.asked({
-      psn,
-      frame: requests.frameOf(psn),
-      sentNs,
-      behindNs: this.#behindRead ? Number.NaN : requests.timeOf(psn + 1),
-      // The requester has gone back and sent what is behind it again, but not this one.
-      unseen: psn >= state.runPsn && sentNs < state.runNs && requests.timeOf(psn + 1) >= state.runNs,
-      again: state.runUnsure && psn >= state.runPsn && sentNs >= state.runNs,
-      nakFrame: facts.packet.number,
-      askedNs: facts.timeNs,
-    });
-  }
-
   override finish(facts: MutableFacts): void {
     super.finish(facts);
     this.state.missed?.finish();
@@ -247,6 +218,7 @@ export class ResponseTracker extends SequenceTracker {
   #acknowledgeUpTo(facts: MutableFacts, to: number): void {
     const { state } = this;
     if (to > state.next) this.#skipRequests(facts, to);
+    state.receiver?.has(to);
     state.missed?.arrived(to, facts.timeNs);
     if (to > state.acked) {
       state.acked = to;

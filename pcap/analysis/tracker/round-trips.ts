@@ -2,7 +2,9 @@
  * The round trips of a requester: from a request to its ACK.
  *
  * Owns what they tell of the next one. Where they vary, as between busy hosts, the next is as likely to be the shortest
- * as any before it. A network that does not vary shows its shortest again and again: that is a bound.
+ * as any before it. A network that does not vary shows its shortest again and again, one after the other: that is a
+ * bound. Round trips that overlap are no evidence: a busy host takes many requests at a time, and answers them
+ * together.
  */
 export class RoundTrips {
   /** Nanoseconds; Infinity and 0: none is known. */
@@ -10,19 +12,23 @@ export class RoundTrips {
   longestNs = 0;
   #sumNs = 0;
   #count = 0;
-  /** Those that are about as short as the shortest. */
+  /** Those that are about as short as the shortest, each begun when the one before had ended; and when the last did. */
   #alike = 0;
+  #alikeEndNs = Number.NEGATIVE_INFINITY;
 
-  add(ns: number): void {
+  /** @param endNs when the answer came */
+  add(ns: number, endNs: number): void {
     this.#sumNs += ns;
     this.#count++;
     if (ns > this.longestNs) this.longestNs = ns;
-    if (ns >= this.shortestNs) {
-      if (ns <= this.shortestNs * ALIKE) this.#alike++;
-      return;
+    const shorter = ns * ALIKE < this.shortestNs;
+    if (shorter) this.#alike = 0;
+    const apart = shorter || endNs - ns >= this.#alikeEndNs;
+    if (apart && ns <= this.shortestNs * ALIKE) {
+      this.#alike++;
+      this.#alikeEndNs = endNs;
     }
-    this.#alike = ns * ALIKE >= this.shortestNs ? this.#alike + 1 : 1;
-    this.shortestNs = ns;
+    if (ns < this.shortestNs) this.shortestNs = ns;
   }
 
   /** 0: none is known. */

@@ -6,9 +6,10 @@
  */
 import { Frame, FrameStatus, Medium, parseFrame } from 'rocev2/packets';
 import type { Analysis, ConversationReport, TransportEvent } from 'rocev2/pcap';
-import { analyze, type Judgement, judge, noJudgement } from '../judge.ts';
+import { analyze, type Judgement, judge, type NetworkFaults, noJudgement } from '../judge.ts';
 import { Recording } from '../recording.ts';
 import { captureOf, captureOfBoth, GUEST_VANTAGES, type GuestVantage, interleaved } from './capture.ts';
+import { casesOf, type GuestCase } from './cases.ts';
 import { CLIENT_ADDRESS, type WireFrame } from './pair.ts';
 import { ACK_TIMEOUT } from './plan.ts';
 import { judgeResponses } from './responses.ts';
@@ -28,6 +29,8 @@ export interface GuestRow {
   tooShort: number;
   /** Findings that are errors: nothing here ends a connection. */
   errors: string[];
+  /** Verdicts that are wrong or missing. */
+  cases: GuestCase[];
 }
 
 /** All rows that a run adds to. */
@@ -39,22 +42,32 @@ export interface GuestRows {
 /** Nothing judged yet. */
 export function newGuestRow(kind: string, vantage: GuestVantage): GuestRow {
   const judgement = noJudgement();
-  return { kind, vantage, runs: 0, judgement, responses: noShare(), timeouts: 0, tooShort: 0, errors: [] };
+  return { kind, vantage, runs: 0, judgement, responses: noShare(), timeouts: 0, tooShort: 0, errors: [], cases: [] };
+}
+
+/** A run, and what is wrong with its network. */
+export interface GuestRun {
+  readonly seed: number;
+  readonly frames: readonly WireFrame[];
+  readonly faults: NetworkFaults;
 }
 
 /** Adds what the captures of one run tell. */
-export function judgeGuestRun(frames: readonly WireFrame[], rows: GuestRows): void {
+export function judgeGuestRun({ seed, frames, faults }: GuestRun, rows: GuestRows): void {
   const sides = ([0, 1] as const).map((side) => {
     const capture = captureOf(frames, side);
     const analysis = analyze(capture.packets);
     judgeArrivals(capture, analysis, rows.frames);
-    return { analysis, events: eventsBySide(analysis) };
+    const serials = capture.frames.map(({ serial }) => serial);
+    return { analysis, serials, events: eventsBySide(analysis) };
   });
   const both = captureOfBoth(frames);
   judgePassages(both, analyze(both.packets), rows.frames);
   const damaged = damagedPsns(frames);
   for (const requester of [0, 1] as const) {
-    const run = recordingOf(frames, requester).result(0);
+    // The requester's own counter is not known. What is told there stands for it.
+    const isTimeout = ({ kind, requester: end }: TransportEvent) => kind === 'timeout' && end === requester;
+    const run = recordingOf(frames, requester).result(sides[requester]?.events.filter(isTimeout).length ?? 0);
     for (const vantage of GUEST_VANTAGES) {
       const row = rows.requests[vantage];
       const seen = sides[vantage === 'requester' ? requester : 1 - requester];
@@ -65,11 +78,13 @@ export function judgeGuestRun(frames: readonly WireFrame[], rows: GuestRows): vo
         row.errors.push(...analysis.findings.flatMap(({ severity, id }) => (severity === 'error' ? [id] : [])));
       }
       // What came damaged is in the capture of its receiver, which says so and speaks of no loss.
-      const shown = { ...run, gaps: run.gaps.filter(({ psn }) => !damaged.has(psn)) };
+      const serials = { ...run.serials, [vantage]: seen.serials };
+      const shown = { ...run, serials, gaps: run.gaps.filter(({ psn }) => !damaged.has(psn)) };
       const events = seen.events.map((event) => asRequester(event, requester));
-      judge(shown, { vantage, analysis: { ...analysis, events }, faults: UNKNOWN }, row.judgement);
+      const place = { seed, vantage, requester };
+      row.cases.push(...casesOf(judge(shown, { vantage, analysis: { events }, faults }, row.judgement), place));
       judgeResponses(frames, { requester, vantage, analysis: seen }, row.responses);
-      countTimeouts(analysis, seen.events, requester, row);
+      countTimeouts(analysis, seen.events, place, row);
     }
   }
 }
@@ -127,18 +142,20 @@ function damagedPsns(frames: readonly WireFrame[]): Set<number> {
 function countTimeouts(
   { conversations }: Analysis,
   events: readonly TransportEvent[],
-  requester: 0 | 1,
+  place: Pick<GuestCase, 'seed' | 'vantage' | 'requester'>,
   row: GuestRow,
 ): void {
-  for (const { kind, conversation, requester: end, durationNs } of events) {
-    if (kind !== 'timeout' || end !== requester) continue;
+  for (const { kind, conversation, requester: end, durationNs, psn, frame, refersTo } of events) {
+    if (kind !== 'timeout' || end !== place.requester) continue;
     const cm = conversations.find(({ id }) => id === conversation)?.cm;
     row.timeouts++;
-    if (durationNs < 4096 * 2 ** (cm?.ackTimeoutExponent ?? ACK_TIMEOUT) - TIMER_STEPS_NS) row.tooShort++;
+    const agreedNs = 4096 * 2 ** (cm?.ackTimeoutExponent ?? ACK_TIMEOUT);
+    if (durationNs >= agreedNs - TIMER_STEPS_NS) continue;
+    row.tooShort++;
+    const [was, told] = [agreedNs, durationNs].map((ns) => `${Math.round(ns / 1e6)} ms`) as [string, string];
+    row.cases.push({ ...place, psn, was: `timeout ${was}`, told: `timeout ${told}`, frame, refersTo });
   }
 }
 
-/** Whether a verdict is possible is not asked: the figures are of all. */
-const UNKNOWN = { lateNs: Number.POSITIVE_INFINITY, doubles: true, losesAnswers: true };
 /** The timer of rdma_rxe counts steps of 4 ms, and begins within one. */
 const TIMER_STEPS_NS = 8_000_000;

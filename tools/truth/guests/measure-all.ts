@@ -9,9 +9,9 @@ export const GUEST_KERNELS: readonly (readonly [KernelLabel, number])[] = [
   ['6.12', 201],
 ];
 
-/** @param log gets a line for each run */
-export async function measureAllGuests(log: (line: string) => void): Promise<GuestTruth[]> {
+/** @param log gets a line for each run @param keep as in `measureGuests` */
+export async function measureAllGuests(log: (line: string) => void, keep?: string): Promise<GuestTruth[]> {
   const truths: GuestTruth[] = [];
-  for (const [kernel, seed] of GUEST_KERNELS) truths.push(await measureGuests(kernel, plannedRuns(seed), log));
+  for (const [kernel, seed] of GUEST_KERNELS) truths.push(await measureGuests(kernel, plannedRuns(seed), log, keep));
   return truths;
 }

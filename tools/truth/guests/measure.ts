@@ -4,9 +4,10 @@
  */
 import type { KernelLabel } from '../../lab/recipe.ts';
 import { GUEST_VANTAGES } from './capture.ts';
+import { keepCaptures } from './cases.ts';
 import { type GuestRow, type GuestRows, judgeGuestRun, newGuestRow } from './judge.ts';
 import { GuestPair } from './pair.ts';
-import { GUEST_KINDS, type PlannedRun } from './plan.ts';
+import { faultsOf, GUEST_KINDS, type PlannedRun } from './plan.ts';
 import { type FrameRow, newFrameRows } from './single-frames.ts';
 
 /** The figures of one kernel. */
@@ -18,11 +19,15 @@ export interface GuestTruth {
   readonly frames: readonly FrameRow[];
 }
 
-/** @param log gets a line for each run, with its seed */
+/**
+ * @param log gets a line for each run, with its seed
+ * @param keep a directory for the captures of every run; default: none is kept
+ */
 export async function measureGuests(
   kernel: KernelLabel,
   plan: readonly PlannedRun[],
   log: (line: string) => void,
+  keep?: string,
 ): Promise<GuestTruth> {
   const frames = newFrameRows();
   const rows = new Map<string, GuestRows>(
@@ -38,7 +43,8 @@ export async function measureGuests(
       const touched = seen.filter(({ direction, did }) => direction === 'out' && did.length > 0).length;
       log(`${kernel}, seed ${seed}, ${kind.name}, ${transfer.client}: ${touched} of ${seen.length} frames`);
       const into = rows.get(kind.name);
-      if (into !== undefined) judgeGuestRun(seen, into);
+      if (keep !== undefined) keepCaptures(keep, `${kernel}-${seed}`, seen);
+      if (into !== undefined) judgeGuestRun({ seed, frames: seen, faults: faultsOf(kind) }, into);
     }
     const all = [...rows.values()].flatMap(({ requests }) => GUEST_VANTAGES.map((vantage) => requests[vantage]));
     return { release: pair.release, runs: plan.length, requests: all.filter(({ runs }) => runs > 0), frames };

@@ -1,5 +1,6 @@
 /** The runs between guests: what the bump does, and which programs transfer. Owns both lists. */
 import type { WireRule } from 'rocev2/faults';
+import type { NetworkFaults } from '../judge.ts';
 import { type PairRun, SERVER_ADDRESS } from './pair.ts';
 
 /** Programs that transfer. */
@@ -38,6 +39,7 @@ const TRANSFERS = {
 const REQUESTS = ['write', 'send', 'read-request'];
 const ON_REQUESTS: readonly Transfer[] = [TRANSFERS.write, TRANSFERS.send, TRANSFERS.rping];
 const ON_RESPONSES: readonly Transfer[] = [TRANSFERS.read, TRANSFERS.rping, TRANSFERS.read];
+const ANSWERS: ReadonlySet<string> = new Set(['ack', 'read-response']);
 const ALL = ['write', 'send', 'read-request', 'read-response', 'ack'];
 
 /** Round trips take about a millisecond between emulated guests. */
@@ -80,6 +82,18 @@ export function plannedRuns(firstSeed: number, each = 3): PlannedRun[] {
   return GUEST_KINDS.flatMap((kind, i) =>
     kind.transfers.slice(0, each).map((transfer, j) => ({ kind, transfer, seed: firstSeed + 3 * i + j })),
   );
+}
+
+/** What decides whether a loss can be told. What waits for others may be late by any time. */
+export function faultsOf({ rules }: GuestKind): NetworkFaults {
+  const does = (action: WireRule['do']) => rules.filter((rule) => rule.do === action);
+  const lateNs = Math.max(0, ...does('delay').map(({ delayNs = 0 }) => delayNs));
+  const answers = does('drop').some(({ on }) => [on?.opcode ?? []].flat().some((name) => ANSWERS.has(name)));
+  return {
+    lateNs: does('reorder').length > 0 ? Number.POSITIVE_INFINITY : lateNs,
+    doubles: does('duplicate').length > 0,
+    losesAnswers: answers,
+  };
 }
 
 function chance(action: WireRule['do'], probability: number, opcode: string | readonly string[] = REQUESTS): WireRule {

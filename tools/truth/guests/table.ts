@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Judgement, Verdicts } from '../judge.ts';
-import { guestMissTable } from '../misses.ts';
+import { missTable } from '../misses.ts';
 import { markdown, precision, recall, share, tooShortLine, total } from '../table.ts';
 import type { GuestRow } from './judge.ts';
 import type { GuestTruth } from './measure.ts';
@@ -30,7 +30,7 @@ export function guestText(truths: readonly GuestTruth[]): string {
     'Requests:',
     requestTable(requests),
     'Lost requests by what is said of them:',
-    guestMissTable(requests),
+    missTable(requests),
     'READ responses that did not arrive, ACK timeouts, and captures that have an error:',
     otherTable(requests),
     tooShortLine(requests.map(({ timeouts, tooShort }) => ({ told: timeouts, tooShort }))),
@@ -67,6 +67,7 @@ function addRows(one: GuestRow, other: GuestRow): GuestRow {
     timeouts: one.timeouts + other.timeouts,
     tooShort: one.tooShort + other.tooShort,
     errors: [...one.errors, ...other.errors],
+    cases: [...one.cases, ...other.cases],
   };
 }
 

@@ -19,12 +19,12 @@ class Told {
   /** A NAK comes for a request that was sent at `sent`. */
   nak(at: number, psn: number, sent: number, { unseen = false, again = false, behind = sent + 1 } = {}): this {
     const times = { sentNs: sent * 1000, behindNs: behind * 1000, askedNs: at * 1000 };
-    this.#missed.asked({ psn, frame: psn, unseen, again, nakFrame: 99, ...times });
+    this.#missed.asked({ psn, frame: -1, behindFrame: -1, unseen, again, nakFrame: 99, ...times });
     return this;
   }
 
   resent(at: number, psn: number, { timeout = false } = {}): this {
-    this.#missed.resent(psn, at * 1000, timeout);
+    this.#missed.resent(psn, at * 1000, at, timeout);
     return this;
   }
 
