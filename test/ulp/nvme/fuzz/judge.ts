@@ -95,6 +95,8 @@ export class Judge {
     const held = sent !== undefined && isHeld(queue, sent);
     if (!(await queue.until(arrived, held ? HELD_NS : PATIENCE_NS)) && !held) this.#unanswered(queue, capsule);
     if (sent !== undefined && answer !== undefined) this.#compare(queue, sent, answer, before);
+    // A command may be done, and its answer end the queue: with the invalidation of a key that there is not.
+    else if (queue.dead) await this.#leaveOpen();
     this.look();
     return answer;
   }
@@ -104,10 +106,14 @@ export class Judge {
     const done = (): boolean => this.isAnswered(queue);
     if (!(await queue.until(done, PATIENCE_NS)))
       this.#unanswered(queue, this.#of(queue).find((sent) => !isHeld(queue, sent))?.capsule);
-    // A queue that ended leaves commands in the disks.
+    await this.#leaveOpen();
+    this.look();
+  }
+
+  /** A queue that ended leaves commands in the disks: what they do is as they do it. */
+  async #leaveOpen(): Promise<void> {
     await this.#host.world.run(this.#host.world.sleep(DISKS_END_NS));
     for (const disks of this.#disks.values()) for (const disk of disks.values()) disk.accept();
-    this.look();
   }
 
   /** Disks and memory: what holds at any time. */
