@@ -17,6 +17,8 @@ import lostPacket from './lost-packet.json' with { type: 'json' };
 import mtuAndSegmentation from './mtu-and-segmentation.json' with { type: 'json' };
 import nvmeRead from './nvme-read.json' with { type: 'json' };
 import oneSend from './one-send.json' with { type: 'json' };
+import pfcDeadlock from './pfc-deadlock.json' with { type: 'json' };
+import pfcInsteadOfLoss from './pfc-instead-of-loss.json' with { type: 'json' };
 import psnWrap from './psn-wrap.json' with { type: 'json' };
 import readImpliedNak from './read-implied-nak.json' with { type: 'json' };
 import readsOutstanding from './reads-outstanding.json' with { type: 'json' };
@@ -60,6 +62,8 @@ export const LESSONS: readonly unknown[] = [
   udDatagrams,
   reordering,
   incastWithoutControl,
+  pfcInsteadOfLoss,
+  pfcDeadlock,
   ecnCnp,
   dcqcnUnderIncast,
 ];

@@ -40,6 +40,8 @@ export class Flight {
   marked = false;
   /** The faults it gets at the end of its way, by chance or by hand. */
   readonly fate: Intervention[] = [];
+  /** The cable on which it came to the switch it is in; see `pauses.ts`. */
+  cable = 0;
   /** `delay` was carried out. */
   delayed = false;
 

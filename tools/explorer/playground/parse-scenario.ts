@@ -18,8 +18,10 @@ import {
   type Intervention,
   isCounting,
   LIMITS,
+  LINK_SHAPES,
   MISTAKES,
   OPERATION_KINDS,
+  type PfcSpec,
   type PlaygroundOperation,
   type PlaygroundScenario,
   type QpSpec,
@@ -75,11 +77,13 @@ function parseLink(value: unknown, hosts: number): HostLinkSpec {
   const d = DEFAULT_SCENARIO.link;
   const fields = new CheckedFields(value ?? {}, 'link', LINK_FIELDS);
   const ecn = fields.has('ecn') ? parseEcn(fields.get('ecn')) : undefined;
+  const pfc = fields.has('pfc') ? parsePfc(fields.get('pfc')) : undefined;
   return {
     rateBps: fields.whole('rateBps', MIN_RATE_BPS, MAX_RATE_BPS, d.rateBps),
     ratesBps: fields.list('ratesBps', hosts, d.ratesBps, (item, path) =>
       item === 0 ? 0 : whole(item, path, MIN_RATE_BPS, MAX_RATE_BPS),
     ),
+    shape: fields.oneOf('shape', LINK_SHAPES, d.shape),
     delayNs: fields.whole('delayNs', 2, 1e9, d.delayNs),
     queueBytes: fields.whole('queueBytes', 8_192, 1 << 24, d.queueBytes),
     loss: fields.chance('loss'),
@@ -87,7 +91,7 @@ function parseLink(value: unknown, hosts: number): HostLinkSpec {
     duplicate: fields.chance('duplicate'),
     reorder: fields.chance('reorder'),
     mark: fields.chance('mark'),
-    ...defined({ ecn }),
+    ...defined({ ecn, pfc }),
   };
 }
 
@@ -96,6 +100,12 @@ function parseEcn(value: unknown): EcnSpec {
   const kminBytes = fields.whole('kminBytes', 0, 1 << 24, 5_000);
   const kmaxBytes = fields.whole('kmaxBytes', kminBytes, 1 << 24, Math.max(kminBytes, 50_000));
   return { kminBytes, kmaxBytes, pmax: fields.number('pmax', 0, 1, 0.1) };
+}
+
+function parsePfc(value: unknown): PfcSpec {
+  const fields = new CheckedFields(value, 'link.pfc', ['xoffBytes', 'xonBytes']);
+  const xoffBytes = fields.whole('xoffBytes', 0, 1 << 24, 20_000);
+  return { xoffBytes, xonBytes: fields.whole('xonBytes', 0, xoffBytes, Math.floor(xoffBytes / 2)) };
 }
 
 function parseQp(value: unknown): QpSpec {
@@ -225,7 +235,7 @@ const KINDS_OF = {
   ud: ['send', 'send-imm', 'recv'],
 } as const satisfies Record<string, readonly string[]> as Readonly<Record<'rc' | 'uc' | 'ud', readonly string[]>>;
 const SCENARIO_FIELDS = [...Object.keys(DEFAULT_SCENARIO), 'congestion'];
-const LINK_FIELDS = [...Object.keys(DEFAULT_SCENARIO.link), 'ecn'];
+const LINK_FIELDS = [...Object.keys(DEFAULT_SCENARIO.link), 'ecn', 'pfc'];
 const OPERATION_FIELDS = [
   ...[
     'kind',
