@@ -15,6 +15,7 @@ import lostAck from './lost-ack.json' with { type: 'json' };
 import lostLastPacket from './lost-last-packet.json' with { type: 'json' };
 import lostPacket from './lost-packet.json' with { type: 'json' };
 import mtuAndSegmentation from './mtu-and-segmentation.json' with { type: 'json' };
+import multicast from './multicast.json' with { type: 'json' };
 import nvmeRead from './nvme-read.json' with { type: 'json' };
 import oneSend from './one-send.json' with { type: 'json' };
 import pfcDeadlock from './pfc-deadlock.json' with { type: 'json' };
@@ -60,6 +61,7 @@ export const LESSONS: readonly unknown[] = [
   retryExceeded,
   ucLosesQuietly,
   udDatagrams,
+  multicast,
   reordering,
   incastWithoutControl,
   pfcInsteadOfLoss,

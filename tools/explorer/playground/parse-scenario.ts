@@ -167,6 +167,7 @@ function parseOperation(value: unknown, path: string): PlaygroundOperation {
     ...fields.optional('receive', flag),
     ...fields.optional('mistake', (item, at) => oneOf(item, at, MISTAKES)),
     ...fields.optional('window', flag),
+    ...fields.optional('group', flag),
     ...fields.optional('atNs', (item, at) => whole(item, at, 0, timeNs)),
     ...fields.optional('atStep', (item, at) => whole(item, at, 1, steps)),
   };
@@ -198,6 +199,10 @@ function checkTogether({ connections, operations, congestion, qp, link, memoryBy
     if (error !== '') throw new ScenarioError(`${path} ${error}`);
     workRequests += count;
     if (!KINDS_OF[qp.service].includes(kind)) throw new ScenarioError(`${path}.kind: ${qp.service} has no ${kind}`);
+    if (link.shape === 'ring' && (operation.group === true || kind === 'join' || kind === 'leave'))
+      throw new ScenarioError(`${path}: a ring carries nothing to a group`);
+    if (operation.group === true && (qp.service !== 'ud' || !kind.startsWith('send')))
+      throw new ScenarioError(`${path}.group: only a datagram goes to a group`);
     if (qp.service === 'ud' && kind !== 'recv' && bytesOf(operation) > MAX_DATAGRAM)
       throw new ScenarioError(`${path}.bytes: a datagram has ${MAX_DATAGRAM} bytes at most`);
   }
@@ -230,9 +235,9 @@ const MIN_RATE_BPS = 1e6;
 const MAX_RATE_BPS = 400e9;
 const MAX_DATAGRAM = 4_096;
 const KINDS_OF = {
-  rc: OPERATION_KINDS,
+  rc: OPERATION_KINDS.filter((kind) => kind !== 'join' && kind !== 'leave'),
   uc: ['send', 'send-imm', 'write', 'write-imm', 'recv'],
-  ud: ['send', 'send-imm', 'recv'],
+  ud: ['send', 'send-imm', 'recv', 'join', 'leave'],
 } as const satisfies Record<string, readonly string[]> as Readonly<Record<'rc' | 'uc' | 'ud', readonly string[]>>;
 const SCENARIO_FIELDS = [...Object.keys(DEFAULT_SCENARIO), 'congestion'];
 const LINK_FIELDS = [...Object.keys(DEFAULT_SCENARIO.link), 'ecn', 'pfc'];
@@ -249,6 +254,7 @@ const OPERATION_FIELDS = [
     'receive',
     'mistake',
     'window',
+    'group',
     'atNs',
     'atStep',
   ],

@@ -6,7 +6,17 @@
  * A cable is named by who sends on it: host `h` is `h`; in a ring of `n` hosts, the switch of host `s` sends to the
  * next switch on cable `n + s`, and to its own host from queue `s`.
  */
+import type { Flight } from './flight.ts';
 import { hostName, type LinkShape, type PfcSpec } from './scenario.ts';
+
+/** A queue of a switch, towards one host or the next switch. */
+export interface Egress {
+  readonly waiting: Flight[];
+  bytes: number;
+  busy: boolean;
+  /** The switch at the other end has asked for a pause. */
+  paused: boolean;
+}
 
 /** A request that has come to the sender of a cable. */
 export interface PauseEvent {

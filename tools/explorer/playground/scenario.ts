@@ -8,7 +8,8 @@
 
 /**
  * What is posted. `recv` posts receives; all others are send work requests. `bind` and `invalidate` send nothing: they
- * open and close the poster's own memory window, on its outgoing memory, to the peer.
+ * open and close the poster's own memory window, on its outgoing memory, to the peer. `join` and `leave` attach the
+ * poster's UD queue pair to the one multicast group, and detach it.
  */
 export const OPERATION_KINDS = [
   'send',
@@ -22,6 +23,8 @@ export const OPERATION_KINDS = [
   'flush',
   'bind',
   'invalidate',
+  'join',
+  'leave',
   'recv',
 ] as const;
 /** One of them. */
@@ -63,6 +66,8 @@ export interface PlaygroundOperation {
    * Default false: with the key of a region.
    */
   readonly window?: boolean;
+  /** A datagram to the multicast group instead of the peer. Default false. */
+  readonly group?: boolean;
   /** When; default 0. */
   readonly atNs?: number;
   /** Instead of a time: as the step with this number. What the user posts by hand is kept so. */

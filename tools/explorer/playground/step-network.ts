@@ -1,17 +1,17 @@
 /**
- * The playground's network: hosts around one switch, or a ring of them, slow enough to watch. In each step one host puts one packet on its
- * wire, or one packet ends its way.
+ * The playground's network: hosts around one switch, or a ring of them, slow enough to watch. In each step one host
+ * puts one packet on its wire, or one packet ends its way.
  *
  * Owns the clock, the packets under way, the switch's queues with their ECN marks, and the faults of packets. Never
  * reads a clock and draws random numbers by seed only. `World` drives it; a host that would send more than one packet
  * in an instant sends the next one in the next step. Queues grow in front of a host that is slower than its peers
- * (ref:dcqcn#1: marks by what waits behind a frame as it leaves). Which queues there are, and when a cable has to pause,
- * is in `pauses.ts`.
+ * (ref:dcqcn#1: marks by what waits behind a frame as it leaves). Which queues there are, and when a cable has to
+ * pause, is in `pauses.ts`.
  */
 import { type FrameBatch, invariant } from 'rocev2/packets';
 import { EventQueue, markingProbability, Prng, type WorldNetwork } from 'rocev2/sim';
-import { drawFate, Flight } from './flight.ts';
-import { PauseBook, type PauseEvent, Ways } from './pauses.ts';
+import { drawFate, Flight, hostOfFrame, isFor, isGroupFrame, sendingTime } from './flight.ts';
+import { type Egress, PauseBook, type PauseEvent, Ways } from './pauses.ts';
 import { hostName, type Intervention, type PlaygroundScenario } from './scenario.ts';
 import { StepPort } from './step-port.ts';
 
@@ -152,8 +152,9 @@ export class StepNetwork implements WorldNetwork {
     const packet = ++port.sent;
     const flight = new Flight({
       ...{ serial: this.flights.length + 1, from, packet, sentNs: this.now },
-      ...{ to: this.#hostOf(bytes, start), bytes: bytes.slice(start, start + length) },
+      ...{ to: this.#firstReceiver(bytes, start, from), bytes: bytes.slice(start, start + length) },
     });
+    flight.isToGroup = isGroupFrame(bytes, start);
     const chance = this.#chances[from];
     invariant(chance !== undefined, 'every port has its chance');
     flight.fate.push(...drawFate(chance, this.#scenario.link, from, packet));
@@ -166,6 +167,11 @@ export class StepNetwork implements WorldNetwork {
     this.#push(this.now, Kind.Turn, 0);
     this.#push(freeNs, Kind.Free, from);
     this.#push(freeNs + this.#hopNs(0), Kind.Enter, flight.serial);
+  }
+
+  #firstReceiver(bytes: Uint8Array, start: number, from: number): number {
+    if (isGroupFrame(bytes, start)) return from === 0 ? 1 : 0;
+    return hostOfFrame(bytes, start, this.#ports.length);
   }
 
   #handle(event: number): void {
@@ -214,6 +220,20 @@ export class StepNetwork implements WorldNetwork {
     if (this.#queueOf(flight).bytes + flight.bytes.length > this.#scenario.link.queueBytes)
       this.#lose(flight, 'queue full');
     else this.#wait(flight);
+    if (flight.isToGroup && flight.copyOf === 0) this.#flood(flight);
+  }
+
+  /** This switch knows no groups: every other host gets a copy. */
+  #flood(flight: Flight): void {
+    for (let to = flight.to + 1; to < this.#ports.length; to++) {
+      if (to === flight.from) continue;
+      const copy = new Flight({ ...flight, to, serial: this.flights.length + 1, sentNs: this.now }, flight.serial);
+      copy.isToGroup = true;
+      copy.cable = flight.cable;
+      this.#begin(copy);
+      // An event of its own: a copy that finds its queue full is lost in a step of its own.
+      this.#push(this.now, Kind.Enter, copy.serial);
+    }
   }
 
   #wait(flight: Flight): void {
@@ -339,13 +359,6 @@ export class StepNetwork implements WorldNetwork {
     return hop === 0 ? first : this.#scenario.link.delayNs - first;
   }
 
-  /** MAC addresses end with the number of their host, from 1, as `attachDevice` makes them. */
-  #hostOf(bytes: Uint8Array, start: number): number {
-    const own = bytes[start] === LOCAL_MAC && MAC_ZEROS.every((at) => bytes[start + at] === 0);
-    const host = (bytes[start + MAC_LAST] ?? 0) - 1;
-    return own && host >= 0 && host < this.#ports.length ? host : -1;
-  }
-
   #push(time: number, kind: number, id: number): void {
     this.#events.push(time, id * KINDS + kind);
   }
@@ -373,28 +386,8 @@ export class StepNetwork implements WorldNetwork {
   }
 }
 
-/** A queue of a switch, towards one host or the next switch. */
-interface Egress {
-  readonly waiting: Flight[];
-  bytes: number;
-  busy: boolean;
-  /** The switch at the other end has asked for a pause. */
-  paused: boolean;
-}
-
-function isFor({ host, packet }: Intervention, flight: Flight): boolean {
-  return host === flight.from && packet === flight.packet;
-}
-
-function sendingTime(bytes: number, rateBps: number): number {
-  return Math.max(1, Math.ceil((8e9 * bytes) / rateBps));
-}
-
 /** Kinds of events; those of one instant come in the order in which they were pushed. */
 const Kind = { Turn: 0, Free: 1, Enter: 2, Leave: 3, Arrive: 4, Alarm: 5, Again: 6, Pause: 7, Resume: 8 } as const;
 const KINDS = 16;
 const DEFAULT_DELAY_NS = 20_000;
 const DEFAULT_COPY_NS = 1_000;
-const LOCAL_MAC = 0x02;
-const MAC_ZEROS = [1, 2, 3, 4];
-const MAC_LAST = 5;

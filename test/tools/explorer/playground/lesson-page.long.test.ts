@@ -9,7 +9,7 @@ import { type Lesson, parseLesson } from '../../../../tools/explorer/playground/
 import { describeWith } from '../../../support/need.ts';
 import { usePlayground } from './playground-page.ts';
 
-const TAKEN = ['nvme-read', 'windows-and-keys', 'pfc-instead-of-loss', 'pfc-deadlock'];
+const TAKEN = ['nvme-read', 'windows-and-keys', 'multicast', 'pfc-instead-of-loss', 'pfc-deadlock'];
 
 function lessonOf(id: string): Lesson {
   const lesson = LESSONS.map((value) => parseLesson(value)).find((one) => one.id === id);
