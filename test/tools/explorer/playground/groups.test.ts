@@ -63,6 +63,13 @@ describe('a datagram to a group', () => {
     expect(completed(session)[2]).toBe(8);
   });
 
+  it('counts with all its copies on the cable of its sender, which is paused for them', () => {
+    const pfc = { xoffBytes: 400, xonBytes: 100 };
+    const session = toGroup([...JOINS, { ...SEND, connection: 1, side: 1 }], { link: { pfc } });
+    const paused = session.steps.flatMap(({ notes }) => notes).filter(({ kind }) => kind === 'paused');
+    expect(paused.map(({ host }) => host)).toEqual([2]);
+  });
+
   it('comes back from its link', () => {
     const session = toGroup([...JOINS, SEND]);
     const again = PlaygroundSession.fromLink(session.link());
@@ -76,6 +83,8 @@ describe('a membership', () => {
     const leave = { kind: 'leave', connection: 1, side: 1, atNs: 10_000 };
     const session = toGroup([...JOINS, leave, SEND]);
     expect(completed(session)).toEqual([1, 1, 0, 0]);
+    // Whoever has left posts no receive for it.
+    expect(session.snapshot().hosts.map(({ queuePairs }) => queuePairs[0]?.receives.length)).toEqual([0, 0, 0, 0]);
     const reports = session.packets().filter(({ name, copyOf }) => name === 'IGMP report' && copyOf === 0);
     expect(new Set(reports.map(({ from }) => from))).toEqual(new Set([1, 2]));
   });

@@ -71,6 +71,27 @@ describe('an incast', () => {
   });
 });
 
+it('a host that is paused while it has nothing to send keeps what is posted then', () => {
+  const session = new PlaygroundSession(
+    parseScenario({
+      ...{ hosts: 4, link: { delayNs: 20_000, pfc: { xoffBytes: 3_000, xonBytes: 1_000 } } },
+      connections: [0, 1, 2].map((from) => ({ from, to: 3 })),
+      operations: [
+        ...[0, 1, 2].map((connection) => ({ kind: 'write', connection, bytes: 8_192 })),
+        { kind: 'send', atNs: 30_000 },
+      ],
+    }),
+  );
+  session.run();
+  const at = (wanted: string): number =>
+    session.steps.find(({ notes }) => notes.some(({ kind, host }) => kind === wanted && host === 0))?.timeNs ?? -1;
+  expect(at('paused')).toBeGreaterThan(0);
+  expect(at('paused')).toBeLessThan(30_000);
+  expect(at('resumed')).toBeGreaterThan(30_000);
+  const sent = session.packets().find(({ name }) => name.includes('SEND'));
+  expect(sent?.sentNs).toBeGreaterThanOrEqual(at('resumed'));
+});
+
 describe('a ring of switches', () => {
   it('comes to a standstill when each waits for the next: nothing lost, nothing done', () => {
     const session = ring(2, { pfc: PFC });
