@@ -15,8 +15,11 @@ import lostAck from './lost-ack.json' with { type: 'json' };
 import lostLastPacket from './lost-last-packet.json' with { type: 'json' };
 import lostPacket from './lost-packet.json' with { type: 'json' };
 import mtuAndSegmentation from './mtu-and-segmentation.json' with { type: 'json' };
+import multicast from './multicast.json' with { type: 'json' };
 import nvmeRead from './nvme-read.json' with { type: 'json' };
 import oneSend from './one-send.json' with { type: 'json' };
+import pfcDeadlock from './pfc-deadlock.json' with { type: 'json' };
+import pfcInsteadOfLoss from './pfc-instead-of-loss.json' with { type: 'json' };
 import psnWrap from './psn-wrap.json' with { type: 'json' };
 import readImpliedNak from './read-implied-nak.json' with { type: 'json' };
 import readsOutstanding from './reads-outstanding.json' with { type: 'json' };
@@ -58,8 +61,11 @@ export const LESSONS: readonly unknown[] = [
   retryExceeded,
   ucLosesQuietly,
   udDatagrams,
+  multicast,
   reordering,
   incastWithoutControl,
+  pfcInsteadOfLoss,
+  pfcDeadlock,
   ecnCnp,
   dcqcnUnderIncast,
 ];

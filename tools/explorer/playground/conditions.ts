@@ -51,7 +51,10 @@ export interface CompletionCondition extends Often {
 export interface ValueCondition {
   readonly see: 'value';
   readonly of: string;
-  /** Way through `QpSnapshot` of the host's first queue pair, or `counters.NAME`, `queuedBytes`, `sent`. */
+  /**
+   * Way through `QpSnapshot` of the host's first queue pair, or `counters.NAME`, `queuedBytes`,
+   * `sent`, `paused`, `switchPaused`.
+   */
   readonly path: string;
   readonly is?: number | string | boolean;
   readonly atLeast?: number;
@@ -169,8 +172,8 @@ function figureOf(host: HostSnapshot | undefined, path: string): unknown {
   return value;
 }
 
-function pickHost({ counters, queuedBytes, sent }: HostSnapshot) {
-  return { counters, queuedBytes, sent };
+function pickHost({ counters, queuedBytes, sent, paused, switchPaused }: HostSnapshot) {
+  return { counters, queuedBytes, sent, paused, switchPaused };
 }
 
 function isMemory({ region, at, text, bytes }: MemoryCondition, host: HostSnapshot | undefined): boolean {

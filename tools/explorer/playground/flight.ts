@@ -18,7 +18,7 @@ export class Flight {
   readonly serial: number;
   /** Who sends it. */
   readonly from: number;
-  /** Host it goes to; -1: no host has the address. */
+  /** Host it goes to, for a packet to a group the first that is not its sender; -1: no host has the address. */
   readonly to: number;
   /** Its number among the packets that its host sends, from 1; a copy has that of its original. */
   readonly packet: number;
@@ -36,10 +36,14 @@ export class Flight {
   arrivedBytes: Uint8Array | undefined = undefined;
   /** Why it is lost. */
   lossReason: '' | 'dropped' | 'queue full' | 'no such host' = '';
+  /** Goes to a multicast group: the switch makes copies for all other hosts. */
+  isToGroup = false;
   /** The network marked it Congestion Experienced. */
   marked = false;
   /** The faults it gets at the end of its way, by chance or by hand. */
   readonly fate: Intervention[] = [];
+  /** The cable on which it came to the switch it is in; see `pauses.ts`. */
+  cable = 0;
   /** `delay` was carried out. */
   delayed = false;
 
@@ -99,6 +103,31 @@ export function drawFate(random: Prng, link: HostLinkSpec, host: number, packet:
   return fate;
 }
 
+/** Whether this is to be done to that packet. */
+export function isFor({ host, packet }: Intervention, flight: Flight): boolean {
+  return host === flight.from && packet === flight.packet;
+}
+
+/** How long a cable is busy with a frame, in nanoseconds. */
+export function sendingTime(bytes: number, rateBps: number): number {
+  return Math.max(1, Math.ceil((8e9 * bytes) / rateBps));
+}
+
+/**
+ * The host that a frame is for, of so many; -1: none of them. MAC addresses end with the number of their host, from 1,
+ * as `attachDevice` makes them.
+ */
+export function hostOfFrame(bytes: Uint8Array, start: number, hosts: number): number {
+  const own = bytes[start] === LOCAL_MAC && MAC_ZEROS.every((at) => bytes[start + at] === 0);
+  const host = (bytes[start + MAC_LAST] ?? 0) - 1;
+  return own && host >= 0 && host < hosts ? host : -1;
+}
+
+/** Whether a frame is for a group: the lowest bit of the first byte of a MAC address. */
+export function isGroupFrame(bytes: Uint8Array, start: number): boolean {
+  return ((bytes[start] ?? 0) & 1) === 1;
+}
+
 const CHANCES = [
   ['drop', 'loss'],
   ['corrupt', 'corrupt'],
@@ -106,6 +135,9 @@ const CHANCES = [
   ['delay', 'reorder'],
   ['mark', 'mark'],
 ] as const satisfies readonly (readonly [PacketAction, keyof HostLinkSpec])[];
+const LOCAL_MAC = 0x02;
+const MAC_ZEROS = [1, 2, 3, 4];
+const MAC_LAST = 5;
 const TWO_POW_32 = 0x1_00_00_00_00;
 /** Filled and read within one call. */
 const PARSED = new Frame();

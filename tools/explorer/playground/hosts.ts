@@ -61,6 +61,8 @@ export class Hosts {
   readonly #handles = new Map<ConnectedEnd, Ah>();
   /** Memory windows, made when they are first asked for. */
   readonly #windows = new Map<ConnectedEnd, Mw>();
+  /** Those attached to the group. */
+  readonly #joined = new Set<ConnectedEnd>();
   readonly #polled = new WorkCompletion();
   #nextWrId = 1;
 
@@ -91,7 +93,15 @@ export class Hosts {
     const count = operation.count ?? 1;
     const { notes } = this.host(own.host);
     try {
-      if (takesReceive(operation) && operation.receive !== false) this.#postReceives(peer, operation);
+      if (operation.kind === 'join' || operation.kind === 'leave') {
+        this.#changeGroup(own, operation.kind);
+        notes.posted(`${operation.kind === 'join' ? 'joins' : 'leaves'} the group ${GROUP}`);
+        return own.host;
+      }
+      if (takesReceive(operation) && operation.receive !== false) {
+        const takers = operation.group === true ? this.#joined : [peer];
+        for (const taker of takers) this.#postReceives(taker, operation);
+      }
       if (operation.kind === 'recv') this.#postReceives(own, operation);
       else if (isLocal(operation)) this.#postLocal(own, operation);
       else for (let index = 0; index < count; index++) this.#postSend(own, peer, operation, index);
@@ -159,6 +169,25 @@ export class Hosts {
     qp.modifyNow({ state: QpState.Rts, sqPsn, ...(rc ? { timeout, retryCnt, rnrRetry, maxRdAtomic } : {}) });
   }
 
+  #changeGroup(end: ConnectedEnd, kind: 'join' | 'leave'): void {
+    if (kind === 'leave') {
+      end.qp.detachMcast(GROUP);
+      this.#joined.delete(end);
+      return;
+    }
+    // On Ethernet the device is in the group when the call returns; the promise is for links that ask a kernel.
+    void end.qp.attachMcast(GROUP);
+    this.#joined.add(end);
+  }
+
+  /** The address vector of a datagram: of the group, or of the peer. */
+  #handleFor(own: ConnectedEnd, toGroup: boolean): Ah | undefined {
+    if (!toGroup) return this.#handles.get(own);
+    const { device, pd } = this.host(own.host);
+    const av = { destination: GROUP };
+    return new Ah(device.paths, pd, av, device.paths.pathTo(own.qp.qpn, av, 1));
+  }
+
   #postReceives({ host, qp }: ConnectedEnd, operation: PlaygroundOperation): void {
     const { incoming } = this.host(host).memory.regions;
     const { offset = 0, count = 1 } = operation;
@@ -198,7 +227,8 @@ export class Hosts {
     const length = bytesOf(operation);
     const offset = (operation.offset ?? 0) + index * length;
     const local = BRINGING.includes(kind) ? incoming : outgoing;
-    const ah = this.#handles.get(own);
+    const toGroup = operation.group === true;
+    const ah = this.#handleFor(own, toGroup);
     const wr: SendWr = {
       wrId: this.#nextWrId++,
       opcode: OPCODES[kind],
@@ -208,7 +238,7 @@ export class Hosts {
       ...(kind === 'flush' ? { flush: { type: FlushType.Global, level: FlushLevel.Range }, length } : {}),
       ...(WITHOUT_SGES.includes(kind) ? {} : { sges: [{ mr: local, offset, length }] }),
       ...{ immData: IMMEDIATE, compareAdd: BigInt(value ?? (kind === 'fetch-add' ? 1 : 0)), swap: BigInt(swap) },
-      ...(ah === undefined ? {} : { ah, remoteQpn: peer.qp.qpn, remoteQkey: QKEY }),
+      ...(ah === undefined ? {} : { ah, remoteQpn: toGroup ? GROUP_QPN : peer.qp.qpn, remoteQkey: QKEY }),
     };
     own.qp.postSend(wr);
   }
@@ -220,9 +250,10 @@ export function describe(operation: PlaygroundOperation): string {
   const name = WORDS[kind];
   if (kind === 'bind') return `a BIND of a window on ${bytesOf(operation)} bytes`;
   if (kind === 'invalidate') return 'an INVALIDATE of the window';
+  const to = operation.group === true ? ' to the group' : '';
   const many = count === 1 ? `a ${name}` : `${count} ${name}s`;
   const wrong = mistake === undefined ? '' : `, ${MISTAKE_WORDS[mistake]}`;
-  return `${many} of ${bytesOf(operation)} bytes${wrong}`;
+  return `${many} of ${bytesOf(operation)} bytes${to}${wrong}`;
 }
 
 function makeHost(
@@ -287,6 +318,8 @@ const OPCODES: Readonly<Record<Exclude<OperationKind, 'recv'> | 'recv', WrOpcode
   flush: WrOpcode.Flush,
   bind: WrOpcode.BindMw,
   invalidate: WrOpcode.LocalInv,
+  join: WrOpcode.Send,
+  leave: WrOpcode.Send,
   recv: WrOpcode.Send,
 };
 const WORDS: Readonly<Record<OperationKind, string>> = {
@@ -301,6 +334,8 @@ const WORDS: Readonly<Record<OperationKind, string>> = {
   flush: 'FLUSH',
   bind: 'BIND',
   invalidate: 'INVALIDATE',
+  join: 'JOIN',
+  leave: 'LEAVE',
   recv: 'receive',
 };
 const MISTAKE_WORDS = {
@@ -313,6 +348,9 @@ const WITHOUT_SGES: readonly OperationKind[] = ['atomic-write', 'flush'];
 const ALL_ACCESS =
   Access.LocalWrite | Access.RemoteWrite | Access.RemoteRead | Access.RemoteAtomic | Access.FlushGlobal;
 const QKEY = 0x11_11_11_11;
+const GROUP = IpAddress.parse('239.1.2.3');
+/** What a datagram to a group has for the number of a queue pair. */
+const GROUP_QPN = 0xff_ff_ff;
 const IMMEDIATE = 0x2a;
 const DEFAULT_SWAP = 7;
 const MAX_WR = 1_024;

@@ -27,8 +27,10 @@ export type NoteKind =
   | 'not-ready'
   | 'notified'
   | 'out-of-sequence'
+  | 'paused'
   | 'posted'
   | 'refused'
+  | 'resumed'
   | 'retry'
   | 'rnr-over'
   | 'rnr-wait'
@@ -115,6 +117,11 @@ export class HostNotes implements QpTrace {
   rnrOver(qpn: number): void {
     this.waiting.delete(qpn);
     this.#note('rnr-over', `The pause is over: ${this.#name} tries again`);
+  }
+
+  /** A pause of PFC began or is over, for the host or its switch. */
+  pause(paused: boolean, text: string): void {
+    this.#note(paused ? 'paused' : 'resumed', `${this.#name} ${text}`);
   }
 
   /** What was posted, or was refused at once. */

@@ -104,7 +104,7 @@ export class PacketReader {
   #content({ serial, bytes }: Flight): PacketContent {
     const known = this.#contents.get(serial);
     if (known !== undefined) return known;
-    const content = contentOf(parse(bytes));
+    const content = contentOf(parse(bytes), bytes);
     this.#contents.set(serial, content);
     return content;
   }
@@ -112,8 +112,8 @@ export class PacketReader {
 
 type PacketContent = Pick<PacketSummary, 'name' | 'opcode' | 'destQpn' | 'psn' | 'detail' | 'kind' | 'ackReq'>;
 
-function contentOf(frame: Frame | undefined): PacketContent {
-  if (frame === undefined) return NO_ROCE;
+function contentOf(frame: Frame | undefined, bytes: Uint8Array): PacketContent {
+  if (frame === undefined) return isIgmp(bytes) ? IGMP : NO_ROCE;
   const { opcode, destQpn, psn } = frame;
   return {
     ...{ opcode, destQpn, psn: opcode === Op.Cnp ? -1 : psn, name: opcodeInfo(opcode).name },
@@ -134,6 +134,11 @@ export function packetDetails(bytes: Uint8Array): PacketDetails {
   );
   const icrcOk = status === FrameStatus.Ok && icrcMatches(frame);
   return { line: formatFrame(frame, status, icrcOk), fields: frameFields(frame, status, icrcOk), bytes, icrcOk };
+}
+
+/** IPv4 whose protocol is IGMP. */
+function isIgmp(bytes: Uint8Array): boolean {
+  return bytes[12] === 0x08 && bytes[13] === 0x00 && bytes[23] === 2;
 }
 
 function parse(bytes: Uint8Array): Frame | undefined {
@@ -171,5 +176,6 @@ const NO_ROCE = {
   kind: 'other',
   ackReq: false,
 } as const;
+const IGMP = { ...NO_ROCE, name: 'IGMP report', detail: 'membership of a multicast group' } as const;
 /** Filled and read within one call. */
 const PARSED = new Frame();

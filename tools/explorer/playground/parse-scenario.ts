@@ -18,8 +18,10 @@ import {
   type Intervention,
   isCounting,
   LIMITS,
+  LINK_SHAPES,
   MISTAKES,
   OPERATION_KINDS,
+  type PfcSpec,
   type PlaygroundOperation,
   type PlaygroundScenario,
   type QpSpec,
@@ -75,11 +77,13 @@ function parseLink(value: unknown, hosts: number): HostLinkSpec {
   const d = DEFAULT_SCENARIO.link;
   const fields = new CheckedFields(value ?? {}, 'link', LINK_FIELDS);
   const ecn = fields.has('ecn') ? parseEcn(fields.get('ecn')) : undefined;
+  const pfc = fields.has('pfc') ? parsePfc(fields.get('pfc')) : undefined;
   return {
     rateBps: fields.whole('rateBps', MIN_RATE_BPS, MAX_RATE_BPS, d.rateBps),
     ratesBps: fields.list('ratesBps', hosts, d.ratesBps, (item, path) =>
       item === 0 ? 0 : whole(item, path, MIN_RATE_BPS, MAX_RATE_BPS),
     ),
+    shape: fields.oneOf('shape', LINK_SHAPES, d.shape),
     delayNs: fields.whole('delayNs', 2, 1e9, d.delayNs),
     queueBytes: fields.whole('queueBytes', 8_192, 1 << 24, d.queueBytes),
     loss: fields.chance('loss'),
@@ -87,7 +91,7 @@ function parseLink(value: unknown, hosts: number): HostLinkSpec {
     duplicate: fields.chance('duplicate'),
     reorder: fields.chance('reorder'),
     mark: fields.chance('mark'),
-    ...defined({ ecn }),
+    ...defined({ ecn, pfc }),
   };
 }
 
@@ -96,6 +100,12 @@ function parseEcn(value: unknown): EcnSpec {
   const kminBytes = fields.whole('kminBytes', 0, 1 << 24, 5_000);
   const kmaxBytes = fields.whole('kmaxBytes', kminBytes, 1 << 24, Math.max(kminBytes, 50_000));
   return { kminBytes, kmaxBytes, pmax: fields.number('pmax', 0, 1, 0.1) };
+}
+
+function parsePfc(value: unknown): PfcSpec {
+  const fields = new CheckedFields(value, 'link.pfc', ['xoffBytes', 'xonBytes']);
+  const xoffBytes = fields.whole('xoffBytes', 0, 1 << 24, 20_000);
+  return { xoffBytes, xonBytes: fields.whole('xonBytes', 0, xoffBytes, Math.floor(xoffBytes / 2)) };
 }
 
 function parseQp(value: unknown): QpSpec {
@@ -157,6 +167,7 @@ function parseOperation(value: unknown, path: string): PlaygroundOperation {
     ...fields.optional('receive', flag),
     ...fields.optional('mistake', (item, at) => oneOf(item, at, MISTAKES)),
     ...fields.optional('window', flag),
+    ...fields.optional('group', flag),
     ...fields.optional('atNs', (item, at) => whole(item, at, 0, timeNs)),
     ...fields.optional('atStep', (item, at) => whole(item, at, 1, steps)),
   };
@@ -188,6 +199,10 @@ function checkTogether({ connections, operations, congestion, qp, link, memoryBy
     if (error !== '') throw new ScenarioError(`${path} ${error}`);
     workRequests += count;
     if (!KINDS_OF[qp.service].includes(kind)) throw new ScenarioError(`${path}.kind: ${qp.service} has no ${kind}`);
+    if (link.shape === 'ring' && (operation.group === true || kind === 'join' || kind === 'leave'))
+      throw new ScenarioError(`${path}: a ring carries nothing to a group`);
+    if (operation.group === true && (qp.service !== 'ud' || !kind.startsWith('send')))
+      throw new ScenarioError(`${path}.group: only a datagram goes to a group`);
     if (qp.service === 'ud' && kind !== 'recv' && bytesOf(operation) > MAX_DATAGRAM)
       throw new ScenarioError(`${path}.bytes: a datagram has ${MAX_DATAGRAM} bytes at most`);
   }
@@ -220,12 +235,12 @@ const MIN_RATE_BPS = 1e6;
 const MAX_RATE_BPS = 400e9;
 const MAX_DATAGRAM = 4_096;
 const KINDS_OF = {
-  rc: OPERATION_KINDS,
+  rc: OPERATION_KINDS.filter((kind) => kind !== 'join' && kind !== 'leave'),
   uc: ['send', 'send-imm', 'write', 'write-imm', 'recv'],
-  ud: ['send', 'send-imm', 'recv'],
+  ud: ['send', 'send-imm', 'recv', 'join', 'leave'],
 } as const satisfies Record<string, readonly string[]> as Readonly<Record<'rc' | 'uc' | 'ud', readonly string[]>>;
 const SCENARIO_FIELDS = [...Object.keys(DEFAULT_SCENARIO), 'congestion'];
-const LINK_FIELDS = [...Object.keys(DEFAULT_SCENARIO.link), 'ecn'];
+const LINK_FIELDS = [...Object.keys(DEFAULT_SCENARIO.link), 'ecn', 'pfc'];
 const OPERATION_FIELDS = [
   ...[
     'kind',
@@ -239,6 +254,7 @@ const OPERATION_FIELDS = [
     'receive',
     'mistake',
     'window',
+    'group',
     'atNs',
     'atStep',
   ],

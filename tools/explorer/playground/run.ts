@@ -108,6 +108,7 @@ export class ScenarioRun {
   #advance(): SessionStep | undefined {
     const goesOn = this.#world.step();
     const { now } = this.network;
+    for (const { host, paused, text } of this.network.takePauses()) this.hosts.host(host).notes.pause(paused, text);
     this.#lookAtPauses();
     for (const { device, notes } of this.hosts.list) notes.count(device.counters, device.portCounters);
     this.hosts.poll(now);

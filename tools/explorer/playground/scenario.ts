@@ -8,7 +8,8 @@
 
 /**
  * What is posted. `recv` posts receives; all others are send work requests. `bind` and `invalidate` send nothing: they
- * open and close the poster's own memory window, on its outgoing memory, to the peer.
+ * open and close the poster's own memory window, on its outgoing memory, to the peer. `join` and `leave` attach the
+ * poster's UD queue pair to the one multicast group, and detach it.
  */
 export const OPERATION_KINDS = [
   'send',
@@ -22,6 +23,8 @@ export const OPERATION_KINDS = [
   'flush',
   'bind',
   'invalidate',
+  'join',
+  'leave',
   'recv',
 ] as const;
 /** One of them. */
@@ -63,6 +66,8 @@ export interface PlaygroundOperation {
    * Default false: with the key of a region.
    */
   readonly window?: boolean;
+  /** A datagram to the multicast group instead of the peer. Default false. */
+  readonly group?: boolean;
   /** When; default 0. */
   readonly atNs?: number;
   /** Instead of a time: as the step with this number. What the user posts by hand is kept so. */
@@ -93,15 +98,33 @@ export interface EcnSpec {
   readonly pmax: number;
 }
 
-/** Every host's cable to the switch in the middle, both ways. */
+/**
+ * Priority flow control: when a switch holds more bytes than `xoffBytes` that came in on one cable, it asks the sender
+ * of that cable to pause; at `xonBytes` it lets it go on. Data and ACKs are of one priority.
+ */
+export interface PfcSpec {
+  readonly xoffBytes: number;
+  readonly xonBytes: number;
+}
+
+/**
+ * How hosts are joined. `star`: one switch in the middle. `ring`: each host has a switch of its own, and every switch
+ * sends to that of the next host, so that all traffic goes one way round.
+ */
+export const LINK_SHAPES = ['star', 'ring'] as const;
+/** One of them. */
+export type LinkShape = (typeof LINK_SHAPES)[number];
+
+/** Every host's cable to its switch, both ways; in a ring, the cables between switches have the same rate and delay. */
 export interface HostLinkSpec {
   /** Bits a second. */
   readonly rateBps: number;
   /** Rates of single hosts, where they differ: `ratesBps[2]` is C's. 0: as all others. */
   readonly ratesBps: readonly number[];
-  /** From host to host, beside the time that sending takes. */
+  readonly shape: LinkShape;
+  /** From host to host, beside the time that sending takes; in a ring, half of it for each cable. */
   readonly delayNs: number;
-  /** Bytes that may wait in the switch for one host; what comes then is lost. */
+  /** Bytes that may wait in one queue of a switch; what comes then is lost. */
   readonly queueBytes: number;
   /** Probabilities for one packet, 0..1; its faults depend on the seed, its sender and its number alone. */
   readonly loss: number;
@@ -110,6 +133,8 @@ export interface HostLinkSpec {
   readonly reorder: number;
   readonly mark: number;
   readonly ecn?: EcnSpec;
+  /** Absent: switches send no pauses. */
+  readonly pfc?: PfcSpec;
 }
 
 /** Attributes of every queue pair. Names after ibv_modify_qp(3). */
@@ -177,6 +202,7 @@ export const DEFAULT_SCENARIO: PlaygroundScenario = {
   link: {
     rateBps: 10e9,
     ratesBps: [],
+    shape: 'star',
     delayNs: 2_000,
     queueBytes: 1 << 20,
     loss: 0,

@@ -40,8 +40,12 @@ export interface HostSnapshot {
   readonly completions: readonly PolledCompletion[];
   /** Those that are not 0. */
   readonly counters: Readonly<Record<string, number>>;
-  /** Bytes that wait in the switch for this host. */
+  /** Bytes that wait in the switch for this host; in a ring, all that wait in its switch. */
   readonly queuedBytes: number;
+  /** Its switch has asked it to pause. */
+  readonly paused: boolean;
+  /** In a ring: the next switch has asked its switch to pause. */
+  readonly switchPaused: boolean;
   /** Packets sent. */
   readonly sent: number;
 }
@@ -91,6 +95,7 @@ export function takeSnapshot(run: ScenarioRun): Snapshot {
       completions: hosts.completions.filter((one) => one.host === index),
       counters: countersOf(host),
       queuedBytes: network.queuedBytes(index),
+      ...network.pausesOf(index),
       sent: network.flights.filter(({ from, copyOf }) => from === index && copyOf === 0).length,
     })),
     inFlight: network.inFlight().map((flight) => packets.summary(flight)),

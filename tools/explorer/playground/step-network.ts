@@ -1,15 +1,17 @@
 /**
- * The playground's network: hosts around one switch, slow enough to watch. In each step one host puts one packet on its
- * wire, or one packet ends its way.
+ * The playground's network: hosts around one switch, or a ring of them, slow enough to watch. In each step one host
+ * puts one packet on its wire, or one packet ends its way.
  *
  * Owns the clock, the packets under way, the switch's queues with their ECN marks, and the faults of packets. Never
  * reads a clock and draws random numbers by seed only. `World` drives it; a host that would send more than one packet
  * in an instant sends the next one in the next step. Queues grow in front of a host that is slower than its peers
- * (ref:dcqcn#1: marks by what waits behind a frame as it leaves).
+ * (ref:dcqcn#1: marks by what waits behind a frame as it leaves). Which queues there are, and when a cable has to
+ * pause, is in `pauses.ts`.
  */
 import { type FrameBatch, invariant } from 'rocev2/packets';
 import { EventQueue, markingProbability, Prng, type WorldNetwork } from 'rocev2/sim';
-import { drawFate, Flight } from './flight.ts';
+import { drawFate, Flight, hostOfFrame, isFor, isGroupFrame, sendingTime } from './flight.ts';
+import { type Egress, PauseBook, type PauseEvent, Ways } from './pauses.ts';
 import { hostName, type Intervention, type PlaygroundScenario } from './scenario.ts';
 import { StepPort } from './step-port.ts';
 
@@ -31,7 +33,10 @@ export class StepNetwork implements WorldNetwork {
   readonly #scenario: PlaygroundScenario;
   readonly #interventions: Intervention[];
   readonly #ports: StepPort[] = [];
-  readonly #lines: Egress[] = [];
+  readonly #lines: Egress[];
+  readonly #ways: Ways;
+  readonly #book: PauseBook;
+  #pauses: PauseEvent[] = [];
   readonly #events = new EventQueue();
   readonly #random: Prng;
   readonly #chances: Prng[] = [];
@@ -43,6 +48,11 @@ export class StepNetwork implements WorldNetwork {
     this.#scenario = scenario;
     this.#interventions = [...scenario.interventions];
     this.#random = new Prng(scenario.seed).fork('switch');
+    this.#ways = new Ways(scenario.hosts, scenario.link.shape);
+    this.#book = new PauseBook(scenario.link.pfc);
+    this.#lines = Array.from({ length: this.#ways.queues }, () => ({
+      ...{ waiting: [], bytes: 0, busy: false, paused: false },
+    }));
   }
 
   /** Packets on their way. */
@@ -55,9 +65,15 @@ export class StepNetwork implements WorldNetwork {
     return this.flights.filter(({ state }) => state === 'flying');
   }
 
-  /** Bytes that wait in the switch for a host. */
+  /** Bytes that wait in the switch for a host; in a ring, all that wait in its switch. */
   queuedBytes(host: number): number {
-    return this.#line(host).bytes;
+    return this.#ways.queuesOf(host).reduce((sum, queue) => sum + this.#line(queue).bytes, 0);
+  }
+
+  /** Whether a switch has asked this host to pause; and, in a ring, its switch. */
+  pausesOf(host: number): { readonly paused: boolean; readonly switchPaused: boolean } {
+    const onward = this.#ways.queuesOf(host)[1];
+    return { paused: this.#port(host).paused, switchPaused: onward !== undefined && this.#line(onward).paused };
   }
 
   /** Hosts in their order; how their ports are is the scenario's. */
@@ -67,7 +83,6 @@ export class StepNetwork implements WorldNetwork {
     const { rateBps, ratesBps } = this.#scenario.link;
     const port = new StepPort(this, host, name, ratesBps[host] || rateBps);
     this.#ports.push(port);
-    this.#lines.push({ waiting: [], bytes: 0, busy: false });
     this.#chances.push(new Prng(this.#scenario.seed).fork(`chance ${name}`));
     return port;
   }
@@ -96,6 +111,14 @@ export class StepNetwork implements WorldNetwork {
     return happened;
   }
 
+  /** Pauses that began and ended since the last call, in words, with the hosts they are about. */
+  takePauses(): { readonly host: number; readonly paused: boolean; readonly text: string }[] {
+    const ways = this.#ways;
+    return this.#pauses.splice(0).map((event) => ({
+      ...{ host: ways.senderOf(event.cable), paused: event.paused, text: ways.describe(event) },
+    }));
+  }
+
   nextEventTime(): number {
     return this.#events.peekTime();
   }
@@ -112,7 +135,7 @@ export class StepNetwork implements WorldNetwork {
 
   /** As far as the first packet that does something: the rest of the instant is left for the steps to come. */
   deliverDue(now: number): void {
-    while (this.#happened.length === 0 && this.advance(now));
+    while (this.#happened.length === 0 && this.#pauses.length === 0 && this.advance(now));
     this.now = now;
   }
 
@@ -129,19 +152,26 @@ export class StepNetwork implements WorldNetwork {
     const packet = ++port.sent;
     const flight = new Flight({
       ...{ serial: this.flights.length + 1, from, packet, sentNs: this.now },
-      ...{ to: this.#hostOf(bytes, start), bytes: bytes.slice(start, start + length) },
+      ...{ to: this.#firstReceiver(bytes, start, from), bytes: bytes.slice(start, start + length) },
     });
+    flight.isToGroup = isGroupFrame(bytes, start);
     const chance = this.#chances[from];
     invariant(chance !== undefined, 'every port has its chance');
     flight.fate.push(...drawFate(chance, this.#scenario.link, from, packet));
     flight.fate.push(...this.#interventions.filter((one) => isFor(one, flight)));
     this.#begin(flight, 'sent');
+    flight.cable = from;
     const freeNs = this.now + sendingTime(length, port.rateBps);
     port.busy = true;
     this.#turnTaken = true;
     this.#push(this.now, Kind.Turn, 0);
     this.#push(freeNs, Kind.Free, from);
     this.#push(freeNs + this.#hopNs(0), Kind.Enter, flight.serial);
+  }
+
+  #firstReceiver(bytes: Uint8Array, start: number, from: number): number {
+    if (isGroupFrame(bytes, start)) return from === 0 ? 1 : 0;
+    return hostOfFrame(bytes, start, this.#ports.length);
   }
 
   #handle(event: number): void {
@@ -163,6 +193,10 @@ export class StepNetwork implements WorldNetwork {
       case Kind.Leave:
         this.#leaveSwitch(id);
         break;
+      case Kind.Pause:
+      case Kind.Resume:
+        this.#setPaused(id, event % KINDS === Kind.Pause);
+        break;
       case Kind.Alarm:
         this.#alarms[id]?.();
         break;
@@ -183,37 +217,81 @@ export class StepNetwork implements WorldNetwork {
       this.#lose(flight, 'no such host');
       return;
     }
-    if (this.#line(to).bytes + flight.bytes.length > this.#scenario.link.queueBytes) this.#lose(flight, 'queue full');
+    if (this.#queueOf(flight).bytes + flight.bytes.length > this.#scenario.link.queueBytes)
+      this.#lose(flight, 'queue full');
     else this.#wait(flight);
+    if (flight.isToGroup && flight.copyOf === 0) this.#flood(flight);
+  }
+
+  /** This switch knows no groups: every other host gets a copy. */
+  #flood(flight: Flight): void {
+    for (let to = flight.to + 1; to < this.#ports.length; to++) {
+      if (to === flight.from) continue;
+      const copy = new Flight({ ...flight, to, serial: this.flights.length + 1, sentNs: this.now }, flight.serial);
+      copy.isToGroup = true;
+      copy.cable = flight.cable;
+      this.#begin(copy);
+      // An event of its own: a copy that finds its queue full is lost in a step of its own.
+      this.#push(this.now, Kind.Enter, copy.serial);
+    }
   }
 
   #wait(flight: Flight): void {
-    const line = this.#line(flight.to);
+    const line = this.#queueOf(flight);
     line.waiting.push(flight);
     line.bytes += flight.bytes.length;
-    if (!line.busy) this.#startSending(flight.to);
+    if (this.#book.enters(flight.cable, flight.bytes.length)) this.#ask(flight.cable, Kind.Pause);
+    if (!line.busy) this.#startSending(this.#lines.indexOf(line));
+  }
+
+  #queueOf({ cable, to }: Flight): Egress {
+    return this.#line(this.#ways.queueAt(this.#ways.switchOf(cable), to));
+  }
+
+  /** The request takes the way of its cable back. */
+  #ask(cable: number, kind: number): void {
+    this.#push(this.now + this.#hopNs(0), kind, cable);
+  }
+
+  #setPaused(cable: number, paused: boolean): void {
+    this.#pauses.push({ cable, paused });
+    if (!this.#ways.isBetween(cable)) {
+      const port = this.#port(cable);
+      port.paused = paused;
+      port.unblock();
+      return;
+    }
+    const line = this.#line(cable);
+    line.paused = paused;
+    if (!line.busy) this.#startSending(cable);
   }
 
   /** The frame at the head of the queue begins to leave; what waits behind it decides on its mark. */
-  #startSending(host: number): void {
-    const line = this.#line(host);
+  #startSending(queue: number): void {
+    const line = this.#line(queue);
     const [flight] = line.waiting;
-    line.busy = flight !== undefined;
-    if (flight === undefined) return;
+    line.busy = flight !== undefined && !line.paused;
+    if (flight === undefined || line.paused) return;
     const { ecn } = this.#scenario.link;
     const behind = line.bytes - flight.bytes.length;
     if (ecn !== undefined && this.#random.chance(markingProbability(ecn, behind))) flight.mark();
-    this.#push(this.now + sendingTime(flight.bytes.length, this.#port(host).rateBps), Kind.Leave, host);
+    this.#push(this.now + sendingTime(flight.bytes.length, this.#rateOf(queue)), Kind.Leave, queue);
   }
 
-  #leaveSwitch(host: number): void {
-    const line = this.#line(host);
+  #leaveSwitch(queue: number): void {
+    const line = this.#line(queue);
     const flight = line.waiting.shift();
     invariant(flight !== undefined, 'what leaves a queue was in it');
     line.bytes -= flight.bytes.length;
-    flight.arrivesNs = this.now + this.#hopNs(1);
-    this.#push(flight.arrivesNs, Kind.Arrive, flight.serial);
-    this.#startSending(host);
+    if (this.#book.leaves(flight.cable, flight.bytes.length)) this.#ask(flight.cable, Kind.Resume);
+    if (this.#ways.isBetween(queue)) {
+      flight.cable = queue;
+      this.#push(this.now + this.#hopNs(0), Kind.Enter, flight.serial);
+    } else {
+      flight.arrivesNs = this.now + this.#hopNs(1);
+      this.#push(flight.arrivesNs, Kind.Arrive, flight.serial);
+    }
+    this.#startSending(queue);
   }
 
   /**
@@ -245,6 +323,7 @@ export class StepNetwork implements WorldNetwork {
     const copy = new Flight({ ...flight, serial, sentNs: this.now }, flight.serial);
     copy.arrivedBytes = flight.arrivedBytes;
     copy.marked = flight.marked;
+    copy.cable = flight.cable;
     this.#begin(copy);
     this.#comeAgain(copy, byNs);
   }
@@ -280,13 +359,6 @@ export class StepNetwork implements WorldNetwork {
     return hop === 0 ? first : this.#scenario.link.delayNs - first;
   }
 
-  /** MAC addresses end with the number of their host, from 1, as `attachDevice` makes them. */
-  #hostOf(bytes: Uint8Array, start: number): number {
-    const own = bytes[start] === LOCAL_MAC && MAC_ZEROS.every((at) => bytes[start + at] === 0);
-    const host = (bytes[start + MAC_LAST] ?? 0) - 1;
-    return own && host >= 0 && host < this.#ports.length ? host : -1;
-  }
-
   #push(time: number, kind: number, id: number): void {
     this.#events.push(time, id * KINDS + kind);
   }
@@ -303,33 +375,19 @@ export class StepNetwork implements WorldNetwork {
     return port;
   }
 
-  #line(host: number): Egress {
-    const line = this.#lines[host];
-    invariant(line !== undefined, 'a packet goes to a host that is there');
+  #rateOf(queue: number): number {
+    return this.#ways.isBetween(queue) ? this.#scenario.link.rateBps : this.#port(queue).rateBps;
+  }
+
+  #line(queue: number): Egress {
+    const line = this.#lines[queue];
+    invariant(line !== undefined, 'a packet waits in a queue that is there');
     return line;
   }
 }
 
-/** The switch's queue towards one host. */
-interface Egress {
-  readonly waiting: Flight[];
-  bytes: number;
-  busy: boolean;
-}
-
-function isFor({ host, packet }: Intervention, flight: Flight): boolean {
-  return host === flight.from && packet === flight.packet;
-}
-
-function sendingTime(bytes: number, rateBps: number): number {
-  return Math.max(1, Math.ceil((8e9 * bytes) / rateBps));
-}
-
 /** Kinds of events; those of one instant come in the order in which they were pushed. */
-const Kind = { Turn: 0, Free: 1, Enter: 2, Leave: 3, Arrive: 4, Alarm: 5, Again: 6 } as const;
-const KINDS = 8;
+const Kind = { Turn: 0, Free: 1, Enter: 2, Leave: 3, Arrive: 4, Alarm: 5, Again: 6, Pause: 7, Resume: 8 } as const;
+const KINDS = 16;
 const DEFAULT_DELAY_NS = 20_000;
 const DEFAULT_COPY_NS = 1_000;
-const LOCAL_MAC = 0x02;
-const MAC_ZEROS = [1, 2, 3, 4];
-const MAC_LAST = 5;

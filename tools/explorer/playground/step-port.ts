@@ -26,6 +26,8 @@ export class StepPort implements WorldPort {
   closed = false;
   /** A frame is being sent. */
   busy = false;
+  /** The switch has asked it to pause. */
+  paused = false;
   /** Packets sent. */
   sent = 0;
   readonly #network: StepMedium;
@@ -41,7 +43,7 @@ export class StepPort implements WorldPort {
 
   /** Asked before a frame is made; after a refusal the port says when to ask again. */
   get ready(): boolean {
-    const ready = !this.busy && !this.#network.turnTaken;
+    const ready = !this.busy && !this.paused && !this.#network.turnTaken;
     if (!ready) this.#owesWritable = true;
     return ready;
   }
@@ -64,7 +66,7 @@ export class StepPort implements WorldPort {
 
   /** For the network: it may be possible to send again. */
   unblock(): void {
-    if (!this.#owesWritable || this.busy || this.#network.turnTaken) return;
+    if (!this.#owesWritable || this.busy || this.paused || this.#network.turnTaken) return;
     this.#owesWritable = false;
     this.#sink?.writable();
   }

@@ -40,6 +40,8 @@ export function Facts({ snapshot }: { readonly snapshot: Snapshot }) {
             .map(([name, value]) => `${name} ${value}`)
             .join(', ') || 'all 0'}
           {host.queuedBytes > 0 ? `; ${host.queuedBytes} bytes wait in the switch for ${host.name}` : ''}
+          {host.paused ? `; paused by its switch` : ''}
+          {host.switchPaused ? `; its switch is paused by the next one` : ''}
         </p>
       ))}
     </div>
