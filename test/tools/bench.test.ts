@@ -3,23 +3,11 @@
  * Nothing here looks at how fast anything is. Method: the command in a process of its own with a thousandth of the
  * work; the arithmetic by itself.
  */
-import { spawnSync } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { contest, median, scaled } from '../../tools/bench/bench.ts';
 import { formatBytes, formatTable, grouped } from '../../tools/table.ts';
 import { useWhereThere } from '../support/need.ts';
-
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-
-function runBench(...args: readonly string[]): { code: number | null; stdout: string; stderr: string } {
-  const { status, stdout, stderr } = spawnSync(process.execPath, ['--import', 'tsx', 'tools/bench/run.ts', ...args], {
-    cwd: ROOT,
-    encoding: 'utf8',
-    env: { ...process.env, BENCH_QUICK: '1' },
-  });
-  return { code: status, stdout, stderr };
-}
+import { BENCH_NAMES, benchRows, expectBenchRow, runBench } from './bench-rows.ts';
 
 describe('npm run bench', () => {
   useWhereThere('tshark');
@@ -28,65 +16,16 @@ describe('npm run bench', () => {
   useWhereThere('netns');
 
   it('prints one JSON object for each bench', () => {
-    const { code, stdout, stderr } = runBench('--json');
-    expect(stderr).toBe('');
-    // A goal may be missed by so little work; a crash is another code.
-    expect([0, 1]).toContain(code);
-    const rows: unknown[] = stdout
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line));
-    expect(rows.map((row) => (row as { name: string }).name)).toEqual([
-      'decode',
-      'encode',
-      'write',
-      'many-qps',
-      'idle-qp',
-      'fabric-incast',
-      'fabric-pauses',
-      'fabric-calibration',
-      'fabric-flows',
-      'fabric-hosts',
-      'analyze',
-      'analyze-one-thread',
-      'analyze-queue-pairs',
-      'analyze-memory',
-      'explorer-open',
-      'explorer-scroll',
-      'explorer-filter',
-      'verbs-write',
-      'verbs-wire',
-      'verbs-events',
-      'verbs-polling',
-      'verbs-doorbell',
-      'nvme-read',
-      'nvme-rate',
-      'nvme-latency',
-      'nvme-cpu',
-      'nvme-memory',
-      'nvme-nbd',
-    ]);
-    for (const row of rows) {
-      if (typeof row === 'object' && row !== null && 'skipped' in row) {
-        expect(row).toEqual({
-          name: expect.stringMatching(/^decode$|^analyze|^explorer-|^verbs-|^nvme-/),
-          skipped: expect.stringMatching(
-            /tshark|chromium|perftest|network namespace|(ip|ethtool) is missing|is not installed|^ip cannot|qemu-/,
-          ),
-        });
-        continue;
-      }
-      expect(row).toEqual({
-        name: expect.any(String),
-        value: expect.any(Number),
-        unit: expect.any(String),
-        peer: expect.any(String),
-        peerValue: expect.any(Number),
-        ratio: expect.any(Number),
-        goal: expect.stringMatching(/^([<>]= \d+(\.\d+)?)?$/),
-        met: expect.toSatisfy((met) => met === null || typeof met === 'boolean'),
-      });
-    }
+    // Those of NVMe take a pair of processes each, and are in `bench.long.test.ts`.
+    const names = BENCH_NAMES.filter((name) => !name.startsWith('nvme-'));
+    const rows = benchRows(...names.flatMap((name) => ['--only', name]));
+    expect(rows.map(({ name }) => name)).toEqual(names);
+    for (const row of rows) expectBenchRow(row);
+  });
+
+  it('names them in its help', () => {
+    const { stdout } = runBench('--help');
+    expect(stdout.replace(/\s+/g, ' ')).toContain(BENCH_NAMES.join(', '));
   });
 
   it('runs the benches asked for and prints a table', () => {

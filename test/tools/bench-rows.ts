@@ -1,0 +1,82 @@
+/** `npm run bench` with a thousandth of the work, and what its rows look like. */
+import { spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'vitest';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+
+export function runBench(...args: readonly string[]): { code: number | null; stdout: string; stderr: string } {
+  const { status, stdout, stderr } = spawnSync(process.execPath, ['--import', 'tsx', 'tools/bench/run.ts', ...args], {
+    cwd: ROOT,
+    encoding: 'utf8',
+    env: { ...process.env, BENCH_QUICK: '1' },
+  });
+  return { code: status, stdout, stderr };
+}
+
+/** Every bench, in the order in which they run. */
+export const BENCH_NAMES = [
+  'decode',
+  'encode',
+  'write',
+  'many-qps',
+  'idle-qp',
+  'fabric-incast',
+  'fabric-pauses',
+  'fabric-calibration',
+  'fabric-flows',
+  'fabric-hosts',
+  'analyze',
+  'analyze-one-thread',
+  'analyze-queue-pairs',
+  'analyze-memory',
+  'explorer-open',
+  'explorer-scroll',
+  'explorer-filter',
+  'verbs-write',
+  'verbs-wire',
+  'verbs-events',
+  'verbs-polling',
+  'verbs-doorbell',
+  'nvme-read',
+  'nvme-rate',
+  'nvme-latency',
+  'nvme-cpu',
+  'nvme-memory',
+  'nvme-nbd',
+] as const;
+
+/** The rows that it prints with `--json`. */
+export function benchRows(...args: readonly string[]): readonly { readonly name: string }[] {
+  const { code, stdout, stderr } = runBench('--json', ...args);
+  expect(stderr).toBe('');
+  // A goal may be missed by so little work; a crash is another code.
+  expect([0, 1]).toContain(code);
+  return stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+}
+
+/** A result, or why there is none on this machine. */
+export function expectBenchRow(row: object): void {
+  if ('skipped' in row) {
+    expect(row).toEqual({
+      name: expect.stringMatching(/^decode$|^analyze|^explorer-|^verbs-|^nvme-/),
+      skipped: expect.stringMatching(
+        /tshark|chromium|perftest|network namespace|(ip|ethtool) is missing|is not installed|^ip cannot|qemu-/,
+      ),
+    });
+    return;
+  }
+  expect(row).toEqual({
+    name: expect.any(String),
+    value: expect.any(Number),
+    unit: expect.any(String),
+    peer: expect.any(String),
+    peerValue: expect.any(Number),
+    ratio: expect.any(Number),
+    goal: expect.stringMatching(/^([<>]= \d+(\.\d+)?)?$/),
+    met: expect.toSatisfy((met) => met === null || typeof met === 'boolean'),
+  });
+}
