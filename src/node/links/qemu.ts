@@ -18,10 +18,11 @@ import { RoceError } from '../../../packets/errors.ts';
 import { Medium } from '../../../packets/frame.ts';
 import type { FrameBatch } from '../../../packets/frame-writer.ts';
 import { WHOLE_PACKETS } from '../../ground/link.ts';
+import type { ConnectionEnd } from './connection-end.ts';
 import type { LinkKind } from './kind.ts';
 import { LifecycleLink, type LinkEvents, type LinkPort } from './lifecycle.ts';
 
-import { type ConnectionEnd, StreamConnection } from './stream-connection.ts';
+import { StreamConnection } from './stream-connection.ts';
 
 /** What a `QemuLink` is made of. */
 export interface QemuLinkOptions {

@@ -7,12 +7,12 @@
 import { RoceError } from '../../../packets/errors.ts';
 import type { FrameBatch } from '../../../packets/frame-writer.ts';
 import type { LinkPoller } from '../../ground/link.ts';
+import type { ConnectionEnd } from './connection-end.ts';
 import { isOversize, MAX_HEADER_BYTES } from './descriptor-link.ts';
 import { EAGAIN, EINTR, type Libc, MSG_DONTWAIT, MSG_NOSIGNAL, systemError } from './libc.ts';
 import type { Mapping } from './mapping.ts';
 import { DescriptorWatch } from './poller.ts';
 import { MAX_RING_FRAME_BYTES, RING_BYTES, RingConsumer, RingProducer } from './shm-ring.ts';
-import type { ConnectionEnd } from './stream-connection.ts';
 
 /** Bytes of the memory that both sides map: the ring from the listening side, then the one to it. */
 export const SHARED_BYTES = 2 * RING_BYTES;

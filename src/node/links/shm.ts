@@ -15,6 +15,7 @@ import { RoceError } from '../../../packets/errors.ts';
 import { Medium } from '../../../packets/frame.ts';
 import type { FrameBatch } from '../../../packets/frame-writer.ts';
 import { type LinkPoller, WHOLE_PACKETS } from '../../ground/link.ts';
+import type { ConnectionEnd } from './connection-end.ts';
 import { receiveWithDescriptor, sendWithDescriptor } from './descriptor-message.ts';
 import type { LinkKind } from './kind.ts';
 import { type Libc, loadLibc } from './libc.ts';
@@ -24,7 +25,6 @@ import { linuxRequirement, packageRequirement } from './native-package.ts';
 import { DescriptorWatch } from './poller.ts';
 import { createSealed, isSealed } from './sealed-memory.ts';
 import { SHARED_BYTES, ShmConnection, type ShmCounters } from './shm-connection.ts';
-import type { ConnectionEnd } from './stream-connection.ts';
 import { connectToUnix, Listener } from './unix-listener.ts';
 
 /** What a `ShmLink` is made of. */
@@ -51,7 +51,7 @@ export const shmKind: LinkKind = {
 };
 
 /** The link of kind `shm`. */
-export class ShmLink extends LifecycleLink<ShmPort> {
+export class ShmLink extends LifecycleLink<PluggedPort> {
   readonly name: string;
   readonly medium = Medium.Ethernet;
   /** As `Link.ecn`. */
@@ -77,7 +77,7 @@ export class ShmLink extends LifecycleLink<ShmPort> {
   }
 
   /** Resolves when listening, or when connected. */
-  protected override async open(events: LinkEvents, abandoned: Abandonment): Promise<ShmPort> {
+  protected override async open(events: LinkEvents, abandoned: Abandonment): Promise<PluggedPort> {
     const libc = await loadLibc();
     abandoned.throwIfAborted();
     const port = new ShmPort({ libc, events, counters: this.counters, mtu: this.mtu, connects: this.#connects });
@@ -93,6 +93,11 @@ export class ShmLink extends LifecycleLink<ShmPort> {
   }
 }
 
+/** What the link asks its port; the port's own type would take those of Node into the package's. */
+interface PluggedPort extends LinkPort {
+  readonly connected: boolean;
+}
+
 interface ShmOwner {
   readonly libc: Libc;
   readonly events: LinkEvents;
@@ -102,7 +107,7 @@ interface ShmOwner {
 }
 
 /** The socket that listens, if one does, and the one connection. */
-class ShmPort implements LinkPort {
+class ShmPort implements PluggedPort {
   readonly #owner: ShmOwner;
   #listener: Listener | undefined;
   #connection: ShmConnection | undefined;

@@ -7,6 +7,7 @@
 import type { Socket } from 'node:net';
 import { RoceError } from '../../../packets/errors.ts';
 import type { FrameBatch } from '../../../packets/frame-writer.ts';
+import type { ConnectionEnd } from './connection-end.ts';
 import { FrameSplitter, framedBytes, LENGTH_BYTES, packFrames } from './length-framing.ts';
 
 /** Bytes handed to the socket and not yet gone to the kernel, at most. */
@@ -14,9 +15,6 @@ const MAX_PENDING_BYTES = 0x20_00_00;
 const BUFFER_BYTES = 0x2_00_00;
 const MAX_SPARE_BUFFERS = 16;
 const LINGER_MS = 1000;
-
-/** How a connection ended: the peer left, the transport failed, or what came was no stream of frames. */
-export type ConnectionEnd = 'left' | 'broken' | 'nonsense';
 
 /** Events of a connection. `ended` comes once and last. */
 export interface ConnectionEvents {
