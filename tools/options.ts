@@ -122,9 +122,10 @@ function addDeviceOptions(command: Command, optional: boolean): Command {
     .option('--write <file>', 'write all frames to a pcapng file')
     .option('--trace <file>', 'write what the device does and why, as events (docs/trace.md)')
     .addOption(
-      new Option('--poll <mode>', 'how to wait for frames, on links that can be polled (default: adaptive)').choices(
-        POLL_MODES,
-      ),
+      new Option(
+        '--poll <mode>',
+        'how to wait for frames, on links that can be polled (default: adaptive, with one processor event)',
+      ).choices(POLL_MODES),
     )
     .option('--worker', 'run the stack in a thread of its own, so that a busy command does not delay it');
   addEthernetOptions(command);

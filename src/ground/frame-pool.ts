@@ -5,11 +5,10 @@
  * alignment trap (ref:platform#6).
  */
 import { invariant } from '../../packets/errors.ts';
+import { copyFrame } from './copy-frame.ts';
 
 const PAGE_BYTES = 4096;
 const FIRST_SLOTS = 64;
-/** From here on a bulk copy beats a loop over words (ref:platform#5). */
-const BULK_COPY_BYTES = 256;
 
 export class FramePool {
   /** Replaced when the pool grows: read it again after `copyIn`, `clone` or `reserve`. */
@@ -45,9 +44,7 @@ export class FramePool {
     this.used++;
     this.#lengths[slot] = length;
     this.#references[slot] = 1;
-    const to = slot * this.stride;
-    if (length >= BULK_COPY_BYTES) this.bytes.set(bytes.subarray(start, start + length), to);
-    else this.#copySmall(view, start, length, to);
+    copyFrame(bytes, view, start, length, this, slot * this.stride);
     return slot;
   }
 
@@ -79,13 +76,6 @@ export class FramePool {
 
   length(slot: number): number {
     return this.#lengths[slot] ?? 0;
-  }
-
-  #copySmall(view: DataView, start: number, length: number, to: number): void {
-    const target = this.view;
-    let at = 0;
-    for (; at + 4 <= length; at += 4) target.setInt32(to + at, view.getInt32(start + at));
-    for (; at < length; at++) target.setUint8(to + at, view.getUint8(start + at));
   }
 
   #grow(): void {

@@ -4,6 +4,7 @@
  */
 
 import { randomBytes, randomFillSync } from 'node:crypto';
+import { availableParallelism } from 'node:os';
 import { IpAddress, IpPrefix, type MacAddress, parseMac } from '../../packets/address.ts';
 import { defined } from '../../packets/defined.ts';
 import { RoceError } from '../../packets/errors.ts';
@@ -17,7 +18,7 @@ import { monotonicNs } from './clock.ts';
 import { Driver } from './driver.ts';
 import { type FaultOptions, withFaults } from './links/fault-link.ts';
 import { CaptureLink, type CaptureSink, type Link, openLink, readsEcn, setsEcn } from './links/index.ts';
-import { POLL_MODES, type PollMode } from './poll-loop.ts';
+import { defaultPollMode, POLL_MODES, type PollMode } from './poll-loop.ts';
 
 /** A device on a real wire. */
 export interface OpenDeviceOptions {
@@ -65,7 +66,8 @@ export interface OpenDeviceOptions {
   readonly strangers?: Partial<StrangerLimits>;
   /**
    * How the device waits for frames. Links that cannot be polled wake it whatever this says: those on Node's own
-   * sockets, `pcap` and `raw-socket`. Default 'adaptive'.
+   * sockets, `pcap` and `raw-socket`. Default 'adaptive', and 'event' for a process that has
+   * one processor.
    */
   readonly poll?: PollMode;
   /** Where the stack runs: in the application's thread (default), or in a worker (`OpenWorkerDeviceOptions`). */
@@ -100,7 +102,7 @@ export async function openHere(options: OpenDeviceOptions): Promise<OpenDevice> 
   const wire = openLink(options.link, mtu === undefined ? {} : { mtu });
   const link = captured(options.faults === undefined ? wire : withFaults(wire, options.faults), options.captureSink);
   const addresses = addressesFor(link, options.addresses);
-  const driver = new Driver(link, monotonicNs, poll ?? 'adaptive');
+  const driver = new Driver(link, monotonicNs, poll ?? defaultPollMode(availableParallelism()));
   const device = new Device({
     host: driver.host,
     random: new SystemRandom(),

@@ -20,6 +20,14 @@ export type PollMode = 'event' | 'adaptive' | 'busy';
 /** All of them. */
 export const POLL_MODES: readonly PollMode[] = ['event', 'adaptive', 'busy'];
 
+/**
+ * What a device does by default where this process may use so many processors. On one, whoever polls keeps the other
+ * end from sending (measured: round trip 205 us instead of 136).
+ */
+export function defaultPollMode(processors: number): PollMode {
+  return processors > 1 ? 'adaptive' : 'event';
+}
+
 /** What a loop needs of the machine. */
 export interface PollHost {
   /** Nanoseconds. */

@@ -3,7 +3,7 @@
  * who need it. Method: a link that counts, and time that passes with each look at it.
  */
 import { afterEach, describe, expect, it } from 'vitest';
-import { PollLoop } from '../../src/node/poll-loop.ts';
+import { defaultPollMode, PollLoop } from '../../src/node/poll-loop.ts';
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
@@ -48,6 +48,10 @@ function rig(mode: 'adaptive' | 'busy') {
 }
 
 describe('a loop that polls', () => {
+  it('is there by default where the other end can run at the same time', () => {
+    expect([1, 2, 64].map(defaultPollMode)).toEqual(['event', 'adaptive', 'adaptive']);
+  });
+
   it('when busy does so from the beginning, whether or not anything comes', async () => {
     const { state, loop } = rig('busy');
     for (let i = 0; i < 10; i++) await turn();

@@ -195,7 +195,7 @@ export class ShmConnection implements FrameBatch {
     let taken = 0;
     for (; taken < BATCH_FRAMES; taken++) {
       const at = this.count * this.#stride;
-      const length = incoming.take(this.bytes, this.view, at, this.#stride);
+      const length = incoming.take(this, at, this.#stride);
       if (length === 0) break;
       if (length < 0) return -1;
       if (length > this.#stride || isOversize(this.view, at, length, this.#parts.mtu)) {

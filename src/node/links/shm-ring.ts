@@ -16,6 +16,7 @@
  * (ref:platform#6).
  */
 import type { FrameBatch } from '../../../packets/frame-writer.ts';
+import { copyFrame, type Slab } from '../../ground/copy-frame.ts';
 
 /** Bytes of frames in a ring; a power of two. */
 export const RING_DATA_BYTES = 0x40_00_00;
@@ -52,8 +53,8 @@ export class RingProducer {
    * Copies frame `index` of a batch into the ring; the consumer sees it with the next `publish`. False when there is no
    * room.
    */
-  put({ bytes, view, starts, lengths }: FrameBatch, index: number): boolean {
-    const length = lengths[index] as number;
+  put(batch: FrameBatch, index: number): boolean {
+    const length = batch.lengths[index] as number;
     let at = this.#cursor & DATA_MASK;
     const needed = LINE_BYTES + lines(length);
     // A frame is not cut in two: the rest of the ring is left empty.
@@ -67,7 +68,7 @@ export class RingProducer {
       at = 0;
     }
     memory.view.setInt32(at, length, true);
-    copy(bytes, view, starts[index] as number, length, memory, at + LINE_BYTES);
+    copyFrame(batch.bytes, batch.view, batch.starts[index] as number, length, memory, at + LINE_BYTES);
     this.#cursor = (this.#cursor + skipped + needed) | 0;
     return true;
   }
@@ -100,7 +101,7 @@ export class RingConsumer {
    * Copies the next frame to `at` of the slab and returns its length: 0 when there is none, the length without a copy
    * when it is longer than `room`, and -1 when the ring holds no frames but nonsense.
    */
-  take(bytes: Uint8Array, view: DataView, at: number, room: number): number {
+  take(slab: Slab, at: number, room: number): number {
     const memory = this.#memory;
     const filled = (Atomics.load(memory.words, PRODUCED) - this.#cursor) | 0;
     if (filled === 0) return 0;
@@ -117,7 +118,7 @@ export class RingConsumer {
     const needed = LINE_BYTES + lines(length);
     if (!(length > 0 && length <= MAX_RING_FRAME_BYTES)) return -1;
     if (skipped + needed > filled || from + needed > RING_DATA_BYTES) return -1;
-    if (length <= room) copy(memory.bytes, memory.view, from + LINE_BYTES, length, { bytes, view }, at);
+    if (length <= room) copyFrame(memory.bytes, memory.view, from + LINE_BYTES, length, slab, at);
     this.#cursor = (this.#cursor + skipped + needed) | 0;
     return length;
   }
@@ -146,28 +147,9 @@ function lines(length: number): number {
   return (length + LINE_BYTES - 1) & -LINE_BYTES;
 }
 
-function copy(
-  bytes: Uint8Array,
-  view: DataView,
-  start: number,
-  length: number,
-  to: { readonly bytes: Uint8Array; readonly view: DataView },
-  at: number,
-): void {
-  if (length >= BULK_COPY_BYTES) {
-    to.bytes.set(bytes.subarray(start, start + length), at);
-    return;
-  }
-  let i = 0;
-  for (; i + 4 <= length; i += 4) to.view.setInt32(at + i, view.getInt32(start + i));
-  for (; i < length; i++) to.view.setUint8(at + i, view.getUint8(start + i));
-}
-
 const DATA_AT = 4096;
 const DATA_MASK = RING_DATA_BYTES - 1;
 const LINE_BYTES = 64;
-/** From here on a bulk copy beats a loop over words (ref:platform#5). */
-const BULK_COPY_BYTES = 256;
 /** Words, in lines of their own. */
 const PRODUCED = 0;
 const CONSUMED = 16;

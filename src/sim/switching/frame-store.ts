@@ -10,6 +10,7 @@
  * ```
  */
 import { invariant } from '../../../packets/errors.ts';
+import { copyFrame } from '../../ground/copy-frame.ts';
 
 export class FrameStore {
   /** Replaced when the store grows, as `view` is: read it again after `copyIn` and `take`. */
@@ -59,9 +60,7 @@ export class FrameStore {
   /** The same with a copy of the frame at `start`. */
   copyIn(bytes: Uint8Array, view: DataView, start: number, length: number, priority: number, host: number): number {
     const slot = this.take(length, priority, host);
-    const to = this.start(slot);
-    if (length >= BULK_COPY_BYTES) this.bytes.set(bytes.subarray(start, start + length), to);
-    else this.#copySmall(view, start, length, to);
+    copyFrame(bytes, view, start, length, this, this.start(slot));
     return slot;
   }
 
@@ -156,13 +155,6 @@ export class FrameStore {
     return this.#double[slot * this.#doubles + SERIAL] as number;
   }
 
-  #copySmall(view: DataView, start: number, length: number, to: number): void {
-    const target = this.view;
-    let at = 0;
-    for (; at + 4 <= length; at += 4) target.setInt32(to + at, view.getInt32(start + at));
-    for (; at < length; at++) target.setUint8(to + at, view.getUint8(start + at));
-  }
-
   #grow(): void {
     const before = this.#slots;
     // What is not touched costs nothing; what is copied does.
@@ -195,8 +187,6 @@ const LINE_BYTES = 64;
 const RECORD_BYTES = 64;
 const FIRST_SLOTS = 256;
 const MANY_SLOTS = 65_536;
-/** From here on a bulk copy beats a loop over words (ref:platform#5). */
-const BULK_COPY_BYTES = 256;
 /** Starts of frames in a batch are 32-bit integers. */
 const MAX_BYTES = 2 ** 31;
 // Of a record, in words of 32 bits.

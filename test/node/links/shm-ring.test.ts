@@ -21,15 +21,15 @@ function rig(carried = 0) {
   const words = new Int32Array(buffer, GUARD, RING_BYTES / 4);
   words[0] = carried;
   words[16] = carried;
-  const slab = new Uint8Array(MAX_RING_FRAME_BYTES + GUARD);
-  const view = new DataView(slab.buffer);
+  const bytes = new Uint8Array(MAX_RING_FRAME_BYTES + GUARD);
+  const slab = { bytes, view: new DataView(bytes.buffer) };
   const consumer = new RingConsumer(buffer, GUARD);
   const take = (room = MAX_RING_FRAME_BYTES): Uint8Array | number => {
-    const length = consumer.take(slab, view, 0, room);
-    return length > 0 && length <= room ? slab.slice(0, length) : length;
+    const length = consumer.take(slab, 0, room);
+    return length > 0 && length <= room ? bytes.slice(0, length) : length;
   };
   const guards = (): number =>
-    [new Uint8Array(buffer, 0, GUARD), new Uint8Array(buffer, GUARD + RING_BYTES), slab.subarray(MAX_RING_FRAME_BYTES)]
+    [new Uint8Array(buffer, 0, GUARD), new Uint8Array(buffer, GUARD + RING_BYTES), bytes.subarray(MAX_RING_FRAME_BYTES)]
       .flatMap((bytes) => [...bytes])
       .filter((byte) => byte !== 0).length;
   return { producer: new RingProducer(buffer, GUARD), consumer, take, words, guards };
