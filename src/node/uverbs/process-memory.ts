@@ -79,11 +79,7 @@ export class ClientMemory implements ProcessMemory {
     this.#forget();
     const goesOn = waitingOf === this && waitingWriter === writer && address === waitingTo;
     if (!goesOn || waitingTo - waitingFrom + length > WAITING.length) placeEarly();
-    if (lostWriter !== undefined && lostWriter === writer && address === lostTo) {
-      // What came before these bytes could not be placed.
-      lostWriter = undefined;
-      return false;
-    }
+    if (hasLost && writer !== undefined && isLost(writer, address)) return false;
     if (waitingOf === undefined && (!more || length > WAITING.length))
       return this.#place(address, from, fromAt, length);
     if (!(fromAt >= 0 && length > 0 && fromAt + length <= from.length)) return false;
@@ -191,8 +187,17 @@ function placeWaiting(): boolean {
 /** The same before the message has gone on: it hears of a failure when it does. */
 function placeEarly(): void {
   if (placeWaiting()) return;
-  lostWriter = waitingWriter;
-  lostTo = waitingTo;
+  if (waitingWriter === undefined) return;
+  hasLost = true;
+  LOST.set(waitingWriter, waitingTo);
+}
+
+/** Whether what came before these bytes could not be placed. Asked once: the message fails, or is another one. */
+function isLost(writer: object, address: number): boolean {
+  const lostTo = LOST.get(writer);
+  if (lostTo === undefined) return false;
+  LOST.delete(writer);
+  return lostTo === address;
 }
 
 function placeLater(): void {
@@ -229,9 +234,10 @@ let waitingWriter: object | undefined;
 let waitingFrom = 0;
 let waitingTo = 0;
 let isPlacedLater = false;
-/** Of the last message of which bytes could not be placed when it was to go on: where. */
-let lostWriter: object | undefined;
-let lostTo = 0;
+/** Messages of which bytes could not be placed, and where each of them goes on. */
+const LOST = new WeakMap<object, number>();
+/** Whether there ever was one: a program whose memory goes away is rare, and a look at the map is not free. */
+let hasLost = false;
 const ADDRESSES = new WeakMap<ArrayBufferLike, number>();
 const VECTOR_BYTES = 16;
 const WORD = 2 ** 32;

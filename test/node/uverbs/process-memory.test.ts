@@ -138,6 +138,23 @@ describeWith('koffi', 'packets of a message whose memory is gone', () => {
     expect([place(process, message, 2), place(process, message, 2)]).toEqual([false, true]);
   });
 
+  it('fail each, where several messages lose some in turns', async () => {
+    const process = await setUp();
+    const messages = [{}, {}, {}];
+    for (const message of messages) for (const page of [0, 1]) expect(place(process, message, page)).toBe(true);
+    await Promise.resolve();
+    expect(messages.map((message) => place(process, message, 2))).toEqual([false, false, false]);
+  });
+
+  it('are no failure of the next message of the same queue pair, wherever that begins', async () => {
+    const process = await setUp();
+    const slot = {};
+    for (const page of [0, 1]) place(process, slot, page);
+    await Promise.resolve();
+    // The message was given up: another begins, and then one where the first would have gone on.
+    expect([place(process, slot, 0), place(process, slot, 2)]).toEqual([true, true]);
+  });
+
   it('fail where more of them come than may wait', async () => {
     const process = await setUp();
     const { address, memory } = process;
