@@ -1,8 +1,9 @@
 /**
  * Users of the connection manager that move their queue pairs themselves, as programs on the kernel's rdma_cm do: they
- * get the machine's events as they are, and call it directly. Owns who gets which event, and that the number of a queue
- * pair is held until TIMEWAIT is over. Beside active-side.ts and passive-side.ts, which move queue pairs for their
- * callers.
+ * get the machine's events as they are, and call it directly, without a promise. So a caller that lets the world take
+ * single steps sees each of them in the step in which it happens. Owns who gets which event, and that the number of a
+ * queue pair is held until TIMEWAIT is over. Beside active-side.ts and passive-side.ts, which move queue pairs for
+ * their callers.
  */
 import { CmSidrStatus } from '../../../packets/cm/index.ts';
 import { RoceError } from '../../../packets/errors.ts';
@@ -10,6 +11,7 @@ import type {
   AcceptParameters,
   CmEvent,
   CmId,
+  CmState,
   ConnectionManager,
   ConnectParameters,
   ResolveParameters,
@@ -97,6 +99,13 @@ export class CmGuests {
     this.#device.cmTouched();
   }
 
+  /** Sends MRA: the answer takes up to 4.096 us * 2^serviceTimeout longer. */
+  delay(id: CmId, serviceTimeout: number): void {
+    this.#demand(id);
+    this.#manager.sendMra(this.#device.now(), id, serviceTimeout);
+    this.#device.cmTouched();
+  }
+
   /** Sends REJ. */
   reject(id: CmId, reason: number, privateData: Uint8Array): void {
     this.#demand(id);
@@ -152,6 +161,11 @@ export class CmGuests {
     this.#manager.destroy(this.#device.now(), id);
     this.#conversations.release(id);
     this.#device.cmTouched();
+  }
+
+  /** The machine's state of a connection; undefined when it has forgotten it. */
+  state(id: CmId): CmState | undefined {
+    return this.#manager.state(id);
   }
 
   /** For the service: whether this event was a guest's. */
