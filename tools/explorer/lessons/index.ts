@@ -6,6 +6,7 @@
 import atomicOnce from './atomic-once.json' with { type: 'json' };
 import badKey from './bad-key.json' with { type: 'json' };
 import beyondTheRegion from './beyond-the-region.json' with { type: 'json' };
+import connectionManagement from './connection-management.json' with { type: 'json' };
 import dcqcnUnderIncast from './dcqcn-under-incast.json' with { type: 'json' };
 import duplicatePacket from './duplicate-packet.json' with { type: 'json' };
 import ecnCnp from './ecn-cnp.json' with { type: 'json' };
@@ -62,6 +63,7 @@ export const LESSONS: readonly unknown[] = [
   ucLosesQuietly,
   udDatagrams,
   multicast,
+  connectionManagement,
   reordering,
   incastWithoutControl,
   pfcInsteadOfLoss,

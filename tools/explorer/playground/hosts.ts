@@ -1,10 +1,11 @@
 /**
  * The hosts of a session: devices, queue pairs and memory made from a scenario, and the posting of its operations. This
- * is the application; the protocol is the stack's. Everything stands in RTS from the beginning, with neighbours known,
- * so that the first packet on the wire is the first request.
+ * is the application; the protocol is the stack's. Neighbours are known, and everything stands in RTS from the
+ * beginning, so that the first packet on the wire is the first request; unless the scenario leaves connections to the
+ * connection manager.
  */
 
-import { Ah, attachDevice, type Cq, type Device, type Mw, type Pd, type Qp, type World } from 'rocev2/browser';
+import { Ah, attachDevice, type Mw, type World } from 'rocev2/browser';
 import { defined, IpAddress, parseMac, RoceError } from 'rocev2/packets';
 import {
   Access,
@@ -18,12 +19,16 @@ import {
   WrOpcode,
   wcStatusName,
 } from 'rocev2/transport';
+import { bringToInit, bringToRts, firstPsns } from './bring-up.ts';
+import { Connecting } from './connecting.ts';
+import type { ConnectedEnd, PlaygroundHost } from './ends.ts';
 import { HostMemory } from './memory.ts';
 import { HostNotes, type PolledCompletion, type SessionNote } from './notes.ts';
 import {
   bytesOf,
   DATAGRAM_HEADER_BYTES,
   hostName,
+  isConnecting,
   isCounting,
   type OperationKind,
   type PlaygroundOperation,
@@ -32,31 +37,14 @@ import {
 } from './scenario.ts';
 import type { StepNetwork } from './step-network.ts';
 
-/** One side of a connection. */
-export interface ConnectedEnd {
-  readonly connection: number;
-  readonly side: 0 | 1;
-  readonly host: number;
-  readonly qp: Qp;
-}
-
-/** One host. */
-export interface PlaygroundHost {
-  readonly name: string;
-  readonly address: IpAddress;
-  readonly device: Device;
-  readonly pd: Pd;
-  readonly cq: Cq;
-  readonly memory: HostMemory;
-  readonly notes: HostNotes;
-}
-
 /** All hosts and their connections. */
 export class Hosts {
   readonly list: readonly PlaygroundHost[];
   readonly endpoints: readonly ConnectedEnd[];
   /** What was polled, oldest first. */
   readonly completions: PolledCompletion[] = [];
+  /** Connections that the connection manager makes. */
+  readonly connecting: Connecting;
   readonly #scenario: PlaygroundScenario;
   readonly #handles = new Map<ConnectedEnd, Ah>();
   /** Memory windows, made when they are first asked for. */
@@ -74,7 +62,8 @@ export class Hosts {
       const sides = [from, to].map((host, side) => this.#makeEndpoint(connection, side === 0 ? 0 : 1, host));
       return sides;
     });
-    for (const endpoint of this.endpoints) this.#connect(endpoint);
+    this.connecting = new Connecting(scenario, this);
+    if (scenario.cm === undefined) for (const endpoint of this.endpoints) this.#connect(endpoint);
     // Bringing the queue pairs up is not a step.
     notes.length = 0;
   }
@@ -96,6 +85,10 @@ export class Hosts {
       if (operation.kind === 'join' || operation.kind === 'leave') {
         this.#changeGroup(own, operation.kind);
         notes.posted(`${operation.kind === 'join' ? 'joins' : 'leaves'} the group ${GROUP}`);
+        return own.host;
+      }
+      if (isConnecting(operation)) {
+        notes.posted(this.connecting.perform(own, operation));
         return own.host;
       }
       if (takesReceive(operation) && operation.receive !== false) {
@@ -147,26 +140,18 @@ export class Hosts {
     const { qp, side, host } = endpoint;
     const peer = this.peerOf(endpoint);
     const destination = this.host(peer.host).address;
-    const [sqPsn, rqPsn] = side === 0 ? [spec.firstPsn, spec.peerFirstPsn] : [spec.peerFirstPsn, spec.firstPsn];
-    if (spec.service === 'ud') {
-      qp.modifyNow({ state: QpState.Init, qkey: QKEY });
-      qp.modifyNow({ state: QpState.Rtr });
-      qp.modifyNow({ state: QpState.Rts, sqPsn });
-      const { device, pd } = this.host(host);
-      this.#handles.set(
-        endpoint,
-        new Ah(device.paths, pd, { destination }, device.paths.pathTo(qp.qpn, { destination }, 1)),
-      );
+    const { sqPsn, rqPsn } = firstPsns(spec, side);
+    if (spec.service !== 'ud') {
+      bringToInit(qp);
+      bringToRts(qp, spec, { destination, destQpn: peer.qp.qpn, rqPsn }, sqPsn);
       return;
     }
-    const rc = spec.service === 'rc';
-    const { maxRdAtomic, minRnrTimer, timeout, retryCnt, rnrRetry, mtu } = spec;
-    qp.modifyNow({ state: QpState.Init, access: ALL_ACCESS });
-    qp.modifyNow({
-      ...{ state: QpState.Rtr, av: { destination }, destQpn: peer.qp.qpn, rqPsn, mtu },
-      ...(rc ? { maxDestRdAtomic: maxRdAtomic, minRnrTimer } : {}),
-    });
-    qp.modifyNow({ state: QpState.Rts, sqPsn, ...(rc ? { timeout, retryCnt, rnrRetry, maxRdAtomic } : {}) });
+    qp.modifyNow({ state: QpState.Init, qkey: QKEY });
+    qp.modifyNow({ state: QpState.Rtr });
+    qp.modifyNow({ state: QpState.Rts, sqPsn });
+    const { device, pd } = this.host(host);
+    const path = device.paths.pathTo(qp.qpn, { destination }, 1);
+    this.#handles.set(endpoint, new Ah(device.paths, pd, { destination }, path));
   }
 
   #changeGroup(end: ConnectedEnd, kind: 'join' | 'leave'): void {
@@ -250,6 +235,7 @@ export function describe(operation: PlaygroundOperation): string {
   const name = WORDS[kind];
   if (kind === 'bind') return `a BIND of a window on ${bytesOf(operation)} bytes`;
   if (kind === 'invalidate') return 'an INVALIDATE of the window';
+  if (isConnecting(operation)) return `a ${name}`;
   const to = operation.group === true ? ' to the group' : '';
   const many = count === 1 ? `a ${name}` : `${count} ${name}s`;
   const wrong = mistake === undefined ? '' : `, ${MISTAKE_WORDS[mistake]}`;
@@ -320,6 +306,11 @@ const OPCODES: Readonly<Record<Exclude<OperationKind, 'recv'> | 'recv', WrOpcode
   invalidate: WrOpcode.LocalInv,
   join: WrOpcode.Send,
   leave: WrOpcode.Send,
+  connect: WrOpcode.Send,
+  accept: WrOpcode.Send,
+  reject: WrOpcode.Send,
+  patience: WrOpcode.Send,
+  disconnect: WrOpcode.Send,
   recv: WrOpcode.Send,
 };
 const WORDS: Readonly<Record<OperationKind, string>> = {
@@ -336,6 +327,11 @@ const WORDS: Readonly<Record<OperationKind, string>> = {
   invalidate: 'INVALIDATE',
   join: 'JOIN',
   leave: 'LEAVE',
+  connect: 'CONNECT',
+  accept: 'ACCEPT',
+  reject: 'REJECT',
+  patience: 'PATIENCE',
+  disconnect: 'DISCONNECT',
   recv: 'receive',
 };
 const MISTAKE_WORDS = {
@@ -345,8 +341,6 @@ const MISTAKE_WORDS = {
 } as const;
 const BRINGING: readonly OperationKind[] = ['read', 'fetch-add', 'cmp-swap'];
 const WITHOUT_SGES: readonly OperationKind[] = ['atomic-write', 'flush'];
-const ALL_ACCESS =
-  Access.LocalWrite | Access.RemoteWrite | Access.RemoteRead | Access.RemoteAtomic | Access.FlushGlobal;
 const QKEY = 0x11_11_11_11;
 const GROUP = IpAddress.parse('239.1.2.3');
 /** What a datagram to a group has for the number of a queue pair. */

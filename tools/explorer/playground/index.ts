@@ -24,7 +24,10 @@ export { compactScenario, parseScenario } from './parse-scenario.ts';
 export type { RunEnd, SessionStep, SessionStepKind } from './run.ts';
 export {
   ACTIONS,
+  ANSWERS,
+  type Answer,
   type CongestionSpec,
+  DEFAULT_CM,
   DEFAULT_CONGESTION,
   DEFAULT_SCENARIO,
   hostName,

@@ -19,7 +19,10 @@ import {
 /** Kinds of notes, for colours and for lessons that wait for one. */
 export type NoteKind =
   | 'acknowledged'
+  | 'asked'
   | 'completed'
+  | 'connected'
+  | 'disconnected'
   | 'dropped'
   | 'duplicate'
   | 'failed'
@@ -27,14 +30,18 @@ export type NoteKind =
   | 'not-ready'
   | 'notified'
   | 'out-of-sequence'
+  | 'patience'
   | 'paused'
   | 'posted'
   | 'refused'
+  | 'rejected'
   | 'resumed'
   | 'retry'
   | 'rnr-over'
   | 'rnr-wait'
   | 'state'
+  | 'timewait-over'
+  | 'unreachable'
   | 'unreliable-loss';
 
 /** One decision. */
@@ -124,6 +131,11 @@ export class HostNotes implements QpTrace {
     this.#note(paused ? 'paused' : 'resumed', `${this.#name} ${text}`);
   }
 
+  /** What the connection manager has told the application. */
+  connection(kind: NoteKind, text: string): void {
+    this.#note(kind, `${this.#name} ${text}`);
+  }
+
   /** What was posted, or was refused at once. */
   posted(text: string): void {
     this.#note('posted', `${this.#name} ${text}`);
@@ -147,9 +159,10 @@ function packets(count: number): string {
   return count === 1 ? '1 packet is' : `${count} packets are`;
 }
 
-/** "12.5 us", "1.2 ms". */
+/** "12.5 us", "1.2 ms", "68.72 s". */
 export function microseconds(ns: number): string {
   if (ns === Infinity) return 'infinitely';
+  if (ns >= 1e9) return `${round(ns / 1e9)} s`;
   if (ns >= 1e6) return `${round(ns / 1e6)} ms`;
   return ns >= 1_000 ? `${round(ns / 1_000)} us` : `${ns} ns`;
 }

@@ -5,18 +5,23 @@ import {
   AETH_AT,
   aethMsn,
   aethSyndrome,
+  type CmMad,
+  cmRejReasonName,
   type FieldValue,
   Frame,
   FrameStatus,
   formatAeth,
   formatFrame,
   frameFields,
+  GSI_QPN,
+  hexNumber,
   icrcMatches,
   isMarked,
   Medium,
   Op,
   OpFlag,
   opcodeInfo,
+  parseCmMad,
   parseFrame,
   SYNDROME_KIND_MASK,
   SyndromeKind,
@@ -77,7 +82,10 @@ export class PacketReader {
   sent(flight: Flight): void {
     const frame = parse(flight.bytes);
     if (frame === undefined || (frame.flags & OpFlag.Response) !== 0 || frame.opcode === Op.Cnp) return;
-    const key = `${flight.from} ${frame.destQpn} ${frame.psn}`;
+    const mad = cmOf(frame);
+    // A message that is repeated has another PSN, but is of the same transaction.
+    const of = mad === undefined ? frame.psn : `${mad.message.kind} ${mad.header.transactionId}`;
+    const key = `${flight.from} ${frame.destQpn} ${of}`;
     if (this.#seen.has(key)) this.#again.add(flight.serial);
     this.#seen.add(key);
   }
@@ -115,6 +123,9 @@ type PacketContent = Pick<PacketSummary, 'name' | 'opcode' | 'destQpn' | 'psn' |
 function contentOf(frame: Frame | undefined, bytes: Uint8Array): PacketContent {
   if (frame === undefined) return isIgmp(bytes) ? IGMP : NO_ROCE;
   const { opcode, destQpn, psn } = frame;
+  const mad = cmOf(frame);
+  if (mad !== undefined)
+    return { ...NO_ROCE, opcode, destQpn, name: `CM ${mad.message.kind}`, detail: cmDetailOf(mad) };
   return {
     ...{ opcode, destQpn, psn: opcode === Op.Cnp ? -1 : psn, name: opcodeInfo(opcode).name },
     ...{ detail: detailOf(frame), kind: kindOf(frame), ackReq: frame.ackReq === 1 },
@@ -144,6 +155,19 @@ function isIgmp(bytes: Uint8Array): boolean {
 function parse(bytes: Uint8Array): Frame | undefined {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   return parseFrame(bytes, view, 0, bytes.length, Medium.Ethernet, PARSED) === FrameStatus.Ok ? PARSED : undefined;
+}
+
+/** The message of the connection manager in a datagram to queue pair 1. */
+function cmOf({ opcode, destQpn, view, payloadOffset, payloadLength }: Frame): CmMad | undefined {
+  if (opcode !== Op.UdSendOnly || destQpn !== GSI_QPN) return undefined;
+  const mad = parseCmMad(view, payloadOffset, payloadLength);
+  return typeof mad === 'number' ? undefined : mad;
+}
+
+/** What the other side learns from it. */
+function cmDetailOf({ message: { kind, body } }: CmMad): string {
+  if (kind === 'REQ' || kind === 'REP') return `QP ${hexNumber(body.localQpn, 6)}, begin with PSN ${body.startingPsn}`;
+  return kind === 'REJ' ? cmRejReasonName(body.reason) : '';
 }
 
 function kindOf(frame: Frame): PacketSummary['kind'] {

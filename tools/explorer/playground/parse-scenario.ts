@@ -7,10 +7,14 @@ import { MLX_DEFAULTS, makeController, PAPER_DEFAULTS } from 'rocev2/transport';
 import { CheckedFields, flag, oneOf, ScenarioError, whole } from './fields.ts';
 import {
   ACTIONS,
+  ANSWERS,
   bytesOf,
+  type CmSpec,
+  CONNECTING,
   COUNTER_BYTES,
   type CongestionSpec,
   type ConnectionSpec,
+  DEFAULT_CM,
   DEFAULT_CONGESTION,
   DEFAULT_SCENARIO,
   type EcnSpec,
@@ -33,13 +37,14 @@ export function parseScenario(value: unknown): PlaygroundScenario {
   const fields = new CheckedFields(value, 'scenario', SCENARIO_FIELDS);
   const hosts = fields.whole('hosts', 2, LIMITS.hosts, DEFAULT_SCENARIO.hosts);
   const congestion = fields.has('congestion') ? parseCongestion(fields.get('congestion')) : undefined;
+  const cm = fields.has('cm') ? parseCm(fields.get('cm')) : undefined;
   const scenario: PlaygroundScenario = {
     seed: fields.whole('seed', 0, 0xff_ff_ff_ff, DEFAULT_SCENARIO.seed),
     hosts,
     memoryBytes: fields.whole('memoryBytes', 256, LIMITS.memoryBytes, DEFAULT_SCENARIO.memoryBytes),
     link: parseLink(fields.get('link'), hosts),
     qp: parseQp(fields.get('qp')),
-    ...defined({ congestion }),
+    ...defined({ congestion, cm }),
     connections: fields.list('connections', LIMITS.connections, DEFAULT_SCENARIO.connections, (item, path) =>
       parseConnection(item, path, hosts),
     ),
@@ -54,7 +59,7 @@ export function parseScenario(value: unknown): PlaygroundScenario {
 
 /** The shortest value from which `parseScenario` makes the same scenario. */
 export function compactScenario(scenario: PlaygroundScenario): Record<string, unknown> {
-  const { link, qp, congestion, ...rest } = scenario;
+  const { link, qp, congestion, cm, ...rest } = scenario;
   const short = without(rest, DEFAULT_SCENARIO);
   const shortLink = without(link, DEFAULT_SCENARIO.link);
   const shortQp = without(qp, DEFAULT_SCENARIO.qp);
@@ -63,6 +68,7 @@ export function compactScenario(scenario: PlaygroundScenario): Record<string, un
     ...(Object.keys(shortLink).length === 0 ? {} : { link: shortLink }),
     ...(Object.keys(shortQp).length === 0 ? {} : { qp: shortQp }),
     ...(congestion === undefined ? {} : { congestion: without(congestion, DEFAULT_CONGESTION) }),
+    ...(cm === undefined ? {} : { cm: without(cm, DEFAULT_CM) }),
   };
 }
 
@@ -144,6 +150,14 @@ function parseCongestion(value: unknown): CongestionSpec {
   };
 }
 
+function parseCm(value: unknown): CmSpec {
+  const fields = new CheckedFields(value, 'cm', Object.keys(DEFAULT_CM));
+  return {
+    responseTimeout: fields.whole('responseTimeout', 0, 20, DEFAULT_CM.responseTimeout),
+    retries: fields.whole('retries', 0, 15, DEFAULT_CM.retries),
+  };
+}
+
 function parseConnection(value: unknown, path: string, hosts: number): ConnectionSpec {
   const fields = new CheckedFields(value, path, ['from', 'to']);
   const from = fields.whole('from', 0, hosts - 1, 0);
@@ -168,6 +182,7 @@ function parseOperation(value: unknown, path: string): PlaygroundOperation {
     ...fields.optional('mistake', (item, at) => oneOf(item, at, MISTAKES)),
     ...fields.optional('window', flag),
     ...fields.optional('group', flag),
+    ...fields.optional('answer', (item, at) => oneOf(item, at, ANSWERS)),
     ...fields.optional('atNs', (item, at) => whole(item, at, 0, timeNs)),
     ...fields.optional('atStep', (item, at) => whole(item, at, 1, steps)),
   };
@@ -187,7 +202,8 @@ function parseIntervention(value: unknown, path: string, hosts: number): Interve
 }
 
 /** Checks between fields. */
-function checkTogether({ connections, operations, congestion, qp, link, memoryBytes }: PlaygroundScenario): void {
+function checkTogether(scenario: PlaygroundScenario): void {
+  const { connections, operations, congestion, cm, qp, link, memoryBytes } = scenario;
   if (connections.length === 0) throw new ScenarioError('connections has one connection at least');
   let workRequests = 0;
   for (const [index, operation] of operations.entries()) {
@@ -199,6 +215,10 @@ function checkTogether({ connections, operations, congestion, qp, link, memoryBy
     if (error !== '') throw new ScenarioError(`${path} ${error}`);
     workRequests += count;
     if (!KINDS_OF[qp.service].includes(kind)) throw new ScenarioError(`${path}.kind: ${qp.service} has no ${kind}`);
+    if (cm === undefined && CONNECTING.includes(kind))
+      throw new ScenarioError(`${path}.kind: ${kind} needs cm; without it all connections stand from the beginning`);
+    if (operation.answer !== undefined && kind !== 'connect')
+      throw new ScenarioError(`${path}.answer: only a connect is answered`);
     if (link.shape === 'ring' && (operation.group === true || kind === 'join' || kind === 'leave'))
       throw new ScenarioError(`${path}: a ring carries nothing to a group`);
     if (operation.group === true && (qp.service !== 'ud' || !kind.startsWith('send')))
@@ -208,6 +228,7 @@ function checkTogether({ connections, operations, congestion, qp, link, memoryBy
   }
   if (workRequests > LIMITS.workRequests)
     throw new ScenarioError(`operations post more than ${LIMITS.workRequests} requests`);
+  if (cm !== undefined && qp.service === 'ud') throw new ScenarioError('cm: datagrams have no connection');
   if (congestion !== undefined) checkController(congestion, link);
 }
 
@@ -236,10 +257,10 @@ const MAX_RATE_BPS = 400e9;
 const MAX_DATAGRAM = 4_096;
 const KINDS_OF = {
   rc: OPERATION_KINDS.filter((kind) => kind !== 'join' && kind !== 'leave'),
-  uc: ['send', 'send-imm', 'write', 'write-imm', 'recv'],
+  uc: ['send', 'send-imm', 'write', 'write-imm', 'recv', ...CONNECTING],
   ud: ['send', 'send-imm', 'recv', 'join', 'leave'],
 } as const satisfies Record<string, readonly string[]> as Readonly<Record<'rc' | 'uc' | 'ud', readonly string[]>>;
-const SCENARIO_FIELDS = [...Object.keys(DEFAULT_SCENARIO), 'congestion'];
+const SCENARIO_FIELDS = [...Object.keys(DEFAULT_SCENARIO), 'congestion', 'cm'];
 const LINK_FIELDS = [...Object.keys(DEFAULT_SCENARIO.link), 'ecn', 'pfc'];
 const OPERATION_FIELDS = [
   ...[
@@ -255,6 +276,7 @@ const OPERATION_FIELDS = [
     'mistake',
     'window',
     'group',
+    'answer',
     'atNs',
     'atStep',
   ],

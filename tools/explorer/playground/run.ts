@@ -10,8 +10,9 @@
 import { World } from 'rocev2/browser';
 import { invariant } from 'rocev2/packets';
 import { RcQueuePair } from 'rocev2/transport';
+import type { ConnectedEnd } from './ends.ts';
 import type { Flight } from './flight.ts';
-import { type ConnectedEnd, Hosts } from './hosts.ts';
+import { Hosts } from './hosts.ts';
 import type { SessionNote } from './notes.ts';
 import { PacketReader } from './packet-view.ts';
 import { type Intervention, LIMITS, type PlaygroundOperation, type PlaygroundScenario } from './scenario.ts';

@@ -9,7 +9,8 @@
 /**
  * What is posted. `recv` posts receives; all others are send work requests. `bind` and `invalidate` send nothing: they
  * open and close the poster's own memory window, on its outgoing memory, to the peer. `join` and `leave` attach the
- * poster's UD queue pair to the one multicast group, and detach it.
+ * poster's UD queue pair to the one multicast group, and detach it. `connect` to `disconnect` are for the connection
+ * manager: `accept`, `reject` and `patience` (MRA) are of the side that was asked.
  */
 export const OPERATION_KINDS = [
   'send',
@@ -25,6 +26,11 @@ export const OPERATION_KINDS = [
   'invalidate',
   'join',
   'leave',
+  'connect',
+  'accept',
+  'reject',
+  'patience',
+  'disconnect',
   'recv',
 ] as const;
 /** One of them. */
@@ -37,6 +43,11 @@ export const MISTAKES = ['rkey', 'range', 'right'] as const;
  * it.
  */
 export type Mistake = (typeof MISTAKES)[number];
+
+/** What the application on the other side does about a `connect`: nobody listens, or it answers later, by hand. */
+export const ANSWERS = ['accept', 'reject', 'later', 'nobody'] as const;
+/** One of them. */
+export type Answer = (typeof ANSWERS)[number];
 
 /** Work requests that one side of a connection posts. */
 export interface PlaygroundOperation {
@@ -54,7 +65,10 @@ export interface PlaygroundOperation {
    * WRITE change the counters of the peer.
    */
   readonly offset?: number;
-  /** FETCH & ADD: the addend; COMPARE & SWAP: the value compared with. Default 1 and 0. */
+  /**
+   * FETCH & ADD: the addend; COMPARE & SWAP: the value compared with. Default 1 and 0. `patience`: the code of the
+   * time, 4.096 us * 2^value; default 14.
+   */
   readonly value?: number;
   /** COMPARE & SWAP and ATOMIC WRITE: the new value. Default 7. */
   readonly swap?: number;
@@ -68,6 +82,8 @@ export interface PlaygroundOperation {
   readonly window?: boolean;
   /** A datagram to the multicast group instead of the peer. Default false. */
   readonly group?: boolean;
+  /** `connect`: what the other side does. Default `accept`. */
+  readonly answer?: Answer;
   /** When; default 0. */
   readonly atNs?: number;
   /** Instead of a time: as the step with this number. What the user posts by hand is kept so. */
@@ -171,6 +187,14 @@ export interface CongestionSpec {
   readonly cnpIntervalNs: number;
 }
 
+/** How the connection managers of all hosts wait for each other. */
+export interface CmSpec {
+  /** Code of the time to wait for an answer: 4.096 us * 2^n, 0..20. */
+  readonly responseTimeout: number;
+  /** Repetitions of a message that was not answered, 0..15. */
+  readonly retries: number;
+}
+
 /** Two queue pairs that speak to each other. */
 export interface ConnectionSpec {
   /** The host of the first side. */
@@ -189,6 +213,8 @@ export interface PlaygroundScenario {
   readonly link: HostLinkSpec;
   readonly qp: QpSpec;
   readonly congestion?: CongestionSpec;
+  /** Absent: all connections stand from the beginning. Otherwise each needs a `connect`. */
+  readonly cm?: CmSpec;
   readonly connections: readonly ConnectionSpec[];
   readonly operations: readonly PlaygroundOperation[];
   readonly interventions: readonly Intervention[];
@@ -231,6 +257,9 @@ export const DEFAULT_SCENARIO: PlaygroundScenario = {
 /** What a congestion section has that does not say. */
 export const DEFAULT_CONGESTION: CongestionSpec = { profile: 'paper', parameters: {}, cnpIntervalNs: 50_000 };
 
+/** What a cm section has that does not say: 4.2 ms, three times. Real ones wait longer (4.3 s, 15 times). */
+export const DEFAULT_CM: CmSpec = { responseTimeout: 10, retries: 3 };
+
 /** Bounds that keep any scenario, however hostile, small. */
 export const LIMITS = {
   hosts: 8,
@@ -272,6 +301,11 @@ export function isCounting({ kind }: PlaygroundOperation): boolean {
   return EIGHT_BYTES.includes(kind);
 }
 
+/** Whether it is for the connection manager. */
+export function isConnecting({ kind }: PlaygroundOperation): boolean {
+  return CONNECTING.includes(kind);
+}
+
 /** Whether each message of it takes a receive of the peer. */
 export function takesReceive({ kind }: PlaygroundOperation): boolean {
   return kind === 'send' || kind === 'send-imm' || kind === 'write-imm';
@@ -281,4 +315,6 @@ export function takesReceive({ kind }: PlaygroundOperation): boolean {
 export const DATAGRAM_HEADER_BYTES = 40;
 /** Bytes of the counters that peers may do atomics on. */
 export const COUNTER_BYTES = 256;
+/** Those for the connection manager. */
+export const CONNECTING: readonly OperationKind[] = ['connect', 'accept', 'reject', 'patience', 'disconnect'];
 const EIGHT_BYTES: readonly OperationKind[] = ['fetch-add', 'cmp-swap', 'atomic-write'];

@@ -4,6 +4,7 @@
  */
 import { defined } from 'rocev2/packets';
 import {
+  type CmState,
   QP_STATE_NAMES,
   type QpInspection,
   type QpState,
@@ -11,7 +12,7 @@ import {
   RcQueuePair,
   UnreliableQueuePair,
 } from 'rocev2/transport';
-import type { ConnectedEnd, PlaygroundHost } from './hosts.ts';
+import type { ConnectedEnd, PlaygroundHost } from './ends.ts';
 import { type ByteRange, REGION_NAMES, type RegionName } from './memory.ts';
 import type { PolledCompletion } from './notes.ts';
 import type { PacketSummary } from './packet-view.ts';
@@ -60,6 +61,8 @@ export interface QpSnapshot extends QpInspection {
   readonly peerQpn: number;
   readonly state: QpState;
   readonly stateName: (typeof QP_STATE_NAMES)[number];
+  /** Where its connection stands for the connection manager; absent: it knows of none. */
+  readonly cm?: CmState;
   /** Its timers, and when they expire. */
   readonly timers: readonly TimerSnapshot[];
   /** Where congestion control stands; absent without it. */
@@ -117,7 +120,7 @@ function qpSnapshot(endpoint: ConnectedEnd, { hosts }: ScenarioRun): QpSnapshot 
     ...inspection,
     ...{ connection, side, qpn: qp.qpn, peerHost: peer.host, peerQpn: peer.qp.qpn },
     ...{ state: qp.state, stateName: QP_STATE_NAMES[qp.state], timers: timersOf(qp, inspection) },
-    ...defined({ rate: congestion }),
+    ...defined({ rate: congestion, cm: hosts.connecting.stateOf(endpoint) }),
   };
 }
 

@@ -45,6 +45,12 @@ describe('the analysis of a lesson', () => {
     },
   );
 
+  it('connection-management finds the refusal, and nothing in messages that were repeated', () => {
+    const { findings, kinds } = analyzed('connection-management');
+    expect(findings.map(({ id, severity }) => [id, severity])).toEqual([['connection-refused', 'note']]);
+    expect([...kinds]).toEqual([]);
+  });
+
   it('bad-key finds why the connection broke', () => {
     expect(analyzed('bad-key').findings.map(({ id, severity }) => [id, severity])).toEqual([
       ['remote-access-error', 'error'],

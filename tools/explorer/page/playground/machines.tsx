@@ -18,6 +18,7 @@ export function Machines({ snapshot }: { readonly snapshot: Snapshot }) {
               <span class="quiet">to {hostName(qp.peerHost)}</span>
             </h3>
             <StateMachine state={qp.state} />
+            {qp.cm === undefined ? null : <p data-testid="cm">Connection manager: {qp.cm}</p>}
             <div class="two">
               <Requester qp={qp} />
               <Responder qp={qp} />
