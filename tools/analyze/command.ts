@@ -119,8 +119,9 @@ async function analyze(files: readonly string[], file: string, flags: AnalyzeFla
   if (write !== undefined) refuseOverwriting(file, write);
   const reading = await openReading(files, flags, streams);
   // Most of the program. Loaded now, while the thread that reads starts.
-  const [{ analyzeBy, narrowed }, { STANDARD_INPUT }, { reportLines }] = await Promise.all([
+  const [{ analyzeBy, narrowed }, { withPages }, { STANDARD_INPUT }, { reportLines }] = await Promise.all([
     import('./analyze.ts'),
+    import('./finding-page.ts'),
     import('./findings-text.ts'),
     import('./report.ts'),
   ]);
@@ -143,7 +144,7 @@ async function analyze(files: readonly string[], file: string, flags: AnalyzeFla
       verbose,
     };
     const object = conversations.length === 0 ? analysis : narrowed(analysis, conversations);
-    const text = json ? JSON.stringify(object, undefined, 2) : reportLines(analysis, options).join('\n');
+    const text = json ? JSON.stringify(withPages(object), undefined, 2) : reportLines(analysis, options).join('\n');
     await print(`${text}\n`, streams.stdout);
   }
   if (write !== undefined) {

@@ -7,6 +7,7 @@
 import { type CaptureReport, type Finding, SEVERITIES, type Severity, SYMPTOMS } from 'rocev2/pcap';
 import { grouped } from '../table.ts';
 import { shellQuote } from '../visible-text.ts';
+import { findingGuide } from './finding-page.ts';
 import { framesText, tallyText, wrap } from './words.ts';
 
 /**
@@ -59,7 +60,7 @@ export function findingLines(finding: Finding, name: string, verbose: boolean): 
     command.startsWith('roce ') ? command.replace(/\bFILE\b/, () => file) : command,
   );
   lines.push(...typed.map((command, at) => `${at === 0 ? '  run      ' : '           '}${command}`));
-  lines.push(`  more     docs/symptoms.md#${id.startsWith('rule/') ? 'rules-of-the-protocol' : id}`);
+  lines.push(`  more     ${findingGuide(id)}`);
   return lines;
 }
 

@@ -1,4 +1,6 @@
 /** Diagnosis without a capture: what `roce analyze --counters` does. Owns the way from paths to text and exit code. */
+import { SYMPTOMS } from 'rocev2/pcap';
+import { findingPage, withPages } from '../analyze/finding-page.ts';
 import { type CounterAnalysis, diagnose } from './diagnose.ts';
 import { readSnapshots } from './read.ts';
 import { counterReport } from './report.ts';
@@ -27,8 +29,15 @@ export function analyzeCounters(
   { json = false, verbose = false }: CounterFlags,
 ): CounterResult {
   const analysis = diagnose(paths.flatMap(readSnapshots));
-  const text = json ? JSON.stringify(analysis, plain, 2) : counterReport(analysis, verbose).join('\n');
+  const text = json
+    ? JSON.stringify(withPages(analysis, pageOf), plain, 2)
+    : counterReport(analysis, verbose).join('\n');
   return { analysis, text: `${text}\n` };
+}
+
+/** What only counters show has no symptom. */
+function pageOf(id: string): string {
+  return SYMPTOMS.some((symptom) => symptom.id === id) ? findingPage(id) : 'docs/counters.html';
 }
 
 /** Maps as objects. */

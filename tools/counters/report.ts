@@ -1,5 +1,6 @@
 /** The diagnosis as text. Owns the layout: findings first, then who stands out, then what was compared. */
 import { SEVERITIES, SYMPTOMS } from 'rocev2/pcap';
+import { findingGuide } from '../analyze/finding-page.ts';
 import { wrap } from '../analyze/words.ts';
 import { formatTable, grouped } from '../table.ts';
 import type { CounterAnalysis } from './diagnose.ts';
@@ -60,7 +61,7 @@ function findingText(
           ...advice.flatMap((sentence, at) => wrap(sentence, at === 0 ? '  do       ' : '           ')),
           ...commands.map((command, at) => `${at === 0 ? '  run      ' : '           '}${command}`),
         ]),
-    `  more     docs/${symptom === undefined ? 'counters.md' : `symptoms.md#${id}`}`,
+    `  more     ${symptom === undefined ? 'docs/counters.md' : findingGuide(id)}`,
   ];
 }
 

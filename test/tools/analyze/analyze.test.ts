@@ -116,6 +116,7 @@ describe('roce analyze', () => {
       'paths',
     ]);
     expect(analysis.findings[0]).toMatchObject({ id: 'remote-access-error', severity: 'error', conversations: [1] });
+    expect(analysis.findings[0]).toHaveProperty('page', 'docs/symptoms.html#remote-access-error');
   });
 
   it('lists events in the order in which they became certain', async () => {

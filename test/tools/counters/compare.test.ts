@@ -11,6 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { compareCounters } from '../../../tools/analyze/command.ts';
 import { diagnose } from '../../../tools/counters/diagnose.ts';
+import { analyzeCounters } from '../../../tools/counters/index.ts';
 import { readSnapshots, snapshotsOf } from '../../../tools/counters/read.ts';
 
 /** A snapshot of host `host` at a minute of an hour. */
@@ -158,6 +159,22 @@ describe('files and folders', () => {
     const { hosts, findings } = diagnose(readSnapshots(root));
     expect(hosts).toEqual(['n1', 'n2']);
     expect(findings.map(({ id, ports }) => [id, ports])).toEqual([['remote-access-error', ['n2 mlx5_0/1']]]);
+  });
+
+  it('as JSON names the page of each finding: that of the symptom, or that of counters', () => {
+    const values = (count: number): string =>
+      ['hw_counters/req_remote_access_errors', 'counters/link_downed']
+        .map((name) => `mlx5_0/ports/1/${name}:${count}\n`)
+        .join('');
+    put('n1/before.txt', values(1));
+    put('n1/after.txt', values(4));
+    const { findings }: { findings: { id: string; page: string }[] } = JSON.parse(
+      analyzeCounters([root], { json: true }).text,
+    );
+    expect(Object.fromEntries(findings.map(({ id, page }) => [id, page]))).toEqual({
+      'counter/link-down': 'docs/counters.html',
+      'remote-access-error': 'docs/symptoms.html#remote-access-error',
+    });
   });
 
   it('two folders with the same hosts are before and after', () => {

@@ -6,6 +6,7 @@
  */
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Finding } from 'rocev2/pcap';
+import { findingPage } from '../../analyze/finding-page.ts';
 import type { LadderExcerpt, SymptomText } from '../engine/protocol.ts';
 import { layoutLadder, ROW_HEIGHT, railsOf } from '../ladder/layout.ts';
 import { drawnShape, LadderHead, SpokenRows } from './ladder-parts.tsx';
@@ -84,7 +85,7 @@ export function FindingBox({ client, finding, symptom, open, go }: Props) {
 
 /** What the symptom is in general, or the rule. */
 function AboutSymptom({ id, title, complaint, about, source }: SymptomText) {
-  const page = title === '' ? undefined : sitePage(`docs/symptoms.html#${id}`);
+  const page = sitePage(findingPage(id));
   return (
     <details class="symptom" data-testid="symptom">
       <summary>{title === '' ? 'The rule' : `About this symptom: ${title}`}</summary>
@@ -98,7 +99,7 @@ function AboutSymptom({ id, title, complaint, about, source }: SymptomText) {
       </p>
       {page === undefined ? null : (
         <p>
-          <a href={page}>The page of this symptom</a>
+          <a href={page}>{title === '' ? 'The page of the rules' : 'The page of this symptom'}</a>
         </p>
       )}
     </details>
