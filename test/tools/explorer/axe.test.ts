@@ -3,17 +3,10 @@
  * light and dark, wide and on a telephone. Method: axe-core, with all of its rules, in headless Chromium over the built
  * page.
  */
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { describeWith } from '../../support/need.ts';
+import { violations } from './axe.ts';
 import { useCapturePage } from './capture-page.ts';
-
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-/** In the page: each rule that is broken, with the elements that break it. */
-const RUN = `axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) =>
-  violations.flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => id + ': ' + target.join(' ') + ': ' + failureSummary)))`;
 
 interface Place {
   readonly name: string;
@@ -34,11 +27,6 @@ const PLACES: readonly Place[] = [
 
 describeWith('chromium', 'axe in Chromium', () => {
   const open = useCapturePage();
-
-  async function violations(page: Page): Promise<readonly string[]> {
-    await page.evaluate(AXE);
-    return page.evaluate<string[]>(RUN);
-  }
 
   describe.each([
     { dark: false, width: 1280 },

@@ -5,6 +5,9 @@
 import { useState } from 'preact/hooks';
 import { MLX_DEFAULTS, PAPER_DEFAULTS } from 'rocev2/transport';
 import {
+  ANSWERS,
+  type Answer,
+  CONNECTING,
   DEFAULT_CONGESTION,
   DEFAULT_SCENARIO,
   hostName,
@@ -15,6 +18,8 @@ import {
   parseScenario,
 } from '../../playground/index.ts';
 import { Interventions } from './controls.tsx';
+import { Choice, Figure } from './form-parts.tsx';
+import { connectedFirst, NetworkFields } from './network-form.tsx';
 import type { Play } from './use-session.ts';
 
 /** Operation, parameters, and what is done by hand. */
@@ -44,6 +49,8 @@ function OperationForm({ play, scenario }: FormProps) {
   const [count, setCount] = useState(1);
   const [chosen, setChosen] = useState(0);
   const [receive, setReceive] = useState(true);
+  const [group, setGroup] = useState(false);
+  const [answer, setAnswer] = useState<Answer>('accept');
   const [mistake, setMistake] = useState<'' | 'rkey' | 'range' | 'right'>('');
   const ways = waysOf(scenario);
   const way = ways[chosen] ?? ways[0] ?? { name: '', connection: 0, side: 0 };
@@ -56,6 +63,8 @@ function OperationForm({ play, scenario }: FormProps) {
     side,
     receive,
     ...(mistake === '' ? {} : { mistake }),
+    ...(group && scenario.qp.service === 'ud' ? { group } : {}),
+    ...(kind === 'connect' ? { answer } : {}),
   };
   return (
     <fieldset class="grid-form">
@@ -74,6 +83,15 @@ function OperationForm({ play, scenario }: FormProps) {
         <input type="checkbox" checked={receive} onChange={(event) => setReceive(event.currentTarget.checked)} /> peer
         posts receives
       </label>
+      {scenario.qp.service !== 'ud' ? null : (
+        <label>
+          <input type="checkbox" checked={group} onChange={(event) => setGroup(event.currentTarget.checked)} /> to the
+          multicast group
+        </label>
+      )}
+      {kind !== 'connect' ? null : (
+        <Choice name="Peer's answer" value={answer} choices={ANSWERS} onChange={setAnswer} />
+      )}
       <span class="buttons">
         <button type="button" data-testid="post" onClick={() => play.act((session) => session.post(operation))}>
           Post now
@@ -139,6 +157,7 @@ function Parameters({ play, scenario }: FormProps) {
       />
       <Figure name="Loss, %" value={link.loss * 100} onChange={(loss) => setLink({ loss: loss / 100 })} />
       <Figure name="Seed" value={scenario.seed} onChange={(seed) => change({ seed })} />
+      <NetworkFields scenario={scenario} begin={(next) => beginWith(play, { ...next, interventions: [] })} />
       <Choice
         name="Congestion control"
         value={congestion?.profile ?? 'none'}
@@ -185,13 +204,14 @@ function CongestionFigures({ scenario: { link, congestion = DEFAULT_CONGESTION }
 }
 
 /** All of them speak to the last one. */
-function withHosts({ operations }: PlaygroundScenario, hosts: number): Partial<PlaygroundScenario> {
+function withHosts({ operations, cm }: PlaygroundScenario, hosts: number): Partial<PlaygroundScenario> {
   const connections = Array.from({ length: Math.max(1, Math.min(8, hosts) - 1) }, (_, from) => ({
     from,
     to: hosts - 1,
   }));
-  const [first = { kind: 'write', bytes: 4096 }] = operations;
-  return { hosts, connections, operations: connections.map((_, connection) => ({ ...first, connection })) };
+  const [first = { kind: 'write', bytes: 4096 }] = operations.filter(({ kind }) => !CONNECTING.includes(kind));
+  const posted = connections.map((_, connection): PlaygroundOperation => ({ ...first, connection }));
+  return { hosts, connections, operations: cm === undefined ? posted : connectedFirst(connections, posted) };
 }
 
 function withCongestion(scenario: PlaygroundScenario, profile: 'none' | 'paper' | 'mlx'): PlaygroundScenario {
@@ -211,58 +231,6 @@ function beginWith(play: Play, scenario: PlaygroundScenario): void {
     const checked = parseScenario({ ...scenario, memoryBytes });
     play.begin(checked);
   });
-}
-
-interface ChoiceProps<T extends string> {
-  readonly name: string;
-  readonly value: T | undefined;
-  readonly choices: readonly (T | undefined)[];
-  readonly onChange: (value: T) => void;
-}
-
-function Choice<T extends string>({ name, value, choices, onChange }: ChoiceProps<T>) {
-  return (
-    <label class="row-label">
-      <span>{name}</span>
-      <select
-        value={value ?? ''}
-        onChange={(event) => {
-          const chosen = choices.find((choice) => choice === event.currentTarget.value);
-          if (chosen !== undefined) onChange(chosen);
-        }}
-      >
-        {choices.map((choice) => (
-          <option key={choice} value={choice ?? ''}>
-            {choice === '' ? 'none' : choice}
-          </option>
-        ))}
-      </select>
-    </label>
-  );
-}
-
-interface FigureProps {
-  readonly name: string;
-  readonly value: number;
-  readonly onChange: (value: number) => void;
-}
-
-function Figure({ name, value, onChange }: FigureProps) {
-  return (
-    <label class="row-label">
-      <span>{name}</span>
-      <input
-        type="number"
-        min={0}
-        step="any"
-        value={value}
-        onChange={(event) => {
-          const figure = event.currentTarget.valueAsNumber;
-          if (Number.isFinite(figure)) onChange(figure);
-        }}
-      />
-    </label>
-  );
 }
 
 const MTUS = ['256', '512', '1024', '2048', '4096'] as const;
