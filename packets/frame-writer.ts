@@ -42,6 +42,30 @@ const PAGE_BYTES = 4096;
 
 /**
  * A batch with slots of equal size that frames are built in. Reused: `reset`, then `begin` and `end` for each frame.
+ *
+ * @example
+ * ```ts
+ * import { FrameWriter, HeaderTemplate, IpAddress, Medium, Op, parseMac, writeBth } from 'rocev2/packets';
+ *
+ * const path = new HeaderTemplate({
+ *   medium: Medium.Ethernet,
+ *   sourceMac: parseMac('02:00:00:00:00:01'),
+ *   destMac: parseMac('02:00:00:00:00:02'),
+ *   source: IpAddress.parse('10.0.0.1'),
+ *   destination: IpAddress.parse('10.0.0.2'),
+ *   trafficClass: 0,
+ *   hopLimit: 64,
+ *   flowLabel: 0,
+ *   sourcePort: 50_000,
+ * });
+ * const batch = new FrameWriter(64, 2048);
+ * const bth = batch.begin(path);
+ * writeBth(batch.view, bth, Op.SendOnly, 0, 1, 0, 0xffff, 0x11, 1, 100);
+ * batch.bytes.set(new TextEncoder().encode('four'), bth + 12);
+ * // Lengths, checksum and ICRC are written at the end.
+ * batch.end(path, bth + 16);
+ * console.log(batch.count, batch.lengths[0]); // 1 62
+ * ```
  */
 export class FrameWriter implements FrameBatch {
   /** All slots. */

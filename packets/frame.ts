@@ -117,6 +117,18 @@ const NO_VIEW = new DataView(NO_BYTES.buffer);
  *
  * Made once and filled again by each `parseFrame`. What the parser did not reach is -1 for offsets and `vlanTci`, 0 for
  * everything else.
+ *
+ * @example
+ * ```ts
+ * import { Frame, FrameStatus, formatFrame, Medium, parseFrame } from 'rocev2/packets';
+ *
+ * const bytes = new Uint8Array(60);
+ * const frame = new Frame();
+ * // Never throws, whatever the bytes are.
+ * const status = parseFrame(bytes, new DataView(bytes.buffer), 0, bytes.length, Medium.Ethernet, frame);
+ * console.log(status === FrameStatus.NotIp, frame.bthOffset); // true -1
+ * console.log(formatFrame(frame, status, false)); // 00:00:00:00:00:00 > 00:00:00:00:00:00: ethertype 0x0000 len 60
+ * ```
  */
 export class Frame {
   /** Memory that the frame lies in, with whatever else. */

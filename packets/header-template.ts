@@ -59,7 +59,27 @@ export interface PathSpec {
   readonly sourcePort: number;
 }
 
-/** The image of a path's headers, copied in front of each of its packets. */
+/**
+ * The image of a path's headers, copied in front of each of its packets.
+ *
+ * @example
+ * ```ts
+ * import { HeaderTemplate, IpAddress, Medium, parseMac } from 'rocev2/packets';
+ *
+ * const path = new HeaderTemplate({
+ *   medium: Medium.Ethernet,
+ *   sourceMac: parseMac('02:00:00:00:00:01'),
+ *   destMac: parseMac('02:00:00:00:00:02'),
+ *   source: IpAddress.parse('10.0.0.1'),
+ *   destination: IpAddress.parse('10.0.0.2'),
+ *   trafficClass: 0,
+ *   hopLimit: 64,
+ *   flowLabel: 0,
+ *   sourcePort: 50_000,
+ * });
+ * console.log(path.length, path.ipVersion); // 42 4
+ * ```
+ */
 export class HeaderTemplate {
   /** Bytes of the image, which ends where the BTH begins. */
   readonly length: number;

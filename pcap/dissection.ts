@@ -32,7 +32,27 @@ export const IcrcState = {
 /** One of the states. */
 export type IcrcState = (typeof IcrcState)[keyof typeof IcrcState];
 
-/** A dissected packet; made once and filled again by each `dissect`. */
+/**
+ * A dissected packet; made once and filled again by each `dissect`.
+ *
+ * @example
+ * ```ts
+ * import { FrameStatus } from 'rocev2/packets';
+ * import { CaptureReader, Dissection, dissect, LinkType, PcapngWriter } from 'rocev2/pcap';
+ *
+ * const file = new PcapngWriter({ application: 'example' });
+ * const wire = file.addInterface({ name: 'wire', linkType: LinkType.Ethernet });
+ * file.packet(wire, Uint8Array.of(2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x88, 0xb5), 0, 14, 1, 500);
+ * const reader = new CaptureReader();
+ * reader.push(file.take());
+ * // One object for all packets.
+ * const dissection = new Dissection();
+ * for (let packet = reader.next(); packet !== undefined; packet = reader.next()) {
+ *   const status = dissect(packet, dissection);
+ *   console.log(status === FrameStatus.NotIp, dissection.frame.etherType.toString(16)); // true 88b5
+ * }
+ * ```
+ */
 export class Dissection {
   /**
    * The parsed frame, as offsets into `frame.bytes`. That memory holds other packets too, or is scratch memory when the

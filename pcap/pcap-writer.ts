@@ -8,7 +8,20 @@
 import { ByteBuilder } from './byte-builder.ts';
 import { PCAP_MAGIC_NANOSECONDS } from './pcap-format.ts';
 
-/** Writes one classic pcap file. */
+/**
+ * Writes one classic pcap file.
+ *
+ * @example
+ * ```ts
+ * import { CaptureReader, LinkType, PcapWriter } from 'rocev2/pcap';
+ *
+ * const file = new PcapWriter(LinkType.Ethernet);
+ * file.packet(new Uint8Array(60), 0, 60, 1, 500);
+ * const reader = new CaptureReader();
+ * reader.push(file.take());
+ * console.log(reader.next()?.bytes.length, reader.formatName); // 60 pcap
+ * ```
+ */
 export class PcapWriter {
   private readonly out = new ByteBuilder();
   private readonly snapLength: number;

@@ -59,7 +59,21 @@ export interface PcapngInterfaceOptions {
   readonly comments?: readonly string[];
 }
 
-/** Writes one pcapng file. */
+/**
+ * Writes one pcapng file.
+ *
+ * @example
+ * ```ts
+ * import { CaptureReader, LinkType, PcapngWriter } from 'rocev2/pcap';
+ *
+ * const file = new PcapngWriter({ application: 'example' });
+ * const wire = file.addInterface({ name: 'wire', linkType: LinkType.Ethernet });
+ * file.packet(wire, Uint8Array.of(2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x88, 0xb5), 0, 14, 1, 500);
+ * const reader = new CaptureReader();
+ * reader.push(file.take());
+ * console.log(reader.next()?.nanoseconds, reader.interfaces[0]?.name); // 500 wire
+ * ```
+ */
 export class PcapngWriter {
   private readonly out = new ByteBuilder();
   private readonly blocks = new BlockWriter(this.out);

@@ -26,7 +26,26 @@ import { BlockType } from './pcapng-blocks.ts';
 import { PcapngFormat } from './pcapng-format.ts';
 import type { CapturedPacket, CaptureInterface, CaptureSection } from './types.ts';
 
-/** Reads one capture file, pcap or pcapng. */
+/**
+ * Reads one capture file, pcap or pcapng.
+ *
+ * @example
+ * ```ts
+ * import { CaptureReader, LinkType, PcapngWriter } from 'rocev2/pcap';
+ *
+ * const file = new PcapngWriter({ application: 'example' });
+ * const wire = file.addInterface({ name: 'wire', linkType: LinkType.Ethernet });
+ * file.packet(wire, Uint8Array.of(2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x88, 0xb5), 0, 14, 1, 500);
+ * const bytes = file.take();
+ * const reader = new CaptureReader();
+ * // Pieces of any size, as they come from a file or a pipe.
+ * reader.push(bytes.subarray(0, 50));
+ * console.log(reader.next()); // undefined
+ * reader.push(bytes.subarray(50));
+ * console.log(reader.next()?.bytes.length); // 14
+ * reader.end();
+ * ```
+ */
 export class CaptureReader {
   private readonly queue = new ByteQueue();
   private readonly sink: RecordSink | undefined;

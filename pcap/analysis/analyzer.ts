@@ -49,7 +49,24 @@ export interface AnalyzerOptions {
   readonly onEvent?: (event: TransportEvent) => void;
 }
 
-/** Looks at one capture. */
+/**
+ * Looks at one capture.
+ *
+ * @example
+ * ```ts
+ * import { Analyzer, CaptureReader, LinkType, PcapngWriter } from 'rocev2/pcap';
+ *
+ * const file = new PcapngWriter({ application: 'example' });
+ * const wire = file.addInterface({ name: 'wire', linkType: LinkType.Ethernet });
+ * file.packet(wire, Uint8Array.of(2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x88, 0xb5), 0, 14, 1, 500);
+ * const reader = new CaptureReader();
+ * reader.push(file.take());
+ * const analyzer = new Analyzer();
+ * for (let packet = reader.next(); packet !== undefined; packet = reader.next()) analyzer.packet(packet);
+ * const { capture, findings } = analyzer.finish();
+ * console.log(capture.packets, capture.rocePackets, findings.length); // 1 0 0
+ * ```
+ */
 export class Analyzer {
   readonly #verifyIcrc: boolean;
   readonly #facts = new MutableFacts();

@@ -3,7 +3,21 @@
  */
 import { RoceError } from '../../packets/errors.ts';
 
-/** ERR_ROCE_ARGUMENT with the place in the text. */
+/**
+ * ERR_ROCE_ARGUMENT with the place in the text.
+ *
+ * @example
+ * ```ts
+ * import { compileFilter, FilterError } from 'rocev2/pcap/filter';
+ *
+ * try {
+ *   compileFilter('retransmision and psn > 5');
+ * } catch (error) {
+ *   if (!(error instanceof FilterError)) throw error;
+ *   console.log(error.column, error.suggestions[0]); // 1 retransmission
+ * }
+ * ```
+ */
 export class FilterError extends RoceError {
   /** Where it is, counted from 1 in UTF-16 units, as editors count. */
   readonly column: number;

@@ -5,7 +5,20 @@
  */
 import { invariant } from '../../packets/errors.ts';
 
-/** Events by time, first come first served among equals. */
+/**
+ * Events by time, first come first served among equals.
+ *
+ * @example
+ * ```ts
+ * import { EventQueue } from 'rocev2/sim';
+ *
+ * const queue = new EventQueue();
+ * queue.push(200, 1);
+ * queue.push(100, 2);
+ * queue.push(100, 3);
+ * console.log(queue.peekTime(), queue.pop(), queue.pop(), queue.pop()); // 100 2 3 1
+ * ```
+ */
 export class EventQueue {
   #times: Float64Array;
   #sequences: Float64Array;

@@ -11,7 +11,20 @@ import type { Random } from '../../transport/random.ts';
 
 const TWO_POW_32 = 0x1_00_00_00_00;
 
-/** A seeded generator of random numbers. */
+/**
+ * A seeded generator of random numbers.
+ *
+ * @example
+ * ```ts
+ * import { Prng } from 'rocev2/sim';
+ *
+ * const random = new Prng(1);
+ * // A fork depends on seed and label only, not on what was drawn before.
+ * const first = random.fork('losses').u32();
+ * random.below(6);
+ * console.log(random.fork('losses').u32() === first, random.chance(1)); // true true
+ * ```
+ */
 export class Prng implements Random {
   /** The seed it began with. */
   readonly seed: number;

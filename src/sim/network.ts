@@ -73,7 +73,30 @@ const DEFAULT_MTU = 1_500;
 const DEFAULT_MAX_FRAMES = 0x1_00_00;
 const SOURCE_MAC_AT = 6;
 
-/** Ports around a learning switch, in virtual time. */
+/**
+ * Ports around a learning switch, in virtual time.
+ *
+ * @example
+ * ```ts
+ * import { attachDevice, World } from 'rocev2';
+ * import { SimulatedNetwork } from 'rocev2/sim';
+ *
+ * const network = new SimulatedNetwork({ latencyNs: 5_000 });
+ * let frames = 0;
+ * network.tap = {
+ *   frame(_now, _port, direction) {
+ *     if (direction === 'in') frames++;
+ *   },
+ * };
+ * const world = new World({ seed: 1, network });
+ * const a = attachDevice(world, 'a', { addresses: ['10.0.0.1/24'] });
+ * const b = attachDevice(world, 'b', { addresses: ['10.0.0.2/24'] });
+ * const [prefix] = b.addresses;
+ * // An ARP request and its answer.
+ * if (prefix !== undefined) await world.run(a.resolve(prefix.address));
+ * console.log(frames, world.now); // 2 10000
+ * ```
+ */
 export class SimulatedNetwork implements PortMedium {
   /** What frames begin with. */
   readonly medium: Medium;

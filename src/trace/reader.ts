@@ -18,7 +18,26 @@ export interface TraceEvent {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** Reads one trace file. */
+/**
+ * Reads one trace file.
+ *
+ * @example
+ * ```ts
+ * import { attachDevice, QpState, World } from 'rocev2';
+ * import { TraceReader, TraceRecorder } from 'rocev2/trace';
+ *
+ * const records: string[] = [];
+ * const world = new World({ seed: 1 });
+ * const trace = new TraceRecorder({ now: () => world.now, write: (text) => records.push(text), name: 'a' });
+ * const a = attachDevice(world, 'a', { addresses: ['10.0.0.1/24'], trace });
+ * const cq = a.createCq(1);
+ * await a.allocPd().createQp({ sendCq: cq, recvCq: cq }).modify({ state: QpState.Init, access: 0 });
+ * const reader = new TraceReader();
+ * for (const record of records) reader.push(record);
+ * const event = reader.next() ?? reader.end();
+ * console.log(reader.vantagePoint, event?.name); // a roce:state_updated
+ * ```
+ */
 export class TraceReader {
   /** Name of the vantage point; empty before the header was read, and where it has none. */
   vantagePoint = '';

@@ -38,7 +38,24 @@ export interface TraceRecorderOptions {
   readonly medium?: Medium;
 }
 
-/** Writes a trace. */
+/**
+ * Writes a trace.
+ *
+ * @example
+ * ```ts
+ * import { attachDevice, QpState, World } from 'rocev2';
+ * import { TraceRecorder } from 'rocev2/trace';
+ *
+ * const records: string[] = [];
+ * const world = new World({ seed: 1 });
+ * const trace = new TraceRecorder({ now: () => world.now, write: (text) => records.push(text), name: 'a' });
+ * const a = attachDevice(world, 'a', { addresses: ['10.0.0.1/24'], trace });
+ * const cq = a.createCq(1);
+ * await a.allocPd().createQp({ sendCq: cq, recvCq: cq }).modify({ state: QpState.Init, access: 0 });
+ * // The header, and the move from RESET to INIT.
+ * console.log(records.length); // 2
+ * ```
+ */
 export class TraceRecorder implements QpTrace {
   readonly #now: () => number;
   readonly #write: (text: string) => void;

@@ -5,13 +5,22 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import * as library from '../../src/index.ts';
 import { startProgram } from '../support/running.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-const LIBRARY = new URL('../../src/index.ts', import.meta.url);
+/** The sources of every entry, by its name: those from which the files in `exports` are built. */
+const ENTRIES: ReadonlyMap<string, string> = new Map(
+  Object.entries<{ readonly default?: string }>(
+    JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')).exports,
+  ).flatMap(([name, { default: built = '' }]) =>
+    built.startsWith('./dist/')
+      ? [[`rocev2${name.slice(1)}`, join(ROOT, built.replace('./dist/', '').replace(/\.js$/, '.ts'))]]
+      : [],
+  ),
+);
 /** Of packages without types. */
 const DECLARATIONS = ['packets/buffer-layout.d.ts', 'src/node/links/native-packages.d.ts'].map((name) =>
   join(ROOT, name),
@@ -20,6 +29,20 @@ const ROOMS = ['packets', 'transport', 'pcap', 'src'];
 /** Classes of `rocev2` whose work cannot be shown in one process: why. */
 const WITHOUT: Readonly<Record<string, string>> = {
   Bump: 'stands between two real wires',
+};
+
+/** Classes of other entries that have one, too. */
+const BEGINNINGS: Readonly<Record<string, readonly string[]>> = {
+  'rocev2/packets': ['Frame', 'FrameWriter', 'HeaderTemplate'],
+  'rocev2/pcap': ['Analyzer', 'CaptureReader', 'Dissection', 'PcapWriter', 'PcapngWriter'],
+  'rocev2/pcap/filter': ['FilterError'],
+  'rocev2/sim': ['EventQueue', 'Prng', 'SimulatedNetwork'],
+  'rocev2/trace': ['TraceReader', 'TraceRecorder'],
+  'rocev2/rsockets': ['RListener'],
+  'rocev2/nvme': [
+    ...['FaultyBackend', 'MemoryBackend', 'NvmeController', 'NvmeError', 'NvmeNamespace', 'NvmeSubsystem'],
+    'NvmeTarget',
+  ],
 };
 
 interface Example {
@@ -32,6 +55,12 @@ const CLASSES = Object.entries(library)
   .filter(([, value]) => typeof value === 'function' && /^class\b/.test(Function.prototype.toString.call(value)))
   .map(([name]) => name)
   .sort();
+
+/** Where the sources of an entry are; what is no entry stays, and is not found. */
+function sourceOf(entry: string): string {
+  const file = ENTRIES.get(entry);
+  return file === undefined ? entry : pathToFileURL(file).href;
+}
 
 /** The examples in the comments of exported classes, by name of the class. */
 function examples(): Map<string, Example> {
@@ -72,10 +101,10 @@ beforeAll(() => {
   for (const [name, { code }] of EXAMPLES) {
     writeFileSync(join(folder, `${name}.mts`), code);
     // What is run is not below the project, whose names it could use.
-    writeFileSync(join(folder, 'run', `${name}.mts`), code.replace(/'rocev2'/, `'${LIBRARY.href}'`));
+    writeFileSync(join(folder, 'run', `${name}.mts`), code.replaceAll(/(?<= from ')rocev2[^']*(?=')/g, sourceOf));
   }
   const compilerOptions = {
-    paths: { rocev2: [fileURLToPath(LIBRARY)] },
+    paths: Object.fromEntries([...ENTRIES].map(([name, file]) => [name, [file]])),
     typeRoots: [join(ROOT, 'node_modules/@types')],
   };
   const project = {
@@ -92,6 +121,15 @@ describe('the examples of classes', () => {
   it('are there for every class of `rocev2`', () => {
     expect(CLASSES.length).toBeGreaterThan(20);
     expect(CLASSES.filter((name) => !EXAMPLES.has(name))).toEqual(Object.keys(WITHOUT));
+  });
+
+  it('are there for the classes of other entries that programs begin with, and import from there', () => {
+    const imports = (name: string, entry: string): boolean =>
+      EXAMPLES.get(name)?.code.includes(` } from '${entry}';`) === true;
+    const missing = Object.entries(BEGINNINGS).flatMap(([entry, names]) =>
+      names.filter((name) => !imports(name, entry)).map((name) => `${entry} ${name}`),
+    );
+    expect(missing).toEqual([]);
   });
 
   it('are programs without a mistake', async () => {

@@ -17,7 +17,34 @@ export interface RListenOptions extends RSocketOptions {
   readonly backlog?: number;
 }
 
-/** Takes connections: `for await (const socket of listener)`. */
+/**
+ * Takes connections: `for await (const socket of listener)`.
+ *
+ * @example
+ * ```ts
+ * import { attachDevice, World } from 'rocev2';
+ * import { RListener, RSocket } from 'rocev2/rsockets';
+ *
+ * const world = new World({ seed: 1 });
+ * const a = attachDevice(world, 'a', { addresses: ['10.0.0.1/24'] });
+ * const b = attachDevice(world, 'b', { addresses: ['10.0.0.2/24'] });
+ * const listener = RListener.listen(b, { port: 7471 });
+ * async function serve(): Promise<void> {
+ *   for await (const socket of listener) {
+ *     const into = new Uint8Array(64);
+ *     const length = await socket.recv(into);
+ *     console.log(new TextDecoder().decode(into.subarray(0, length)), `${socket.remoteAddress}`); // hello 10.0.0.1
+ *     return;
+ *   }
+ * }
+ * async function greet(): Promise<void> {
+ *   const socket = await RSocket.connect(a, { address: '10.0.0.2', port: listener.port });
+ *   await socket.send(new TextEncoder().encode('hello'));
+ * }
+ * await world.run(Promise.all([serve(), greet()]));
+ * await listener.close();
+ * ```
+ */
 export class RListener implements AsyncIterable<RSocket> {
   /** Where it listens. */
   readonly port: number;

@@ -20,7 +20,36 @@ import type { HostRequest } from './request.ts';
 /** How a controller is reached now. */
 export type NvmeState = 'live' | 'reconnecting' | 'closed';
 
-/** A controller of a subsystem, connected by `connectNvme`. */
+/**
+ * A controller of a subsystem, connected by `connectNvme`.
+ *
+ * @example
+ * ```ts
+ * import { attachDevice, World } from 'rocev2';
+ * import { connectNvme, MemoryBackend, NvmeSubsystem, NvmeTarget } from 'rocev2/nvme';
+ *
+ * const world = new World({ seed: 1 });
+ * const a = attachDevice(world, 'a', { addresses: ['10.0.0.1/24'] });
+ * const b = attachDevice(world, 'b', { addresses: ['10.0.0.2/24'] });
+ * const timers = {
+ *   after(ns: number, then: () => void): () => void {
+ *     let live = true;
+ *     void world.sleep(ns).then(() => live && then());
+ *     return () => {
+ *       live = false;
+ *     };
+ *   },
+ * };
+ * const subsystem = new NvmeSubsystem({ nqn: 'nqn.2026-01.example:disk' });
+ * subsystem.addNamespace({ backend: new MemoryBackend(1 << 20), uuid: new Uint8Array(16) });
+ * NvmeTarget.listen(b, { subsystems: [subsystem], timers });
+ * const host = { hostnqn: 'nqn.2026-01.example:host', hostid: new Uint8Array(16), timers };
+ * const controller = await world.run(connectNvme(a, { address: '10.0.0.2', subnqn: subsystem.nqn, ...host }));
+ * console.log(controller.state, controller.queues); // live 1
+ * await world.run(controller.close());
+ * console.log(controller.state); // closed
+ * ```
+ */
 export class NvmeController implements AssociationOwner {
   /** Asynchronous events, until it is closed; the last 64 that nobody has taken. */
   readonly events = new AsyncQueue<NvmeEvent>();

@@ -2,7 +2,44 @@
 import { RoceError } from '../../../../packets/errors.ts';
 import { authenticationFailureName, STATUS_CODE_MASK, STATUS_DNR, statusName } from '../codec/index.ts';
 
-/** The controller has answered a command with a status other than success. */
+/**
+ * The controller has answered a command with a status other than success.
+ *
+ * @example
+ * ```ts
+ * import { attachDevice, World } from 'rocev2';
+ * import { connectNvme, FaultyBackend, MemoryBackend, NvmeError } from 'rocev2/nvme';
+ * import { NvmeStatus, NvmeSubsystem, NvmeTarget } from 'rocev2/nvme';
+ *
+ * const world = new World({ seed: 1 });
+ * const a = attachDevice(world, 'a', { addresses: ['10.0.0.1/24'] });
+ * const b = attachDevice(world, 'b', { addresses: ['10.0.0.2/24'] });
+ * const timers = {
+ *   after(ns: number, then: () => void): () => void {
+ *     let live = true;
+ *     void world.sleep(ns).then(() => live && then());
+ *     return () => {
+ *       live = false;
+ *     };
+ *   },
+ * };
+ * const broken = new FaultyBackend(new MemoryBackend(1 << 20), ({ kind }) =>
+ *   kind === 'read' ? { status: NvmeStatus.UnrecoveredReadError } : undefined,
+ * );
+ * const subsystem = new NvmeSubsystem({ nqn: 'nqn.2026-01.example:disk' });
+ * subsystem.addNamespace({ backend: broken, uuid: new Uint8Array(16) });
+ * NvmeTarget.listen(b, { subsystems: [subsystem], timers });
+ * const host = { hostnqn: 'nqn.2026-01.example:host', hostid: new Uint8Array(16), timers };
+ * const controller = await world.run(connectNvme(a, { address: '10.0.0.2', subnqn: subsystem.nqn, ...host }));
+ * const disk = await world.run(controller.namespace(1));
+ * try {
+ *   await world.run(disk.read(0, new Uint8Array(512)));
+ * } catch (error) {
+ *   if (!(error instanceof NvmeError)) throw error;
+ *   console.log(error.code, error.statusCode === NvmeStatus.UnrecoveredReadError); // ERR_ROCE_REJECTED true
+ * }
+ * ```
+ */
 export class NvmeError extends RoceError {
   /** The status, 15 bits: one of `NvmeStatus` in the bits of `STATUS_CODE_MASK`, `STATUS_DNR` and others above. */
   readonly status: number;

@@ -49,6 +49,34 @@ export interface NvmeRange {
  * deallocations, each of which does twice what it does once. That is right as long as nobody else writes the same
  * blocks, and as long as the controller ends what it has begun when its connection goes; what it began and could not
  * answer may still be written after the repetition.
+ *
+ * @example
+ * ```ts
+ * import { attachDevice, World } from 'rocev2';
+ * import { connectNvme, MemoryBackend, NvmeSubsystem, NvmeTarget } from 'rocev2/nvme';
+ *
+ * const world = new World({ seed: 1 });
+ * const a = attachDevice(world, 'a', { addresses: ['10.0.0.1/24'] });
+ * const b = attachDevice(world, 'b', { addresses: ['10.0.0.2/24'] });
+ * const timers = {
+ *   after(ns: number, then: () => void): () => void {
+ *     let live = true;
+ *     void world.sleep(ns).then(() => live && then());
+ *     return () => {
+ *       live = false;
+ *     };
+ *   },
+ * };
+ * const subsystem = new NvmeSubsystem({ nqn: 'nqn.2026-01.example:disk' });
+ * subsystem.addNamespace({ backend: new MemoryBackend(1 << 20), uuid: new Uint8Array(16) });
+ * NvmeTarget.listen(b, { subsystems: [subsystem], timers });
+ * const host = { hostnqn: 'nqn.2026-01.example:host', hostid: new Uint8Array(16), timers };
+ * const controller = await world.run(connectNvme(a, { address: '10.0.0.2', subnqn: subsystem.nqn, ...host }));
+ * const disk = await world.run(controller.namespace(1));
+ * const block = new Uint8Array(disk.blockBytes).fill(7);
+ * await world.run(disk.write(3, block));
+ * console.log(disk.blocks, await world.run(disk.compare(3, block))); // 2048 true
+ * ```
  */
 export class NvmeNamespace {
   /** Its identifier. */

@@ -23,7 +23,20 @@ export interface NvmeBackend {
   zero(offset: number, length: number, fua: boolean): Promise<number>;
 }
 
-/** A disk in memory. Durable as long as the process lives. */
+/**
+ * A disk in memory. Durable as long as the process lives.
+ *
+ * @example
+ * ```ts
+ * import { MemoryBackend, NvmeStatus } from 'rocev2/nvme';
+ *
+ * const disk = new MemoryBackend(4096);
+ * console.log((await disk.write(512, Uint8Array.of(1, 2, 3))) === NvmeStatus.Success); // true
+ * const back = new Uint8Array(3);
+ * await disk.read(512, back);
+ * console.log(disk.bytes, back.join(' ')); // 4096 1 2 3
+ * ```
+ */
 export class MemoryBackend implements NvmeBackend {
   readonly readOnly = false;
   #data: Uint8Array;

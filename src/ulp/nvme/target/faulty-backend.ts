@@ -24,7 +24,20 @@ export interface DiskOperation {
   readonly length: number;
 }
 
-/** Asks `faultOf` before each operation what is to go wrong with it. */
+/**
+ * Asks `faultOf` before each operation what is to go wrong with it.
+ *
+ * @example
+ * ```ts
+ * import { FaultyBackend, MemoryBackend, NvmeStatus } from 'rocev2/nvme';
+ *
+ * const broken = new FaultyBackend(new MemoryBackend(1 << 20), ({ kind }) =>
+ *   kind === 'read' ? { status: NvmeStatus.UnrecoveredReadError } : undefined,
+ * );
+ * console.log((await broken.write(0, new Uint8Array(512), false)) === NvmeStatus.Success); // true
+ * console.log((await broken.read(0, new Uint8Array(512))) === NvmeStatus.UnrecoveredReadError); // true
+ * ```
+ */
 export class FaultyBackend implements NvmeBackend {
   readonly #disk: NvmeBackend;
   readonly #faultOf: (operation: DiskOperation) => DiskFault | undefined;

@@ -60,7 +60,18 @@ export interface SubsystemWatcher {
   anaChanged(): void;
 }
 
-/** A subsystem. Targets serve it, one for each port. */
+/**
+ * A subsystem. Targets serve it, one for each port.
+ *
+ * @example
+ * ```ts
+ * import { MemoryBackend, NvmeSubsystem } from 'rocev2/nvme';
+ *
+ * const subsystem = new NvmeSubsystem({ nqn: 'nqn.2026-01.example:disk', model: 'example' });
+ * subsystem.addNamespace({ backend: new MemoryBackend(1 << 20), uuid: new Uint8Array(16) });
+ * console.log(subsystem.namespaces.length, subsystem.namespace(1)?.blockBytes); // 1 512
+ * ```
+ */
 export class NvmeSubsystem {
   /** Its qualified name. */
   readonly nqn: string;

@@ -51,7 +51,34 @@ interface Known {
   readonly noMoreWaiting: () => void;
 }
 
-/** Subsystems served at one port of a device. */
+/**
+ * Subsystems served at one port of a device.
+ *
+ * @example
+ * ```ts
+ * import { attachDevice, World } from 'rocev2';
+ * import { connectNvme, MemoryBackend, NvmeSubsystem, NvmeTarget } from 'rocev2/nvme';
+ *
+ * const world = new World({ seed: 1 });
+ * const a = attachDevice(world, 'a', { addresses: ['10.0.0.1/24'] });
+ * const b = attachDevice(world, 'b', { addresses: ['10.0.0.2/24'] });
+ * const timers = {
+ *   after(ns: number, then: () => void): () => void {
+ *     let live = true;
+ *     void world.sleep(ns).then(() => live && then());
+ *     return () => {
+ *       live = false;
+ *     };
+ *   },
+ * };
+ * const subsystem = new NvmeSubsystem({ nqn: 'nqn.2026-01.example:disk' });
+ * subsystem.addNamespace({ backend: new MemoryBackend(1 << 20), uuid: new Uint8Array(16) });
+ * const target = NvmeTarget.listen(b, { subsystems: [subsystem], timers });
+ * const host = { hostnqn: 'nqn.2026-01.example:host', hostid: new Uint8Array(16), timers };
+ * const controller = await world.run(connectNvme(a, { address: '10.0.0.2', subnqn: subsystem.nqn, ...host }));
+ * console.log(target.port, target.controllers.length, controller.state); // 4420 1 live
+ * ```
+ */
 export class NvmeTarget implements QueueServices {
   /** The device that it serves them on. */
   readonly device: RdmaDevice;
