@@ -5,18 +5,22 @@
 
 /** Files by turn, their paths from the root of the repository; the turns take about as long as each other. */
 export const TURNS: readonly (readonly string[])[] = [
-  ['test/tools/conformance/page/page.long.test.ts', 'test/ulp/nvme/fuzz/host.long.test.ts'],
+  ['test/tools/conformance/page/page.long.test.ts', 'test/fuzz/uverbs.long.test.ts'],
   [
     'test/tools/sim/scenarios.long.test.ts',
     'test/interop/matrix-6.1.long.test.ts',
     'test/interop/matrix-6.12.long.test.ts',
     'test/interop/nvme-fio.long.test.ts',
+    'test/tools/conformance/duts/limited.long.test.ts',
+    'test/fuzz/fuzz.long.test.ts',
   ],
   [
     'test/sim/simulation/truth.long.test.ts',
     'test/tools/uverbs-programs.long.test.ts',
-    'test/ulp/nvme/fuzz/target.long.test.ts',
     'test/tools/conformance/properties/properties.long.test.ts',
+    'test/tools/conformance/mutants/mutants.long.test.ts',
+    'test/ulp/nvme/fuzz/target.long.test.ts',
+    'test/ulp/nvme/fuzz/host.long.test.ts',
   ],
 ];
 
