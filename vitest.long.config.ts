@@ -2,8 +2,10 @@ import { defineConfig } from 'vitest/config';
 import { computingTests } from './test/support/computing.ts';
 import { LongestFirst } from './test/support/longest-first.ts';
 import { reporters } from './test/support/reporters.ts';
+import { leftToOtherTurns } from './test/support/turns.ts';
 
 const { long: computing } = computingTests(import.meta.dirname);
+const left = leftToOtherTurns(process.env['ROCE_TURN']);
 // Node's own modules, which tsx translates: Vite's runner reads every import through a getter, and ten million packets
 // take more than twice as long.
 const native = { execArgv: ['--import', 'tsx'], experimental: { viteModuleRunner: false, nodeLoader: false } };
@@ -13,13 +15,13 @@ export default defineConfig({
   resolve: { tsconfigPaths: true },
   test: {
     projects: [
-      { extends: true, test: { name: 'computing', include: computing, ...native } },
+      { extends: true, test: { name: 'computing', include: computing, exclude: [...left], ...native } },
       {
         extends: true,
         test: {
           name: 'machine',
           include: ['test/**/*.long.test.ts', 'embargo/test/*.long.test.ts'],
-          exclude: computing,
+          exclude: [...computing, ...left],
         },
       },
     ],

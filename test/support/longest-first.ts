@@ -7,8 +7,11 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 /** Parts of the paths of the longest, the longest first: begun last, they would leave all but one processor idle. */
 const LONGEST = [
   'conformance/page/page.long',
+  'fuzz/uverbs.long',
   'simulation/truth.long',
   'sim/scenarios.long',
+  'uverbs-programs.long',
+  'interop/nvme-fio',
   'interop/matrix',
   'conformance/findings/findings.long',
   'properties/properties-live.long',
