@@ -73,7 +73,7 @@ describe('frames of a device to itself', () => {
     const { wire, link } = made(1);
     const batch = batchTo(OWN, OTHER, OWN, OTHER, OWN, OTHER, OWN);
     const sent: number[] = [];
-    for (let from = 0; from < batch.count; ) {
+    for (let from = 0; from < batch.count && sent.length < 9; ) {
       sent.push(link.send(batch, from));
       from += sent.at(-1) ?? 0;
     }
