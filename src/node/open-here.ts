@@ -8,6 +8,7 @@ import { availableParallelism } from 'node:os';
 import { IpAddress, IpPrefix, type MacAddress, parseMac } from '../../packets/address.ts';
 import { defined } from '../../packets/defined.ts';
 import { RoceError } from '../../packets/errors.ts';
+import { Medium } from '../../packets/frame.ts';
 import type { CongestionOptions } from '../../transport/congestion/congestion-options.ts';
 import type { Defences } from '../../transport/defences.ts';
 import type { QpTrace, Random } from '../../transport/index.ts';
@@ -18,6 +19,7 @@ import { monotonicNs } from './clock.ts';
 import { Driver } from './driver.ts';
 import { type FaultOptions, withFaults } from './links/fault-link.ts';
 import { CaptureLink, type CaptureSink, type Link, openLink, readsEcn, setsEcn } from './links/index.ts';
+import { OwnFramesLink } from './links/own-frames.ts';
 import { defaultPollMode, POLL_MODES, type PollMode } from './poll-loop.ts';
 
 /** A device on a real wire. */
@@ -80,7 +82,7 @@ export interface OpenDeviceOptions {
   readonly trace?: QpTrace;
   /**
    * Faults on the wire, by rule or by chance; we are end a. They are applied outside of the capture, which sees the
-   * frames of the device.
+   * frames of the device. What a device on Ethernet sends to itself is captured, and never on the wire.
    */
   readonly faults?: FaultOptions;
 }
@@ -100,7 +102,9 @@ export async function openHere(options: OpenDeviceOptions): Promise<OpenDevice> 
     throw new RoceError('ERR_ROCE_ARGUMENT', `poll must be event, adaptive or busy, not ${poll}`);
   const mac = options.mac === undefined ? randomMac() : checkedMac(options.mac);
   const wire = openLink(options.link, mtu === undefined ? {} : { mtu });
-  const link = captured(options.faults === undefined ? wire : withFaults(wire, options.faults), options.captureSink);
+  const faulty = options.faults === undefined ? wire : withFaults(wire, options.faults);
+  const outside = faulty.medium === Medium.Ethernet ? new OwnFramesLink(faulty, mac) : faulty;
+  const link = captured(outside, options.captureSink);
   const addresses = addressesFor(link, options.addresses);
   const driver = new Driver(link, monotonicNs, poll ?? defaultPollMode(availableParallelism()));
   const device = new Device({

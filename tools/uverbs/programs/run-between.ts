@@ -34,16 +34,17 @@ export async function converse(one: ProgramCase, server: ProgramHost, client: Pr
 }
 
 /**
- * Runs one line of mpirun for two ranks, one on each host. The other host is reached as by ssh: a program that is
- * given the host's name and what a shell there is to run.
+ * Runs one line of mpirun for two ranks or four, half of them on each host. The other host is reached as by ssh: a
+ * program that is given the host's name and what a shell there is to run.
  */
 export async function spread(one: ProgramCase, here: OwnHost, there: OwnHost): Promise<Conversation> {
   const agent = join(here.directory, 'agent');
   const enter = there.enter.map((word) => `'${word}'`).join(' ');
   writeFileSync(agent, `#!/bin/sh\nshift\nexec ${enter} sh -c "$*"\n`, { mode: 0o755 });
+  const slots = Number(/ -n (\d+) /.exec(one.lines[0])?.[1]) / 2;
   const line = one.lines[0].replace(
     '--oversubscribe',
-    `--host ${here.ipv4},${there.ipv4} --mca plm_rsh_agent ${agent}`,
+    `--host ${here.ipv4}:${slots},${there.ipv4}:${slots} --mca plm_rsh_agent ${agent}`,
   );
   const running = here.start(filledIn(line, here, here));
   const came = await within(running, LONGER_MS);

@@ -79,7 +79,7 @@ export async function openGuest(
           const came = await conversation(one, { here: host, there }, serverIs);
           if (serverIs === 'there' && one.check !== undefined)
             await bringFiles(booted, there, join(directory, 'files'));
-          return came;
+          return { ...came, lost: repairsOf(host) };
         }),
       );
     return { made: [wire.name, tap], run, close, release: booted.release };
@@ -155,6 +155,12 @@ async function onHost<T>(
 /** Packets that one of them has sent and the other has not received. */
 function lostOf(hosts: readonly OwnHost[]): number {
   return hosts.reduce((sum, { portCounters: { sentPkts, rcvdPkts } }) => sum + sentPkts - rcvdPkts, 0);
+}
+
+/** What one of two hosts has seen of losses: nothing tells how many packets a guest has sent. */
+function repairsOf({ portCounters }: OwnHost): number {
+  const { retransmittedPkts, duplicateRequest, outOfSeqRequest, impliedNakSeqErr } = portCounters;
+  return retransmittedPkts + duplicateRequest + outOfSeqRequest + impliedNakSeqErr;
 }
 
 const conversation = (one: ProgramCase, hosts: Readonly<Record<Side, ProgramHost>>, serverIs: Side) =>
