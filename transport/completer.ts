@@ -14,6 +14,7 @@ import { type RequesterInspection, wirePsn } from './inspection.ts';
 import type { QpConfig } from './qp-config.ts';
 import type { SendEntry } from './send-entry.ts';
 import { extendPsn, type SendQueue } from './send-queue.ts';
+import { StaleResponses } from './stale-responses.ts';
 import { WcStatus, WrOpcode } from './work.ts';
 
 /** What follows from a response, after everything before `ackedTo` is acknowledged. */
@@ -59,6 +60,8 @@ export class Completer {
   #rnrRetry = 0;
   /** Made with the first retransmission after a NAK. */
   #earlyNaks: EarlyNaks | undefined = undefined;
+  /** Made with the first gap in responses. */
+  #stale: StaleResponses | undefined = undefined;
   readonly #counters: PortCounters;
 
   /** `counters` count responses that no honest peer sends. */
@@ -72,6 +75,7 @@ export class Completer {
     this.#retrying = false;
     this.#unansweredHint = 0;
     this.#earlyNaks = undefined;
+    this.#stale = undefined;
     this.#retryCnt = retriesOf(config);
     this.#rnrRetry = config.rnrRetry;
     this.stopTimers();
@@ -126,6 +130,7 @@ export class Completer {
     this.#retrying = afterNak;
     if (afterNak) this.#earlyNaks ??= new EarlyNaks();
     this.#earlyNaks?.wentBack(now, this.resumePsn, afterNak);
+    if (!afterNak) this.#stale?.timedOut();
     this.retriesLeft -= 1;
     this.deadline = Number.POSITIVE_INFINITY;
   }
@@ -169,7 +174,7 @@ export class Completer {
       const syndrome = aethSyndrome(frame.view, frame.bthOffset + (AETH_AT[frame.opcode] as number));
       return this.#acknowledge(now, psn, syndrome, waiting);
     }
-    return this.#response(now, psn, frame, waiting, config);
+    return this.#response(now, psn, frame, waiting, sentPsn, config);
   }
 
   /** Its part of what a queue pair shows. */
@@ -250,19 +255,36 @@ export class Completer {
   }
 
   /** READ RESPONSE or ATOMIC ACKNOWLEDGE. */
-  #response(now: number, psn: number, frame: Frame, waiting: SendEntry | undefined, config: QpConfig): ResponseOutcome {
+  #response(
+    now: number,
+    psn: number,
+    frame: Frame,
+    waiting: SendEntry | undefined,
+    sentPsn: number,
+    config: QpConfig,
+  ): ResponseOutcome {
     const expected = waiting === undefined ? Number.POSITIVE_INFINITY : waiting.firstPsn + waiting.answered;
     if (waiting === undefined || psn < expected) return this.#unexpectedResponse(psn);
     // A responder that answers this request has executed all requests before it (ref:conformance#RD-17).
     this.#advanceTo(expected);
     if (psn > expected) {
       const inside = psn <= waiting.lastPsn && config.profile.readGap.value === 'at-timeout';
-      return inside ? this.#advanceTo(expected) : this.#impliedNak(now, expected);
+      return inside ? this.#advanceTo(expected) : this.#gap(now, psn, expected, sentPsn);
     }
+    this.#stale?.expected(psn);
     this.status = placeResponse(frame, waiting, config);
     if (this.status !== WcStatus.Success) return ResponseOutcome.Fatal;
     waiting.answered += 1;
     return this.#advanceTo(expected + 1);
+  }
+
+  /** The response `psn` has come where `expected` was due. One repetition at a time, unless it has a gap itself. */
+  #gap(now: number, psn: number, expected: number, sentPsn: number): ResponseOutcome {
+    this.#stale ??= new StaleResponses();
+    if (this.#stale.isStale(psn, sentPsn)) return this.#advanceTo(expected);
+    const outcome = this.#impliedNak(now, expected);
+    if (outcome === ResponseOutcome.Retry) this.#stale.repeated(psn, sentPsn);
+    return outcome;
   }
 
   /**
