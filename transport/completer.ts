@@ -8,6 +8,7 @@ import { atomicAckHi, atomicAckLo } from '../packets/atomic-ack-eth.ts';
 import type { Frame } from '../packets/frame.ts';
 import { AETH_AT, ATOMIC_ACK_ETH_AT, Op, OpFlag, SERVICE_MASK } from '../packets/opcode.ts';
 import { RNR_TIMER_NS } from '../packets/rnr-timer.ts';
+import { AheadResponses } from './ahead-responses.ts';
 import type { PortCounters } from './counters.ts';
 import { EarlyNaks } from './early-naks.ts';
 import { type RequesterInspection, wirePsn } from './inspection.ts';
@@ -62,6 +63,7 @@ export class Completer {
   #earlyNaks: EarlyNaks | undefined = undefined;
   /** Made with the first gap in responses. */
   #stale: StaleResponses | undefined = undefined;
+  #ahead: AheadResponses | undefined = undefined;
   readonly #counters: PortCounters;
 
   /** `counters` count responses that no honest peer sends. */
@@ -76,6 +78,7 @@ export class Completer {
     this.#unansweredHint = 0;
     this.#earlyNaks = undefined;
     this.#stale = undefined;
+    this.#ahead = undefined;
     this.#retryCnt = retriesOf(config);
     this.#rnrRetry = config.rnrRetry;
     this.stopTimers();
@@ -166,15 +169,16 @@ export class Completer {
     this.ackedTo = this.una;
     const psn = extendPsn(frame.psn, this.una);
     if (psn < this.una || psn >= sentPsn) {
+      if (psn < this.una && (frame.flags & OpFlag.Ack) === 0) this.#stale?.inOrder(psn);
       if (psn >= sentPsn || this.una - psn > config.defences.psnWindow) this.#counters.responseOutsideWindow += 1;
       return ResponseOutcome.Ignore;
     }
-    const waiting = this.#oldestUnanswered(queue);
     if ((frame.flags & OpFlag.Ack) !== 0) {
+      const waiting = this.#oldestUnanswered(queue);
       const syndrome = aethSyndrome(frame.view, frame.bthOffset + (AETH_AT[frame.opcode] as number));
       return this.#acknowledge(now, psn, syndrome, waiting);
     }
-    return this.#response(now, psn, frame, waiting, sentPsn, config);
+    return this.#response(now, psn, frame, queue, sentPsn, config);
   }
 
   /** Its part of what a queue pair shows. */
@@ -259,23 +263,47 @@ export class Completer {
     now: number,
     psn: number,
     frame: Frame,
-    waiting: SendEntry | undefined,
+    queue: SendQueue,
     sentPsn: number,
     config: QpConfig,
   ): ResponseOutcome {
+    const waiting = this.#oldestUnanswered(queue);
     const expected = waiting === undefined ? Number.POSITIVE_INFINITY : waiting.firstPsn + waiting.answered;
+    if (psn <= expected) this.#stale?.inOrder(psn);
     if (waiting === undefined || psn < expected) return this.#unexpectedResponse(psn);
     // A responder that answers this request has executed all requests before it (ref:conformance#RD-17).
     this.#advanceTo(expected);
     if (psn > expected) {
+      this.#placeAhead(psn, expected, frame, queue, config);
       const inside = psn <= waiting.lastPsn && config.profile.readGap.value === 'at-timeout';
       return inside ? this.#advanceTo(expected) : this.#gap(now, psn, expected, sentPsn);
     }
-    this.#stale?.expected(psn);
     this.status = placeResponse(frame, waiting, config);
     if (this.status !== WcStatus.Success) return ResponseOutcome.Fatal;
     waiting.answered += 1;
-    return this.#advanceTo(expected + 1);
+    this.#advanceTo(expected + 1);
+    if (this.#ahead !== undefined) this.#advancePlaced(this.#ahead, queue);
+    return ResponseOutcome.Advance;
+  }
+
+  /** What does not fit is left for when it is expected. */
+  #placeAhead(psn: number, expected: number, frame: Frame, queue: SendQueue, config: QpConfig): void {
+    this.#ahead ??= new AheadResponses();
+    if (!this.#ahead.lacks(psn, expected)) return;
+    let position = this.#unansweredHint;
+    while (position < queue.tail && queue.at(position).started && queue.at(position).lastPsn < psn) position += 1;
+    const entry = queue.at(position);
+    if (entry.opcode !== WrOpcode.RdmaRead || psn < entry.firstPsn) return;
+    if (placeRead(frame, entry, psn - entry.firstPsn, config) === WcStatus.Success) this.#ahead.add(psn);
+  }
+
+  /** Counts the responses that came before the expected one did. */
+  #advancePlaced(ahead: AheadResponses, queue: SendQueue): void {
+    for (let entry = this.#oldestUnanswered(queue); entry !== undefined; entry = this.#oldestUnanswered(queue)) {
+      if (!ahead.take(entry.firstPsn + entry.answered)) return;
+      entry.answered += 1;
+      this.#advanceTo(entry.firstPsn + entry.answered);
+    }
   }
 
   /** The response `psn` has come where `expected` was due. One repetition at a time, unless it has a gap itself. */
@@ -345,7 +373,7 @@ function hasGoodSyndrome(frame: Frame): boolean {
 /** Checks the response of `entry`, and places the data that it carries. */
 function placeResponse(frame: Frame, entry: SendEntry, config: QpConfig): WcStatus {
   if (entry.isAtomic) return placeAtomic(frame, entry, config);
-  return entry.returnsData ? placeRead(frame, entry, config) : checkEmptyResponse(frame);
+  return entry.returnsData ? placeRead(frame, entry, entry.answered, config) : checkEmptyResponse(frame);
 }
 
 /** FLUSH and ATOMIC WRITE are answered by an empty READ response (ref:conformance#MPE-02). */
@@ -354,9 +382,9 @@ function checkEmptyResponse(frame: Frame): WcStatus {
   return frame.payloadLength === 0 ? WcStatus.Success : WcStatus.LocLenErr;
 }
 
-/** Copies one READ response into the sink; never a byte more than was requested. */
-function placeRead(frame: Frame, entry: SendEntry, config: QpConfig): WcStatus {
-  const done = entry.answered * config.mtu;
+/** Copies the READ response `index` of `entry` into the sink; never a byte more than was requested. */
+function placeRead(frame: Frame, entry: SendEntry, index: number, config: QpConfig): WcStatus {
+  const done = index * config.mtu;
   const left = entry.length - done;
   const ends = left <= config.mtu;
   const opcode = operationOf(frame);

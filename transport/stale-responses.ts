@@ -31,8 +31,8 @@ export class StaleResponses {
     this.#repeatedTo = 0;
   }
 
-  /** The expected response came. */
-  expected(psn: number): void {
+  /** The expected response came, or one before it. */
+  inOrder(psn: number): void {
     if (this.#wentBack && psn === this.#last + 1) this.#staleTo = Number.POSITIVE_INFINITY;
     this.#last = psn;
     this.#wentBack = true;
