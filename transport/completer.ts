@@ -4,18 +4,18 @@
  * Rules: ref:rxe#8 (completer), ref:conformance#REQ-08..REQ-38, RNR-08..RNR-15, ACK-16, ACK-17.
  */
 import { aethSyndrome } from '../packets/aeth.ts';
-import { atomicAckHi, atomicAckLo } from '../packets/atomic-ack-eth.ts';
 import type { Frame } from '../packets/frame.ts';
-import { AETH_AT, ATOMIC_ACK_ETH_AT, Op, OpFlag, SERVICE_MASK } from '../packets/opcode.ts';
+import { AETH_AT, OpFlag } from '../packets/opcode.ts';
 import { RNR_TIMER_NS } from '../packets/rnr-timer.ts';
 import { AheadResponses } from './ahead-responses.ts';
 import type { PortCounters } from './counters.ts';
 import { EarlyNaks } from './early-naks.ts';
 import { type RequesterInspection, wirePsn } from './inspection.ts';
 import type { QpConfig } from './qp-config.ts';
+import { placeRead, placeResponse } from './response-placement.ts';
 import type { SendEntry } from './send-entry.ts';
 import { extendPsn, type SendQueue } from './send-queue.ts';
-import { StaleResponses } from './stale-responses.ts';
+import { Gap, StaleResponses } from './stale-responses.ts';
 import { WcStatus, WrOpcode } from './work.ts';
 
 /** What follows from a response, after everything before `ackedTo` is acknowledged. */
@@ -278,7 +278,7 @@ export class Completer {
       const inside = psn <= waiting.lastPsn && config.profile.readGap.value === 'at-timeout';
       return inside ? this.#advanceTo(expected) : this.#gap(now, psn, expected, sentPsn);
     }
-    this.status = placeResponse(frame, waiting, config);
+    this.status = placeResponse(frame, waiting, this.#ahead === undefined, config);
     if (this.status !== WcStatus.Success) return ResponseOutcome.Fatal;
     waiting.answered += 1;
     this.#advanceTo(expected + 1);
@@ -294,7 +294,7 @@ export class Completer {
     while (position < queue.tail && queue.at(position).started && queue.at(position).lastPsn < psn) position += 1;
     const entry = queue.at(position);
     if (entry.opcode !== WrOpcode.RdmaRead || psn < entry.firstPsn) return;
-    if (placeRead(frame, entry, psn - entry.firstPsn, config) === WcStatus.Success) this.#ahead.add(psn);
+    if (placeRead(frame, entry, psn - entry.firstPsn, false, config) === WcStatus.Success) this.#ahead.add(psn);
   }
 
   /** Counts the responses that came before the expected one did. */
@@ -306,10 +306,12 @@ export class Completer {
     }
   }
 
-  /** The response `psn` has come where `expected` was due. One repetition at a time, unless it has a gap itself. */
+  /** The response `psn` has come where `expected` was due. One repetition at a time, unless it has the gap too. */
   #gap(now: number, psn: number, expected: number, sentPsn: number): ResponseOutcome {
     this.#stale ??= new StaleResponses();
-    if (this.#stale.isStale(psn, sentPsn)) return this.#advanceTo(expected);
+    const gap = this.#stale.judge(psn, expected, sentPsn);
+    if (gap === Gap.Known) return this.#advanceTo(expected);
+    if (gap === Gap.Repeated) this.#retrying = false;
     const outcome = this.#impliedNak(now, expected);
     if (outcome === ResponseOutcome.Retry) this.#stale.repeated(psn, sentPsn);
     return outcome;
@@ -359,56 +361,3 @@ const NAK_STATUS: readonly (WcStatus | undefined)[] = [
   WcStatus.RemAccessErr,
   WcStatus.RemOpErr,
 ];
-
-/** The opcode without the bits of the service, which is the queue pair's. */
-function operationOf(frame: Frame): number {
-  return frame.opcode & ~SERVICE_MASK;
-}
-
-function hasGoodSyndrome(frame: Frame): boolean {
-  const at = AETH_AT[frame.opcode] as number;
-  return at < 0 || (aethSyndrome(frame.view, frame.bthOffset + at) & SYNDROME_KIND) === KIND_ACK;
-}
-
-/** Checks the response of `entry`, and places the data that it carries. */
-function placeResponse(frame: Frame, entry: SendEntry, config: QpConfig): WcStatus {
-  if (entry.isAtomic) return placeAtomic(frame, entry, config);
-  return entry.returnsData ? placeRead(frame, entry, entry.answered, config) : checkEmptyResponse(frame);
-}
-
-/** FLUSH and ATOMIC WRITE are answered by an empty READ response (ref:conformance#MPE-02). */
-function checkEmptyResponse(frame: Frame): WcStatus {
-  if (operationOf(frame) !== Op.ReadResponseOnly || !hasGoodSyndrome(frame)) return WcStatus.BadRespErr;
-  return frame.payloadLength === 0 ? WcStatus.Success : WcStatus.LocLenErr;
-}
-
-/** Copies the READ response `index` of `entry` into the sink; never a byte more than was requested. */
-function placeRead(frame: Frame, entry: SendEntry, index: number, config: QpConfig): WcStatus {
-  const done = index * config.mtu;
-  const left = entry.length - done;
-  const ends = left <= config.mtu;
-  const opcode = operationOf(frame);
-  // A resumed READ may be answered from FIRST or ONLY, or, by rxe, from MIDDLE or LAST (ref:conformance#RD-09).
-  const fits = ends
-    ? opcode === Op.ReadResponseLast || opcode === Op.ReadResponseOnly
-    : opcode === Op.ReadResponseFirst || opcode === Op.ReadResponseMiddle;
-  if (!fits || !hasGoodSyndrome(frame)) return WcStatus.BadRespErr;
-  if (frame.payloadLength !== Math.min(left, config.mtu)) return WcStatus.LocLenErr;
-  if (!entry.segments.accessible(config.pd, true)) return WcStatus.LocProtErr;
-  const placed = entry.segments.scatter(done, frame.bytes, frame.payloadOffset, frame.payloadLength, !ends);
-  return placed ? WcStatus.Success : WcStatus.LocProtErr;
-}
-
-/** Stores the original value in host order, which is little-endian here (ref:conformance#ATM-14). */
-function placeAtomic(frame: Frame, entry: SendEntry, config: QpConfig): WcStatus {
-  if (operationOf(frame) !== Op.AtomicAcknowledge || !hasGoodSyndrome(frame)) return WcStatus.BadRespErr;
-  if (!entry.segments.accessible(config.pd, true)) return WcStatus.LocProtErr;
-  const at = frame.bthOffset + (ATOMIC_ACK_ETH_AT[frame.opcode] as number);
-  const placed = entry.segments.scatter64(atomicAckHi(frame.view, at), atomicAckLo(frame.view, at));
-  return placed ? WcStatus.Success : WcStatus.LocProtErr;
-}
-
-/** The message bytes a completed request reports: what a READ or atomic returned. */
-export function completedBytes(entry: SendEntry): number {
-  return entry.opcode === WrOpcode.RdmaRead || entry.isAtomic ? entry.length : 0;
-}

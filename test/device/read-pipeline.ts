@@ -5,17 +5,9 @@
 import { expect } from 'vitest';
 import { Frame, FrameStatus, Medium, parseFrame } from '../../packets/frame.ts';
 import { Op } from '../../packets/opcode.ts';
-import {
-  attachDevice,
-  type Device,
-  type FaultSpec,
-  type PortCounters,
-  QpState,
-  WcStatus,
-  WorkCompletion,
-  World,
-  WrOpcode,
-} from '../../src/index.ts';
+import type { FaultSpec } from '../../src/faults/fault-spec.ts';
+import { attachDevice, type Device, QpState, WcStatus, WorkCompletion, World, WrOpcode } from '../../src/index.ts';
+import type { PortCounters } from '../../transport/counters.ts';
 import { ALL, makeSide, type Side } from './support.ts';
 
 export interface PipelineOptions {
