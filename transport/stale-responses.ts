@@ -5,8 +5,8 @@
  *
  * Responses of one stream come in order, apart from single ones that are late or lost. A repetition shows by two
  * responses in sequence that go no further than what came before it. What goes on from there, and single responses,
- * are of the past. Where this is wrong, the ACK timer decides (ref:conformance#REQ-14, REQ-21). Made with the first gap:
- * connections without loss need none.
+ * are of the past. Where this is wrong, the ACK timer decides (ref:conformance#REQ-14, REQ-21). Made with the first
+ * gap: connections without loss need none.
  */
 
 /** A gap in responses, by the response that came behind it. */

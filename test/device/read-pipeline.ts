@@ -38,7 +38,7 @@ export interface PipelineResult {
 
 const DEFAULT_FIRST_PSN = 0xff_ff_e8;
 
-/** Posts READs of different parts of a region, `depth` at a time, until all that is wanted has come; checks the data. */
+/** Posts READs of parts of a region, `depth` at a time, until all that is wanted has come; checks the data. */
 export async function runPipeline(options: PipelineOptions): Promise<PipelineResult> {
   const { depth, size, wanted } = options;
   const { world, left, right, requester, payload } = await connectedPair(options);

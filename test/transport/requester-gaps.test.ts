@@ -3,6 +3,7 @@
  * Method: the test is the responder; PSNs wrap after the second packet.
  */
 import { describe, expect, it } from 'vitest';
+import { QpState } from '../../transport/qp-state.ts';
 import { ackTimeoutNs } from '../../transport/timers.ts';
 import { WrOpcode } from '../../transport/work.ts';
 import { ack, atomicAck, type Packet, pattern, readRequest, readResponses } from './support/packets.ts';
@@ -125,11 +126,52 @@ describe('what comes behind a gap', () => {
     expect(peer.completions()).toEqual(['send 1 Success Send']);
   });
 
-  it('is forgotten with its connection', () => {
-    const { peer, rx } = withReads([4]);
-    rx(0, 2);
+  it('is not placed where an atomic is due', () => {
+    const peer = new Peer();
+    const mr = peer.region({ length: 2 * PMTU });
+    const sink = peer.region({ length: 8 });
+    const before = sink.bytes.slice();
+    peer.post({ wrId: 0, opcode: WrOpcode.RdmaRead, sges: [{ mr }], ...REMOTE });
+    peer.post({ wrId: 1, opcode: WrOpcode.AtomicFetchAndAdd, sges: [{ mr: sink }], ...REMOTE });
     peer.drain();
-    expect(peer.qp.sendsOutstanding).toBe(1);
+    const [first, second] = readResponses({ psn: 0, msn: 1, data: pattern(2 * PMTU) });
+    if (first === undefined || second === undefined) throw new Error('two');
+    peer.rx(first, ...readResponses({ psn: 2, msn: 2, data: pattern(8, 99) }), second);
+    expect(sink.bytes).toEqual(before);
+    expect(peer.completions()).toEqual(['send 0 Success RdmaRead 512 bytes']);
+    peer.rx(atomicAck({ psn: 2, msn: 2, original: 7n }));
+    expect(peer.completions()).toEqual(['send 1 Success FetchAdd 8 bytes']);
+  });
+
+  it('counts once: PSNs that come much later have to be answered, too', () => {
+    const { peer, mr, rx, done } = withReads([4]);
+    rx(0, 2, 3, 1);
+    expect(peer.completions()).toEqual(done(0));
+    const many = Array.from({ length: 4 }, () => ({ mr, length: 4 * PMTU }));
+    const packets = 16;
+    for (let psn = 4; psn < 1026; psn += packets) {
+      peer.post({ wrId: psn, opcode: WrOpcode.RdmaRead, sges: many, ...REMOTE });
+      peer.drain();
+      const responses = readResponses({ psn, msn: 2, data: pattern(packets * PMTU) });
+      peer.rx(...responses.slice(0, -1));
+      expect(peer.completions()).toEqual([]);
+      peer.rx(...responses.slice(-1));
+      expect(peer.completions()).toHaveLength(1);
+    }
+  });
+
+  it('is forgotten with its connection', () => {
+    const { peer, mr, rx } = withReads([4]);
+    rx(0, 2, 3);
+    peer.drain();
+    peer.qp.modify({ state: QpState.Reset });
+    peer.connect();
+    peer.post({ wrId: 7, opcode: WrOpcode.RdmaRead, sges: [{ mr }], ...REMOTE });
+    peer.drain();
+    rx(0, 1);
+    expect(peer.completions()).toEqual([]);
+    rx(3);
+    expect(peer.drain()).toHaveLength(1);
   });
 });
 
@@ -164,6 +206,16 @@ describe('a repetition under way', () => {
     peer.silence();
     rx(1);
     expect(peer.completions()).toEqual(done(0));
+  });
+
+  it('shows wherever it begins, if that is behind what came before it', () => {
+    const { peer, rx, request } = withReads([9]);
+    rx(0, 2);
+    peer.expectTx([request(0, 1)]);
+    rx(3, 4, 5);
+    peer.silence();
+    rx(3, 4);
+    peer.expectTx([request(0, 1)]);
   });
 
   it('shows by a single response where that is the last one', () => {
