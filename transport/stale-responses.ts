@@ -28,6 +28,8 @@ export class StaleResponses {
   /** The response that came last, and whether it went no further than those before. */
   #last = -1;
   #wentBack = false;
+  /** The gap that was last found in a repetition, by its first PSN. */
+  #repeatedGap = -1;
 
   /** All from the gap that the response `psn` has shown to before `sentPsn` is requested again. */
   repeated(psn: number, sentPsn: number): void {
@@ -49,8 +51,19 @@ export class StaleResponses {
     this.#wentBack = true;
   }
 
-  /** A response came where `expected` was due, of requests before `sentPsn`. */
+  /**
+   * A response came where `expected` was due, of requests before `sentPsn`. A gap counts again once: what is missing
+   * time after time is left to the ACK timer, lest all retries are over within a few round trips.
+   */
   judge(psn: number, expected: number, sentPsn: number): Gap {
+    const gap = this.#judge(psn, expected, sentPsn);
+    if (gap !== Gap.Repeated) return gap;
+    if (expected === this.#repeatedGap) return Gap.Known;
+    this.#repeatedGap = expected;
+    return gap;
+  }
+
+  #judge(psn: number, expected: number, sentPsn: number): Gap {
     const follows = psn === this.#last + 1;
     const isRun = follows && this.#wentBack;
     const wentBack = psn <= this.#staleTo;

@@ -160,6 +160,13 @@ describe('what comes behind a gap', () => {
     }
   });
 
+  it('is left out more than 1023 PSNs ahead', () => {
+    const { peer, rx, request } = withReads([1100]);
+    rx(1025, 0);
+    peer.expectTx([request(0, 1)]);
+    peer.silence();
+  });
+
   it('is forgotten with its connection', () => {
     const { peer, mr, rx } = withReads([4]);
     rx(0, 2, 3);
@@ -170,6 +177,7 @@ describe('what comes behind a gap', () => {
     peer.drain();
     rx(0, 1);
     expect(peer.completions()).toEqual([]);
+    // The first gap of the new connection counts at once.
     rx(3);
     expect(peer.drain()).toHaveLength(1);
   });
@@ -223,6 +231,18 @@ describe('a repetition under way', () => {
     rx(0, 2);
     peer.expectTx([request(0, 1)]);
     rx(2);
+    peer.expectTx([request(0, 1)]);
+  });
+
+  it('is repeated at once a single time, and by the ACK timer from then on', () => {
+    const { peer, rx, request } = withReads([3]);
+    rx(0, 2);
+    peer.expectTx([request(0, 1)]);
+    rx(2);
+    peer.expectTx([request(0, 1)]);
+    rx(2, 2);
+    peer.silence();
+    peer.advance(TIMEOUT);
     peer.expectTx([request(0, 1)]);
   });
 
