@@ -2,6 +2,7 @@
 import type { Mutant } from './types.ts';
 
 const COMPLETER = 'transport/completer.ts';
+const PLACEMENT = 'transport/response-placement.ts';
 const REQUESTER = 'transport/requester.ts';
 const UC = 'transport/uc-responder.ts';
 const CHECKS = 'transport/request-checks.ts';
@@ -135,7 +136,7 @@ export const REQUESTER_MUTANTS: readonly Mutant[] = [
   },
   {
     id: 'read-response-any-length',
-    file: COMPLETER,
+    file: PLACEMENT,
     in: 'placeRead',
     at: 'frame.payloadLength !== Math.min(left, config.mtu)',
     edit: { replace: 'frame.payloadLength > left' },
@@ -144,7 +145,7 @@ export const REQUESTER_MUTANTS: readonly Mutant[] = [
   },
   {
     id: 'read-response-any-opcode',
-    file: COMPLETER,
+    file: PLACEMENT,
     in: 'placeRead',
     at: '!fits || !hasGoodSyndrome(frame)',
     edit: { keep: 'right' },

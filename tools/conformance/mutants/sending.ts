@@ -5,6 +5,7 @@
 import type { Mutant } from './types.ts';
 
 const COMPLETER = 'transport/completer.ts';
+const PLACEMENT = 'transport/response-placement.ts';
 const QUEUE_PAIR = 'transport/queue-pair.ts';
 const RC = 'transport/rc-queue-pair.ts';
 const REQUESTER = 'transport/requester.ts';
@@ -85,7 +86,7 @@ export const SENDING_MUTANTS: readonly Mutant[] = [
   },
   {
     id: 'atomic-answer-swapped',
-    file: COMPLETER,
+    file: PLACEMENT,
     in: 'placeAtomic',
     at: 'entry.segments.scatter64(atomicAckHi(frame.view, at), atomicAckLo(frame.view, at))',
     edit: { replace: 'entry.segments.scatter64(atomicAckLo(frame.view, at), atomicAckHi(frame.view, at))' },
@@ -95,7 +96,7 @@ export const SENDING_MUTANTS: readonly Mutant[] = [
   },
   {
     id: 'read-into-freed-region',
-    file: COMPLETER,
+    file: PLACEMENT,
     in: 'placeRead',
     at: 'if (!entry.segments.accessible(config.pd, true)) return WcStatus.LocProtErr;',
     edit: 'drop',
@@ -125,7 +126,7 @@ export const SENDING_MUTANTS: readonly Mutant[] = [
   },
   {
     id: 'read-completes-with-nothing',
-    file: COMPLETER,
+    file: PLACEMENT,
     in: 'completedBytes',
     at: 'entry.opcode === WrOpcode.RdmaRead || entry.isAtomic ? entry.length : 0',
     edit: { replace: '0' },
