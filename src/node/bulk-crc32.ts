@@ -43,7 +43,7 @@ export type Crc32Name = 'ISA-L' | 'libdeflate' | 'WebAssembly' | 'zlib' | 'table
 
 let chosen: Crc32Name | undefined;
 
-/** Plugs in zlib's where there is no WebAssembly, unless there is something already. Returns the name of what is used. */
+/** Plugs in zlib's where there is no WebAssembly, unless there is something already. Returns the name of what is. */
 export function installBulkCrc32(): Crc32Name {
   chosen ??= hasWasmCrc32() ? 'WebAssembly' : installZlib();
   return chosen;

@@ -35,6 +35,7 @@ import { benchLinks, chosen, soakLinks } from './links/index.ts';
 import { manyQpsBench } from './many-qps.ts';
 import { nvmeCpuBench, nvmeLatencyBench, nvmeMemoryBench, nvmeNbdBench, nvmeRateBench, nvmeReadBench } from './nvme.ts';
 import { report } from './report.ts';
+import { stagesBench } from './stages.ts';
 import { verbsEventsBench, verbsPollingBench, verbsWireBench, verbsWriteBench } from './verbs.ts';
 import { writeBench } from './write.ts';
 
@@ -42,6 +43,7 @@ const BENCHES: readonly Bench[] = [
   decodeBench,
   encodeBench,
   writeBench,
+  stagesBench,
   manyQpsBench,
   idleQpBench,
   fabricIncastBench,
