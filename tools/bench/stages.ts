@@ -2,9 +2,9 @@
  * Where the time of a small message goes: a 64-byte RC WRITE from `postSend` to the wire and from the wire to the CQ,
  * in nanoseconds a stage, beside the same message in a simulated world.
  *
- * Two devices are driven by hand, 32 messages at a time: the call of each step is timed as a whole, which needs no clock
- * inside of the stack. What is a step's own work is the rest when its frames are written, parsed or their ICRCs computed
- * in a loop of their own, on the same bytes.
+ * Two devices are driven by hand, 32 messages at a time: the call of each step is timed as a whole, which needs no
+ * clock inside of the stack. Writing, parsing and ICRCs are timed in loops of their own, on the same bytes: a call's own
+ * work is the rest.
  */
 import { computeIcrc, Frame, type FrameBatch, FrameWriter, icrcMatches, Medium, parseFrame } from 'rocev2/packets';
 import { SimulatedNetwork } from 'rocev2/sim';
