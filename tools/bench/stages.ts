@@ -3,8 +3,8 @@
  * in nanoseconds a stage, beside the same message in a simulated world.
  *
  * Two devices are driven by hand, 32 messages at a time: the call of each step is timed as a whole, which needs no
- * clock inside of the stack. Writing, parsing and ICRCs are timed in loops of their own, on the same bytes: a call's own
- * work is the rest.
+ * clock inside of the stack. Writing, parsing and ICRCs are timed in loops of their own, on the same bytes: a call's
+ * own work is the rest.
  */
 import { computeIcrc, Frame, type FrameBatch, FrameWriter, icrcMatches, Medium, parseFrame } from 'rocev2/packets';
 import { SimulatedNetwork } from 'rocev2/sim';
