@@ -1,18 +1,20 @@
 /**
  * CRC-32 (the zlib and Ethernet polynomial), as a running register.
  *
- * Owns the short-run implementation, sixteen table look-ups for sixteen bytes, and the choice of a native one for long
- * runs. Never imports a native one: this room runs in a browser, so `src/node/bulk-crc32.ts` installs node:zlib's or a
- * faster one, once a thread. That choice is the only variable of this room outside an object, and no result depends on
- * it. Costs and the threshold: ref:platform#7.
+ * Owns the tables, sixteen look-ups for sixteen bytes, and the choice between them, WebAssembly (`crc32-wasm.ts`) and a
+ * native routine for long runs. Never imports a native one: this room runs in a browser, so `src/node/bulk-crc32.ts`
+ * installs what a machine has, once a thread. These choices are the only variables of this room outside an object, and
+ * no result depends on them. Costs and thresholds: ref:platform#7.
  */
+
+import { SHORTENED_BYTES, ShortenedCrc32 } from './crc32-wasm.ts';
 
 /** State before the first byte. */
 export const CRC32_INITIAL = 0xff_ff_ff_ff;
 
 /**
- * Runs of at least this many bytes go to the bulk routine; below it the fixed cost of a native call is higher than
- * ours.
+ * Runs of at least this many bytes go to the bulk routine, where there is one; below it the fixed cost of a native call
+ * is higher than ours.
  */
 export const BULK_CRC32_BYTES = 256;
 
@@ -24,6 +26,15 @@ let bulkCrc32: BulkCrc32 | null = null;
 /** Installs the routine for long runs, or removes it with null. Results do not change, speed does. */
 export function useBulkCrc32(fn: BulkCrc32 | null): void {
   bulkCrc32 = fn;
+}
+
+/** Undefined before the first long run: a program that has none pays nothing. */
+let shortened: ShortenedCrc32 | null | undefined;
+
+/** Whether this engine has WebAssembly for long runs. */
+export function hasWasmCrc32(): boolean {
+  if (shortened === undefined) shortened = ShortenedCrc32.make();
+  return shortened !== null;
 }
 
 /** Finished CRC-32 of [start, end). */
@@ -44,10 +55,13 @@ export function crc32Update(
   end: number,
   view: DataView = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength),
 ): number {
-  if (bulkCrc32 !== null && end - start >= BULK_CRC32_BYTES) {
+  const length = end - start;
+  if (bulkCrc32 !== null && length >= BULK_CRC32_BYTES)
     return ~bulkCrc32(bytes.subarray(start, end), ~state >>> 0) >>> 0;
-  }
-  return sliceBy16(state, view, start, end);
+  if (length < SHORTENED_BYTES) return sliceBy16(state, view, start, end);
+  if (shortened === undefined) shortened = ShortenedCrc32.make();
+  if (shortened === null) return sliceBy16(state, view, start, end);
+  return shortened.update(state, bytes, start, end, sliceBy16);
 }
 
 /** Feeds the four bytes of a little-endian word into a running register and returns it, as a signed 32-bit integer. */

@@ -19,6 +19,7 @@ export const BENCH_NAMES = [
   'decode',
   'encode',
   'write',
+  'stages',
   'many-qps',
   'idle-qp',
   'fabric-incast',
@@ -69,7 +70,10 @@ export function expectBenchRow(row: object): void {
     });
     return;
   }
-  expect(row).toEqual({
+  const { parts = [], ...figures }: { readonly parts?: unknown } = row;
+  for (const part of parts as readonly unknown[])
+    expect(part).toEqual({ name: expect.any(String), value: expect.any(Number) });
+  expect(figures).toEqual({
     name: expect.any(String),
     value: expect.any(Number),
     unit: expect.any(String),

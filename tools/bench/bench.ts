@@ -31,6 +31,14 @@ export interface BenchRow {
   readonly goal: string;
   /** Whether the goal is met; null when there is none. */
   readonly met: boolean | null;
+  /** What `value` consists of, where that is known. */
+  readonly parts?: readonly BenchPart[];
+}
+
+/** A part of a figure, in its unit. */
+export interface BenchPart {
+  readonly name: string;
+  readonly value: number;
 }
 
 /** A bench that could not run here. */

@@ -24,7 +24,14 @@ export function report(rows: readonly (BenchRow | SkippedBench)[]): string[] {
     'left',
     'left',
   ]);
-  return [...(cells.length === 0 ? [] : table), ...skipped.map((row) => `  ${row.name}: skipped, ${row.skipped}`)];
+  const parts = measured.flatMap(({ parts = [], unit }) =>
+    parts.map(({ name, value }) => `    ${short(value).padStart(8)} ${unit}  ${name}`),
+  );
+  return [
+    ...(cells.length === 0 ? [] : table),
+    ...parts,
+    ...skipped.map((row) => `  ${row.name}: skipped, ${row.skipped}`),
+  ];
 }
 
 /** Three digits that count. */

@@ -14,9 +14,8 @@
  * times instead of five.
  * Exit codes: 0 every goal is met, 1 one is missed, 2 the command line is invalid.
  */
-import * as zlib from 'node:zlib';
 import { Command, InvalidArgumentError } from 'commander';
-import { useBulkCrc32 } from 'rocev2/packets';
+import { installBulkCrc32 } from 'rocev2/crc32';
 import { analyzeBench, analyzeMemoryBench, analyzeOneThreadBench, analyzeQueuePairsBench } from './analyze.ts';
 import type { Bench, BenchRow, BenchSettings, SkippedBench } from './bench.ts';
 import { compareWith } from './compare/index.ts';
@@ -36,6 +35,7 @@ import { benchLinks, chosen, soakLinks } from './links/index.ts';
 import { manyQpsBench } from './many-qps.ts';
 import { nvmeCpuBench, nvmeLatencyBench, nvmeMemoryBench, nvmeNbdBench, nvmeRateBench, nvmeReadBench } from './nvme.ts';
 import { report } from './report.ts';
+import { stagesBench } from './stages.ts';
 import { verbsEventsBench, verbsPollingBench, verbsWireBench, verbsWriteBench } from './verbs.ts';
 import { writeBench } from './write.ts';
 
@@ -43,6 +43,7 @@ const BENCHES: readonly Bench[] = [
   decodeBench,
   encodeBench,
   writeBench,
+  stagesBench,
   manyQpsBench,
   idleQpBench,
   fabricIncastBench,
@@ -148,7 +149,7 @@ async function run(flags: BenchFlags): Promise<void> {
 /** Whether no goal is missed. */
 async function runBenches({ json, only }: BenchFlags, settings: BenchSettings): Promise<boolean> {
   // As every driver does; a simulated world leaves it to its caller.
-  useBulkCrc32(zlib.crc32);
+  installBulkCrc32();
   const rows: (BenchRow | SkippedBench)[] = [];
   for (const bench of BENCHES) {
     if (only.length > 0 && !only.includes(bench.name)) continue;

@@ -18,7 +18,7 @@ export interface Examination extends Survey {
     /** 'linux x64 6.12.3'. */
     readonly system: string;
     readonly processors: number;
-    /** What computes the ICRC of long packets; 'ISA-L' is five times as fast as 'zlib'. */
+    /** What computes the ICRC of long packets; 'ISA-L' takes a third of the time of 'zlib'. */
     readonly crc32: Crc32Name;
   };
   readonly abilities: readonly FoundAbility[];
