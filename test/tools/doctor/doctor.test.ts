@@ -32,7 +32,9 @@ describe('the examination', () => {
       },
     ];
     const lines = describeExamination(await examine(abilities, NO_LINKS));
-    expect(lines[0]).toMatch(/^\w+ \w+ \S+, \d+ processors, Node v\d+\S+, CRC-32 by (ISA-L|libdeflate|WebAssembly|zlib|tables)$/);
+    expect(lines[0]).toMatch(
+      /^\w+ \w+ \S+, \d+ processors, Node v\d+\S+, CRC-32 by (ISA-L|libdeflate|WebAssembly|zlib|tables)$/,
+    );
     expect(lines.slice(1, 11)).toEqual([
       '',
       'What can be done here:',
