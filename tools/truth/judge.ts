@@ -47,6 +47,8 @@ export interface JudgedRequest {
   readonly event: TransportEvent | undefined;
   /** When the receiver missed it, nanoseconds; -1: it did not. */
   readonly timeNs: number;
+  /** The account of it; undefined: the receiver did not miss it. */
+  readonly request: MissingRequest | undefined;
 }
 
 /** What is judged, and from where. */
@@ -76,13 +78,13 @@ export function judgeRequests(run: KnownRun, { vantage, analysis, faults }: Seen
     if (request.both) continue;
     const { psn, missing: was, timeNs } = request;
     const decidable = was === 'lost' && isDecidable(run, vantage, faults, request);
-    judged.push({ psn, was, told: claim?.told ?? 'nothing', decidable, event: claim?.event, timeNs });
+    judged.push({ psn, was, told: claim?.told ?? 'nothing', decidable, event: claim?.event, timeNs, request });
   }
   // What the middle lacked, and no NAK asked for, is true as well.
   const others = new Set(vantage === 'middle' ? run.gaps.map(({ psn }) => psn) : []);
   for (const [psn, rest] of claims)
     if (!others.has(psn))
-      for (const { told, event } of rest) judged.push({ psn, was: 'sound', told, decidable: false, event, timeNs: -1 });
+      for (const { told, event } of rest) judged.push({ psn, was: 'sound', told, decidable: false, event, timeNs: -1, request: undefined });
   return judged;
 }
 
