@@ -84,7 +84,8 @@ export function judgeRequests(run: KnownRun, { vantage, analysis, faults }: Seen
   const others = new Set(vantage === 'middle' ? run.gaps.map(({ psn }) => psn) : []);
   for (const [psn, rest] of claims)
     if (!others.has(psn))
-      for (const { told, event } of rest) judged.push({ psn, was: 'sound', told, decidable: false, event, timeNs: -1, request: undefined });
+      for (const { told, event } of rest)
+        judged.push({ psn, was: 'sound', told, decidable: false, event, timeNs: -1, request: undefined });
   return judged;
 }
 

@@ -7,7 +7,7 @@
  * - a request that was lost: it comes late, by every full microsecond up to the delay of the network;
  * - a request that came late: it is lost;
  * and beside that, where the network does such things, for one thing more that explains an answer more or less: another
- * request that came late is lost, or one that was lost comes late; a request that was doubled is not, or another one
+ * request that came late is lost or in time, or one that was lost comes late; a request that was doubled is not, or another one
  * is; an answer is lost. What no other course of these has the same capture of can be told. That is no proof: where two
  * things more are different, nothing is known.
  */
@@ -18,7 +18,7 @@ import type { PlayedRun, RunOptions } from './run.ts';
 import type { Fates, FrameFate, SentFrame } from './wire-log.ts';
 
 /** What is different in the other course of events, beside the request itself. */
-export type Besides = 'nothing' | 'another late or lost' | 'another doubled or not' | 'an answer lost';
+export type Besides = 'nothing' | 'another late, lost, in time' | 'another doubled or not' | 'an answer lost';
 
 /** A run, its network, and where it is captured. */
 export interface Question {
@@ -59,15 +59,18 @@ function* courses({ run: { log }, faults }: Question, place: number, sent: SentF
   const own = otherFates(sent.fate, faults);
   for (const fate of own) yield { besides: 'nothing', fates: changed([place, fate]) };
   const isLost = sent.fate.lost !== undefined;
-  const near = (at: number, from: SentFrame): boolean => at !== place && Math.abs(from.timeNs - sent.timeNs) <= NEAR_NS + faults.lateNs;
+  const near = (at: number, from: SentFrame): boolean =>
+    at !== place && Math.abs(from.timeNs - sent.timeNs) <= NEAR_NS + faults.lateNs;
   for (const [at, other] of log.requests.entries()) {
     if (!near(at, other)) continue;
     const wasLost = other.fate.lost !== undefined;
     const wasLate = !wasLost && other.fate.lateNs !== undefined;
     if (isLost ? wasLate : wasLost)
       for (const fate of own)
-        for (const instead of otherFates(other.fate, faults))
-          yield { besides: 'another late or lost', fates: changed([place, fate], [at, instead]) };
+        for (const instead of isLost
+          ? [{ ...other.fate, lateNs: 0 }, ...otherFates(other.fate, faults)]
+          : otherFates(other.fate, faults))
+          yield { besides: 'another late, lost, in time', fates: changed([place, fate], [at, instead]) };
     if (!faults.doubles || wasLost || (other.fate.doubled === true) !== isLost) continue;
     const { doubled = false, ...rest } = other.fate;
     const instead = doubled ? rest : { ...rest, doubled: true };
@@ -79,7 +82,8 @@ function* courses({ run: { log }, faults }: Question, place: number, sent: SentF
 function otherFates({ lost, lateNs: _, ...fate }: FrameFate, { lateNs }: NetworkFaults): FrameFate[] {
   if (lost === undefined) return [{ ...fate, lost: 'before' }];
   const fates: FrameFate[] = [];
-  for (let late = lateNs; late > 0; late -= STEP_NS) fates.push(lost === 'before' ? { ...fate, lateNs: late } : { ...fate, lateBehindNs: late });
+  for (let late = lateNs; late > 0; late -= STEP_NS)
+    fates.push(lost === 'before' ? { ...fate, lateNs: late } : { ...fate, lateBehindNs: late });
   return fates;
 }
 

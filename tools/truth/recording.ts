@@ -81,6 +81,8 @@ export interface Duplicate {
   readonly timeNs: number;
   /** Not the last sending: it came late, or the network doubled it. */
   readonly early: boolean;
+  /** The second copy of a frame that the network doubled. */
+  readonly copy: boolean;
 }
 
 /** One frame at one host. */
@@ -215,9 +217,10 @@ export class Recording {
       for (const lack of this.#lacking) if (lack.sending === sending) lack.both = lack.missing === 'overtaken';
       return;
     }
-    if (psn < this.#expected)
-      this.#duplicates.push({ psn: this.#absolute(psn), timeNs: this.#now, early: sending !== this.#last.get(psn) });
-    if (sending.arrived) return;
+    const copy = sending.arrived;
+    const early = sending !== this.#last.get(psn);
+    if (psn < this.#expected) this.#duplicates.push({ psn: this.#absolute(psn), timeNs: this.#now, early, copy });
+    if (copy) return;
     sending.arrived = true;
     for (let at = this.#seen; at < psn; at++) {
       const first = this.#first.get(at);

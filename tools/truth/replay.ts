@@ -161,8 +161,7 @@ function isSameFrame(one: Uint8Array, other: Uint8Array): boolean {
   if (one.length !== other.length) return false;
   const isIpv4 = one[VERSION_AT] === IPV4_VERSION;
   const end = isIpv4 ? one.length - ICRC_BYTES : one.length;
-  for (let at = 0; at < end; at++)
-    if (one[at] !== other[at] && !(isIpv4 && NOT_COMPARED.has(at))) return false;
+  for (let at = 0; at < end; at++) if (one[at] !== other[at] && !(isIpv4 && NOT_COMPARED.has(at))) return false;
   return true;
 }
 

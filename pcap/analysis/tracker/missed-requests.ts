@@ -18,6 +18,7 @@
  *   first was on its way.
  * Bounded: the oldest request gets its verdict when there are too many.
  */
+import { Lateness } from './lateness.ts';
 import {
   type AnswerTimes,
   type AskedRequest,
@@ -57,6 +58,7 @@ export class MissedRequests {
   /** Answers that came soon after a retransmission, and others. */
   #nearAnswers = 0;
   #farAnswers = 0;
+  readonly #lateness = new Lateness();
   /**
    * ACKs that are expected for duplicates: up to one PSN, as nothing new arrives between them, or up to any, for what
    * was sent again though its ACK had passed here.
@@ -198,6 +200,9 @@ export class MissedRequests {
     if (newest === undefined) return false;
     if (near) this.#nearAnswers++;
     else this.#farAnswers++;
+    // Later than its retransmission is answered: the answer is to the original.
+    if (requests.length === 1 && timeNs - newest.resentNs > this.#times.resentNs)
+      this.#lateness.add(timeNs - newest.sentNs);
     share(this.#open, requests);
     this.#expectDuplicates(newest, psn, timeNs);
     return true;
@@ -240,8 +245,15 @@ export class MissedRequests {
   }
 
   /** Its retransmission came twice, without a cause: one of them may have been sent before the NAK and come late. */
-  cameAgain(psn: number): void {
-    for (const each of this.#open) each.doubtful ||= each.unseen && each.psn === psn && each.resentNs >= 0;
+  cameAgain(psn: number, timeNs: number): void {
+    let known = false;
+    for (const each of this.#open) {
+      if (!each.unseen || each.psn !== psn || each.resentNs < 0) continue;
+      each.doubtful = true;
+      known = true;
+    }
+    // Whichever comes second is a duplicate for the receiver.
+    if (known) this.resentInVain(timeNs);
   }
 
   /** The capture ends. */
@@ -268,13 +280,16 @@ export class MissedRequests {
   }
 
   get #times(): AnswerTimes {
-    return { soonestNs: this.#soonestNs, nearNs: this.#soonNs * NEAR };
+    const { boundNs } = this.#evidence.roundTrips;
+    const resentNs = boundNs > 0 ? boundNs * RESENT_ROUND_TRIPS : this.#soonNs;
+    return { soonestNs: this.#soonestNs, nearNs: this.#soonNs * NEAR, resentNs, lateness: this.#lateness };
   }
 
   /** Too many duplicates come unasked: the network doubles packets, and one more proves nothing. */
   get #isUnsound(): boolean {
     const [near, far] = [this.#nearAnswers, this.#farAnswers];
-    return this.#evidence.strayAcks > this.#asked * STRAY_SHARE || Math.min(near, far) > (near + far) * MIXED_SHARE;
+    if (this.#evidence.strayAcks > this.#asked * STRAY_SHARE) return true;
+    return Math.min(near, far) > (near + far) * MIXED_SHARE && !this.#lateness.isEven;
   }
 
   /** A duplicate may be one that was sent again after a timeout. */
@@ -364,6 +379,8 @@ const SOON_ROUND_TRIPS = 2.7;
 const SHORTEST_SOON_NS = 2_000;
 /** A request that was sent again within this many times that is the likely cause of an answer. */
 const NEAR = 4;
+/** A retransmission is answered within this many of the shortest round trips, where these are alike. */
+const RESENT_ROUND_TRIPS = 1.5;
 /** Of those that are told to be lost, the share that may have been overtaken. */
 const MOST_FALSE = 0.005;
 /** The same of a single one, for the time in which an answer was hidden. */
