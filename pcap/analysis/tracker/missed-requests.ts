@@ -118,7 +118,9 @@ export class MissedRequests {
   /** A request is sent again. @param unsure after a timeout, which leaves open what the receiver has */
   resent(psn: number, timeNs: number, frame: number, unsure: boolean): void {
     for (const each of this.#open) {
-      if (each.psn !== psn || each.resentNs >= 0) continue;
+      // What is sent again behind it was so right after it, which the capture lacks.
+      const behind = each.psn < psn && !unsure && timeNs >= each.askedNs;
+      if ((each.psn !== psn && !behind) || each.resentNs >= 0) continue;
       each.resentNs = timeNs;
       each.resentFrame = frame;
       each.resentUnsure = unsure;

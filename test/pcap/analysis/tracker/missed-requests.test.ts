@@ -119,6 +119,14 @@ describe('a request that a sequence NAK asks for', () => {
     expect(told.end()).toEqual(['5 overtaken', '9 lost']);
   });
 
+  it('was sent again right before what is behind it, also where the capture lacks that', () => {
+    expect(new Told().nak(12, 5, 0).resent(13, 6).ack(24, 8).end()).toEqual(['5 lost']);
+    // Not for this NAK, or not for any: what is before need not have been sent again.
+    expect(new Told().nak(12, 5, 0).resent(11, 6).ack(24, 8).end()).toEqual(['5 overtaken']);
+    expect(new Told().nak(12, 5, 0).resent(13, 6, { timeout: true }).ack(24, 8).end()).toEqual(['5 overtaken']);
+    expect(new Told().nak(12, 5, 0).resent(13, 4).ack(24, 8).end()).toEqual(['5 overtaken']);
+  });
+
   it('is left to the late original where that is captured', () => {
     expect(new Told().nak(12, 5, 0).resent(13, 5).late(5).ack(24, 8).end()).toEqual([]);
   });
