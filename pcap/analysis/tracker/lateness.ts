@@ -2,8 +2,8 @@
  * By how much requests come late that others have overtaken, as the answers to them show it.
  *
  * Owns that sample. A path that is longer is longer by about the same each time. Where the lateness of all that is
- * known is alike, what would have been late by another time is no likely cause of an answer. A single one is no rule, and
- * where times differ nothing follows.
+ * known is alike, what would have been late by another time is no likely cause of an answer. A single one is no rule,
+ * and where times differ nothing follows.
  */
 export class Lateness {
   /** The latest ones, nanoseconds from the sending of a request to the answer to it. */

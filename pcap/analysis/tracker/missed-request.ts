@@ -3,8 +3,9 @@
  *
  * Owns how an answer is attributed. An answer to a duplicate names no request: it may be about any that was sent again
  * before. It is taken for one that was sent again shortly before, where there is such a one, otherwise for any; where it
- * is known by how much requests come late, only for those that would be so. Those that an answer may be about are one group from then on; all of them came twice when the group has as many answers as
- * requests, and with fewer it cannot be told which.
+ * is known by how much requests come late, only for those that would be so. Those that an answer may be about are one
+ * group from then on; all of them came twice when the group has as many answers as requests, and with fewer it cannot
+ * be told which.
  */
 import type { Lateness } from './lateness.ts';
 

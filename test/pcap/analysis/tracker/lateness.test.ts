@@ -1,4 +1,4 @@
-/** Goal: what is known of lateness excludes a cause only where lateness is even. Method: a few times, in microseconds. */
+/** Goal: what is known of lateness excludes a cause only where lateness is even. Method: a few times, microseconds. */
 import { expect, it } from 'vitest';
 import { Lateness } from '../../../../pcap/analysis/tracker/lateness.ts';
 
