@@ -119,7 +119,7 @@ export class MissedRequests {
   resent(psn: number, timeNs: number, frame: number, unsure: boolean): void {
     for (const each of this.#open) {
       // What is sent again behind it was so right after it, which the capture lacks.
-      const behind = each.psn < psn && !unsure && timeNs >= each.askedNs;
+      const behind = each.psn < psn && !unsure && !each.unseen && timeNs >= each.askedNs;
       if ((each.psn !== psn && !behind) || each.resentNs >= 0) continue;
       each.resentNs = timeNs;
       each.resentFrame = frame;

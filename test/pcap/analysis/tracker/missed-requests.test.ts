@@ -125,6 +125,9 @@ describe('a request that a sequence NAK asks for', () => {
     expect(new Told().nak(12, 5, 0).resent(11, 6).ack(24, 8).end()).toEqual(['5 overtaken']);
     expect(new Told().nak(12, 5, 0).resent(13, 6, { timeout: true }).ack(24, 8).end()).toEqual(['5 overtaken']);
     expect(new Told().nak(12, 5, 0).resent(13, 4).ack(24, 8).end()).toEqual(['5 overtaken']);
+    // Before this place that one may be lost, and come later still.
+    const unseen = new Told().nak(12, 5, 0, { unseen: true }).resent(13, 6).resentForNak(40, 5);
+    expect(unseen.ack(55, 8).end()).toEqual(['5 lost']);
   });
 
   it('is left to the late original where that is captured', () => {
