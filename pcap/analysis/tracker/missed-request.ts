@@ -2,12 +2,10 @@
  * One request that a receiver lacked, and which answers to duplicates may be about it.
  *
  * Owns how an answer is attributed. An answer to a duplicate names no request: it may be about any that was sent again
- * before. It is taken for one that was sent again shortly before, where there is such a one, otherwise for any; where it
- * is known by how much requests come late, only for those that would be so. Those that an answer may be about are one
- * group from then on; all of them came twice when the group has as many answers as requests, and with fewer it cannot
- * be told which.
+ * before. It is taken for one that was sent again shortly before, where there is such a one, otherwise for any. Those
+ * that an answer may be about are one group from then on; all of them came twice when the group has as many answers as
+ * requests, and with fewer it cannot be told which.
  */
-import type { Lateness } from './lateness.ts';
 
 /** A request that a sequence NAK asks for. */
 export interface AskedRequest {
@@ -69,10 +67,6 @@ export interface AnswerTimes {
   readonly soonestNs: number;
   /** A request that was sent again so long before is a less likely cause than a later one. */
   readonly nearNs: number;
-  /** A retransmission that was a duplicate is answered within this. */
-  readonly resentNs: number;
-  /** Answers to originals come after a time that these are like. */
-  readonly lateness: Pick<Lateness, 'isLikely'>;
 }
 
 /** Whether as many answers came as there are requests that they may be about. */
@@ -88,7 +82,7 @@ export function candidates(
   open: readonly MissedRequest[],
   psn: number,
   timeNs: number,
-  { soonestNs, nearNs, resentNs: answeredNs, lateness }: AnswerTimes,
+  { soonestNs, nearNs }: AnswerTimes,
 ): { readonly near: boolean; readonly requests: readonly MissedRequest[] } {
   const all = open.filter(
     (each) =>
@@ -99,12 +93,8 @@ export function candidates(
       each.resentNs >= 0 &&
       timeNs - each.resentNs >= soonestNs,
   );
-  const likely = all.filter(
-    ({ sentNs, resentNs }) => timeNs - resentNs <= answeredNs || lateness.isLikely(timeNs - sentNs),
-  );
-  const possible = likely.length > 0 ? likely : all;
-  const near = possible.filter(({ resentNs }) => timeNs - resentNs < nearNs);
-  return near.length > 0 ? { near: true, requests: near } : { near: false, requests: possible };
+  const near = all.filter(({ resentNs }) => timeNs - resentNs < nearNs);
+  return near.length > 0 ? { near: true, requests: near } : { near: false, requests: all };
 }
 
 /** One answer more that may be about any of these. */

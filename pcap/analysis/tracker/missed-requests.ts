@@ -18,7 +18,6 @@
  *   first was on its way.
  * Bounded: the oldest request gets its verdict when there are too many.
  */
-import { Lateness } from './lateness.ts';
 import {
   type AnswerTimes,
   type AskedRequest,
@@ -58,7 +57,6 @@ export class MissedRequests {
   /** Answers that came soon after a retransmission, and others. */
   #nearAnswers = 0;
   #farAnswers = 0;
-  readonly #lateness = new Lateness();
   /**
    * ACKs that are expected for duplicates: up to one PSN, as nothing new arrives between them, or up to any, for what
    * was sent again though its ACK had passed here.
@@ -202,9 +200,6 @@ export class MissedRequests {
     if (newest === undefined) return false;
     if (near) this.#nearAnswers++;
     else this.#farAnswers++;
-    // Later than its retransmission is answered: the answer is to the original.
-    if (requests.length === 1 && timeNs - newest.resentNs > this.#times.resentNs)
-      this.#lateness.add(timeNs - newest.sentNs);
     share(this.#open, requests);
     this.#expectDuplicates(newest, psn, timeNs);
     return true;
@@ -282,16 +277,13 @@ export class MissedRequests {
   }
 
   get #times(): AnswerTimes {
-    const { boundNs } = this.#evidence.roundTrips;
-    const resentNs = boundNs > 0 ? boundNs * RESENT_ROUND_TRIPS : this.#soonNs;
-    return { soonestNs: this.#soonestNs, nearNs: this.#soonNs * NEAR, resentNs, lateness: this.#lateness };
+    return { soonestNs: this.#soonestNs, nearNs: this.#soonNs * NEAR };
   }
 
   /** Too many duplicates come unasked: the network doubles packets, and one more proves nothing. */
   get #isUnsound(): boolean {
     const [near, far] = [this.#nearAnswers, this.#farAnswers];
-    if (this.#evidence.strayAcks > this.#asked * STRAY_SHARE) return true;
-    return Math.min(near, far) > (near + far) * MIXED_SHARE && !this.#lateness.isEven;
+    return this.#evidence.strayAcks > this.#asked * STRAY_SHARE || Math.min(near, far) > (near + far) * MIXED_SHARE;
   }
 
   /** A duplicate may be one that was sent again after a timeout. */
@@ -381,8 +373,6 @@ const SOON_ROUND_TRIPS = 2.7;
 const SHORTEST_SOON_NS = 2_000;
 /** A request that was sent again within this many times that is the likely cause of an answer. */
 const NEAR = 4;
-/** A retransmission is answered within this many of the shortest round trips, where these are alike. */
-const RESENT_ROUND_TRIPS = 1.5;
 /** Of those that are told to be lost, the share that may have been overtaken. */
 const MOST_FALSE = 0.005;
 /** The same of a single one, for the time in which an answer was hidden. */

@@ -259,49 +259,6 @@ function overtakenAndLost(): Told {
 }
 
 describe('where requests come late', () => {
-  /** One that was overtaken for certain: the answer to it comes that long after it was sent. */
-  const overtaken = (told: Told, psn: number, sent: number, late: number): Told =>
-    told
-      .nak(sent + 12, psn, sent)
-      .resent(sent + 13, psn)
-      .ack(sent + 24, psn)
-      .duplicate(sent + late, psn);
-  /** 40 and 44 were sent again, 40 us one after the other, and then one answer comes. */
-  const either = (told: Told): string[] =>
-    told
-      .nak(2012, 40, 2000)
-      .resent(2013, 40)
-      .nak(2052, 44, 2040)
-      .resent(2053, 44)
-      .ack(2070, 50)
-      .duplicate(2100, 50)
-      .end();
-
-  it('by the same time each time, an answer is about the one that was sent so long before', () => {
-    const verdicts = either(overtaken(overtaken(new Told(), 5, 0, 60), 20, 1000, 62));
-    expect(verdicts).toEqual(['5 overtaken', '20 overtaken', '40 lost', '44 overtaken']);
-    const longer = either(overtaken(overtaken(new Told(), 5, 0, 100), 20, 1000, 102));
-    expect(longer.slice(2)).toEqual(['40 overtaken', '44 lost']);
-  });
-
-  it('by other times, or by a time known once only, it may be about both', () => {
-    const others = either(overtaken(overtaken(new Told(), 5, 0, 60), 20, 1000, 100));
-    expect(others.slice(2)).toEqual(['40 unknown', '44 unknown']);
-    expect(either(overtaken(new Told(), 5, 0, 60)).slice(1)).toEqual(['40 unknown', '44 unknown']);
-  });
-
-  it('and the answer comes as soon as one to a retransmission, it may be about that', () => {
-    const told = overtaken(overtaken(new Told(), 5, 0, 60), 20, 1000, 62);
-    // 44 was sent 20 us before the answer, and again 10 us before it.
-    const both = told.nak(2012, 40, 2000).resent(2013, 40).nak(2052, 44, 2040).resent(2050, 44).duplicate(2060, 44);
-    expect(both.ack(2070, 50).end().slice(2)).toEqual(['40 unknown', '44 unknown']);
-  });
-
-  it('by the same time, answers soon and long after a retransmission are no doubles', () => {
-    const told = [115, 130, 115, 130].reduce((so, late, i) => overtaken(so, 5 + i, 1000 * i, late), new Told());
-    expect(told.end()).toEqual(['5 overtaken', '6 overtaken', '7 overtaken', '8 overtaken']);
-  });
-
   it('and both sendings are captured, the answer to the second is about no other request', () => {
     const told = (copy: boolean): string[] => {
       const before = new Told()
