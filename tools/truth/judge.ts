@@ -150,8 +150,8 @@ export function analyze(packets: Iterable<CapturedPacket>): Analysis {
 
 /**
  * Whether there is no other run of this network with the same capture in which a lost request was overtaken, or one
- * that was overtaken was lost. `oracle.ts` plays such runs; this is what it comes to. Behind the place where it happened
- * there is none. Before it there is one, for a request that was lost, where packets are overtaken at all, and
+ * that was overtaken was lost. `oracle.ts` plays such runs; this is what it comes to. Behind the place where it
+ * happened there is none. Before it there is one, for a request that was lost, where packets are overtaken at all, and
  * - answers are lost by the network: the answer to the late original may be among them;
  * - or packets are doubled, and the responder answered a second copy in the time in which it would have answered this
  *   one. It would have answered the later one of its two sendings, which came when its retransmission came, or before

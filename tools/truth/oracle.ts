@@ -7,8 +7,8 @@
  * - a request that was lost: it comes late, by every full microsecond up to the delay of the network;
  * - a request that came late: it is lost;
  * and beside that, where the network does such things, for one thing more that explains an answer more or less: another
- * request that came late is lost or in time, or one that was lost comes late; a request that was doubled is not, or another one
- * is; an answer is lost. What no other course of these has the same capture of can be told. That is no proof: where two
+ * request that came late is lost or in time, or one that was lost comes late; a request that was doubled is not, or
+ * another one is; an answer is lost. What no other course of these has the same capture of can be told. That is no proof: where two
  * things more are different, nothing is known.
  */
 import type { NetworkFaults, Vantage } from './judge.ts';
@@ -34,7 +34,7 @@ interface Course {
   readonly fates: Fates;
 }
 
-/** A course of events with the same capture in which it was not what it was; undefined: there is none, it can be told. */
+/** Another course of events with the same capture; undefined: there is none, and what became of it can be told. */
 export async function otherCourse(question: Question, request: MissingRequest): Promise<Besides | undefined> {
   const { options, run, vantage, faults } = question;
   const place = run.log.places.get(request.serial);
