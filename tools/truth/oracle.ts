@@ -8,8 +8,8 @@
  * - a request that came late: it is lost;
  * and beside that, where the network does such things, for one thing more that explains an answer more or less: another
  * request that came late is lost or in time, or one that was lost comes late; a request that was doubled is not, or
- * another one is; an answer is lost. What no other course of these has the same capture of can be told. That is no proof: where two
- * things more are different, nothing is known.
+ * another one is; an answer is lost. What no other course of these has the same capture of can be told. That is no
+ * proof: where two things more are different, nothing is known.
  */
 import type { NetworkFaults, Vantage } from './judge.ts';
 import type { MissingRequest } from './recording.ts';
