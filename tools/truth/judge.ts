@@ -33,6 +33,11 @@ export interface NetworkFaults {
   readonly lateNs: number;
   readonly doubles: boolean;
   readonly losesAnswers: boolean;
+  /**
+   * All that is not late takes the same time, and every duplicate is answered: when an answer comes tells what it is
+   * about.
+   */
+  readonly steady: boolean;
 }
 
 /** What is said of one request, and what is true of it. */
@@ -47,6 +52,8 @@ export interface JudgedRequest {
   readonly event: TransportEvent | undefined;
   /** When the receiver missed it, nanoseconds; -1: it did not. */
   readonly timeNs: number;
+  /** The account of it; undefined: the receiver did not miss it. */
+  readonly request: MissingRequest | undefined;
 }
 
 /** What is judged, and from where. */
@@ -75,14 +82,15 @@ export function judgeRequests(run: KnownRun, { vantage, analysis, faults }: Seen
     // Whichever is said is true.
     if (request.both) continue;
     const { psn, missing: was, timeNs } = request;
-    const decidable = was === 'lost' && isDecidable(run, vantage, faults, request);
-    judged.push({ psn, was, told: claim?.told ?? 'nothing', decidable, event: claim?.event, timeNs });
+    const decidable = was !== 'discarded' && isDecidable(run, vantage, faults, request);
+    judged.push({ psn, was, told: claim?.told ?? 'nothing', decidable, event: claim?.event, timeNs, request });
   }
   // What the middle lacked, and no NAK asked for, is true as well.
   const others = new Set(vantage === 'middle' ? run.gaps.map(({ psn }) => psn) : []);
   for (const [psn, rest] of claims)
     if (!others.has(psn))
-      for (const { told, event } of rest) judged.push({ psn, was: 'sound', told, decidable: false, event, timeNs: -1 });
+      for (const { told, event } of rest)
+        judged.push({ psn, was: 'sound', told, decidable: false, event, timeNs: -1, request: undefined });
   return judged;
 }
 
@@ -141,22 +149,28 @@ export function analyze(packets: Iterable<CapturedPacket>): Analysis {
 }
 
 /**
- * Whether there is no other run of this network with the same capture in which a lost request was overtaken. Behind the
- * loss there is none. Before it there is one where packets are overtaken at all, and
- * - answers are lost, by the network or perhaps, where a timeout shows that something was: the answer to the late
- *   original may be among them;
- * - or packets are doubled: no answer to a duplicate is about this request for certain;
- * - or the responder answered another duplicate in the time in which it would have answered this one, or a READ, behind
- *   whose responses its ACKs wait. It would have answered the later one of its two sendings, which came when its
- *   retransmission came, or before the delay of the network was over.
+ * Whether there is no other run of this network with the same capture in which a lost request was overtaken, or one
+ * that was overtaken was lost. `oracle.ts` plays such runs; this is what it comes to. Behind the place where it
+ * happened there is none. Before it there is one, for a request that was lost, where packets are overtaken at all, and
+ * - answers are lost by the network: the answer to the late original may be among them;
+ * - or packets are doubled, and the responder answered a second copy in the time in which it would have answered this
+ *   one. It would have answered the later one of its two sendings, which came when its retransmission came, or before
+ *   the delay of the network was over.
+ * On a network that is not steady, an answer is also missing for what a timeout shows to be lost, it may be any other
+ * that came in that time, and READ responses may stand for it. For a request that was overtaken there is another run
+ * where packets are doubled: the answer may be to a second copy of its retransmission.
  */
 function isDecidable(run: KnownRun, vantage: Vantage, faults: NetworkFaults, request: MissingRequest): boolean {
-  if (vantage === 'responder' || faults.lateNs === 0) return true;
-  if (faults.doubles || faults.losesAnswers || run.timeouts > 0) return false;
+  const { lateNs, doubles, losesAnswers, steady } = faults;
+  if (vantage === 'responder' || lateNs === 0) return true;
+  if (request.missing === 'overtaken') return vantage === 'middle' || !doubles;
+  if (losesAnswers) return false;
+  if (!steady && (doubles || run.timeouts > 0)) return false;
   const { timeNs, arrivedNs } = request;
-  const latestNs = Math.max(arrivedNs, timeNs + faults.lateNs);
+  const latestNs = Math.max(arrivedNs, timeNs + lateNs);
   const near = (at: number): boolean => at > timeNs && at <= latestNs;
-  return !run.duplicates.some((each) => near(each.timeNs)) && !run.readsAnswered.some(near);
+  if (run.duplicates.some(({ timeNs: at, copy }) => (copy || !steady) && near(at))) return false;
+  return steady || !run.readsAnswered.some(near);
 }
 
 /** An event may be about several packets, each of which may take many PSNs: the next ones that were missed. */

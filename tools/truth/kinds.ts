@@ -42,6 +42,7 @@ export function faultsOf({ faults, reverse }: RunKind): NetworkFaults {
     lateNs: faults.reorder === undefined ? 0 : (faults.reorderDelayNs ?? 0),
     doubles: faults.duplicate !== undefined,
     losesAnswers: reverse?.loss !== undefined,
+    steady: true,
   };
 }
 

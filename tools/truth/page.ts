@@ -8,6 +8,8 @@ import { markdown, type Seeds, share, type Truth, timeoutTable, tooShortLine, tr
 export const PAGE = fileURLToPath(new URL('../../docs/analyze.md', import.meta.url));
 /** The runs of the page. No verdict was changed with a look at one of these, and none may be. */
 export const UNSEEN: Seeds = { first: 9001, count: 13 };
+/** Those of them that are played again with something else. */
+export const PLAYED_AGAIN: Seeds = { first: 9001, count: 2 };
 /** Those that verdicts were made better on, and may be looked at. */
 export const SEEN: Seeds = { first: 1, count: 13 };
 
@@ -19,6 +21,11 @@ export function withTable(page: string, table: string): string {
 /** The page with other tables of the guests. */
 export function withGuestTable(page: string, table: string): string {
   return between(page, GUESTS_BEGIN, GUESTS_END, table);
+}
+
+/** The page with another comparison of the rule with runs in which something else happened. */
+export function withConfusion(page: string, table: string): string {
+  return between(page, ORACLE_BEGIN, ORACLE_END, table);
 }
 
 /** All tables of the runs on the simulated network. */
@@ -52,5 +59,7 @@ function between(page: string, begin: string, end: string, text: string): string
 
 const BEGIN = '<!-- truth: written by npm run docs:truth -->';
 const END = '<!-- end of truth -->';
+const ORACLE_BEGIN = '<!-- other runs: written by npm run docs:truth -->';
+const ORACLE_END = '<!-- end of other runs -->';
 const GUESTS_BEGIN = '<!-- truth of guests: written by npm run docs:truth -- --guests -->';
 const GUESTS_END = '<!-- end of truth of guests -->';

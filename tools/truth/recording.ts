@@ -21,7 +21,6 @@ import {
   Syndrome,
 } from 'rocev2/packets';
 import { type CapturedPacket, Direction, LinkType } from 'rocev2/pcap';
-import { Fate, type SimulatedNetwork } from 'rocev2/sim';
 
 /**
  * What had become of a request that its receiver lacked: the wire lost it, packets sent later overtook it, or it came
@@ -40,6 +39,8 @@ export interface MissingRequest {
   readonly arrivedNs: number;
   /** Serial of the packet that showed it: of the NAK, or of the first packet behind the gap. */
   readonly shownBy: number;
+  /** Serial of the request itself: of the sending that was missing. */
+  readonly serial: number;
 }
 
 /** The same, as far as it is known. */
@@ -80,6 +81,8 @@ export interface Duplicate {
   readonly timeNs: number;
   /** Not the last sending: it came late, or the network doubled it. */
   readonly early: boolean;
+  /** The second copy of a frame that the network doubled. */
+  readonly copy: boolean;
 }
 
 /** One frame at one host. */
@@ -99,6 +102,7 @@ export interface SeenFrame {
 /** One sending of a request. */
 interface Sending {
   readonly psn: number;
+  readonly serial: number;
   dropped: boolean;
   readonly damaged: boolean;
   arrived: boolean;
@@ -135,23 +139,6 @@ export class Recording {
   /** @param firstPsn of the requester; default that of the first request */
   constructor(firstPsn = -1) {
     this.#firstPsn = firstPsn;
-  }
-
-  /** Records what two ports of a network send and get. */
-  static of(network: SimulatedNetwork, firstPsn: number, requester: string): Recording {
-    const recording = new Recording(firstPsn);
-    network.tap = {
-      frame: (timeNs, { name }, direction, bytes, start, end, fate, serial) =>
-        recording.frame({
-          timeNs,
-          bytes: bytes.slice(start, end),
-          host: name === requester ? 'requester' : 'responder',
-          direction,
-          dropped: (fate & Fate.Dropped) !== 0,
-          serial,
-        }),
-    };
-    return recording;
   }
 
   /** Takes the next frame. */
@@ -214,7 +201,7 @@ export class Recording {
   }
 
   #sent(psn: number, count: number, { dropped, damaged, serial }: Sent): void {
-    const sending = { psn, dropped, damaged, arrived: false, noted: false };
+    const sending = { psn, serial, dropped, damaged, arrived: false, noted: false };
     this.#sendings.set(serial, sending);
     for (let at = psn; at < psn + count; at++) {
       if (!this.#first.has(at)) this.#first.set(at, sending);
@@ -230,9 +217,10 @@ export class Recording {
       for (const lack of this.#lacking) if (lack.sending === sending) lack.both = lack.missing === 'overtaken';
       return;
     }
-    if (psn < this.#expected)
-      this.#duplicates.push({ psn: this.#absolute(psn), timeNs: this.#now, early: sending !== this.#last.get(psn) });
-    if (sending.arrived) return;
+    const copy = sending.arrived;
+    const early = sending !== this.#last.get(psn);
+    if (psn < this.#expected) this.#duplicates.push({ psn: this.#absolute(psn), timeNs: this.#now, early, copy });
+    if (copy) return;
     sending.arrived = true;
     for (let at = this.#seen; at < psn; at++) {
       const first = this.#first.get(at);
@@ -266,7 +254,8 @@ export class Recording {
   #lack(psn: number, missing: Missing, sending: Sending, shownBy: number): Lack {
     const both = missing === 'overtaken' && sending.dropped;
     const times = { timeNs: this.#now, arrivedNs: Infinity };
-    const lack = { psn: this.#absolute(psn), missing, sending, both, shownBy, ...times };
+    const { serial } = sending;
+    const lack = { psn: this.#absolute(psn), missing, sending, both, shownBy, serial, ...times };
     this.#lacking.push(lack);
     return lack;
   }

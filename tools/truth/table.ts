@@ -17,6 +17,8 @@ export interface TruthRow {
   readonly vantage: Vantage;
   readonly numbering: Numbering;
   readonly judgement: Judgement;
+  /** Verdicts on what was overtaken, as far as a verdict is possible from there. */
+  readonly tellable: Verdicts;
   readonly timeouts: Timeouts;
 }
 
@@ -60,13 +62,15 @@ export async function measure({ first, count }: Seeds): Promise<Truth> {
 }
 
 function newRow(kind: string, vantage: Vantage, numbering: Numbering): TruthRow {
-  return { kind, vantage, numbering, judgement: noJudgement(), timeouts: { real: 0, told: 0, tooShort: 0 } };
+  const timeouts = { real: 0, told: 0, tooShort: 0 };
+  return { kind, vantage, numbering, judgement: noJudgement(), tellable: noJudgement().decidable, timeouts };
 }
 
-function judgeRun(kind: RunKind, run: KnownRun, { vantage, numbering, judgement, timeouts }: TruthRow): void {
+function judgeRun(kind: RunKind, run: KnownRun, { vantage, numbering, judgement, tellable, timeouts }: TruthRow): void {
   const own = numbering === 'zero' || numbering === 'random';
   const analysis = analyze(own ? renumbered(run[vantage], numbering) : run[vantage]);
-  judge(run, { vantage, analysis, faults: faultsOf(kind) }, judgement);
+  const judged = judge(run, { vantage, analysis, faults: faultsOf(kind) }, judgement);
+  for (const { was, decidable, told } of judged) if (was === 'overtaken' && decidable) tellable[told]++;
   countTimeouts(run, analysis, timeouts);
 }
 
@@ -101,7 +105,7 @@ export function recall(verdicts: Verdicts, told: 'lost' | 'overtaken'): number |
 
 /** As Markdown: lost and overtaken requests. */
 export function truthTable(rows: readonly TruthRow[]): string {
-  const lines = rows.map(({ kind, vantage, numbering, judgement }) => {
+  const lines = rows.map(({ kind, vantage, numbering, judgement, tellable }) => {
     const { lost, overtaken, discarded, sound, decidable } = judgement;
     const falselyLost = overtaken.lost + discarded.lost + sound.lost;
     const cells = [
@@ -109,8 +113,9 @@ export function truthTable(rows: readonly TruthRow[]): string {
       ...[
         falselyLost,
         total(overtaken),
+        total(tellable),
         share(precision(judgement, 'overtaken')),
-        share(recall(overtaken, 'overtaken')),
+        share(recall(tellable, 'overtaken')),
       ],
       lost.undecided + overtaken.undecided + discarded.undecided + sound.undecided,
     ];
@@ -152,5 +157,5 @@ export function total(said: Verdicts): number {
 }
 
 const VERDICT_HEAD =
-  'network | seen at the | identifications | lost | can be told | precision | recall | falsely lost | overtaken | precision | recall | told "cannot be told"';
+  'network | seen at the | identifications | lost | can be told | precision | recall | falsely lost | overtaken | can be told | precision | recall | told "cannot be told"';
 const TIMEOUT_HEAD = 'network | seen at the | identifications | timeouts | told | shorter than agreed';

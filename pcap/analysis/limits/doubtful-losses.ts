@@ -71,7 +71,10 @@ function moveLate(counts: Counts): void {
   counts.reorderedPackets = 0;
 }
 
-/** Packets of this conversation came late, in either direction. */
+/** Packets of this conversation came late, in either direction, or may have. */
 function overtakes({ ends }: CountedConversation): boolean {
-  return ends.some(({ requester }) => requester.reorderedPackets + requester.responses.reorderedPackets > 0);
+  return ends.some(
+    ({ requester: { reorderedPackets, responses, seemsOvertaken } }) =>
+      seemsOvertaken || reorderedPackets + responses.reorderedPackets > 0,
+  );
 }

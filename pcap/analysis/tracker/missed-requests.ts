@@ -116,7 +116,9 @@ export class MissedRequests {
   /** A request is sent again. @param unsure after a timeout, which leaves open what the receiver has */
   resent(psn: number, timeNs: number, frame: number, unsure: boolean): void {
     for (const each of this.#open) {
-      if (each.psn !== psn || each.resentNs >= 0) continue;
+      // What is sent again behind it was so right after it, which the capture lacks.
+      const behind = each.psn < psn && !unsure && !each.unseen && timeNs >= each.askedNs;
+      if ((each.psn !== psn && !behind) || each.resentNs >= 0) continue;
       each.resentNs = timeNs;
       each.resentFrame = frame;
       each.resentUnsure = unsure;
@@ -240,8 +242,15 @@ export class MissedRequests {
   }
 
   /** Its retransmission came twice, without a cause: one of them may have been sent before the NAK and come late. */
-  cameAgain(psn: number): void {
-    for (const each of this.#open) each.doubtful ||= each.unseen && each.psn === psn && each.resentNs >= 0;
+  cameAgain(psn: number, timeNs: number): void {
+    let known = false;
+    for (const each of this.#open) {
+      if (!each.unseen || each.psn !== psn || each.resentNs < 0) continue;
+      each.doubtful = true;
+      known = true;
+    }
+    // Whichever comes second is a duplicate for the receiver.
+    if (known) this.resentInVain(timeNs);
   }
 
   /** The capture ends. */

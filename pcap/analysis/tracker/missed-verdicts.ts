@@ -24,6 +24,7 @@ export function bookMissed(state: PsnSpaceState, request: MissedRequest, verdict
     state.emitAt('loss', requester, { ...details, named: true, reason });
   } else {
     report.undecidedPackets++;
+    report.seemsOvertaken ||= request.group !== undefined;
     state.emitAt('missing', requester, { ...details, reason });
   }
 }

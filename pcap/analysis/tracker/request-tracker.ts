@@ -163,21 +163,21 @@ export class RequestTracker extends SequenceTracker {
   /** Without identifications a late original right behind its retransmission looks like a copy of that. */
   #checkLoss(facts: MutableFacts, psn: number): void {
     if (this.ids.varies) return;
-    this.state.missed?.cameAgain(psn);
+    this.state.missed?.cameAgain(psn, facts.timeNs);
     if (this.losses.isCounted(psn)) this.losses.doubt(facts, psn, { refersTo: facts.refersTo, reason: 'came-twice' });
   }
 
   #noteResent({ timeNs, ipId, packet }: MutableFacts, psn: number): void {
     const { missed, acked } = this.state;
     const cause = this.run?.trigger.cause;
-    if (cause === 'unknown' && !this.ids.isUsable) missed?.cameAgain(psn);
+    if (cause === 'unknown' && !this.ids.isUsable) missed?.cameAgain(psn, timeNs);
     if (cause === 'nak') missed?.resentForNak(psn, timeNs);
     // What came late here has arrived, too, or is about to.
     const vain = psn < acked || (this.memory.flagsOf(psn) & PacketFlag.Late) !== 0;
     if (vain) missed?.resentInVain(timeNs);
     else missed?.resent(psn, timeNs, packet.number, this.#isUnsure);
     // The retransmission itself was overtaken.
-    if (this.ids.compareToLast(ipId) < 0) missed?.cameAgain(psn);
+    if (this.ids.compareToLast(ipId) < 0) missed?.cameAgain(psn, timeNs);
   }
 
   /**

@@ -33,6 +33,8 @@ export class RequesterFigures implements RequesterReport {
   undecidedPackets = 0;
   /** As of `PacketCounts`. */
   unnamedLosses = 0;
+  /** An answer to a duplicate may have been about a request that others had overtaken. */
+  seemsOvertaken = false;
   readonly responses = new PacketCounts();
   copies = 0;
   rnrNaks = 0;

@@ -41,7 +41,7 @@ it('there are 60 runs, each with a seed of its own', () => {
 it('a sound wire has nothing to tell, and nothing is told of it', () => {
   const frames = wire(WRITES, {});
   const rows = { frames: newFrameRows(), requests: requestRows() };
-  judgeGuestRun({ seed: 1, frames, faults: { lateNs: 0, doubles: false, losesAnswers: false } }, rows);
+  judgeGuestRun({ seed: 1, frames, faults: { lateNs: 0, doubles: false, losesAnswers: false, steady: false } }, rows);
   for (const { judgement, responses, timeouts, errors } of Object.values(rows.requests)) {
     for (const verdicts of Object.values(judgement)) expect(Object.values(verdicts)).toEqual([0, 0, 0, 0]);
     expect([responses, timeouts, errors]).toEqual([noShare(), 0, []]);

@@ -4,8 +4,9 @@
  */
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
+import { type ConfusionRow, confusion, confusionTable } from '../../../tools/truth/confusion.ts';
 import { RUN_KINDS } from '../../../tools/truth/kinds.ts';
-import { PAGE, truthText, UNSEEN, withTable } from '../../../tools/truth/page.ts';
+import { PAGE, PLAYED_AGAIN, truthText, UNSEEN, withConfusion, withTable } from '../../../tools/truth/page.ts';
 import { measure, precision, recall, sumOf, type TruthRow, total } from '../../../tools/truth/table.ts';
 
 /** Runs that nobody looked at: what is true of these was not made so. */
@@ -42,8 +43,22 @@ it('99 of 100 losses are told by the receiver, and from everywhere where nothing
   }
 });
 
+// The analyzer does not know that the network is steady: a second copy may explain an answer at any time.
 it.each(PLACES)('at the %s, identifications %s, most losses that can be told are told', (vantage, numbering) => {
-  expect(recall(at(decidable, vantage, numbering).decidable, 'lost')).toBeGreaterThanOrEqual(0.8);
+  const rows = decidable.filter(({ kind }) => vantage !== 'requester' || !kind.includes('doubled'));
+  expect(recall(at(rows, vantage, numbering).decidable, 'lost')).toBeGreaterThanOrEqual(0.8);
+});
+
+it('docs/analyze.md has the comparison with other runs, and the rule gives up nearly all that they give up', async () => {
+  const rows = await confusion(PLAYED_AGAIN);
+  const page = readFileSync(PAGE, 'utf8');
+  const cells = (text: string) => text.replaceAll(/ +/g, ' ').replaceAll(/-{3,}/g, '---');
+  expect(cells(page)).toBe(cells(withConfusion(page, confusionTable(rows))));
+  const sum = (of: (row: ConfusionRow) => number) => rows.reduce((so, row) => so + of(row), 0);
+  const all = sum((row) => row.bothCan + row.onlyRuleCan + row.onlyRunsCan + row.bothCannot);
+  expect(all).toBeGreaterThan(50);
+  expect(sum(({ onlyRuleCan }) => onlyRuleCan)).toBeLessThanOrEqual(0.05 * all);
+  expect(sum(({ onlyRunsCan }) => onlyRunsCan)).toBeLessThanOrEqual(0.15 * all);
 });
 
 it('no row has more than one false loss', () => {

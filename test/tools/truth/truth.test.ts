@@ -6,7 +6,7 @@
 import { expect, it } from 'vitest';
 import { SEEN, truthText } from '../../../tools/truth/page.ts';
 import { playRun } from '../../../tools/truth/run.ts';
-import { measure, share, type TruthRow, total } from '../../../tools/truth/table.ts';
+import { measure, share, type TruthRow } from '../../../tools/truth/table.ts';
 
 const truth = await measure({ first: SEEN.first, count: 1 });
 const falselyLost = ({ judgement: { overtaken, discarded, sound } }: TruthRow): number =>
@@ -46,7 +46,6 @@ it('packets that stood behind a late one are neither', () => {
 it('most losses cannot be told by the requester where packets are doubled and overtaken, and none is told falsely', () => {
   for (const row of of('the same, 1 % doubled, no ACKs lost', 'requester')) {
     expect(falselyLost(row)).toBe(0);
-    expect(total(row.judgement.decidable)).toBe(0);
     expect(row.judgement.lost.undecided).toBeGreaterThan(0);
   }
 });

@@ -93,6 +93,7 @@ export function faultsOf({ rules }: GuestKind): NetworkFaults {
     lateNs: does('reorder').length > 0 ? Number.POSITIVE_INFINITY : lateNs,
     doubles: does('duplicate').length > 0,
     losesAnswers: answers,
+    steady: false,
   };
 }
 

@@ -56,8 +56,8 @@ class Told {
     return this;
   }
 
-  copy(psn: number): this {
-    this.#missed.cameAgain(psn);
+  copy(psn: number, at = 0): this {
+    this.#missed.cameAgain(psn, at * 1000);
     return this;
   }
 
@@ -117,6 +117,17 @@ describe('a request that a sequence NAK asks for', () => {
   it('was lost although another one before it was overtaken, when it was sent after that came', () => {
     const told = new Told().nak(12, 5, 0).ack(13, 5).nak(40, 9, 28).resent(41, 9).ack(52, 12);
     expect(told.end()).toEqual(['5 overtaken', '9 lost']);
+  });
+
+  it('was sent again right before what is behind it, also where the capture lacks that', () => {
+    expect(new Told().nak(12, 5, 0).resent(13, 6).ack(24, 8).end()).toEqual(['5 lost']);
+    // Not for this NAK, or not for any: what is before need not have been sent again.
+    expect(new Told().nak(12, 5, 0).resent(11, 6).ack(24, 8).end()).toEqual(['5 overtaken']);
+    expect(new Told().nak(12, 5, 0).resent(13, 6, { timeout: true }).ack(24, 8).end()).toEqual(['5 overtaken']);
+    expect(new Told().nak(12, 5, 0).resent(13, 4).ack(24, 8).end()).toEqual(['5 overtaken']);
+    // Before this place that one may be lost, and come later still.
+    const unseen = new Told().nak(12, 5, 0, { unseen: true }).resent(13, 6).resentForNak(40, 5);
+    expect(unseen.ack(55, 8).end()).toEqual(['5 lost']);
   });
 
   it('is left to the late original where that is captured', () => {
@@ -246,6 +257,22 @@ function overtakenAndLost(): Told {
   const told = new Told().nak(12, 5, 0).resent(13, 5).ack(24, 7).duplicate(25, 7);
   return told.nak(1012, 505, 1000).resent(1013, 505).ack(1024, 510);
 }
+
+describe('where requests come late', () => {
+  it('and both sendings are captured, the answer to the second is about no other request', () => {
+    const told = (copy: boolean): string[] => {
+      const before = new Told()
+        .nak(12, 9, 0)
+        .resent(13, 9)
+        .ack(24, 12)
+        .nak(230, 20, 0, { unseen: true })
+        .resent(231, 20);
+      return (copy ? before.copy(20, 233) : before).duplicate(235, 21).end();
+    };
+    expect(told(true)).toEqual(['9 lost', '20 unknown']);
+    expect(told(false)[0]).toBe('9 overtaken');
+  });
+});
 
 it('keeps 64 requests at most: the oldest gets its verdict', () => {
   const told = new Told();
