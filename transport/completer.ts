@@ -4,18 +4,16 @@
  * Rules: ref:rxe#8 (completer), ref:conformance#REQ-08..REQ-38, RNR-08..RNR-15, ACK-16, ACK-17.
  */
 import { aethSyndrome } from '../packets/aeth.ts';
+import { atomicAckHi, atomicAckLo } from '../packets/atomic-ack-eth.ts';
 import type { Frame } from '../packets/frame.ts';
-import { AETH_AT, OpFlag } from '../packets/opcode.ts';
+import { AETH_AT, ATOMIC_ACK_ETH_AT, Op, OpFlag, SERVICE_MASK } from '../packets/opcode.ts';
 import { RNR_TIMER_NS } from '../packets/rnr-timer.ts';
-import { AheadResponses } from './ahead-responses.ts';
 import type { PortCounters } from './counters.ts';
 import { EarlyNaks } from './early-naks.ts';
 import { type RequesterInspection, wirePsn } from './inspection.ts';
 import type { QpConfig } from './qp-config.ts';
-import { placeRead, placeResponse } from './response-placement.ts';
 import type { SendEntry } from './send-entry.ts';
 import { extendPsn, type SendQueue } from './send-queue.ts';
-import { Gap, StaleResponses } from './stale-responses.ts';
 import { WcStatus, WrOpcode } from './work.ts';
 
 /** What follows from a response, after everything before `ackedTo` is acknowledged. */
@@ -61,9 +59,6 @@ export class Completer {
   #rnrRetry = 0;
   /** Made with the first retransmission after a NAK. */
   #earlyNaks: EarlyNaks | undefined = undefined;
-  /** Made with the first gap in responses. */
-  #stale: StaleResponses | undefined = undefined;
-  #ahead: AheadResponses | undefined = undefined;
   readonly #counters: PortCounters;
 
   /** `counters` count responses that no honest peer sends. */
@@ -77,8 +72,6 @@ export class Completer {
     this.#retrying = false;
     this.#unansweredHint = 0;
     this.#earlyNaks = undefined;
-    this.#stale = undefined;
-    this.#ahead = undefined;
     this.#retryCnt = retriesOf(config);
     this.#rnrRetry = config.rnrRetry;
     this.stopTimers();
@@ -133,7 +126,6 @@ export class Completer {
     this.#retrying = afterNak;
     if (afterNak) this.#earlyNaks ??= new EarlyNaks();
     this.#earlyNaks?.wentBack(now, this.resumePsn, afterNak);
-    if (!afterNak) this.#stale?.timedOut();
     this.retriesLeft -= 1;
     this.deadline = Number.POSITIVE_INFINITY;
   }
@@ -169,16 +161,15 @@ export class Completer {
     this.ackedTo = this.una;
     const psn = extendPsn(frame.psn, this.una);
     if (psn < this.una || psn >= sentPsn) {
-      if (psn < this.una && (frame.flags & OpFlag.Ack) === 0) this.#stale?.inOrder(psn);
       if (psn >= sentPsn || this.una - psn > config.defences.psnWindow) this.#counters.responseOutsideWindow += 1;
       return ResponseOutcome.Ignore;
     }
+    const waiting = this.#oldestUnanswered(queue);
     if ((frame.flags & OpFlag.Ack) !== 0) {
-      const waiting = this.#oldestUnanswered(queue);
       const syndrome = aethSyndrome(frame.view, frame.bthOffset + (AETH_AT[frame.opcode] as number));
       return this.#acknowledge(now, psn, syndrome, waiting);
     }
-    return this.#response(now, psn, frame, queue, sentPsn, config);
+    return this.#response(now, psn, frame, waiting, config);
   }
 
   /** Its part of what a queue pair shows. */
@@ -259,62 +250,19 @@ export class Completer {
   }
 
   /** READ RESPONSE or ATOMIC ACKNOWLEDGE. */
-  #response(
-    now: number,
-    psn: number,
-    frame: Frame,
-    queue: SendQueue,
-    sentPsn: number,
-    config: QpConfig,
-  ): ResponseOutcome {
-    const waiting = this.#oldestUnanswered(queue);
+  #response(now: number, psn: number, frame: Frame, waiting: SendEntry | undefined, config: QpConfig): ResponseOutcome {
     const expected = waiting === undefined ? Number.POSITIVE_INFINITY : waiting.firstPsn + waiting.answered;
-    if (psn <= expected) this.#stale?.inOrder(psn);
     if (waiting === undefined || psn < expected) return this.#unexpectedResponse(psn);
     // A responder that answers this request has executed all requests before it (ref:conformance#RD-17).
     this.#advanceTo(expected);
     if (psn > expected) {
-      this.#placeAhead(psn, expected, frame, queue, config);
       const inside = psn <= waiting.lastPsn && config.profile.readGap.value === 'at-timeout';
-      return inside ? this.#advanceTo(expected) : this.#gap(now, psn, expected, sentPsn);
+      return inside ? this.#advanceTo(expected) : this.#impliedNak(now, expected);
     }
-    this.status = placeResponse(frame, waiting, this.#ahead === undefined, config);
+    this.status = placeResponse(frame, waiting, config);
     if (this.status !== WcStatus.Success) return ResponseOutcome.Fatal;
     waiting.answered += 1;
-    this.#advanceTo(expected + 1);
-    if (this.#ahead !== undefined) this.#advancePlaced(this.#ahead, queue);
-    return ResponseOutcome.Advance;
-  }
-
-  /** What does not fit is left for when it is expected. */
-  #placeAhead(psn: number, expected: number, frame: Frame, queue: SendQueue, config: QpConfig): void {
-    this.#ahead ??= new AheadResponses();
-    if (!this.#ahead.lacks(psn, expected)) return;
-    let position = this.#unansweredHint;
-    while (position < queue.tail && queue.at(position).started && queue.at(position).lastPsn < psn) position += 1;
-    const entry = queue.at(position);
-    if (entry.opcode !== WrOpcode.RdmaRead || psn < entry.firstPsn) return;
-    if (placeRead(frame, entry, psn - entry.firstPsn, false, config) === WcStatus.Success) this.#ahead.add(psn);
-  }
-
-  /** Counts the responses that came before the expected one did. */
-  #advancePlaced(ahead: AheadResponses, queue: SendQueue): void {
-    for (let entry = this.#oldestUnanswered(queue); entry !== undefined; entry = this.#oldestUnanswered(queue)) {
-      if (!ahead.take(entry.firstPsn + entry.answered)) return;
-      entry.answered += 1;
-      this.#advanceTo(entry.firstPsn + entry.answered);
-    }
-  }
-
-  /** The response `psn` has come where `expected` was due. One repetition at a time, unless it has the gap too. */
-  #gap(now: number, psn: number, expected: number, sentPsn: number): ResponseOutcome {
-    this.#stale ??= new StaleResponses();
-    const gap = this.#stale.judge(psn, expected, sentPsn);
-    if (gap === Gap.Known) return this.#advanceTo(expected);
-    if (gap === Gap.Repeated) this.#retrying = false;
-    const outcome = this.#impliedNak(now, expected);
-    if (outcome === ResponseOutcome.Retry) this.#stale.repeated(psn, sentPsn);
-    return outcome;
+    return this.#advanceTo(expected + 1);
   }
 
   /**
@@ -361,3 +309,56 @@ const NAK_STATUS: readonly (WcStatus | undefined)[] = [
   WcStatus.RemAccessErr,
   WcStatus.RemOpErr,
 ];
+
+/** The opcode without the bits of the service, which is the queue pair's. */
+function operationOf(frame: Frame): number {
+  return frame.opcode & ~SERVICE_MASK;
+}
+
+function hasGoodSyndrome(frame: Frame): boolean {
+  const at = AETH_AT[frame.opcode] as number;
+  return at < 0 || (aethSyndrome(frame.view, frame.bthOffset + at) & SYNDROME_KIND) === KIND_ACK;
+}
+
+/** Checks the response of `entry`, and places the data that it carries. */
+function placeResponse(frame: Frame, entry: SendEntry, config: QpConfig): WcStatus {
+  if (entry.isAtomic) return placeAtomic(frame, entry, config);
+  return entry.returnsData ? placeRead(frame, entry, config) : checkEmptyResponse(frame);
+}
+
+/** FLUSH and ATOMIC WRITE are answered by an empty READ response (ref:conformance#MPE-02). */
+function checkEmptyResponse(frame: Frame): WcStatus {
+  if (operationOf(frame) !== Op.ReadResponseOnly || !hasGoodSyndrome(frame)) return WcStatus.BadRespErr;
+  return frame.payloadLength === 0 ? WcStatus.Success : WcStatus.LocLenErr;
+}
+
+/** Copies one READ response into the sink; never a byte more than was requested. */
+function placeRead(frame: Frame, entry: SendEntry, config: QpConfig): WcStatus {
+  const done = entry.answered * config.mtu;
+  const left = entry.length - done;
+  const ends = left <= config.mtu;
+  const opcode = operationOf(frame);
+  // A resumed READ may be answered from FIRST or ONLY, or, by rxe, from MIDDLE or LAST (ref:conformance#RD-09).
+  const fits = ends
+    ? opcode === Op.ReadResponseLast || opcode === Op.ReadResponseOnly
+    : opcode === Op.ReadResponseFirst || opcode === Op.ReadResponseMiddle;
+  if (!fits || !hasGoodSyndrome(frame)) return WcStatus.BadRespErr;
+  if (frame.payloadLength !== Math.min(left, config.mtu)) return WcStatus.LocLenErr;
+  if (!entry.segments.accessible(config.pd, true)) return WcStatus.LocProtErr;
+  const placed = entry.segments.scatter(done, frame.bytes, frame.payloadOffset, frame.payloadLength, !ends);
+  return placed ? WcStatus.Success : WcStatus.LocProtErr;
+}
+
+/** Stores the original value in host order, which is little-endian here (ref:conformance#ATM-14). */
+function placeAtomic(frame: Frame, entry: SendEntry, config: QpConfig): WcStatus {
+  if (operationOf(frame) !== Op.AtomicAcknowledge || !hasGoodSyndrome(frame)) return WcStatus.BadRespErr;
+  if (!entry.segments.accessible(config.pd, true)) return WcStatus.LocProtErr;
+  const at = frame.bthOffset + (ATOMIC_ACK_ETH_AT[frame.opcode] as number);
+  const placed = entry.segments.scatter64(atomicAckHi(frame.view, at), atomicAckLo(frame.view, at));
+  return placed ? WcStatus.Success : WcStatus.LocProtErr;
+}
+
+/** The message bytes a completed request reports: what a READ or atomic returned. */
+export function completedBytes(entry: SendEntry): number {
+  return entry.opcode === WrOpcode.RdmaRead || entry.isAtomic ? entry.length : 0;
+}

@@ -2,7 +2,6 @@
 import type { Mutant } from './types.ts';
 
 const COMPLETER = 'transport/completer.ts';
-const PLACEMENT = 'transport/response-placement.ts';
 const REQUESTER = 'transport/requester.ts';
 const UC = 'transport/uc-responder.ts';
 const CHECKS = 'transport/request-checks.ts';
@@ -136,7 +135,7 @@ export const REQUESTER_MUTANTS: readonly Mutant[] = [
   },
   {
     id: 'read-response-any-length',
-    file: PLACEMENT,
+    file: COMPLETER,
     in: 'placeRead',
     at: 'frame.payloadLength !== Math.min(left, config.mtu)',
     edit: { replace: 'frame.payloadLength > left' },
@@ -145,7 +144,7 @@ export const REQUESTER_MUTANTS: readonly Mutant[] = [
   },
   {
     id: 'read-response-any-opcode',
-    file: PLACEMENT,
+    file: COMPLETER,
     in: 'placeRead',
     at: '!fits || !hasGoodSyndrome(frame)',
     edit: { keep: 'right' },

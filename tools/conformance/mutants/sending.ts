@@ -5,7 +5,6 @@
 import type { Mutant } from './types.ts';
 
 const COMPLETER = 'transport/completer.ts';
-const PLACEMENT = 'transport/response-placement.ts';
 const QUEUE_PAIR = 'transport/queue-pair.ts';
 const RC = 'transport/rc-queue-pair.ts';
 const REQUESTER = 'transport/requester.ts';
@@ -86,7 +85,7 @@ export const SENDING_MUTANTS: readonly Mutant[] = [
   },
   {
     id: 'atomic-answer-swapped',
-    file: PLACEMENT,
+    file: COMPLETER,
     in: 'placeAtomic',
     at: 'entry.segments.scatter64(atomicAckHi(frame.view, at), atomicAckLo(frame.view, at))',
     edit: { replace: 'entry.segments.scatter64(atomicAckLo(frame.view, at), atomicAckHi(frame.view, at))' },
@@ -96,7 +95,7 @@ export const SENDING_MUTANTS: readonly Mutant[] = [
   },
   {
     id: 'read-into-freed-region',
-    file: PLACEMENT,
+    file: COMPLETER,
     in: 'placeRead',
     at: 'if (!entry.segments.accessible(config.pd, true)) return WcStatus.LocProtErr;',
     edit: 'drop',
@@ -126,7 +125,7 @@ export const SENDING_MUTANTS: readonly Mutant[] = [
   },
   {
     id: 'read-completes-with-nothing',
-    file: PLACEMENT,
+    file: COMPLETER,
     in: 'completedBytes',
     at: 'entry.opcode === WrOpcode.RdmaRead || entry.isAtomic ? entry.length : 0',
     edit: { replace: '0' },
