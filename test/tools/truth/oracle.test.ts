@@ -48,6 +48,20 @@ it('only the capture counts: what the middle alone sees is the same for the requ
   expect([behind.length, await seen('requester'), await seen('middle')]).toEqual([2, true, false]);
 });
 
+it.each([
+  [500, true],
+  [2_000, false],
+])('whether a frame that leaves %i ns later is the same frame: %s', async (laterNs, same) => {
+  const options = { ...FEW_ANSWERS, seed: 1, ipVersion: 4 } as const;
+  const { log } = await playRun(options);
+  const last = log.requests.length - 1;
+  const requests = log.requests.map((frame, at) =>
+    at === last ? { ...frame, timeNs: frame.timeNs + laterNs } : frame,
+  );
+  const original = { options, log: { ...log, requests }, vantage: 'requester', moreLostAnswers: 0 } as const;
+  expect(await hasSameCapture(original, log.fates)).toBe(same);
+});
+
 /** Whether there is another course for the first request of a run that was lost, or overtaken. */
 async function first(kind: RunKind, was: Missing, vantage: Vantage = 'requester', more: Partial<NetworkFaults> = {}) {
   const options = { ...kind, seed: 1, ipVersion: 4 } as const;
