@@ -1,6 +1,6 @@
 /**
  * Goal: the browser entry needs nothing of Node: a page made of it by a bundler without shims runs a WRITE between two
- * devices. Method: esbuild bundles a small program; it runs in a context that has the language and nothing else, and in
+ * devices, of packets whose ICRC WebAssembly computes. Method: esbuild bundles a small program; it runs in a context that has the language and nothing else, and in
  * a real Chromium.
  */
 import { fileURLToPath } from 'node:url';
@@ -12,9 +12,13 @@ import { launchChromium } from '../tools/explorer/browser.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
-/** Leaves what the second device's memory holds after the WRITE in `globalThis.written`. */
+/**
+ * Leaves in `globalThis.written` what the second device's memory holds after the WRITE, with its CRC-32, and whether
+ * that was computed by WebAssembly.
+ */
 const PROGRAM = `
 import { Access, attachDevice, WcStatus, World, WrOpcode } from './src/browser.ts';
+import { crc32, hasWasmCrc32 } from './packets/crc32.ts';
 
 const world = new World({ seed: 1 });
 const [server, client] = ['10.0.0.1', '10.0.0.2'].map((address) => {
@@ -22,7 +26,7 @@ const [server, client] = ['10.0.0.1', '10.0.0.2'].map((address) => {
   const pd = device.allocPd();
   const cq = device.createCq(4);
   const qp = pd.createQp({ sendCq: cq, recvCq: cq });
-  return { device, cq, qp, mr: pd.regMr(4, { access: Access.LocalWrite | Access.RemoteWrite }) };
+  return { device, cq, qp, mr: pd.regMr(4096, { access: Access.LocalWrite | Access.RemoteWrite }) };
 });
 const listener = server.device.cm.listen(7471);
 
@@ -34,14 +38,18 @@ async function serve() {
 async function write() {
   const { mr, qp, cq } = client;
   await client.device.cm.connect({ address: '10.0.0.1', port: 7471, qp });
-  mr.bytes.set([1, 2, 3, 4]);
+  mr.bytes.forEach((_, at) => (mr.bytes[at] = (at * 7) >> 3));
   const { iova: remoteAddr, rkey } = server.mr;
   qp.postSend({ wrId: 1, opcode: WrOpcode.RdmaWrite, sges: [{ mr }], remoteAddr, rkey });
   return (await cq.next()).value.status;
 }
 
 world.run(Promise.all([serve(), write()])).then(
-  ([, status]) => (globalThis.written = { status: status === WcStatus.Success, bytes: [...server.mr.bytes] }),
+  ([, status]) => {
+    const { bytes } = server.mr;
+    const success = status === WcStatus.Success;
+    globalThis.written = { success, bytes: [...bytes], crc: crc32(bytes), isWasm: hasWasmCrc32() };
+  },
   (error) => (globalThis.written = error.stack),
 );
 `;
@@ -60,7 +68,18 @@ async function bundle(): Promise<string> {
   return outputFiles[0]?.text ?? '';
 }
 
-const WRITTEN = { status: true, bytes: [1, 2, 3, 4] };
+const bytes = Array.from({ length: 4096 }, (_, at) => ((at * 7) >> 3) & 0xff);
+const WRITTEN = { success: true, bytes, crc: bitByBit(bytes), isWasm: true };
+
+/** CRC-32 as its definition has it. */
+function bitByBit(of: readonly number[]): number {
+  let register = 0xff_ff_ff_ff;
+  for (const byte of of) {
+    register ^= byte;
+    for (let bit = 0; bit < 8; bit++) register = (register >>> 1) ^ ((register & 1) === 1 ? 0xed_b8_83_20 : 0);
+  }
+  return ~register >>> 0;
+}
 
 it('runs where there is the language and nothing else', async () => {
   const text = await bundle();

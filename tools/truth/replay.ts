@@ -15,7 +15,7 @@ import type { Fates, FrameFate, PassingFrame, SentFrame, WireLog } from './wire-
 /** A run, where it is captured, and what its network does. */
 export interface Original {
   readonly options: Pick<RunOptions, 'seed' | 'ipVersion'>;
-  readonly log: WireLog;
+  readonly log: Pick<WireLog, 'requests' | 'answers' | 'passed'>;
   readonly vantage: Vantage;
   /** Answers that may be lost beyond those that were. */
   readonly moreLostAnswers: number;

@@ -3,6 +3,7 @@
  * the simulated network whose every frame's fate is known; one seed of each kind here, and all of those whose figures
  * are in docs/analyze.md in `truth.long.test.ts`.
  */
+import { serialize } from 'node:v8';
 import { expect, it } from 'vitest';
 import { SEEN, truthText } from '../../../tools/truth/page.ts';
 import { playRun } from '../../../tools/truth/run.ts';
@@ -72,7 +73,8 @@ it('nothing is told to be lost with one direction only', () => {
 it('a run is the same for the same seed, and another one for another', async () => {
   const play = (seed: number) => playRun({ seed, ipVersion: 4, faults: { loss: 0.01 } });
   const [one, again, other] = [await play(5), await play(5), await play(6)];
-  expect(again).toEqual(one);
+  // As bytes: to compare all frames one by one takes long.
+  expect(serialize(again).equals(serialize(one))).toBe(true);
   expect(other.requester.length).not.toBe(one.requester.length);
 });
 
