@@ -19,7 +19,21 @@ interface Field {
   readonly shown: string;
 }
 
-/** Named values in order, in sections; filled by the `*Fields` functions. */
+/**
+ * Named values in order, in sections; filled by the `*Fields` functions.
+ *
+ * @example
+ * ```ts
+ * import { FieldList } from 'rocev2/packets';
+ *
+ * const list = new FieldList();
+ * list.begin('infiniband.bth');
+ * list.hex('infiniband.bth.destqp', 0x11, 6);
+ * list.decimal('infiniband.bth.psn', 100);
+ * console.log(list.toLines('  ', 100)[0]?.trim()); // infiniband.bth: destqp 0x000011, psn 100
+ * console.log(JSON.stringify(list.toRecord())); // {"infiniband.bth.destqp":17,"infiniband.bth.psn":100}
+ * ```
+ */
 export class FieldList {
   private readonly fields: Field[] = [];
   private section = '';

@@ -26,7 +26,28 @@ import { BlockType, OPTION_HEADER_BYTES, Option, padded, SECTION_FIXED_BYTES } f
 import { type PcapngSectionOptions, PcapngWriter } from './pcapng-writer.ts';
 import type { CapturedPacket, CaptureInterface } from './types.ts';
 
-/** Given to one `CaptureReader`, whose `RecordSink` it is, keeps what that reads. */
+/**
+ * Given to one `CaptureReader`, whose `RecordSink` it is, keeps what that reads.
+ *
+ * @example
+ * ```ts
+ * import { CaptureCopy, CaptureReader, LinkType, PcapngWriter } from 'rocev2/pcap';
+ *
+ * const file = new PcapngWriter({ application: 'example' });
+ * const wire = file.addInterface({ name: 'wire', linkType: LinkType.Ethernet });
+ * for (const length of [60, 100]) file.packet(wire, new Uint8Array(length), 0, length, 1, 500);
+ * const copy = new CaptureCopy();
+ * const reader = new CaptureReader(copy);
+ * reader.push(file.take());
+ * for (let packet = reader.next(); packet !== undefined; packet = reader.next()) {
+ *   if (packet.bytes.length > 60) copy.keep(packet, ['long']);
+ * }
+ * const kept = new CaptureReader();
+ * kept.push(copy.take());
+ * const packet = kept.next();
+ * console.log(packet?.bytes.length, packet?.comments.join(), kept.next()); // 100 long undefined
+ * ```
+ */
 export class CaptureCopy {
   private readonly out = new ByteBuilder();
   private readonly blocks = new BlockWriter(this.out);

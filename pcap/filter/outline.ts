@@ -49,6 +49,23 @@ export interface OutlineNumbers {
 /**
  * A packet of which only these numbers are known: to be given to a `PacketFilter` whose `needsPacket` is false. Made
  * once, filled again for each packet; allocates nothing.
+ *
+ * @example
+ * ```ts
+ * import { FrameStatus, Op } from 'rocev2/packets';
+ * import { IcrcState } from 'rocev2/pcap';
+ * import { compileFilter, PacketOutline } from 'rocev2/pcap/filter';
+ *
+ * const filter = compileFilter('psn > 100');
+ * // As a table of packets has it, without the file.
+ * const bth = { opcode: Op.SendOnly, psn: 101, destQpn: 0x11, syndrome: -1, payloadLength: 64 };
+ * const frame = { number: 1, originalLength: 126, interfaceIndex: 0, comments: [], status: FrameStatus.Ok };
+ * const ip = { ipVersion: 4, trafficClass: 0 } as const;
+ * const analysis = { marks: 0, relativePsn: 1, conversation: 1, icrc: IcrcState.Ok };
+ * const outline = new PacketOutline();
+ * outline.set({ ...frame, ...ip, ...bth, ...analysis });
+ * console.log(filter.needsPacket, filter(outline)); // false true
+ * ```
  */
 export class PacketOutline implements FilterSubject {
   /** Without bytes. */

@@ -45,7 +45,28 @@ export function isUnreadable(tunnel: Tunnel): boolean {
   return tunnel === Tunnel.MacSec || tunnel === Tunnel.Esp;
 }
 
-/** One layer: which tunnel it is, and where its packet lies. Made once and filled again. */
+/**
+ * One layer: which tunnel it is, and where its packet lies. Made once and filled again.
+ *
+ * @example
+ * ```ts
+ * import { CaptureReader, Dissection, dissect, LinkType, PcapngWriter, TunnelLayer, tunnelsText } from 'rocev2/pcap';
+ *
+ * // Ethernet, the MPLS label 42 as the last of its stack, and the start of an IPv4 packet.
+ * const bytes = new Uint8Array(60);
+ * bytes.set([0x88, 0x47, 0, 2, 0xa1, 64, 0x45, 0, 0, 42], 12);
+ * const file = new PcapngWriter({ application: 'example' });
+ * const wire = file.addInterface({ name: 'wire', linkType: LinkType.Ethernet });
+ * file.packet(wire, bytes, 0, bytes.length, 1, 500);
+ * const reader = new CaptureReader();
+ * reader.push(file.take());
+ * const packet = reader.next();
+ * const dissection = new Dissection();
+ * if (packet !== undefined) dissect(packet, dissection);
+ * const [layer = new TunnelLayer()] = dissection.tunnels;
+ * console.log(tunnelsText([layer], dissection.depth), layer.end - layer.start); // MPLS 42 42
+ * ```
+ */
 export class TunnelLayer {
   /** Which one. */
   tunnel: Tunnel = Tunnel.None;

@@ -33,6 +33,21 @@ export interface FaultEngineOptions {
 
 /**
  * Decides the fate of every frame on a wire with two ends. One engine serves both directions, each with a `FaultPath`.
+ *
+ * @example
+ * ```ts
+ * import { FaultEngine } from 'rocev2/faults';
+ * import { Medium } from 'rocev2/packets';
+ *
+ * const rules = [{ name: 'third', on: { opcode: 'any', nth: 3 }, do: 'drop' }] as const;
+ * const engine = new FaultEngine({ medium: Medium.Ethernet, rules });
+ * const bytes = new Uint8Array(60);
+ * const view = new DataView(bytes.buffer);
+ * // The fates of four frames in the first direction, a to b.
+ * const dropped = [0, 1, 2, 3].map((now) => engine.decide(now, 0, bytes, view, 0, bytes.length).dropped);
+ * console.log(dropped.join(' ')); // false false true false
+ * console.log(engine.rules[0]?.name, engine.rules[0]?.applied); // third 1
+ * ```
  */
 export class FaultEngine {
   /** As in the options. */

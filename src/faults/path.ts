@@ -89,7 +89,32 @@ export interface FaultPathOptions {
 /** Takes frames `from .. batch.count - 1` in order and returns how many it took, as `Link.send` does. */
 export type FrameConsumer = (batch: FrameBatch, from: number) => number;
 
-/** One direction of a wire with faults: a queue of frames between what comes in and what `flush` hands over. */
+/**
+ * One direction of a wire with faults: a queue of frames between what comes in and what `flush` hands over.
+ *
+ * @example
+ * ```ts
+ * import { FaultEngine, FaultPath } from 'rocev2/faults';
+ * import { Medium } from 'rocev2/packets';
+ *
+ * const rules = [{ on: { opcode: 'any', nth: 1 }, do: 'delay', delayNs: 5_000 }] as const;
+ * const path = new FaultPath(new FaultEngine({ medium: Medium.Ethernet, rules }), 0, { maxFrameBytes: 1514 });
+ * const bytes = new Uint8Array(160);
+ * const [starts, lengths] = [Int32Array.of(0, 60), Int32Array.of(60, 100)];
+ * path.enter(0, { bytes, view: new DataView(bytes.buffer), starts, lengths, count: 2 }, 0, 2);
+ * function flush(now: number): void {
+ *   path.flush(now, (batch, from) => {
+ *     console.log(now, batch.lengths[from]);
+ *     return batch.count - from;
+ *   });
+ * }
+ * // The second frame overtakes the first.
+ * flush(0);
+ * flush(path.nextDeadline());
+ * // 0 100
+ * // 5000 60
+ * ```
+ */
 export class FaultPath {
   /** Decides about its frames. */
   readonly engine: FaultEngine;

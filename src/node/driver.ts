@@ -19,7 +19,32 @@ import { monotonicNs } from './clock.ts';
 import { loadLibc, mayLoadLibc } from './links/libc.ts';
 import { PollLoop, type PollMode } from './poll-loop.ts';
 
-/** Runs one machine (a `Device`, or any other `Machine`) on one link in real time. */
+/**
+ * Runs one machine (a `Device`, or any other `Machine`) on one link in real time.
+ *
+ * @example
+ * ```ts
+ * import { Driver, openLink } from 'rocev2/node';
+ *
+ * // A machine that has one frame to send and hears it come back.
+ * const driver = new Driver(openLink('loopback:10.0.0.1/24'));
+ * let due = 1;
+ * const heard = new Promise<number>((resolve) => {
+ *   void driver.start({
+ *     receive: (batch) => resolve(batch.count),
+ *     transmit(writer) {
+ *       if (due-- > 0) writer.appendRaw(new Uint8Array(64), 0, 64);
+ *       return false;
+ *     },
+ *     nextDeadline: () => Number.POSITIVE_INFINITY,
+ *     handleTimeouts: () => {},
+ *   });
+ * });
+ * console.log(driver.link.name, await heard); // loopback:10.0.0.1/24 1
+ * await driver.close();
+ * console.log(await driver.closed); // undefined
+ * ```
+ */
 export class Driver {
   /** For the machine, from before `start`. */
   readonly host: Host;

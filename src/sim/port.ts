@@ -34,7 +34,33 @@ export interface SimulatedPortCounters {
   hairpinned: number;
 }
 
-/** A port of a simulated network: a `Link` in virtual time. */
+/**
+ * A port of a simulated network: a `Link` in virtual time.
+ *
+ * @example
+ * ```ts
+ * import { attachDevice, IpAddress, World } from 'rocev2';
+ * import { SimulatedNetwork, type SimulatedPort } from 'rocev2/sim';
+ *
+ * const network = new SimulatedNetwork();
+ * const world = new World({ seed: 1, network });
+ * const a = attachDevice(world, 'a', { addresses: ['10.0.0.1/24'] });
+ * // A port without a machine: it hears the ARP requests of the other, and does not answer.
+ * const port: SimulatedPort = network.attach('b');
+ * let frames = 0;
+ * await port.start({
+ *   receive(batch) {
+ *     frames += batch.count;
+ *   },
+ *   writable() {},
+ *   closed() {},
+ * });
+ * const found = a.resolve(IpAddress.parse('10.0.0.2')).catch((error: Error) => error.message);
+ * world.runFor(10e9);
+ * console.log(await found); // no answer from 10.0.0.2 on this link
+ * console.log(frames, port.counters.delivered); // 3 3
+ * ```
+ */
 export class SimulatedPort implements Link {
   /** Name in the network. */
   readonly name: string;

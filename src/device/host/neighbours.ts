@@ -58,6 +58,27 @@ const MAX_REPLIES = 64;
 /**
  * ARP, neighbour discovery and ping of a host on an Ethernet link. Its owner passes frames in, takes frames out and
  * keeps the time.
+ *
+ * @example
+ * ```ts
+ * import { Neighbours } from 'rocev2/host';
+ * import { Frame, FrameWriter, formatMac, IpAddress, IpPrefix, Medium, parseFrame, parseMac } from 'rocev2/packets';
+ *
+ * const a = new Neighbours({ mac: parseMac('02:00:00:00:00:01'), addresses: [IpPrefix.parse('10.0.0.1/24')] });
+ * const b = new Neighbours({ mac: parseMac('02:00:00:00:00:02'), addresses: [IpPrefix.parse('10.0.0.2/24')] });
+ * function carry(from: Neighbours, to: Neighbours): void {
+ *   const batch = new FrameWriter(1, 2048);
+ *   const frame = new Frame();
+ *   from.poll(0, batch);
+ *   const status = parseFrame(batch.bytes, batch.view, 0, batch.lengths[0] ?? 0, Medium.Ethernet, frame);
+ *   to.handleFrame(0, frame, status);
+ * }
+ * a.resolve(0, IpAddress.parse('10.0.0.2'));
+ * carry(a, b);
+ * carry(b, a);
+ * const found = a.pollResolved();
+ * console.log(`${found?.address}`, found?.mac === undefined ? 'nobody' : formatMac(found.mac)); // 10.0.0.2 02:00:00:00:00:02
+ * ```
  */
 export class Neighbours {
   /** Since it was made; they count on while it runs. */

@@ -65,7 +65,35 @@ export const qemuKind: LinkKind = {
   },
 };
 
-/** The link of kind `qemu`: the Ethernet of one QEMU guest, over the Unix socket of its stream netdev. */
+/**
+ * The link of kind `qemu`: the Ethernet of one QEMU guest, over the Unix socket of its stream netdev.
+ *
+ * @example
+ * ```ts
+ * import { mkdtempSync, rmSync } from 'node:fs';
+ * import { tmpdir } from 'node:os';
+ * import { join } from 'node:path';
+ * import { QemuLink } from 'rocev2/node';
+ *
+ * // In place of a guest with `-netdev stream` a second link connects.
+ * const folder = mkdtempSync(join(tmpdir(), 'qemu-'));
+ * const path = join(folder, 'guest.sock');
+ * const host = new QemuLink({ path });
+ * const guest = new QemuLink({ path, connect: true });
+ * let heard = (_bytes: number): void => {};
+ * const arrival = new Promise<number>((resolve) => {
+ *   heard = resolve;
+ * });
+ * await host.start({ receive: (batch) => heard(batch.lengths[0] ?? 0), writable() {}, closed() {} });
+ * await guest.start({ receive() {}, writable() {}, closed() {} });
+ * const bytes = new Uint8Array(60);
+ * const frame = { bytes, view: new DataView(bytes.buffer), starts: Int32Array.of(0), lengths: Int32Array.of(60) };
+ * guest.send({ ...frame, count: 1 }, 0);
+ * console.log(await arrival, host.connected, guest.counters.sent); // 60 true 1
+ * await Promise.all([guest.close(), host.close()]);
+ * rmSync(folder, { recursive: true });
+ * ```
+ */
 export class QemuLink extends LifecycleLink<PluggedPort> {
   readonly name: string;
   readonly medium = Medium.Ethernet;

@@ -17,6 +17,28 @@ export interface FileBackendOptions {
   readonly readOnly?: boolean;
 }
 
+/**
+ * A disk of NVMe in a file.
+ *
+ * @example
+ * ```ts
+ * import { mkdtempSync, rmSync } from 'node:fs';
+ * import { tmpdir } from 'node:os';
+ * import { join } from 'node:path';
+ * import { FileBackend } from 'rocev2/node';
+ * import { NvmeStatus } from 'rocev2/nvme';
+ *
+ * const folder = mkdtempSync(join(tmpdir(), 'disk-'));
+ * const disk = await FileBackend.open(join(folder, 'disk.img'), { bytes: 1 << 20 });
+ * // With `true` the bytes are durable when the write ends.
+ * const status = await disk.write(4096, Uint8Array.of(1, 2, 3), true);
+ * const into = new Uint8Array(4);
+ * await disk.read(4096, into);
+ * console.log(disk.bytes, status === NvmeStatus.Success, into.join()); // 1048576 true 1,2,3,0
+ * await disk.close();
+ * rmSync(folder, { recursive: true });
+ * ```
+ */
 export class FileBackend implements NvmeBackend {
   readonly readOnly: boolean;
   #bytes: number;

@@ -6,7 +6,22 @@
 import { invariant } from '../../../packets/errors.ts';
 import { demand, portCounts, type Topology, type TopologyEdge } from './topology.ts';
 
-/** The next ports of every switch for a host. Made by `shortestPaths` or `clockwiseRoutes`. */
+/**
+ * The next ports of every switch for a host. Made by `shortestPaths` or `clockwiseRoutes`.
+ *
+ * @example
+ * ```ts
+ * import { leafSpine, type Routes, shortestPaths } from 'rocev2/sim';
+ *
+ * const link = { rateBps: 100e9, delayNs: 1_000 };
+ * const topology = leafSpine({ leaves: 2, spines: 2, hostsPerLeaf: 2, hostLink: link, uplink: link });
+ * const routes: Routes = shortestPaths(topology);
+ * const leaf = routes.attachedTo(0);
+ * // A neighbour at the same leaf, and a host that both spines lead to.
+ * console.log(topology.nodeNames[leaf], Array.from(routes.ports(leaf, 1)).join()); // leaf0 1
+ * console.log(Array.from(routes.ports(leaf, 3)).join()); // 2,3
+ * ```
+ */
 export class Routes {
   readonly #hostCount: number;
   readonly #switchCount: number;
@@ -141,7 +156,22 @@ export interface PortPlace {
   readonly port: number;
 }
 
-/** `pathBetween` for many pairs: the links are looked up once. */
+/**
+ * `pathBetween` for many pairs: the links are looked up once.
+ *
+ * @example
+ * ```ts
+ * import { dumbbell, PathFinder, portName, shortestPaths } from 'rocev2/sim';
+ *
+ * const edge = { rateBps: 100e9, delayNs: 1_000 };
+ * const topology = dumbbell({ pairs: 2, edge, bottleneck: { rateBps: 40e9, delayNs: 5_000 } });
+ * const finder = new PathFinder(topology, shortestPaths(topology));
+ * // From the first host on the left to the first on the right.
+ * console.log(finder.path(0, 2).map(({ rateBps }) => rateBps / 1e9).join()); // 100,40,100
+ * const { node, port } = finder.lastHop(2);
+ * console.log(portName(topology, node, port)); // switch1:0
+ * ```
+ */
 export class PathFinder {
   readonly #topology: Topology;
   readonly #routes: Routes;

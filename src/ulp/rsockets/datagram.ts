@@ -66,7 +66,38 @@ interface Waiting extends DatagramSource {
   readonly slot: number;
 }
 
-/** Datagrams between addresses and UDP ports (rsocket(7), SOCK_DGRAM): found over UDP, carried by UD queue pairs. */
+/**
+ * Datagrams between addresses and UDP ports (rsocket(7), SOCK_DGRAM): found over UDP, carried by UD queue pairs.
+ *
+ * @example
+ * ```ts
+ * import { attachDevice, IpAddress, World } from 'rocev2';
+ * import { RDatagramSocket, type UdpPort } from 'rocev2/rsockets';
+ *
+ * const hosts = ['10.0.0.1', '10.0.0.2'].map((text) => IpAddress.parse(text));
+ * const handlers = new Map<string, Parameters<UdpPort['listen']>[0]>();
+ * /** UDP by hand, for the first datagrams to a peer; on a host it is a socket of the kernel. */
+ * function udpOf(own: IpAddress, port: number): UdpPort {
+ *   return {
+ *     port,
+ *     listen: (handler) => void handlers.set(`${own} ${port}`, handler),
+ *     send(bytes, address, to) {
+ *       const copy = bytes.slice();
+ *       queueMicrotask(() => handlers.get(`${address} ${to}`)?.(copy, own, port));
+ *     },
+ *     close() {},
+ *   };
+ * }
+ * const world = new World({ seed: 1 });
+ * const [a, b] = hosts.map((own) => {
+ *   return new RDatagramSocket(attachDevice(world, `${own}`, { addresses: [`${own}/24`] }), udpOf(own, 7471));
+ * });
+ * const into = new Uint8Array(64);
+ * await a?.sendTo(new TextEncoder().encode('hello'), IpAddress.parse('10.0.0.2'), 7471);
+ * const received = b && (await world.run(b.recvFrom(into)));
+ * console.log(received?.length, `${received?.address}`); // 5 10.0.0.1
+ * ```
+ */
 export class RDatagramSocket {
   /** Dropped datagrams: not a message, of an unknown sender, or no room. */
   dropped = 0;

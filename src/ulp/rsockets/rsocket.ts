@@ -33,7 +33,29 @@ import { Events, Lock } from './waiting.ts';
 /** Directions of `shutdown`. */
 export type ShutdownHow = 'read' | 'write' | 'both';
 
-/** One end of a stream of bytes (rsocket(7)): made by `connect` or taken from an `RListener`. */
+/**
+ * One end of a stream of bytes (rsocket(7)): made by `connect` or taken from an `RListener`.
+ *
+ * @example
+ * ```ts
+ * import { attachDevice, World } from 'rocev2';
+ * import { RListener, RSocket } from 'rocev2/rsockets';
+ *
+ * const world = new World({ seed: 1 });
+ * const a = attachDevice(world, 'a', { addresses: ['10.0.0.1/24'] });
+ * const b = attachDevice(world, 'b', { addresses: ['10.0.0.2/24'] });
+ * const listener = RListener.listen(b, { port: 7471 });
+ * const taken = listener.accept();
+ * const left = await world.run(RSocket.connect(a, { address: '10.0.0.2', port: 7471 }));
+ * const right = await world.run(taken);
+ * await world.run(left.send(Uint8Array.of(1, 2, 3)));
+ * const into = new Uint8Array(8);
+ * console.log(await world.run(right.recv(into)), into.join()); // 3 1,2,3,0,0,0,0,0
+ * // The other side sees the end of the stream.
+ * await world.run(left.shutdown('write'));
+ * console.log(await world.run(right.recv(into))); // 0
+ * ```
+ */
 export class RSocket {
   /** The peer's address. */
   readonly remoteAddress: IpAddress;

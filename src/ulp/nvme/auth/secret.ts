@@ -9,7 +9,18 @@ import { RoceError } from '../../../../packets/errors.ts';
 import { DhchapHash, dhchapHashBytes, joinMessage } from '../codec/index.ts';
 import type { NvmeCrypto } from './suite.ts';
 
-/** A secret that was understood. What prints it prints its kind and nothing of the key. */
+/**
+ * A secret that was understood. What prints it prints its kind and nothing of the key.
+ *
+ * @example
+ * ```ts
+ * import { DhchapSecret, formatDhchapSecret } from 'rocev2/nvme';
+ *
+ * const secret = DhchapSecret.parse(formatDhchapSecret(new Uint8Array(32).fill(7), 1));
+ * // Printed, nothing of the key is seen.
+ * console.log(`${secret}`, secret.hash); // DHHC-1 secret 1
+ * ```
+ */
 export class DhchapSecret {
   /** The hash function of its transform, one of `DhchapHash`; 0 for none. */
   readonly hash: number;

@@ -95,7 +95,23 @@ export const Fuse = {
 /** PSDT of every command over Fabrics: SGLs, in bits 6 and 7 of the second byte. */
 export const FLAGS_SGL = 0x40;
 
-/** A submission queue entry, field by field. Numbers are unsigned 32 bits where nothing else is said. */
+/**
+ * A submission queue entry, field by field. Numbers are unsigned 32 bits where nothing else is said.
+ *
+ * @example
+ * ```ts
+ * import { blocksOf, COMMAND_BYTES, NvmeCommand, NvmOpcode, readCommand, setBlocks, writeCommand } from 'rocev2/nvme';
+ *
+ * const command = new NvmeCommand();
+ * setBlocks(command, NvmOpcode.Read, 1, 2048, 8);
+ * command.sgl.setKeyed(0x1000n, 4096, 0x77, true);
+ * const view = new DataView(new ArrayBuffer(COMMAND_BYTES));
+ * writeCommand(view, 0, command);
+ * // One object is read into again and again.
+ * const seen = new NvmeCommand();
+ * console.log(readCommand(view, 0, COMMAND_BYTES, seen), blocksOf(seen), seen.sgl.length, seen.sendsData); // true 8 4096 false
+ * ```
+ */
 export class NvmeCommand {
   /** 8 bits: one of the opcodes. */
   opcode = 0;

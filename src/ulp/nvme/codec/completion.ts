@@ -11,7 +11,20 @@
 /** Length of an entry, in bytes. */
 export const COMPLETION_BYTES = 16;
 
-/** A completion queue entry, field by field. One object is read into again and again. */
+/**
+ * A completion queue entry, field by field. One object is read into again and again.
+ *
+ * @example
+ * ```ts
+ * import { COMPLETION_BYTES, NvmeCompletion, NvmeStatus, readCompletion, statusName, writeCompletion } from 'rocev2/nvme';
+ *
+ * const view = new DataView(new ArrayBuffer(COMPLETION_BYTES));
+ * writeCompletion(view, 0, 5, NvmeStatus.LbaOutOfRange, 3);
+ * const completion = new NvmeCompletion();
+ * readCompletion(view, 0, COMPLETION_BYTES, completion);
+ * console.log(completion.cid, completion.sqhd, statusName(completion.status)); // 5 3 LBA out of range
+ * ```
+ */
 export class NvmeCompletion {
   /** What the command returns, 32 bits. */
   dw0 = 0;

@@ -37,7 +37,20 @@ export const SglSubtype = {
   Invalidate: 0xf,
 } as const;
 
-/** A descriptor, field by field. The address is two halves: no command allocates a bigint that has no data to move. */
+/**
+ * A descriptor, field by field. The address is two halves: no command allocates a bigint that has no data to move.
+ *
+ * @example
+ * ```ts
+ * import { readSgl, SGL_BYTES, SglDescriptor, SglType, writeSgl } from 'rocev2/nvme';
+ *
+ * const view = new DataView(new ArrayBuffer(SGL_BYTES));
+ * writeSgl(view, 0, new SglDescriptor().setKeyed(0x1_0000_0000n, 4096, 0x77, true));
+ * const read = new SglDescriptor();
+ * readSgl(view, 0, read);
+ * console.log(read.type === SglType.KeyedDataBlock, read.address, read.length, read.invalidates); // true 4294967296n 4096 true
+ * ```
+ */
 export class SglDescriptor {
   /** One of `SglType`, or a reserved number, 0..15. */
   type = 0;

@@ -33,7 +33,21 @@ export type Values<F extends Fields> = { readonly [K in keyof F]: F[K] extends F
 /** Values of a structure: `ValuesOf<typeof SMART_LOG>`. */
 export type ValuesOf<S> = S extends Structure<infer F> ? Values<F> : never;
 
-/** A structure of a fixed length. */
+/**
+ * A structure of a fixed length.
+ *
+ * @example
+ * ```ts
+ * import { flag, Structure, u16, u32 } from 'rocev2/nvme';
+ *
+ * const HEADER = new Structure('Header', 8, { count: u16(0), last: flag(16), generation: u32(4) });
+ * const bytes = HEADER.encode({ count: 3, generation: 0x0102 });
+ * console.log(bytes.join(' ')); // 3 0 0 0 2 1 0 0
+ * const { count, last, generation } = HEADER.read(bytes) ?? HEADER.zeroed();
+ * console.log(count, last, generation); // 3 false 258
+ * console.log(HEADER.read(bytes, 1)); // undefined
+ * ```
+ */
 export class Structure<F extends Fields> {
   /** Its name in the specification. */
   readonly title: string;

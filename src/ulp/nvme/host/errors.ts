@@ -64,7 +64,34 @@ export class NvmeError extends RoceError {
   }
 }
 
-/** Host and controller have not authenticated each other. Trying again does not help: a secret is wrong or missing. */
+/**
+ * Host and controller have not authenticated each other. Trying again does not help: a secret is wrong or missing.
+ *
+ * @example
+ * ```ts
+ * import { attachDevice, World } from 'rocev2';
+ * import { nvmeCrypto } from 'rocev2/node';
+ * import { connectNvme, formatDhchapSecret, NvmeAuthenticationError, NvmeSubsystem, NvmeTarget } from 'rocev2/nvme';
+ *
+ * const world = new World({ seed: 1 });
+ * const a = attachDevice(world, 'a', { addresses: ['10.0.0.1/24'] });
+ * const b = attachDevice(world, 'b', { addresses: ['10.0.0.2/24'] });
+ * const timers = { after: () => () => {} };
+ * const hostnqn = 'nqn.2026-01.example:host';
+ * const secret = formatDhchapSecret(new Uint8Array(32).fill(7));
+ * const crypto = nvmeCrypto;
+ * const subsystem = new NvmeSubsystem({ nqn: 'nqn.2026-01.example:disk', hosts: [{ nqn: hostnqn, secret }], crypto });
+ * NvmeTarget.listen(b, { subsystems: [subsystem], timers });
+ * try {
+ *   // The host has no secret.
+ *   const host = { hostnqn, hostid: new Uint8Array(16), timers };
+ *   await world.run(connectNvme(a, { address: '10.0.0.2', subnqn: subsystem.nqn, ...host }));
+ * } catch (error) {
+ *   if (!(error instanceof NvmeAuthenticationError)) throw error;
+ *   console.log(error.code, error.failure); // ERR_ROCE_REJECTED 0
+ * }
+ * ```
+ */
 export class NvmeAuthenticationError extends RoceError {
   /** Why: one of `AuthenticationFailure`; 0 where one side does not authenticate at all. */
   readonly failure: number;
