@@ -22,6 +22,7 @@ import { IP_PROTOCOL_ICMP, IP_PROTOCOL_ICMPV6 } from '../../../packets/ipv4.ts';
 import { NO_VLAN, vlanOfFrame, vlanTci } from '../../../packets/vlan.ts';
 import type { StaticNeighbour, VlanOptions } from '../options.ts';
 import { DEFAULT_STRANGER_LIMITS, type StrangerLimits } from '../options.ts';
+import { isGroup, isLimitedBroadcast, isLinkLocal, isUnicast, isUnspecified } from './address-kinds.ts';
 import { groupMac } from './group-frames.ts';
 import { HostAddresses } from './host-addresses.ts';
 import type { ResolutionNeed } from './neighbour-entry.ts';
@@ -77,7 +78,7 @@ const MAX_REPLIES = 64;
  * carry(a, b);
  * carry(b, a);
  * const found = a.pollResolved();
- * console.log(`${found?.address}`, found?.mac === undefined ? 'nobody' : formatMac(found.mac)); // 10.0.0.2 02:00:00:00:00:02
+ * if (found?.mac !== undefined) console.log(formatMac(found.mac)); // 02:00:00:00:00:02
  * ```
  */
 export class Neighbours {
@@ -385,25 +386,4 @@ export class Neighbours {
   #station(address: IpAddress): FrameEndpoint {
     return { mac: this.#mac, address, vlanTci: this.#vlanTci };
   }
-}
-
-function isUnspecified({ version, w0, w1, w2, w3 }: IpAddress): boolean {
-  return version === 4 ? w3 === 0 : (w0 | w1 | w2 | w3) === 0;
-}
-
-function isLimitedBroadcast({ version, w3 }: IpAddress): boolean {
-  return version === 4 && w3 === 0xff_ff_ff_ff;
-}
-
-/** fe80::/10. */
-function isLinkLocal({ version, w0 }: IpAddress): boolean {
-  return version === 6 && w0 >>> 22 === 0x3fa;
-}
-
-function isGroup(mac: MacAddress): boolean {
-  return ((mac[0] ?? 0) & 1) !== 0;
-}
-
-function isUnicast(mac: MacAddress): boolean {
-  return !isGroup(mac) && mac.some((byte) => byte !== 0);
 }

@@ -62,7 +62,7 @@ export interface SwitchedNetworkCounters {
  * const topology = star({ hosts: 2, link: { rateBps: 100e9, delayNs: 1_000 } });
  * const network = new SwitchedNetwork({ topology, seed: 1 });
  * const world = new World({ seed: 1, network });
- * /** The network routes and has no ARP: a host knows the others. */
+ * // The network routes and has no ARP: a host knows the others.
  * function host(own: number, other: number): Device {
  *   return attachDevice(world, `host${own}`, {
  *     addresses: [`${hostAddress(own)}/8`],

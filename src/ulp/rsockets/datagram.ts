@@ -76,7 +76,7 @@ interface Waiting extends DatagramSource {
  *
  * const hosts = ['10.0.0.1', '10.0.0.2'].map((text) => IpAddress.parse(text));
  * const handlers = new Map<string, Parameters<UdpPort['listen']>[0]>();
- * /** UDP by hand, for the first datagrams to a peer; on a host it is a socket of the kernel. */
+ * // UDP by hand, for the first datagrams to a peer; on a host it is a socket of the kernel.
  * function udpOf(own: IpAddress, port: number): UdpPort {
  *   return {
  *     port,

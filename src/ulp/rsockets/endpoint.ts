@@ -20,6 +20,7 @@ import {
   SGE_BYTES,
   TARGET_ENTRIES,
 } from './protocol.ts';
+import { SECOND_OF_TWO } from './send-window.ts';
 
 /** Bytes of a work request: copied into it, or where they lie. */
 export type MessageSource = { readonly inline: Uint8Array } | { readonly sges: readonly Sge[] };
@@ -167,6 +168,3 @@ export class RSocketQp {
     return region;
   }
 }
-
-/** Marks the completion of the SEND of a message whose data went before it: it returns a slot and no bytes. */
-export const SECOND_OF_TWO = 2 ** 32;

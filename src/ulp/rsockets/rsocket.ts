@@ -11,20 +11,11 @@ import { RoceError } from '../../../packets/errors.ts';
 import { WcOpcode, WcStatus, WorkCompletion, wcStatusName } from '../../../transport/work.ts';
 import type { RdmaConnection, RdmaDevice } from '../../device/api.ts';
 import { type Established, establish, type RSocketConnectOptions } from './connect.ts';
-import { type RSocketQp, SECOND_OF_TWO } from './endpoint.ts';
+import type { RSocketQp } from './endpoint.ts';
 import { CreditUpdater } from './granter.ts';
 import { type IoMapping, IoMaps } from './iomaps.ts';
 import type { RSocketSettings } from './options.ts';
-import {
-  IOMAP_BYTES,
-  MESSAGE_BYTES,
-  messageData,
-  messageOp,
-  type RemoteSge,
-  RsCtrl,
-  RsOp,
-  rsMessage,
-} from './protocol.ts';
+import { MESSAGE_BYTES, messageData, messageOp, type RemoteSge, RsCtrl, RsOp, rsMessage } from './protocol.ts';
 import { ReceiveWindow } from './receive-window.ts';
 import { SendRing } from './send-ring.ts';
 import { SendWindow } from './send-window.ts';
@@ -272,8 +263,8 @@ export class RSocket {
       await this.#untilWritable();
       const told = this.#iomaps.takeUntold();
       if (told === undefined) return;
-      this.#send.takeMessage(IOMAP_BYTES);
-      const source = this.#ring.put(told.bytes, 0, IOMAP_BYTES);
+      this.#send.takeMessage(told.bytes.length);
+      const source = this.#ring.put(told.bytes, 0, told.bytes.length);
       this.#endpoint.postWriteMessage(rsMessage(RsOp.IomapSgl, told.slot), source, told);
     }
   }
@@ -330,21 +321,7 @@ export class RSocket {
   }
 
   #sendCompleted({ wrId, status }: WorkCompletion): void {
-    const data = messageData(wrId);
-    switch (messageOp(wrId)) {
-      case RsOp.Sgl:
-        this.#send.controls--;
-        break;
-      case RsOp.Ctrl:
-        this.#send.controls--;
-        if (data === RsCtrl.Disconnect) this.#connected = false;
-        break;
-      case RsOp.IomapSgl:
-        this.#send.completed(wrId >= SECOND_OF_TWO ? 0 : IOMAP_BYTES);
-        break;
-      default:
-        this.#send.completed(data);
-    }
+    if (this.#send.workCompleted(wrId)) this.#connected = false;
     if (status !== WcStatus.Success && this.#connected) this.#lost(status);
   }
 

@@ -6,7 +6,23 @@
  * writes is validated: its addresses are its own, its credits are checked against its first word.
  */
 import { CONTROL_SLOTS, type RSocketSettings, SEND_LOW_WATER } from './options.ts';
-import { type ConnData, fits, type RemoteSge, readSge, SGE_BYTES, TARGET_ENTRIES, writeSge } from './protocol.ts';
+import {
+  type ConnData,
+  fits,
+  IOMAP_BYTES,
+  messageData,
+  messageOp,
+  type RemoteSge,
+  RsCtrl,
+  RsOp,
+  readSge,
+  SGE_BYTES,
+  TARGET_ENTRIES,
+  writeSge,
+} from './protocol.ts';
+
+/** Marks the completion of the SEND of a message whose data went before it: it returns a slot and no bytes. */
+export const SECOND_OF_TWO = 2 ** 32;
 
 /** Where the next data goes, and how much of it fits there. */
 export interface RemoteBuffer {
@@ -115,6 +131,25 @@ export class SendWindow {
   completed(bytes: number): void {
     this.#freeSlots += 1;
     this.#freeBytes += bytes;
+  }
+
+  /** The work request `wrId` has completed: the message that it was. Whether that was the Disconnect. */
+  workCompleted(wrId: number): boolean {
+    const data = messageData(wrId);
+    switch (messageOp(wrId)) {
+      case RsOp.Sgl:
+        this.controls--;
+        return false;
+      case RsOp.Ctrl:
+        this.controls--;
+        return data === RsCtrl.Disconnect;
+      case RsOp.IomapSgl:
+        this.completed(wrId >= SECOND_OF_TWO ? 0 : IOMAP_BYTES);
+        return false;
+      default:
+        this.completed(data);
+        return false;
+    }
   }
 
   /** The peer grants messages up to number `granted` (16 bits); false when the value is impossible. */

@@ -109,7 +109,8 @@ export const FLAGS_SGL = 0x40;
  * writeCommand(view, 0, command);
  * // One object is read into again and again.
  * const seen = new NvmeCommand();
- * console.log(readCommand(view, 0, COMMAND_BYTES, seen), blocksOf(seen), seen.sgl.length, seen.sendsData); // true 8 4096 false
+ * console.log(readCommand(view, 0, COMMAND_BYTES, seen)); // true
+ * console.log(blocksOf(seen), seen.sgl.length, seen.sendsData); // 8 4096 false
  * ```
  */
 export class NvmeCommand {

@@ -16,7 +16,8 @@ export const COMPLETION_BYTES = 16;
  *
  * @example
  * ```ts
- * import { COMPLETION_BYTES, NvmeCompletion, NvmeStatus, readCompletion, statusName, writeCompletion } from 'rocev2/nvme';
+ * import { COMPLETION_BYTES, NvmeCompletion, NvmeStatus, statusName } from 'rocev2/nvme';
+ * import { readCompletion, writeCompletion } from 'rocev2/nvme';
  *
  * const view = new DataView(new ArrayBuffer(COMPLETION_BYTES));
  * writeCompletion(view, 0, 5, NvmeStatus.LbaOutOfRange, 3);

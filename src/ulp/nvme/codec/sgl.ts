@@ -45,10 +45,10 @@ export const SglSubtype = {
  * import { readSgl, SGL_BYTES, SglDescriptor, SglType, writeSgl } from 'rocev2/nvme';
  *
  * const view = new DataView(new ArrayBuffer(SGL_BYTES));
- * writeSgl(view, 0, new SglDescriptor().setKeyed(0x1_0000_0000n, 4096, 0x77, true));
+ * writeSgl(view, 0, new SglDescriptor().setKeyed(0x1000n, 4096, 0x77, true));
  * const read = new SglDescriptor();
  * readSgl(view, 0, read);
- * console.log(read.type === SglType.KeyedDataBlock, read.address, read.length, read.invalidates); // true 4294967296n 4096 true
+ * console.log(read.type === SglType.KeyedDataBlock, read.length, read.invalidates); // true 4096 true
  * ```
  */
 export class SglDescriptor {
