@@ -61,7 +61,7 @@ export interface OutlineNumbers {
  * const bth = { opcode: Op.SendOnly, psn: 101, destQpn: 0x11, syndrome: -1, payloadLength: 64 };
  * const frame = { number: 1, originalLength: 126, interfaceIndex: 0, comments: [], status: FrameStatus.Ok };
  * const ip = { ipVersion: 4, trafficClass: 0 } as const;
- * const analysis = { marks: 0, relativePsn: 1, conversation: 1, icrc: IcrcState.Ok };
+ * const analysis = { marks: 0, relativePsn: 1, conversation: 1, icrc: IcrcState.Good };
  * const outline = new PacketOutline();
  * outline.set({ ...frame, ...ip, ...bth, ...analysis });
  * console.log(filter.needsPacket, filter(outline)); // false true

@@ -102,13 +102,13 @@ export type FrameConsumer = (batch: FrameBatch, from: number) => number;
  * const bytes = new Uint8Array(160);
  * const [starts, lengths] = [Int32Array.of(0, 60), Int32Array.of(60, 100)];
  * path.enter(0, { bytes, view: new DataView(bytes.buffer), starts, lengths, count: 2 }, 0, 2);
+ * // The second frame overtakes the first.
  * function flush(now: number): void {
  *   path.flush(now, (batch, from) => {
  *     console.log(now, batch.lengths[from]);
  *     return batch.count - from;
  *   });
  * }
- * // The second frame overtakes the first.
  * flush(0);
  * flush(path.nextDeadline());
  * // 0 100

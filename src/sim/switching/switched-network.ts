@@ -54,8 +54,7 @@ export interface SwitchedNetworkCounters {
  *
  * @example
  * ```ts
- * import { attachDevice, type Device, World } from 'rocev2';
- * import { formatMac } from 'rocev2/packets';
+ * import { Device, IpPrefix, World } from 'rocev2';
  * import { RListener, RSocket } from 'rocev2/rsockets';
  * import { hostAddress, hostMac, star, SwitchedNetwork } from 'rocev2/sim';
  *
@@ -63,17 +62,17 @@ export interface SwitchedNetworkCounters {
  * const network = new SwitchedNetwork({ topology, seed: 1 });
  * const world = new World({ seed: 1, network });
  * // The network routes and has no ARP: a host knows the others.
- * function host(own: number, other: number): Device {
- *   return attachDevice(world, `host${own}`, {
- *     addresses: [`${hostAddress(own)}/8`],
- *     mac: formatMac(hostMac(own)),
- *     neighbours: [{ address: hostAddress(other), mac: hostMac(other) }],
+ * function attach(own: number, other: number): Device {
+ *   const neighbours = [{ address: hostAddress(other), mac: hostMac(other) }];
+ *   const known = { mac: hostMac(own), addresses: [IpPrefix.parse(`${hostAddress(own)}/8`)], neighbours };
+ *   return world.attach(`host${own}`, (host, { medium, mtu }, random) => {
+ *     return new Device({ host, random, medium, mtu, ...known });
  *   });
  * }
- * const [a, b] = [host(0, 1), host(1, 0)];
+ * const [a, b] = [attach(0, 1), attach(1, 0)];
  * const taken = RListener.listen(b, { port: 7471 }).accept();
- * const socket = await world.run(RSocket.connect(a, { address: hostAddress(1), port: 7471 }));
- * await world.run(Promise.all([taken, socket.send(new Uint8Array(10_000))]));
+ * await world.run(RSocket.connect(a, { address: hostAddress(1), port: 7471 }));
+ * await world.run(taken);
  * const { sent, delivered, dropped } = network.counters;
  * console.log(sent === delivered + network.framesInFlight, dropped); // true 0
  * ```
