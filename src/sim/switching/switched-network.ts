@@ -58,15 +58,15 @@ export interface SwitchedNetworkCounters {
  * import { RListener, RSocket } from 'rocev2/rsockets';
  * import { hostAddress, hostMac, star, SwitchedNetwork } from 'rocev2/sim';
  *
- * const topology = star({ hosts: 2, link: { rateBps: 100e9, delayNs: 1_000 } });
- * const network = new SwitchedNetwork({ topology, seed: 1 });
+ * const link = { rateBps: 100e9, delayNs: 1_000 };
+ * const network = new SwitchedNetwork({ topology: star({ hosts: 2, link }), seed: 1 });
  * const world = new World({ seed: 1, network });
  * // The network routes and has no ARP: a host knows the others.
  * function attach(own: number, other: number): Device {
+ *   const addresses = [IpPrefix.parse(`${hostAddress(own)}/8`)];
  *   const neighbours = [{ address: hostAddress(other), mac: hostMac(other) }];
- *   const known = { mac: hostMac(own), addresses: [IpPrefix.parse(`${hostAddress(own)}/8`)], neighbours };
  *   return world.attach(`host${own}`, (host, { medium, mtu }, random) => {
- *     return new Device({ host, random, medium, mtu, ...known });
+ *     return new Device({ host, random, medium, mtu, mac: hostMac(own), addresses, neighbours });
  *   });
  * }
  * const [a, b] = [attach(0, 1), attach(1, 0)];

@@ -74,28 +74,25 @@ interface Waiting extends DatagramSource {
  * import { attachDevice, IpAddress, World } from 'rocev2';
  * import { RDatagramSocket, type UdpPort } from 'rocev2/rsockets';
  *
- * const hosts = ['10.0.0.1', '10.0.0.2'].map((text) => IpAddress.parse(text));
+ * const world = new World({ seed: 1 });
  * const handlers = new Map<string, Parameters<UdpPort['listen']>[0]>();
- * // UDP by hand, for the first datagrams to a peer; on a host it is a socket of the kernel.
- * function udpOf(own: IpAddress, port: number): UdpPort {
- *   return {
- *     port,
- *     listen: (handler) => void handlers.set(`${own} ${port}`, handler),
- *     send(bytes, address, to) {
+ * function open(text: string): RDatagramSocket {
+ *   // The first datagrams to a peer go over UDP: on a host a socket of the kernel, here by hand.
+ *   const udp: UdpPort = {
+ *     port: 7471,
+ *     listen: (handler) => void handlers.set(text, handler),
+ *     send(bytes, address, port) {
  *       const copy = bytes.slice();
- *       queueMicrotask(() => handlers.get(`${address} ${to}`)?.(copy, own, port));
+ *       queueMicrotask(() => handlers.get(`${address}`)?.(copy, IpAddress.parse(text), port));
  *     },
  *     close() {},
  *   };
+ *   return new RDatagramSocket(attachDevice(world, text, { addresses: [`${text}/24`] }), udp);
  * }
- * const world = new World({ seed: 1 });
- * const [a, b] = hosts.map((own) => {
- *   return new RDatagramSocket(attachDevice(world, `${own}`, { addresses: [`${own}/24`] }), udpOf(own, 7471));
- * });
- * const into = new Uint8Array(64);
- * await a?.sendTo(new TextEncoder().encode('hello'), IpAddress.parse('10.0.0.2'), 7471);
- * const received = b && (await world.run(b.recvFrom(into)));
- * console.log(received?.length, `${received?.address}`); // 5 10.0.0.1
+ * const [a, b] = [open('10.0.0.1'), open('10.0.0.2')];
+ * await a.sendTo(new TextEncoder().encode('hello'), IpAddress.parse('10.0.0.2'), 7471);
+ * const { length, address } = await world.run(b.recvFrom(new Uint8Array(64)));
+ * console.log(length, `${address}`); // 5 10.0.0.1
  * ```
  */
 export class RDatagramSocket {

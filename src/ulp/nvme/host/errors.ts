@@ -78,9 +78,8 @@ export class NvmeError extends RoceError {
  * const b = attachDevice(world, 'b', { addresses: ['10.0.0.2/24'] });
  * const timers = { after: () => () => {} };
  * const hostnqn = 'nqn.2026-01.example:host';
- * const secret = formatDhchapSecret(new Uint8Array(32).fill(7));
- * const crypto = nvmeCrypto;
- * const subsystem = new NvmeSubsystem({ nqn: 'nqn.2026-01.example:disk', hosts: [{ nqn: hostnqn, secret }], crypto });
+ * const hosts = [{ nqn: hostnqn, secret: formatDhchapSecret(new Uint8Array(32).fill(7)) }];
+ * const subsystem = new NvmeSubsystem({ nqn: 'nqn.2026-01.example:disk', hosts, crypto: nvmeCrypto });
  * NvmeTarget.listen(b, { subsystems: [subsystem], timers });
  * try {
  *   // The host has no secret.
