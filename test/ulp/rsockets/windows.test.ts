@@ -4,9 +4,17 @@
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { connDataFault, readConnData, writeConnData } from '../../../src/ulp/rsockets/protocol.ts';
+import {
+  connDataFault,
+  IOMAP_BYTES,
+  RsCtrl,
+  RsOp,
+  readConnData,
+  rsMessage,
+  writeConnData,
+} from '../../../src/ulp/rsockets/protocol.ts';
 import { ReceiveWindow } from '../../../src/ulp/rsockets/receive-window.ts';
-import { SendWindow } from '../../../src/ulp/rsockets/send-window.ts';
+import { SECOND_OF_TWO, SendWindow } from '../../../src/ulp/rsockets/send-window.ts';
 
 const SETTINGS = {
   sendBuffer: 4096,
@@ -142,6 +150,22 @@ describe('the send window', () => {
     expect([window.open, window.idle, window.controlsFree(4)]).toEqual([false, false, true]);
     window.controls = 4;
     expect(window.controlsFree(1)).toBe(false);
+  });
+
+  it('returns what a completed message took, and tells which was the Disconnect', () => {
+    const window = new SendWindow({ ...SETTINGS, messageSend: true }, list());
+    window.begin(peer(100, 10_000));
+    const before = window.freeBytes;
+    window.takeTarget(40);
+    window.takeMessage(IOMAP_BYTES);
+    window.controls = 3;
+    const done = (op: RsOp, data: number, mark = 0): boolean => window.workCompleted(mark + rsMessage(op, data));
+    // A WRITE has the bytes; the SEND behind it has a slot only.
+    expect([done(RsOp.Data, 40), done(RsOp.Data, 0, SECOND_OF_TWO)]).toEqual([false, false]);
+    expect([done(RsOp.IomapSgl, 1), done(RsOp.IomapSgl, 0, SECOND_OF_TWO)]).toEqual([false, false]);
+    expect([window.freeBytes, window.controls]).toEqual([before, 3]);
+    expect([done(RsOp.Sgl, 7), done(RsOp.Ctrl, RsCtrl.Shutdown)]).toEqual([false, false]);
+    expect([window.idle, done(RsOp.Ctrl, RsCtrl.Disconnect), window.idle]).toEqual([false, true, true]);
   });
 
   it.each([
