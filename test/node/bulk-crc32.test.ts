@@ -8,6 +8,7 @@ import { BULK_CRC32_BYTES, CRC32_INITIAL, crc32Update, useBulkCrc32 } from '../.
 import { installBulkCrc32, installNativeCrc32 } from '../../src/node/bulk-crc32.ts';
 import { loadNativeCrc32 } from '../../src/node/links/libc.ts';
 import { useWhereThere } from '../support/need.ts';
+import { startProgram } from '../support/running.ts';
 
 describe('the bulk CRC-32 of this machine', () => {
   useWhereThere('koffi');
@@ -21,6 +22,20 @@ describe('the bulk CRC-32 of this machine', () => {
     expect(installBulkCrc32()).toBe(name);
     await loadNativeCrc32();
     expect(installBulkCrc32()).toBe(name);
+  });
+
+  it('is that of zlib where the engine has no WebAssembly', async () => {
+    const program = `
+      import zlib from 'node:zlib';
+      import { syncBuiltinESMExports } from 'node:module';
+      delete globalThis.WebAssembly;
+      zlib.crc32 = () => 7;
+      syncBuiltinESMExports();
+      const { installBulkCrc32 } = await import('./src/node/bulk-crc32.ts');
+      const { crc32 } = await import('./packets/crc32.ts');
+      console.log(installBulkCrc32(), crc32(new Uint8Array(5000)));`;
+    const { code, stdout } = await startProgram('--input-type=module', ['--eval', program]).ended;
+    expect([code, stdout.trim()]).toEqual([0, 'zlib 7']);
   });
 
   it('is not taken from a library that computes something else', () => {

@@ -41,14 +41,16 @@ export async function spread(one: ProgramCase, here: OwnHost, there: OwnHost): P
   const agent = join(here.directory, 'agent');
   const enter = there.enter.map((word) => `'${word}'`).join(' ');
   writeFileSync(agent, `#!/bin/sh\nshift\nexec ${enter} sh -c "$*"\n`, { mode: 0o755 });
-  const slots = Number(/ -n (\d+) /.exec(one.lines[0])?.[1]) / 2;
-  const line = one.lines[0].replace(
-    '--oversubscribe',
-    `--host ${here.ipv4}:${slots},${there.ipv4}:${slots} --mca plm_rsh_agent ${agent}`,
-  );
-  const running = here.start(filledIn(line, here, here));
+  const running = here.start(filledIn(spreadLine(one.lines[0], [here.ipv4, there.ipv4], agent), here, here));
   const came = await within(running, LONGER_MS);
   return came ?? { code: undefined, printed: (await ended(running)).printed };
+}
+
+/** A line of mpirun with as many ranks on each host, which is reached by `agent`. */
+export function spreadLine(line: string, hosts: readonly string[], agent: string): string {
+  const each = Number(/ -n (\d+) /.exec(line)?.[1]) / hosts.length;
+  const slots = hosts.map((host) => `${host}:${each}`).join(',');
+  return line.replace('--oversubscribe', `--host ${slots} --mca plm_rsh_agent ${agent}`);
 }
 
 /** What it came to, when that was in time. */

@@ -158,7 +158,7 @@ function lostOf(hosts: readonly OwnHost[]): number {
 }
 
 /** What one of two hosts has seen of losses: nothing tells how many packets a guest has sent. */
-function repairsOf({ portCounters }: OwnHost): number {
+export function repairsOf({ portCounters }: Pick<OwnHost, 'portCounters'>): number {
   const { retransmittedPkts, duplicateRequest, outOfSeqRequest, impliedNakSeqErr } = portCounters;
   return retransmittedPkts + duplicateRequest + outOfSeqRequest + impliedNakSeqErr;
 }
