@@ -16,7 +16,7 @@ describe('shortened runs', () => {
     expect(hasWasmCrc32()).toBe(true);
   });
 
-  it('equal zlib.crc32 for every length about the threshold, and about the longest piece', () => {
+  it('equal zlib.crc32 for every length around the threshold and around the longest piece', () => {
     for (const middle of [SHORTENED_BYTES, 0x50_00, 0x50_00 + SHORTENED_BYTES, 2 * 0x50_00]) {
       for (let length = middle - 20; length <= middle + 20; length++)
         expect(crc32(slab, 5, 5 + length), `${length} bytes`).toBe(zlibCrc32(slab.subarray(5, 5 + length)));

@@ -1,5 +1,5 @@
 /**
- * What the rule says can be told, held against runs in which something else happened.
+ * What the rule says can be told, checked against alternative runs: the same but for the fate of one frame.
  *
  * Owns the sample and its table: networks that lose packets and delay others, from the places that do not see it.
  */

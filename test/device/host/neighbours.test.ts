@@ -84,15 +84,6 @@ const replaced = (bytes: Uint8Array, at: number, value: number): Uint8Array => {
   return copy;
 };
 
-it('is on one link with every link-local address, whatever its own are', () => {
-  const neighbours = ours({ addresses: [IpPrefix.parse('2001:db8::1/64')] });
-  expect(['fe80::2', 'febf::2', 'fec0::2'].map((text) => neighbours.nextHop(ip(text))?.toString())).toEqual([
-    'fe80::2',
-    'febf::2',
-    undefined,
-  ]);
-});
-
 describe('resolving', () => {
   it.each(['10.0.0.2', 'fe80::2'])('finds %s, both ends learn, and only one question is asked', (text) => {
     const [a, b] = [ours(), theirs()];

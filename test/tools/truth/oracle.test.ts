@@ -1,5 +1,5 @@
 /**
- * Goal: what cannot be told is known from runs in which something else happened, and the rule says the same. Method: a
+ * Goal: what cannot be told is known from alternative runs with the same capture, and the rule says the same. Method: a
  * run is played again with the fates of its frames, all of them or all but one; a few requests here, more of them in
  * `truth.long.test.ts`.
  */
