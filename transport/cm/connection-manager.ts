@@ -52,7 +52,32 @@ export interface ListenOptions {
   readonly services?: readonly CmTransportService[];
 }
 
-/** The connection manager of one device. */
+/**
+ * The connection manager of one device.
+ *
+ * @example
+ * ```ts
+ * import { IpAddress } from 'rocev2/packets';
+ * import { Prng } from 'rocev2/sim';
+ * import { ConnectionManager } from 'rocev2/transport';
+ *
+ * const [local, remote] = [IpAddress.parse('10.0.0.1'), IpAddress.parse('10.0.0.2')];
+ * const active = new ConnectionManager({ random: new Prng(1), caGuid: 1n });
+ * const passive = new ConnectionManager({ random: new Prng(2), caGuid: 2n });
+ * passive.listen(7n, 8);
+ * const terms = { qpn: 0x11, startingPsn: 0, initiatorDepth: 1, responderResources: 1, rnrRetryCount: 7 };
+ * const path = { serviceId: 7n, local, remote, localPort: 0, mtu: 3, retryCount: 7, ackTimeout: 14 };
+ * active.connect(0, { ...terms, ...path });
+ * // The MAD, a REQ, would travel in a datagram from queue pair 1 to queue pair 1.
+ * const mad = active.pollTransmit(0);
+ * const view = new DataView(mad?.bytes.slice().buffer ?? new ArrayBuffer(0));
+ * passive.handleMad(0, view, 0, view.byteLength, { source: local, destination: remote, sourceQpn: 1 });
+ * const event = passive.pollEvent();
+ * console.log(event?.type, event && passive.state(event.id)); // connect-request req-rcvd
+ * // When the REQ is sent again.
+ * console.log(`${active.pollTimeout()} ns`); // 4294967296 ns
+ * ```
+ */
 export class ConnectionManager {
   readonly #core: CmCore;
   readonly #sidrActive: SidrActive;
