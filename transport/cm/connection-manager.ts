@@ -23,7 +23,7 @@ import { connect, handleRep, ready } from './active.ts';
 import { answerAlternatePath, handleApr, handleLap, loadAlternatePath } from './alternate-path.ts';
 import type { Connection } from './connection.ts';
 import { CmCore, NO_BYTES } from './core.ts';
-import { destroy, expireDue } from './expiry.ts';
+import { destroy, dueNext, expireDue } from './expiry.ts';
 import { checkRange } from './parameters.ts';
 import { accept, handleReq, handleRtu, notifyTraffic } from './passive.ts';
 import { handleMra, handleRej, reject, sendMra } from './refusal.ts';
@@ -38,6 +38,7 @@ import {
   type CmEvent,
   type CmId,
   CmInputStatus,
+  type CmInspection,
   type CmOptions,
   type ConnectParameters,
   type MadOrigin,
@@ -281,6 +282,14 @@ export class ConnectionManager {
   /** State of a connection, for tests, tools and the curious. */
   state(id: CmId): CmState | undefined {
     return this.#core.table.byId(id)?.state;
+  }
+
+  /** What a connection is doing, and waits for. @internal */
+  inspect(id: CmId): CmInspection | undefined {
+    const connection = this.#core.table.byId(id);
+    if (connection === undefined) return undefined;
+    const { state, deadline, retriesLeft } = connection;
+    return { state, deadline, next: dueNext(connection), retriesLeft };
   }
 
   /** Connections of any state and lookups of datagram services; TIMEWAIT, remembered refusals and answers included. */
