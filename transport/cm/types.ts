@@ -310,8 +310,8 @@ export interface CmInspection {
   /** When it goes on by itself, in ns; Infinity: it waits for the peer or the application, for as long as they take. */
   readonly deadline: number;
   /**
-   * What happens at the deadline. 'repeat': its REQ, REP, DREQ or LAP is sent again; 'wait': it is not, as nothing has shown that
-   * the peer is there; 'expire': the state ends, by giving up where an answer is missing.
+   * What happens at the deadline. 'repeat': its REQ, REP, DREQ or LAP is sent again; 'wait': it is not, as nothing has
+   * shown that the peer is there; 'expire': the state ends, by giving up where an answer is missing.
    */
   readonly next: 'repeat' | 'wait' | 'expire';
   /** How often it may still repeat. */
