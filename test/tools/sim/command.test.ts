@@ -3,7 +3,7 @@
  * its own for ctrl-C, on a scenario of milliseconds; what shards write is put together again and compared with the run
  * that was not divided.
  */
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it, vi } from 'vitest';
@@ -103,6 +103,55 @@ describe('a sweep in shards', () => {
     expect(refused('{"index":0}')).toMatch(/^bad:1: runs: /);
     expect(refused('not json')).toMatch(/^bad:1: /);
     expect(refused('')).toBe('there is no line in these files');
+  });
+});
+
+describe('a sweep that keeps its results', () => {
+  const scenario = written('kept.json', SMALL);
+  const sweep = [scenario, ...SWEEP, '--jobs', '2', '--quiet'];
+  const [results, whole, again] = [join(there, 'results'), join(there, 'kept-whole'), join(there, 'kept-again')];
+
+  it('runs those that have none, and gives the bytes of one that keeps nothing', async () => {
+    expect((await sim(scenario, ...SWEEP, '--jobs', '1', '--quiet', '--jsonl', whole)).code).toBe(0);
+    expect((await sim(...sweep, '--shard', '0/2', '--results', results)).code).toBe(0);
+    expect(readdirSync(results).sort()).toEqual(['case-0.json', 'case-2.json', 'case-4.json', 'plan.json']);
+    // What is there is believed, so that a change shows whether it was run again.
+    const first = join(results, 'case-2.json');
+    const other = readFileSync(first, 'utf8').replace('"passed":true', '"passed":false');
+    writeFileSync(first, other);
+    const { code, stderr } = await sim(scenario, ...SWEEP, '--results', results, '--jsonl', again);
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: 'roce sim: 3 of 6 runs have their result\nroce sim: 1 of 6 runs are not as expected: 2\n',
+    });
+    expect(readFileSync(first, 'utf8')).toBe(other);
+    rmSync(first);
+    expect((await sim(...sweep, '--results', results, '--jsonl', again)).code).toBe(0);
+    expect((await sim('merge', results, '--quiet', '--jsonl', join(there, 'kept-merged'))).code).toBe(0);
+    for (const file of [again, join(there, 'kept-merged')])
+      expect(readFileSync(file, 'utf8')).toBe(readFileSync(whole, 'utf8'));
+  });
+
+  it.each([
+    ['other seeds', ['--seeds', '4..6'], 'digest'],
+    ['another setting', ['--set', 'loss=0.01'], 'digest'],
+    ['another variant', ['--variant', 'small'], 'digest'],
+    ['more of them', ['--seeds', '1..4'], 'cases'],
+  ])('refuses a folder of %s', async (_, more, key) => {
+    const { code, stderr } = await sim(...sweep, ...more, '--results', results);
+    expect(code).toBe(2);
+    expect(stderr).toMatch(new RegExp(`^roce sim: .*plan.json: ${key} is .*results of other cases\n$`));
+  });
+
+  it('refuses a result that stands in the file of another run', async () => {
+    writeFileSync(join(results, 'case-1.json'), readFileSync(join(results, 'case-3.json')));
+    for (const args of [[...sweep, '--results', results], ['merge', results]]) {
+      const { code, stderr } = await sim(...args);
+      expect({ code, stderr }).toEqual({
+        code: 2,
+        stderr: `roce sim: ${join(results, 'case-1.json')}: run 3 is in the file of run 1\n`,
+      });
+    }
   });
 });
 
