@@ -35,7 +35,10 @@ export async function startCluster(folder: string, ports: readonly [number, numb
     for (const child of started.reverse()) await ended(child);
   };
   try {
-    start('munged', ['--foreground', ...['key-file', 'socket', 'pid-file', 'seed-file'].map((what) => mungeFile(folder, what))]);
+    start('munged', [
+      '--foreground',
+      ...['key-file', 'socket', 'pid-file', 'seed-file'].map((what) => mungeFile(folder, what)),
+    ]);
     await until('munged answers', () => succeeds('munge', ['-n', '-S', join(folder, 'munge.socket')], env));
     start('slurmctld', ['-D', '-f', env.SLURM_CONF]);
     start('slurmd', ['-D', '-f', env.SLURM_CONF]);

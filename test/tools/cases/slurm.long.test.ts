@@ -4,7 +4,17 @@
  * has it; a task killed, the array cancelled, the same line submitted again in another number of shares.
  */
 import { execFileSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -84,7 +94,10 @@ describeWith('slurm', 'an array of Slurm', () => {
   it('goes on after kill -9 and scancel with the cases that have no result, and with no other', async () => {
     const folder = scriptIn('sim');
     const scenario = join(folder, 'scenario.json');
-    writeFileSync(scenario, JSON.stringify(small({ traffic: [{ pattern: 'incast', senders: 2, receiver: 2, bytes: 2e7 }] })));
+    writeFileSync(
+      scenario,
+      JSON.stringify(small({ traffic: [{ pattern: 'incast', senders: 2, receiver: 2, bytes: 2e7 }] })),
+    );
     const sweep = [...SIM, scenario, '--seeds', `1..${RUNS}`, '--jobs', '1'];
 
     const first = submit(folder, 2, sweep);
@@ -110,7 +123,9 @@ describeWith('slurm', 'an array of Slurm', () => {
     local([...SIM, 'merge', 'results', '--quiet', '--jsonl', 'merged.jsonl', '--csv', 'merged.csv'], folder);
     local([...sweep, '--quiet', '--jsonl', 'whole.jsonl', '--csv', 'whole.csv'], folder);
     for (const kind of ['jsonl', 'csv'])
-      expect(readFileSync(join(folder, `merged.${kind}`)).equals(readFileSync(join(folder, `whole.${kind}`)))).toBe(true);
+      expect(readFileSync(join(folder, `merged.${kind}`)).equals(readFileSync(join(folder, `whole.${kind}`)))).toBe(
+        true,
+      );
   });
 
   it.each([
