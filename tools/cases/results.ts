@@ -55,8 +55,8 @@ export class ResultsFolder {
     this.#path = path;
     mkdirSync(path, { recursive: true });
     const file = join(path, PLAN);
-    // Of many processes that begin together one links its file first; the others find that one.
-    if (!existsSync(file)) settle(file, JSON.stringify(plan), linkOnce);
+    // Of many processes one links its file first; the others find that one.
+    settle(file, JSON.stringify(plan), linkOnce);
     const found = readPlan(path);
     for (const key of ['tool', 'version', 'cases', 'digest'] as const)
       if (found[key] !== plan[key])

@@ -1,6 +1,6 @@
 /**
- * A share of many cases, as `--shard i/n` says it: every n-th case from the i-th on. Owns the words; what a case is, and
- * that its number is the same whoever runs it, is up to the command.
+ * A share of many cases, as `--shard i/n` says it: every n-th case from the i-th on. Owns the words; what a case is,
+ * and that its number is the same whoever runs it, is up to the command.
  */
 import { RoceError } from 'rocev2/packets';
 

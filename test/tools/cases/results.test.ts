@@ -53,7 +53,7 @@ describe('a folder of results', () => {
     expect(readResults(path).missing).toHaveLength(12);
   });
 
-  it('is that of the first of many that begin together', () => {
+  it('has the plan of the first process, which no other replaces', () => {
     const path = folder();
     new ResultsFolder(path, PLAN);
     const before = statSync(join(path, 'plan.json')).ino;

@@ -116,7 +116,8 @@ describe('a sweep that keeps its results', () => {
     expect((await sim(...sweep, '--shard', '0/2', '--results', results, '--jobs', '1', '--quiet')).code).toBe(0);
     expect(readdirSync(results).sort()).toEqual(['case-0.json', 'case-2.json', 'case-4.json', 'plan.json']);
     // What is there is believed, so that a change shows whether it was run again.
-    const changed = (text: string): string => text.replace(/^.*"index":2,.*$/m, (line) => line.replace('true', 'false'));
+    const changed = (text: string): string =>
+      text.replace(/^.*"index":2,.*$/m, (line) => line.replace('true', 'false'));
     const file = join(results, 'case-2.json');
     const before = readFileSync(file, 'utf8');
     writeFileSync(file, changed(before));
