@@ -17,6 +17,7 @@ export const TURNS: readonly (readonly string[])[] = [
   [
     'test/fuzz/uverbs.long.test.ts',
     'test/tools/uverbs-programs.long.test.ts',
+    'test/tools/uverbs-image.long.test.ts',
     'test/interop/nvme.long.test.ts',
     'test/interop/nvme-host.long.test.ts',
     'test/interop/experiments.long.test.ts',
