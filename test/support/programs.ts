@@ -29,6 +29,7 @@ export const PROGRAMS = {
   compiler: ['cc', 'gcc'],
   verbs: ['ibv_devices', 'ibv_devinfo', 'ibv_rc_pingpong', 'ib_send_lat', 'rping'],
   middleware: ['qperf', 'fio', 'ucx_perftest', 'fi_info', 'fi_pingpong', 'mpirun', 'python3'],
+  slurm: ['munged', 'munge', 'slurmctld', 'slurmd', 'sbatch', 'scancel', 'scontrol', 'sinfo', 'squeue'],
   netns: ['ip', 'setpriv'],
   namespaces: ['unshare', 'setpriv', 'timeout'],
   tmpfs: ['mount', 'umount'],
