@@ -6,6 +6,7 @@
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { hostname, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -19,8 +20,9 @@ export interface Cluster {
   end(): Promise<void>;
 }
 
-/** @param folder empty @param ports of slurmctld and slurmd @throws where one of the three does not come up */
-export async function startCluster(folder: string, ports: readonly [number, number]): Promise<Cluster> {
+/** @param folder empty @throws where one of the three does not come up */
+export async function startCluster(folder: string): Promise<Cluster> {
+  const ports = await freePorts();
   for (const name of ['state', 'spool']) mkdirSync(join(folder, name));
   writeFileSync(join(folder, 'munge.key'), randomBytes(128), { mode: 0o600 });
   writeFileSync(join(folder, 'slurm.conf'), configuration(folder, ports));
@@ -68,6 +70,15 @@ export async function until(what: string, holds: () => boolean): Promise<void> {
     if (left === 0) throw new Error(`this never came: ${what}`);
     await pause(200);
   }
+}
+
+/** Two ports of loopback that nobody has now. */
+async function freePorts(): Promise<[number, number]> {
+  const servers = [createServer(), createServer()] as const;
+  for (const server of servers) await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const [controller, node] = servers.map((server) => (server.address() as AddressInfo).port) as [number, number];
+  for (const server of servers) server.close();
+  return [controller, node];
 }
 
 function configuration(folder: string, [controller, node]: readonly [number, number]): string {

@@ -73,7 +73,7 @@ function existing(folder: string): number[] {
 describeWith('slurm', 'an array of Slurm', () => {
   let cluster: Cluster;
   beforeAll(async () => {
-    cluster = await startCluster(there, [26_817, 26_818]);
+    cluster = await startCluster(there);
   });
   afterAll(async () => {
     await cluster?.end();
