@@ -91,7 +91,7 @@ describe('a loop that polls', () => {
     expect([loop.polling, state.polls]).toEqual([false, polls]);
   });
 
-  it('tries now and then whether gaps that are a little too long are short while it polls, and goes on if so', async () => {
+  it('tries now and then whether gaps that are a little too long are short while it polls', async () => {
     const { state, loop, traffic } = rig('adaptive');
     // Both ends sleep: their wake-ups are in the gap.
     await traffic(16, 280_000);

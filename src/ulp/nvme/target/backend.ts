@@ -1,9 +1,9 @@
 /**
  * Where the bytes of a namespace are: the interface between the target and a disk, and the disk in memory.
  *
- * A backend answers with a status of NVMe, 0 for done, and neither throws nor rejects: an error of a disk is part of its
- * work. One that is done at once says so at once, and the response leaves with those of the same turn. The target asks
- * only for what lies within `bytes`, in whole blocks.
+ * A backend answers with a status of NVMe, 0 for done, and neither throws nor rejects: an error of a disk is part of
+ * its work. One that is done at once says so at once, and the response leaves with those of the same turn. The target
+ * asks only for what lies within `bytes`, in whole blocks.
  */
 import { RoceError } from '../../../../packets/errors.ts';
 import { NvmeStatus } from '../codec/index.ts';
