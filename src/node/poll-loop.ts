@@ -5,10 +5,10 @@
  * Owns when it polls. `busy` always does. `adaptive` does after frames came or were posted, for as long as the gaps
  * between these are short: the window doubles after a gap that was longer than the window and short enough to be worth
  * it, and is halved by a longer gap (the rule of KVM's halt polling, linux:virt/kvm/kvm_main.c#grow_halt_poll_ns).
- * Where both ends sleep, their two wake-ups may be what makes the gaps too long to poll for: so one gap of many that are
- * a little too long begins a trial, and if the gaps are short while we poll, we go on. A round polls for a bounded time
- * within one callback, then lets other threads have the processor, and the rest of the process run. Not to poll for a
- * while where a yield took long was tried: the kernel leaves two processes that sleep between messages on one
+ * Where both ends sleep, their two wake-ups may be what makes the gaps too long to poll for: so one gap of many that
+ * are a little too long begins a trial, and if the gaps are short while we poll, we go on. A round polls for a bounded
+ * time within one callback, then lets other threads have the processor, and the rest of the process run. Not to poll
+ * for a while where a yield took long was tried: the kernel leaves two processes that sleep between messages on one
  * processor, and each found the other there (round trip 117 us, without it 20 us).
  */
 import type { LinkPoller } from '../ground/link.ts';

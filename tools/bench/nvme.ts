@@ -1,7 +1,7 @@
 /**
  * A disk over NVMe beside bare verbs on the same link, between the same two processes: reads of 128 KiB beside RC
- * WRITEs of 1 MiB, reads of 4 KiB beside messages of 64 bytes, processor time and memory. Each read once more beside its
- * own three messages by bare verbs: the difference is what NVMe costs. And beside the network block device of QEMU,
+ * WRITEs of 1 MiB, reads of 4 KiB beside messages of 64 bytes, processor time and memory. Each read once more beside
+ * its own three messages by bare verbs: the difference is what NVMe costs. And beside the network block device of QEMU,
  * which is C on TCP. Needs root, for a namespace of its own.
  */
 import { randomBytes } from 'node:crypto';

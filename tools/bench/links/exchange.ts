@@ -1,7 +1,7 @@
 /**
- * The messages of reads over NVMe, by bare verbs: a SEND that asks for bytes, a WRITE of them, a SEND that says so. What
- * is measured of them is what NVMe could reach on this link if it cost nothing. Owns the message that asks, and both
- * ends of the exchange on a session.
+ * The messages of reads over NVMe, by bare verbs: a SEND that asks for bytes, a WRITE of them, a SEND that says so.
+ * What is measured of them is what NVMe could reach on this link if it cost nothing. Owns the message that asks, and
+ * both ends of the exchange on a session.
  */
 import type { Qp } from 'rocev2';
 import { type MemoryRegion, WcOpcode, type WorkCompletion, WrOpcode } from 'rocev2/transport';
