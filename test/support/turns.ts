@@ -11,6 +11,7 @@ export const TURNS: readonly (readonly string[])[] = [
     'test/interop/matrix-6.1.long.test.ts',
     'test/interop/matrix-6.12.long.test.ts',
     'test/interop/nvme-fio.long.test.ts',
+    'test/interop/nvme-wire-others.long.test.ts',
     'test/tools/conformance/duts/limited.long.test.ts',
     'test/fuzz/fuzz.long.test.ts',
   ],
