@@ -1,8 +1,8 @@
 /**
  * Bad wires between a stock Linux and us, through a bump, in both roles: a disk that we serve and Linux mounts, and a
  * disk of nvmet-rdma that our host writes and reads. Whatever the wire does, the bytes are right and nobody sees an I/O
- * error. tshark reads the capture of each as we do, and the analyzer finds nothing in it that the wire has not done. One
- * guest for all of it. The connection of Linux's host may have to be made again: ref:nvmeof#4.
+ * error. tshark reads the capture of each as we do, and the analyzer finds nothing in it that the wire has not done.
+ * One guest for all of it. The connection of Linux's host may have to be made again: ref:nvmeof#4.
  */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';

@@ -79,6 +79,13 @@ export const NVME_NO_COMPLETION_SCENES: readonly Scene[] = [
   },
   {
     symptom: SYMPTOM,
+    name: 'nvme-disconnected-at-once',
+    triggers: false,
+    about: 'A closes its controller 700 ms after a read that has no response yet.',
+    make: () => play({ vantages: ['A'] }, (stage) => oneHangs(stage, { afterS: 0.7, close: true })),
+  },
+  {
+    symptom: SYMPTOM,
     name: 'nvme-wire-cut',
     triggers: false,
     about: 'The wire is cut while reads wait; A connects again when it is whole, and everything goes on.',
@@ -162,7 +169,7 @@ async function oneHangs(stage: Stage, { afterS, others = true, answered, timeout
   const held = namespace.read(1, new Uint8Array(512)).catch(() => undefined);
   for (let half = 0; half < 2 * afterS; half++) {
     if (others && controller.state === 'live') await namespace.read(2 + (half % 16), new Uint8Array(512));
-    await stage.sleep(5e8);
+    await stage.sleep(Math.min(5e8, afterS * 1e9 - half * 5e8));
   }
   if (close === true) await controller.close();
   if (answered === true || timeoutMs !== undefined) await held;

@@ -10,8 +10,8 @@
  * - that is four times as long as the slowest command of the queue took.
  * A command that is answered only when something happens (Asynchronous Event Request) is never stuck, nor is one that
  * may take minutes (Format, Sanitize, and others of the admin queue), unless the host aborts it. An error where the
- * host aborted it or disconnected the queue, else a warning: the answer may still come. Nothing is said of commands that
- * went down with their connection: then nothing later was answered.
+ * host aborted it or disconnected the queue, else a warning: the answer may still come. Nothing is said of commands
+ * that went down with their connection: then nothing later was answered.
  * Rules: ref:nvmeof#1, ref:nvmeof#2, ref:nvmeof#4.
  */
 import { IP_CM_HEADER_BYTES, RdmaPortSpace } from '../../../packets/cm/index.ts';
