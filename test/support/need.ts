@@ -198,6 +198,7 @@ const LOOK: Readonly<Record<Thing, () => string | undefined>> = {
       ? undefined
       : 'no file can be mounted over another here',
   lab: () => reasonOf(labAvailable()),
+  mmdebstrap: () => (findTool('mmdebstrap') === undefined ? 'mmdebstrap is not installed' : undefined),
   koffi: () => packageMissing('koffi'),
   'raw-socket': () => packageMissing('raw-socket'),
   cap: () => packageMissing('cap'),
@@ -210,6 +211,7 @@ const BEHIND: Readonly<Partial<Record<Thing, readonly Thing[]>>> = {
   'tshark-lua': ['tshark'],
   sharkd: ['tshark', 'tshark-lua'],
   netns: ['koffi'],
+  mmdebstrap: ['koffi', 'netns'],
   pyverbs: ['compiler', 'koffi', 'verbs'],
   verbs: ['compiler', 'koffi'],
   middleware: ['compiler', 'koffi', 'verbs'],
