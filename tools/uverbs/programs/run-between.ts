@@ -2,11 +2,10 @@
  * Runs a program of the table between two hosts, one of ours and another, and judges it as `run-case.ts` does. Owns the
  * addresses that its lines get there.
  */
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as later } from 'node:timers/promises';
 import type { ProgramCase } from './case.ts';
-import type { EndedProgram, OwnHost, ProgramHost, StartedProgram } from './host.ts';
+import type { EndedProgram, ProgramHost, StartedProgram } from './host.ts';
+import { openAgent } from './mpi-agent.ts';
 
 /** What came of two lines. */
 export interface Conversation {
@@ -34,16 +33,23 @@ export async function converse(one: ProgramCase, server: ProgramHost, client: Pr
 }
 
 /**
- * Runs one line of mpirun for two ranks or four, half of them on each host. The other host is reached as by ssh: a
- * program that is given the host's name and what a shell there is to run.
+ * Runs one line of mpirun for two ranks or four, half of them on each host. In the place of ssh stands a program that
+ * tells us what a shell on the other host is to run: Open MPI's daemon.
  */
-export async function spread(one: ProgramCase, here: OwnHost, there: OwnHost): Promise<Conversation> {
-  const agent = join(here.directory, 'agent');
-  const enter = there.enter.map((word) => `'${word}'`).join(' ');
-  writeFileSync(agent, `#!/bin/sh\nshift\nexec ${enter} sh -c "$*"\n`, { mode: 0o755 });
-  const running = here.start(filledIn(spreadLine(one.lines[0], [here.ipv4, there.ipv4], agent), here, here));
-  const came = await within(running, LONGER_MS);
-  return came ?? { code: undefined, printed: (await ended(running)).printed };
+export async function spread(one: ProgramCase, here: ProgramHost, there: ProgramHost): Promise<Conversation> {
+  const agent = openAgent(here.directory);
+  try {
+    const line = spreadLine(one.lines[0], [here.ipv4, there.ipv4], agent.path);
+    const running = here.start(filledIn(line, here, here));
+    const first = await Promise.race([agent.asked, running.ended]);
+    if (typeof first !== 'string') return first;
+    const daemon = there.start(`sh -c '${first.replaceAll("'", "'\\''")}'`);
+    const came = await Promise.race([within(running, LONGER_MS), afterFailureOf(daemon, running, LONGER_MS)]);
+    const printed = [came ?? (await ended(running)), await ended(daemon)].map((each) => each.printed).join('');
+    return { code: came?.code, printed };
+  } finally {
+    agent.close();
+  }
 }
 
 /** A line of mpirun with as many ranks on each host, which is reached by `agent`. */
