@@ -43,7 +43,9 @@ export async function spread(one: ProgramCase, here: ProgramHost, there: Program
     const running = here.start(filledIn(line, here, here));
     const first = await Promise.race([agent.asked, running.ended]);
     if (typeof first !== 'string') return first;
-    const daemon = there.start(`sh -c '${first.replaceAll("'", "'\\''")}'`);
+    // The daemon looks for the program, too, and has nothing to start with it.
+    const asked = first.replace(agent.path, '/bin/sh').replaceAll("'", "'\\''");
+    const daemon = there.start(`sh -c '${asked}'`);
     const came = await Promise.race([within(running, LONGER_MS), afterFailureOf(daemon, running, LONGER_MS)]);
     const printed = [came ?? (await ended(running)), await ended(daemon)].map((each) => each.printed).join('');
     return { code: came?.code, printed };
