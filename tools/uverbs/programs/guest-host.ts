@@ -40,4 +40,5 @@ until grep -q ' 0A ' /proc/net/tcp /proc/net/tcp6 || rdma resource show cm_id | 
   [ $tries -gt 0 ] || break
   usleep ${STEP_MS * 1000}
 done`;
-const LONGEST_MS = 180_000;
+/** Longer than who waits for a program does. */
+const LONGEST_MS = 400_000;

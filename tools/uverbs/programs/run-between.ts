@@ -46,7 +46,10 @@ export async function spread(one: ProgramCase, here: ProgramHost, there: Program
     // The daemon looks for the program, too, and has nothing to start with it.
     const asked = first.replace(agent.path, '/bin/sh').replaceAll("'", "'\\''");
     const daemon = there.start(`sh -c '${asked}'`);
-    const came = await Promise.race([within(running, LONGER_MS), afterFailureOf(daemon, running, LONGER_MS)]);
+    const came = await Promise.race([
+      within(running, LONGEST_SPREAD_MS),
+      afterFailureOf(daemon, running, LONGEST_SPREAD_MS),
+    ]);
     const printed = [came ?? (await ended(running)), await ended(daemon)].map((each) => each.printed).join('');
     return { code: came?.code, printed };
   } finally {
@@ -58,7 +61,7 @@ export async function spread(one: ProgramCase, here: ProgramHost, there: Program
 export function spreadLine(line: string, hosts: readonly string[], agent: string): string {
   const each = Number(/ -n (\d+) /.exec(line)?.[1]) / hosts.length;
   const slots = hosts.map((host) => `${host}:${each}`).join(',');
-  return line.replace('--oversubscribe', `--host ${slots} --mca plm_rsh_agent ${agent}`);
+  return line.replace('--oversubscribe', `--host ${slots} --mca mpi_yield_when_idle 1 --mca plm_rsh_agent ${agent}`);
 }
 
 /** What it came to, when that was in time. */
@@ -95,7 +98,8 @@ function filledIn(line: string, own: ProgramHost, server: ProgramHost): string {
 }
 
 const LONGEST_MS = 45_000;
-/** With losses, or many processes. */
 const LONGER_MS = 180_000;
+/** Ranks on one emulated processor wait for each other. */
+const LONGEST_SPREAD_MS = 360_000;
 const PATIENCE_MS = 5000;
 const NEVER_ENDED = 124;
