@@ -34,7 +34,7 @@ it("the daemon runs on the other host as the line says, but for the agent, and b
     daemonIsThere = resolve;
   });
   const here = host((line) => {
-    const [, agent = ''] = /plm_rsh_agent (.*) -n 2 \/own\/ranks$/.exec(line) ?? [];
+    const agent = agentIn(line);
     execFileSync(agent, ['there', `orted --mca plm_rsh_agent "${agent}" -mca x 'it'`]);
     return runs(ranksEnd.then(() => ({ code: 0, printed: 'ranks agree\n' })));
   });
@@ -53,6 +53,19 @@ it('an mpirun that asks for nothing is not waited for longer than it runs', asyn
     throw new Error('nothing was asked for');
   });
   expect(await spread(RANKS, here, there)).toEqual({ code: 213, printed: 'no such option\n' });
+});
+
+it('a daemon that fails is not waited for, nor is mpirun', async () => {
+  let end = (_: EndedProgram): void => undefined;
+  const ended = new Promise<EndedProgram>((resolve) => {
+    end = resolve;
+  });
+  const here = host((line) => {
+    execFileSync(agentIn(line), ['there', 'orted']);
+    return { ...runs(ended), end: async () => end({ code: 128, printed: 'killed\n' }) };
+  });
+  const there = host(() => runs({ code: 127, printed: 'orted: not found\n' }));
+  expect(await spread(RANKS, here, there)).toEqual({ code: undefined, printed: 'killed\norted: not found\n' });
 });
 
 it('ranks between a host of ours and rdma_rxe are two and four, and two on a wire with losses', () => {
@@ -75,6 +88,10 @@ function host(start: (line: string) => StartedProgram): ProgramHost {
 
 function runs(program: EndedProgram | Promise<EndedProgram>): StartedProgram {
   return { ended: Promise.resolve(program), listening: async () => undefined, end: async () => undefined };
+}
+
+function agentIn(line: string): string {
+  return /plm_rsh_agent (.*) -n 2 \/own\/ranks$/.exec(line)?.[1] ?? '';
 }
 
 /** What a line's command comes to in the end. */
