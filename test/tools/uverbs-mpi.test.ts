@@ -35,7 +35,7 @@ it("the daemon runs on the other host as the line says, but for the agent, and b
   });
   const here = host((line) => {
     const agent = agentIn(line);
-    execFileSync(agent, ['there', `orted --mca plm_rsh_agent "${agent}" -mca x 'it'`]);
+    execFileSync(agent, ['there', `orted --mca plm_rsh_agent "${agent}" -mca x 'two  words'`]);
     return runs(ranksEnd.then(() => ({ code: 0, printed: 'ranks agree\n' })));
   });
   const there = host((line) => {
@@ -44,7 +44,7 @@ it("the daemon runs on the other host as the line says, but for the agent, and b
     return runs({ code: 0, printed: 'daemon\n' });
   });
   expect(await spread(RANKS, here, there)).toEqual({ code: 0, printed: 'ranks agree\ndaemon\n' });
-  expect(asked.map(whatOrtedGets)).toEqual(['--mca plm_rsh_agent /bin/sh -mca x it\n']);
+  expect(asked.map(whatOrtedGets)).toEqual(['--mca plm_rsh_agent /bin/sh -mca x two  words\n']);
 });
 
 it('an mpirun that asks for nothing is not waited for longer than it runs', async () => {
