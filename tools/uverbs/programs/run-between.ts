@@ -41,8 +41,8 @@ export async function spread(one: ProgramCase, here: ProgramHost, there: Program
   try {
     const line = spreadLine(one.lines[0], [here.ipv4, there.ipv4], agent.path);
     const running = here.start(filledIn(line, here, here));
-    const first = await Promise.race([agent.asked, running.ended]);
-    if (typeof first !== 'string') return first;
+    const first = await Promise.race([agent.asked, within(running, LONGER_MS)]);
+    if (typeof first !== 'string') return first ?? { code: undefined, printed: (await ended(running)).printed };
     // The daemon looks for the program, too, and has nothing to start with it.
     const asked = first.replace(agent.path, '/bin/sh').replaceAll("'", "'\\''");
     const daemon = there.start(`sh -c '${asked}'`);
