@@ -17,6 +17,7 @@ export const TURNS: readonly (readonly string[])[] = [
   [
     'test/fuzz/uverbs.long.test.ts',
     'test/tools/uverbs-programs.long.test.ts',
+    'test/tools/uverbs-image.long.test.ts',
     'test/interop/nvme.long.test.ts',
     'test/interop/nvme-host.long.test.ts',
     'test/interop/experiments.long.test.ts',
@@ -25,6 +26,7 @@ export const TURNS: readonly (readonly string[])[] = [
     'test/tools/conformance/duts/limited.long.test.ts',
     'test/interop/nvme-fio.long.test.ts',
     'test/tools/sim/scenarios.long.test.ts',
+    'test/tools/cases/slurm.long.test.ts',
     'test/tools/explorer/playground/lesson-page.long.test.ts',
     'test/tools/conformance/lumina/lumina.long.test.ts',
     'test/sim/fluid/delay-equations.long.test.ts',
