@@ -1,7 +1,14 @@
 /**
  * How much a device holds: the sizes of all its tables, so that a program, a soak or a test sees that what was made is
- * gone again. Owns the type only; `Device.tables` counts.
+ * gone again. Owns the type and the sum.
  */
+import type { Gsi } from './cm/gsi.ts';
+import type { CmService } from './cm/service.ts';
+import type { TcpStack } from './host/tcp/stack.ts';
+import type { Multicast } from './multicast.ts';
+import type { Paths } from './paths.ts';
+import type { Resources } from './resources.ts';
+import type { Scheduler } from './scheduler.ts';
 
 /**
  * Entries in the tables of a device. When everything was destroyed and TIMEWAIT is over (67 ms to 4.3 s for
@@ -42,4 +49,31 @@ export interface DeviceTables {
   readonly timers: number;
   /** MADs that wait to be sent. */
   readonly waitingMads: number;
+}
+
+/** The parts of a device that have tables, beside its resources and its timers. */
+export interface TableParts {
+  readonly paths: Pick<Paths, 'sizes'>;
+  readonly cm: Pick<CmService, 'sizes' | 'listeners'>;
+  readonly tcp: Pick<TcpStack, 'size' | 'listeners'> | undefined;
+  readonly multicast: Pick<Multicast, 'size'>;
+  readonly gsi: Pick<Gsi, 'waiting'>;
+}
+
+/** Counted at the call. */
+export function tablesOf(
+  { paths, cm, tcp, multicast, gsi }: TableParts,
+  resources: Pick<Resources, 'sizes'>,
+  { timers }: Pick<Scheduler, 'timers'>,
+): DeviceTables {
+  return {
+    ...resources.sizes,
+    ...paths.sizes,
+    ...cm.sizes,
+    listeners: cm.listeners + (tcp?.listeners ?? 0),
+    tcpConnections: tcp?.size ?? 0,
+    groups: multicast.size,
+    timers,
+    waitingMads: gsi.waiting,
+  };
 }
