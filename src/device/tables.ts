@@ -2,13 +2,6 @@
  * How much a device holds: the sizes of all its tables, so that a program, a soak or a test sees that what was made is
  * gone again. Owns the type and the sum.
  */
-import type { Gsi } from './cm/gsi.ts';
-import type { CmService } from './cm/service.ts';
-import type { TcpStack } from './host/tcp/stack.ts';
-import type { Multicast } from './multicast.ts';
-import type { Paths } from './paths.ts';
-import type { Resources } from './resources.ts';
-import type { Scheduler } from './scheduler.ts';
 
 /**
  * Entries in the tables of a device. When everything was destroyed and TIMEWAIT is over (67 ms to 4.3 s for
@@ -53,18 +46,27 @@ export interface DeviceTables {
 
 /** The parts of a device that have tables, beside its resources and its timers. */
 export interface TableParts {
-  readonly paths: Pick<Paths, 'sizes'>;
-  readonly cm: Pick<CmService, 'sizes' | 'listeners'>;
-  readonly tcp: Pick<TcpStack, 'size' | 'listeners'> | undefined;
-  readonly multicast: Pick<Multicast, 'size'>;
-  readonly gsi: Pick<Gsi, 'waiting'>;
+  readonly paths: { readonly sizes: Pick<DeviceTables, 'nextHops' | 'resolutions' | 'neighbours'> };
+  readonly cm: {
+    readonly sizes: Pick<DeviceTables, 'connections' | 'connectionEntries' | 'heldQueuePairNumbers'>;
+    readonly listeners: number;
+  };
+  readonly tcp: { readonly size: number; readonly listeners: number } | undefined;
+  readonly multicast: { readonly size: number };
+  readonly gsi: { readonly waiting: number };
 }
+
+/** Sizes of the resources of a device. */
+type ResourceSizes = Pick<
+  DeviceTables,
+  'queuePairs' | 'completionQueues' | 'sharedReceiveQueues' | 'memoryRegions' | 'memoryWindows' | 'keys'
+>;
 
 /** Counted at the call. */
 export function tablesOf(
   { paths, cm, tcp, multicast, gsi }: TableParts,
-  resources: Pick<Resources, 'sizes'>,
-  { timers }: Pick<Scheduler, 'timers'>,
+  resources: { readonly sizes: ResourceSizes },
+  { timers }: { readonly timers: number },
 ): DeviceTables {
   return {
     ...resources.sizes,

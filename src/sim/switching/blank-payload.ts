@@ -1,6 +1,6 @@
 /**
- * Frames of a network that carries no payload: which frames may be cut to their headers, and how a cut one is made whole
- * again for an observer. Owns the memory for that.
+ * Frames of a network that carries no payload: which of them may be cut to their headers, and how a cut one is made
+ * whole again for an observer. Owns the memory for that.
  */
 import { BTH_BYTES } from '../../../packets/bth.ts';
 import { IP_PROTOCOL_UDP, IPV4_BYTES, IPV4_PROTOCOL_AT } from '../../../packets/ipv4.ts';
@@ -10,7 +10,7 @@ import { ROCE_UDP_PORT, UDP_BYTES, UDP_DEST_PORT_AT } from '../../../packets/udp
 /** What is kept of a frame: more than link header, IP, UDP, BTH and the longest headers behind it take. */
 export const KEPT_BYTES = 128;
 
-/** Whether the frame whose IPv4 header is at `ip` is of a reliable connection: all its bytes behind headers are data. */
+/** Whether the frame whose IPv4 header is at `ip` is of a reliable connection: what follows its headers is data. */
 export function isCuttable(view: DataView, ip: number, end: number): boolean {
   const udp = ip + IPV4_BYTES;
   if (end - udp < UDP_BYTES + BTH_BYTES || view.getUint8(ip + IPV4_PROTOCOL_AT) !== IP_PROTOCOL_UDP) return false;
