@@ -12,6 +12,7 @@ export const TURNS: readonly (readonly string[])[] = [
     'test/tools/swarm/swarm.long.test.ts',
     'test/interop/matrix-6.1.long.test.ts',
     'test/interop/nvme-auth.long.test.ts',
+    'test/interop/nvme-wire-others.long.test.ts',
     'test/tools/verify/verify.long.test.ts',
   ],
   [
