@@ -10,7 +10,7 @@ import { Op } from '../../../../packets/opcode.ts';
 import type { Finding } from '../../../../pcap/analysis/types.ts';
 import type { CapturedPacket } from '../../../../pcap/index.ts';
 import { Prng } from '../../../../src/sim/index.ts';
-import { mendIcrc, type RewrittenPacket, rewriteCapture } from '../../../../tools/symptoms/rewrite.ts';
+import { mendChecksum, mendIcrc, type RewrittenPacket, rewriteCapture } from '../../../../tools/symptoms/rewrite.ts';
 import { alarms, analyze, findingOf, packetsOf, sceneNamed } from './support.ts';
 
 const ID = 'nvme-no-completion';
@@ -21,6 +21,8 @@ const ABORT = 0x08;
 const EVENTS = 0x0c;
 const FORMAT = 0x80;
 const REQUEST_PRIVATE_DATA_AT = MAD_HEADER_BYTES + 140;
+/** From the private data of NVMe back to the port space in the service id. */
+const PORT_SPACE_BEFORE = IP_CM_HEADER_BYTES + 140 - 13;
 let hangs: Uint8Array;
 
 beforeAll(async () => {
@@ -70,6 +72,18 @@ function withRequests(change: (privateDataAt: number, view: DataView) => void): 
     const { view, frame } = packet;
     if (frame.opcode !== Op.UdSendOnly || view.getUint16(frame.payloadOffset + 16) !== CmAttribute.REQ) return true;
     change(frame.payloadOffset + REQUEST_PRIVATE_DATA_AT + IP_CM_HEADER_BYTES, view);
+    mendIcrc(packet);
+    return true;
+  });
+}
+
+/** The scene with 10.0.0.3 in the place of 10.0.0.2. */
+function ofThirdHost(capture: Uint8Array): Uint8Array {
+  return rewriteCapture(capture, (packet) => {
+    const { bytes, view } = packet;
+    for (let at = 14; at + 4 <= bytes.length; at++)
+      if (view.getUint32(at) === 0x0a_00_00_02) view.setUint32(at, 0x0a_00_00_03);
+    mendChecksum(packet);
     mendIcrc(packet);
     return true;
   });
@@ -271,6 +285,7 @@ describe('what is no queue of NVMe', () => {
     ['no receives', (at: number, view: DataView) => view.setUint16(at + 4, 0, true)],
     ['more commands than receives', (at: number, view: DataView) => view.setUint16(at + 6, 0xffff, true)],
     ['bytes behind what is defined', (at: number, view: DataView) => view.setUint8(at + 31, 1)],
+    ['a service of another port space', (at: number, view: DataView) => view.setUint8(at - PORT_SPACE_BEFORE, 0x3f)],
   ])('has %s in its REQ', (_, change) => {
     expect(found(withRequests(change))).toEqual([]);
     expect(found(withRequests(() => {}))).toHaveLength(1);
@@ -314,6 +329,40 @@ describe('a capture', () => {
       }
     },
   );
+
+  it('of two controllers: an answer of one is no sign of life of the other, an Abort for one is none for the other', () => {
+    const aborted = firstKeepAlive(ABORT, (at, view) => {
+      view.setUint16(at + 40, 1, true);
+      view.setUint16(at + 42, READ.cid, true);
+    });
+    const both = (first: readonly CapturedPacket[], other: readonly CapturedPacket[]) =>
+      found(
+        [...first, ...other]
+          .sort((a, b) => nanoseconds(a) - nanoseconds(b))
+          .map((packet, index) => ({ ...packet, number: index + 1 })),
+      ).map(({ severity, evidence }) => `${severity} ${evidence['controller']}`);
+    const third = packetsOf(ofThirdHost(hangs));
+    expect(both(packetsOf(hangs), third)).toEqual(['warning 10.0.0.2', 'warning 10.0.0.3']);
+    expect(both(until(hangs, 1), third)).toEqual(['warning 10.0.0.3']);
+    expect(both(packetsOf(hangs), packetsOf(ofThirdHost(aborted)))).toEqual(['error 10.0.0.3', 'warning 10.0.0.2']);
+  });
+
+  it('of two interfaces has a command once', () => {
+    const both = packetsOf(hangs).flatMap((packet) => [packet, { ...packet, interfaceIndex: 1 }]);
+    const findings = found(both.map((packet, index) => ({ ...packet, number: index + 1 })));
+    expect(findings.map(({ evidence }) => evidence['commands'])).toEqual([1]);
+  });
+
+  it('of capsules of several packets: only the first begins with a command', () => {
+    let reads = 0;
+    const several = withCapsules((at, { bytes, view }, isCommand) => {
+      if (!isCommand || view.getUint8(at) !== 0x02 || ++reads < 4 || reads > 5) return false;
+      bytes[BTH_AT] = reads === 4 ? Op.SendFirst : Op.SendLast;
+      if (reads === 5) bytes.fill(0, at, at + 64);
+      return true;
+    });
+    expect(found(several).map(({ evidence }) => evidence['commands'])).toEqual([1]);
+  });
 
   it('that has every frame twice has the same finding', () => {
     const twice = packetsOf(hangs).flatMap((packet) => [packet, packet]);
