@@ -45,6 +45,8 @@ function until(capture: Uint8Array, seconds: number): CapturedPacket[] {
 
 /** Where RoCE begins in the scenes. */
 const BTH_AT = 42;
+/** Responses to reads invalidate a key. */
+const BTH_AND_KEY = 12 + 4;
 const queuePairOf = (packet: CapturedPacket | undefined): number =>
   packet === undefined ? -1 : new DataView(packet.bytes.buffer, packet.bytes.byteOffset).getUint32(BTH_AT + 4);
 /** Whether a packet is a SEND of one packet over RC that this host sent. */
@@ -273,7 +275,7 @@ describe('a command without a response', () => {
     const at = packets.findLastIndex((packet) => isCapsule(packet, 2) && queuePairOf(packet) === queue);
     const damaged = packets[at] as CapturedPacket;
     const bytes = damaged.bytes.slice();
-    new DataView(bytes.buffer).setUint16(BTH_AT + 12 + 12, READ.cid, true);
+    new DataView(bytes.buffer).setUint16(BTH_AT + BTH_AND_KEY + 12, READ.cid, true);
     const all = [...packets.slice(0, at), { ...damaged, bytes }, ...packets.slice(at)];
     expect(found(all.map((packet, index) => ({ ...packet, number: index + 1 })))).toHaveLength(1);
   });
