@@ -62,6 +62,8 @@ export class RcQueuePair extends QueuePair {
   readonly #requester = new Requester();
   readonly #completer = new Completer(this.counters);
   readonly #responder = new Responder(this.pools, this.counters);
+  /** The responder's. Fields and methods, no private accessors: V8 calls those by way of its runtime. */
+  readonly #replies: ReplyQueue = this.#responder.replies;
   /** The last ACK advertised zero credits. */
   #noReceivesAdvertised = false;
   /** A READ response was sent last: a request goes before the next one. */
@@ -70,10 +72,6 @@ export class RcQueuePair extends QueuePair {
   /** `type` is RC, or one of the two XRC types, whose connections work the same way. */
   constructor(identity: QpIdentity, capabilities: QpCapabilities, counters: PortCounters, type: QpType = QpType.Rc) {
     super(type, identity, capabilities, counters);
-  }
-
-  get #replies(): ReplyQueue {
-    return this.#responder.replies;
   }
 
   /** As in ERROR, ACKs still leave and READs are not answered any more. */
@@ -103,7 +101,7 @@ export class RcQueuePair extends QueuePair {
 
   handleTimeout(now: number): boolean {
     this.pacer?.handleTimeout(now);
-    if (now < this.#ackDeadline) return false;
+    if (now < this.#ackDeadline()) return false;
     const { rnrWaiting, nakWaiting } = this.#completer;
     const silence = !(rnrWaiting || nakWaiting);
     if (silence) this.counters.localAckTimeoutErr += 1;
@@ -130,7 +128,7 @@ export class RcQueuePair extends QueuePair {
   }
 
   nextDeadline(): number {
-    return this.pacer === undefined ? this.#ackDeadline : Math.min(this.#ackDeadline, this.pacer.deadline);
+    return this.pacer === undefined ? this.#ackDeadline() : Math.min(this.#ackDeadline(), this.pacer.deadline);
   }
 
   /** @internal */
@@ -144,13 +142,13 @@ export class RcQueuePair extends QueuePair {
     return {
       sends: this.sendQueue.inspect(),
       receives: this.recvQueue.inspect(),
-      requester: { nextPsn, sentPsn, outstanding, ...this.#completer.inspect(), deadline: this.#ackDeadline },
+      requester: { nextPsn, sentPsn, outstanding, ...this.#completer.inspect(), deadline: this.#ackDeadline() },
       responder: this.#responder.inspect(),
     };
   }
 
   /** Nothing posted, nothing to time; one that only responds does not even read its completer. */
-  get #ackDeadline(): number {
+  #ackDeadline(): number {
     return this.sendQueue.length === 0 ? Number.POSITIVE_INFINITY : this.#completer.deadline;
   }
 

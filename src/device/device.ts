@@ -23,13 +23,13 @@ import { markTrace } from './callbacks.ts';
 import { type Gsi, gsiOf, managerOf } from './cm/gsi.ts';
 import { CmService } from './cm/service.ts';
 import { DeviceCounters } from './counters.ts';
+import { checkHop, doubtHop, tellTraffic } from './errands.ts';
 import { FrameReceiver } from './frame-receiver.ts';
 import { HostProtocols } from './host/host-protocols.ts';
 import { tcpOf } from './host/tcp/device-host.ts';
 import type { TcpStack } from './host/tcp/stack.ts';
 import { InternalErrors } from './internal-errors.ts';
 import { Multicast } from './multicast.ts';
-import type { NextHop } from './next-hop.ts';
 import {
   checkLinkOptions,
   DEFAULT_LIMITS,
@@ -49,7 +49,7 @@ import { Services } from './services.ts';
 import { Settling } from './settling.ts';
 import { type SuspicionCause, Suspicions } from './suspicions.ts';
 import { SuspiciousCounters } from './suspicious-counters.ts';
-import type { DeviceTables } from './tables.ts';
+import { type DeviceTables, tablesOf } from './tables.ts';
 import { type Ah, type Cq, type CqMaker, makeCq, type Pd, type Qp, type Xrcd } from './verbs/index.ts';
 
 /**
@@ -169,7 +169,8 @@ export class Device implements Machine, RdmaDevice {
     const { notification } = this.#congestion ?? {};
     const services = { neighbours: paths.neighbours, reports: multicast.reports, tcp, gsi, cm, notification };
     this.#services = new Services(services, this.#errors);
-    this.#settling = new Settling({ paths, cm, resources: this.#resources }, this.#unreachable, this.#errors);
+    const parts = { paths, cm, resources: this.#resources, services: this.#services };
+    this.#settling = new Settling(parts, this.#unreachable, this.#errors);
   }
 
   /** Header fields of paths that do not set them, where the device options give them. */
@@ -195,17 +196,7 @@ export class Device implements Machine, RdmaDevice {
 
   /** How much the device holds: to see that what was made is gone again. Counted at each call. */
   tables(): DeviceTables {
-    const { tcp, cm } = this;
-    return {
-      ...this.#resources.sizes,
-      ...this.paths.sizes,
-      ...cm.sizes,
-      listeners: cm.listeners + (tcp?.listeners ?? 0),
-      tcpConnections: tcp?.size ?? 0,
-      groups: this.multicast.size,
-      timers: this.#scheduler.timers,
-      waitingMads: this.gsi.waiting,
-    };
+    return tablesOf(this, this.#resources, this.#scheduler);
   }
 
   /** The host's time, in integer nanoseconds. */
@@ -245,7 +236,7 @@ export class Device implements Machine, RdmaDevice {
     this.paths.unfollow(qp);
     this.multicast.detachAll(this.now(), qp);
     this.cm.abandon(qp);
-    this.#host.wake();
+    this.#wake(undefined);
     this.#resources.destroyQp(qp);
     // A last packet that was held back.
     this.#scheduler.note(qp);
@@ -265,30 +256,23 @@ export class Device implements Machine, RdmaDevice {
 
   /** For `Qp.attachMcast`. */
   async attachMcast(qp: Qp, group: IpAddress): Promise<void> {
-    const attached = this.multicast.attach(this.now(), qp, group);
-    this.#host.wake();
-    await attached;
+    await this.#wake(this.multicast.attach(this.now(), qp, group));
   }
 
   /** For `Qp.detachMcast`. */
   detachMcast(qp: Qp, group: IpAddress): void {
-    this.multicast.detach(this.now(), qp, group);
-    this.#host.wake();
+    this.#wake(this.multicast.detach(this.now(), qp, group));
   }
 
   /** Resolves when the next hop towards `address` is known; rejects with ERR_ROCE_ADDRESS when no answer comes. */
   resolve(address: IpAddress): Promise<void> {
     this.#services.revive();
-    const resolved = this.paths.resolve(this.now(), address);
-    this.#host.wake();
-    return resolved;
+    return this.#wake(this.paths.resolve(this.now(), address));
   }
 
   /** As `resolve`, within the budget for strangers: of many such resolutions the oldest gives way. @internal */
   resolveCaller(address: IpAddress): Promise<void> {
-    const resolved = this.paths.resolve(this.now(), address, 'caller');
-    this.#host.wake();
-    return resolved;
+    return this.#wake(this.paths.resolve(this.now(), address, 'caller'));
   }
 
   /** A queue pair has work: schedules it and notes its deadline. */
@@ -302,16 +286,21 @@ export class Device implements Machine, RdmaDevice {
   /** A datagram is about to go to this address handle: the entry of its next hop may be stale. */
   used(ah: Ah): void {
     const { nextHop } = ah;
-    if (nextHop === undefined) return;
     const now = this.now();
-    if (nextHop.checkAt <= now) this.paths.check(now, nextHop);
+    if (nextHop === undefined || nextHop.checkAt > now) return;
+    this.disturb();
+    this.paths.check(now, nextHop);
   }
 
   /** The connection manager has work to do. */
   cmTouched(): void {
     this.#services.revive();
-    this.#settling.settle();
-    this.#host.wake();
+    this.#wake(this.#settling.settle());
+  }
+
+  /** Something happened that may give a service work: until it has been asked, no turn is left out. @internal */
+  disturb(): void {
+    this.#services.disturb();
   }
 
   /** The link has failed: emits the event, then closes the device. */
@@ -323,6 +312,7 @@ export class Device implements Machine, RdmaDevice {
 
   /** Ends every wait with "done"; nothing can be made afterwards. */
   close(): void {
+    this.disturb();
     this.cm.close();
     this.paths.close();
     this.tcp?.close();
@@ -358,6 +348,10 @@ export class Device implements Machine, RdmaDevice {
     return this.#services.transmitNeighbours(now, writer) || servicesOwe || notificationsOwe || queued;
   }
 
+  get idle(): boolean {
+    return !this.#scheduler.ready && this.#services.isIdle(this.#host.now());
+  }
+
   nextDeadline(): number {
     return Math.min(this.#services.nextDeadline(), this.#scheduler.nextDeadline());
   }
@@ -381,6 +375,13 @@ export class Device implements Machine, RdmaDevice {
     this.#settling.settle();
   }
 
+  /** Services may have work now, and the host is to know. */
+  #wake<T>(result: T): T {
+    this.disturb();
+    this.#host.wake();
+    return result;
+  }
+
   #schedule(qp: Qp): void {
     const { core } = qp;
     this.#scheduler.note(qp);
@@ -393,8 +394,3 @@ export class Device implements Machine, RdmaDevice {
     }
   }
 }
-
-// What services do in a turn or timer of a queue pair.
-const checkHop = (device: Device, hop: NextHop): void => device.paths.check(device.now(), hop);
-const doubtHop = (device: Device, hop: NextHop): void => device.paths.doubt(device.now(), hop.address);
-const tellTraffic = (device: Device, qp: Qp): void => device.cm.notifyTraffic(qp.qpn);

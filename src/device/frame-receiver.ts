@@ -36,6 +36,8 @@ export interface ReceivingDevice {
   readonly paths: Pick<Paths, 'hosts' | 'isToUs'>;
   readonly multicast: Pick<Multicast, 'loopsBack' | 'membersOf'>;
   now(): number;
+  /** A service is about to get a frame. */
+  disturb(): void;
 }
 
 export class FrameReceiver {
@@ -140,6 +142,7 @@ export class FrameReceiver {
       this.#device.suspicious.afterFrame(now, frame);
     } else {
       counters[dropCauseOf(status)] += 1;
+      this.#device.disturb();
       this.#protocols.handleFrame(now, frame, status);
     }
   }
@@ -150,6 +153,7 @@ export class FrameReceiver {
     const { destQpn } = frame;
     if (destQpn === GSI_QPN) {
       if (!this.#isBetweenHosts(frame)) return;
+      device.disturb();
       // Reads the clock again: data earlier in this batch may have called the connection manager with a later time.
       device.gsi.handleFrame(device.now(), frame);
       return;

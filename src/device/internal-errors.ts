@@ -24,6 +24,11 @@ export function replayFrame(machine: Machine, frame: Uint8Array): void {
   machine.receive(batch);
 }
 
+/** A device whose services are about to be called. */
+interface Disturbed {
+  disturb(): void;
+}
+
 export class InternalErrors {
   readonly #counters: DeviceCounters;
   readonly #report: (event: InternalErrorEvent) => void;
@@ -56,8 +61,14 @@ export class InternalErrors {
   }
 
   /** Does what a service has to do in the turn or timer of a queue pair: its error is none of the queue pair. */
-  apart<D, T>(during: InternalErrorEvent['during'], service: (device: D, of: T) => void, device: D, of: T): void {
+  apart<D extends Disturbed, T>(
+    during: InternalErrorEvent['during'],
+    service: (device: D, of: T) => void,
+    device: D,
+    of: T,
+  ): void {
     try {
+      device.disturb();
       service(device, of);
     } catch (error) {
       this.caught(during, error);

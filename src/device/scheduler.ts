@@ -14,8 +14,10 @@ const COMPACT_AFTER = 1024;
 export class Scheduler {
   readonly #qps: ReadonlyMap<number, Qp>;
   readonly #errors: InternalErrors;
-  readonly #ready: Qp[] = [];
+  /** From `#head` to `#tail`; cutting the array would give back its memory with every turn. */
+  readonly #ready: (Qp | undefined)[] = [];
   #head = 0;
+  #tail = 0;
   /** At most one entry of a queue pair is valid: the one whose time is its `heapDeadline`. */
   readonly #deadlines = new EventQueue();
 
@@ -31,7 +33,7 @@ export class Scheduler {
     if (core.broken) return;
     if (!core.listed && core.pending) {
       core.listed = true;
-      this.#ready.push(qp);
+      this.#ready[this.#tail++] = qp;
     }
     const deadline = core.nextDeadline();
     if (deadline !== Infinity && deadline < core.heapDeadline) {
@@ -45,8 +47,10 @@ export class Scheduler {
    * throws is taken out of service, and the others go on.
    */
   transmit(now: number, writer: FrameWriter, after: (qp: Qp) => void): boolean {
-    while (!writer.full && this.#head < this.#ready.length) {
-      const qp = this.#ready[this.#head++] as Qp;
+    const ready = this.#ready;
+    while (!writer.full && this.#head < this.#tail) {
+      const qp = ready[this.#head] as Qp;
+      ready[this.#head++] = undefined;
       qp.core.listed = false;
       if (qp.core.broken) continue;
       try {
@@ -56,12 +60,26 @@ export class Scheduler {
         this.#errors.caught('transmit', error, qp);
       }
     }
-    const more = this.#head < this.#ready.length;
-    if (!more || this.#head > COMPACT_AFTER) {
-      this.#ready.splice(0, this.#head);
+    if (this.#head === this.#tail) {
       this.#head = 0;
+      this.#tail = 0;
+      return false;
     }
-    return more;
+    if (this.#head > COMPACT_AFTER) this.#compact();
+    return true;
+  }
+
+  /** Whether queue pairs have packets to send. */
+  get ready(): boolean {
+    return this.#head < this.#tail;
+  }
+
+  #compact(): void {
+    const left = this.#tail - this.#head;
+    this.#ready.copyWithin(0, this.#head, this.#tail);
+    this.#ready.length = left;
+    this.#head = 0;
+    this.#tail = left;
   }
 
   /** As `Machine.held`: deadlines become later, which their entries learn when they are looked at. */

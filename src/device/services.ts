@@ -19,7 +19,7 @@ export interface ServiceParts {
   readonly tcp: Pick<TcpStack, 'transmit' | 'nextDeadline' | 'handleTimeouts'> | undefined;
   readonly gsi: Pick<Gsi, 'transmit'>;
   readonly cm: Pick<CmService, 'nextDeadline' | 'handleTimeouts'>;
-  readonly notification: Pick<NotificationPoint, 'transmit'> | undefined;
+  readonly notification: Pick<NotificationPoint, 'transmit' | 'pending'> | undefined;
 }
 
 // Places of the services, in the order of their turns.
@@ -33,6 +33,8 @@ const PLACES = 5;
 /** After its first error a service rests so long; after the second until the device has new input. */
 const REST_NS = 100_000_000;
 const AWAKE = Number.NEGATIVE_INFINITY;
+/** In place of a time until which services are quiet: they have to be asked. */
+const ASK = Number.NEGATIVE_INFINITY;
 
 /** Of each place. */
 class Rests {
@@ -64,13 +66,19 @@ class Rests {
  * that stays costs two errors, and one more for each new input.
  *
  * Each frame pays for this: a turn is straight code within one boundary. Where a service throws, `place` says which,
- * and another turn begins behind it.
+ * and another turn begins behind it. And services that owe nothing are quiet, and are not asked again, until their
+ * deadline or until somebody calls `disturb`: whatever may give one of them work does.
  */
 export class Services {
   readonly #parts: ServiceParts;
   readonly #errors: InternalErrors;
   /** Present when there was an error since the last input. */
   #rests: Rests | undefined;
+  /** Until then no service has anything to do; `ASK` when that is not known. */
+  #quietUntil = ASK;
+  /** Since the last turn began. */
+  #disturbed = true;
+  #owes = true;
 
   constructor(parts: ServiceParts, errors: InternalErrors) {
     this.#parts = parts;
@@ -79,19 +87,36 @@ export class Services {
 
   /** All but the notifications of congestion. True when one of them has more to send. */
   transmit(now: number, writer: FrameWriter): boolean {
-    return this.#transmitFrom(NEIGHBOURS, now, writer);
+    if (this.isQuiet(now)) return false;
+    this.#disturbed = false;
+    this.#owes = this.#transmitFrom(NEIGHBOURS, now, writer);
+    return this.#owes;
   }
 
-  /** Neighbours alone: queue pairs may make them work in their turns. */
+  /** Neighbours alone, at the end of the turn: other services and queue pairs may make them work in theirs. */
   transmitNeighbours(now: number, writer: FrameWriter): boolean {
-    const { neighbours } = this.#parts;
-    if (neighbours === undefined || this.#isResting(NEIGHBOURS, now)) return false;
-    try {
-      return neighbours.poll(now, writer);
-    } catch (error) {
-      this.#caught('transmit', NEIGHBOURS, now, error);
-      return false;
-    }
+    if (this.isQuiet(now)) return false;
+    const owes = this.#pollNeighbours(now, writer);
+    if (owes || this.#owes || this.#disturbed) return owes;
+    const deadline = this.#nextDeadlineFrom(NEIGHBOURS);
+    if (this.#rests === undefined) this.#quietUntil = deadline;
+    return false;
+  }
+
+  /** Whether no service but notifications has anything to do now, as far as is known. */
+  isQuiet(now: number): boolean {
+    return now < this.#quietUntil;
+  }
+
+  /** The same, notifications included. */
+  isIdle(now: number): boolean {
+    return this.isQuiet(now) && this.#parts.notification?.pending !== true;
+  }
+
+  /** Something happened that may give a service work. */
+  disturb(): void {
+    this.#quietUntil = ASK;
+    this.#disturbed = true;
   }
 
   /** Notifications alone: their packets are those of the port, as those of queue pairs are. */
@@ -108,17 +133,32 @@ export class Services {
 
   /** Notifications have no deadlines; a service that rests is due when its rest ends. */
   nextDeadline(): number {
-    return this.#nextDeadlineFrom(NEIGHBOURS);
+    return this.#quietUntil === ASK ? this.#nextDeadlineFrom(NEIGHBOURS) : this.#quietUntil;
   }
 
   handleTimeouts(now: number): void {
+    if (this.isQuiet(now)) return;
+    this.disturb();
     this.#rests?.end(now);
     this.#handleTimeoutsFrom(NEIGHBOURS, now);
   }
 
   /** The device has new input: a service that rests is tried again. */
   revive(): void {
+    if (this.#rests === undefined) return;
     this.#rests = undefined;
+    this.disturb();
+  }
+
+  #pollNeighbours(now: number, writer: FrameWriter): boolean {
+    const { neighbours } = this.#parts;
+    if (neighbours === undefined || this.#isResting(NEIGHBOURS, now)) return false;
+    try {
+      return neighbours.poll(now, writer);
+    } catch (error) {
+      this.#caught('transmit', NEIGHBOURS, now, error);
+      return false;
+    }
   }
 
   #transmitFrom(first: number, now: number, writer: FrameWriter): boolean {
@@ -200,6 +240,7 @@ export class Services {
   }
 
   #caught(during: 'transmit' | 'timeout', place: number, now: number, error: unknown): void {
+    this.disturb();
     this.#rests ??= new Rests();
     this.#rests.begin(place, now);
     this.#errors.caught(during, error);

@@ -7,6 +7,7 @@ import type { CmService } from './cm/service.ts';
 import type { InternalErrors } from './internal-errors.ts';
 import type { Paths } from './paths.ts';
 import type { Resources } from './resources.ts';
+import type { Services } from './services.ts';
 
 /** Results that may throw while they are delivered, one after the other, before the rest waits for the next turn. */
 const ROUNDS = 16;
@@ -21,6 +22,8 @@ export interface SettlingParts {
   readonly paths: Pick<Paths, 'settle' | 'unsettled'>;
   readonly cm: Pick<CmService, 'settle' | 'unsettled'>;
   readonly resources: Pick<Resources, 'settle' | 'unsettled'>;
+  /** What results of the others are told may give them work. */
+  readonly services: Pick<Services, 'disturb'>;
 }
 
 export class Settling {
@@ -37,8 +40,10 @@ export class Settling {
 
   /** At the end of each turn: most have nothing to deliver. */
   settle(): void {
-    const { paths, cm, resources } = this.#parts;
-    if (paths.unsettled || cm.unsettled || resources.unsettled) this.#settleFrom(PATHS, 0);
+    const { paths, cm, resources, services } = this.#parts;
+    if (paths.unsettled || cm.unsettled) services.disturb();
+    else if (!resources.unsettled) return;
+    this.#settleFrom(PATHS, 0);
   }
 
   /** What throws is no longer in its queue: the next round does the rest. */

@@ -1,6 +1,6 @@
 /**
  * How much a device holds: the sizes of all its tables, so that a program, a soak or a test sees that what was made is
- * gone again. Owns the type only; `Device.tables` counts.
+ * gone again. Owns the type and the sum.
  */
 
 /**
@@ -42,4 +42,40 @@ export interface DeviceTables {
   readonly timers: number;
   /** MADs that wait to be sent. */
   readonly waitingMads: number;
+}
+
+/** The parts of a device that have tables, beside its resources and its timers. */
+export interface TableParts {
+  readonly paths: { readonly sizes: Pick<DeviceTables, 'nextHops' | 'resolutions' | 'neighbours'> };
+  readonly cm: {
+    readonly sizes: Pick<DeviceTables, 'connections' | 'connectionEntries' | 'heldQueuePairNumbers'>;
+    readonly listeners: number;
+  };
+  readonly tcp: { readonly size: number; readonly listeners: number } | undefined;
+  readonly multicast: { readonly size: number };
+  readonly gsi: { readonly waiting: number };
+}
+
+/** Sizes of the resources of a device. */
+type ResourceSizes = Pick<
+  DeviceTables,
+  'queuePairs' | 'completionQueues' | 'sharedReceiveQueues' | 'memoryRegions' | 'memoryWindows' | 'keys'
+>;
+
+/** Counted at the call. */
+export function tablesOf(
+  { paths, cm, tcp, multicast, gsi }: TableParts,
+  resources: { readonly sizes: ResourceSizes },
+  { timers }: { readonly timers: number },
+): DeviceTables {
+  return {
+    ...resources.sizes,
+    ...paths.sizes,
+    ...cm.sizes,
+    listeners: cm.listeners + (tcp?.listeners ?? 0),
+    tcpConnections: tcp?.size ?? 0,
+    groups: multicast.size,
+    timers,
+    waitingMads: gsi.waiting,
+  };
 }

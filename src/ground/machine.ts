@@ -31,6 +31,8 @@ export interface Machine {
   receive(batch: FrameBatch): void;
   /** Appends frames that are due until nothing is due or the writer is full; true when more would be due at once. */
   transmit(writer: FrameWriter): boolean;
+  /** True: `transmit` would append nothing now, and change nothing. Absent: not known. */
+  readonly idle?: boolean;
   /** Earliest time at which `handleTimeouts` has something to do, in nanoseconds; Infinity when never. */
   nextDeadline(): number;
   /** Does what the deadline was for; called when it has come, and at any time before. */

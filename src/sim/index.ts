@@ -18,6 +18,7 @@ export type { Wire } from '../faults/wire.ts';
 export { congestionBits, markCongestion, markingProbability } from '../ground/ecn.ts';
 export { EventQueue } from '../ground/event-queue.ts';
 export { Prng } from '../ground/prng.ts';
+export { BlankMemory } from './blank-memory.ts';
 export type { SharedBuffer, SharedBufferCounters, SharedBufferOptions } from './buffer/index.ts';
 export type { WorldPort } from './member.ts';
 export { type NetworkOptions, type NetworkTap, type PortOptions, SimulatedNetwork } from './network.ts';

@@ -92,6 +92,7 @@ export class Member implements Host, LinkSink {
       this.#blocked = true;
       return;
     }
+    if (this.#writer === undefined && this.machine.idle === true) return;
     const writer = this.#writer ?? writers.take(this.port.maxFrameBytes);
     let more = true;
     if (this.#writer === undefined) {

@@ -84,7 +84,7 @@ describe('a service that throws', () => {
           return false;
         };
         const timers = { nextDeadline: () => Infinity, handleTimeouts: () => undefined };
-        return { ...timers, transmit: turn, poll: turn };
+        return { ...timers, transmit: turn, poll: turn, pending: true };
       };
       const names = ['neighbours', 'reports', 'tcp', 'gsi', 'notification'] as const;
       const { counters, errors } = noted();
@@ -141,6 +141,7 @@ describe('results that throw while they are delivered', () => {
       paths: { unsettled: true, settle: paths },
       cm: { unsettled: false, settle: () => undefined },
       resources: { unsettled: true, settle: resources },
+      services: { disturb: () => undefined },
     };
     return new Settling(parts, () => undefined, errors);
   };

@@ -1,7 +1,7 @@
 // Goal: the right packages come from the right place. Method: texts as apt prints them, and a small world of packages.
 import { describe, expect, it } from 'vitest';
 import { type PackageRecord, parsePackages, parseRelations, resolvePackages } from '../../tools/lab/packages.ts';
-import { isKernelPart, isLibraryPackage } from '../../tools/lab/recipe.ts';
+import { isKernelPart, isLibraryPackage, isRuntimeFileOf, programsOf } from '../../tools/lab/recipe.ts';
 import { chooseMirrors, parseIndexTargets, sourcesList } from '../../tools/lab/sources.ts';
 
 describe('parsePackages', () => {
@@ -72,6 +72,27 @@ describe('resolvePackages', () => {
 
   it('says which wanted package the mirror does not have', async () => {
     await expect(resolvePackages(['tool', 'nothing'], lookup, isLibraryPackage)).rejects.toThrow(/no package nothing/);
+  });
+});
+
+describe('a guest with Open MPI', () => {
+  it('has the daemon, what it and its ranks open by name, and nothing that the others do not have beside it', () => {
+    const added = [
+      'usr/lib/x86_64-linux-gnu/openmpi/lib/openmpi3/mca_pml_ucx.so',
+      'usr/lib/x86_64-linux-gnu/pmix2/lib/pmix/pmix_mca_pcompress_zlib.so',
+      'usr/lib/x86_64-linux-gnu/pmix2/share/pmix/help-ptl-base.txt',
+      'usr/share/openmpi/help-orted.txt',
+      'etc/openmpi/openmpi-mca-params.conf',
+      'usr/bin/python3',
+      'usr/lib/python3.11/os.py',
+      'usr/lib/python3/dist-packages/mpi4py/MPI.cpython-311-x86_64-linux-gnu.so',
+    ];
+    const alsoOfOthers = ['usr/lib/x86_64-linux-gnu/ucx/libuct_ib.so.0', 'etc/libibverbs.d/rxe.driver'];
+    const inMpi = [...added, ...alsoOfOthers].filter((path) => !isRuntimeFileOf('mpi', path));
+    const inOthers = [...added, ...alsoOfOthers].filter((path) => isRuntimeFileOf('middleware', path));
+    expect([inMpi, inOthers]).toEqual([[], alsoOfOthers]);
+    expect(isRuntimeFileOf('mpi', 'usr/lib/python3/dist-packages/mpi4py/MPI.pxd')).toBe(false);
+    expect(programsOf('mpi')).toMatchObject({ ...programsOf('middleware'), 'openmpi-bin': ['orted'] });
   });
 });
 

@@ -13,7 +13,10 @@ it('ranks of MPI are spread evenly over the hosts', () => {
   const spread = lines.map((line) => spreadLine(line, ['10.0.0.1', '10.0.0.2'], '/tmp/agent'));
   const hosts = spread.map((line) => / -n \d+ /.exec(line)?.[0] + (/--host \S+/.exec(line)?.[0] ?? ''));
   expect(new Set(hosts)).toEqual(new Set([' -n 2 --host 10.0.0.1:1,10.0.0.2:1', ' -n 4 --host 10.0.0.1:2,10.0.0.2:2']));
-  for (const line of spread) expect(line).toContain(' --mca plm_rsh_agent /tmp/agent ');
+  for (const line of spread) {
+    expect(line).toContain(' --mca plm_rsh_agent /tmp/agent ');
+    expect(line).toContain(' --mca mpi_yield_when_idle 1 ');
+  }
 });
 
 it.each(['retransmittedPkts', 'duplicateRequest', 'outOfSeqRequest', 'impliedNakSeqErr'] as const)(

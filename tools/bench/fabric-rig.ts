@@ -5,6 +5,7 @@
 import { type Cq, Device, type Pd, type Qp, World } from 'rocev2';
 import { defined, IpPrefix } from 'rocev2/packets';
 import {
+  BlankMemory,
   HOST_PREFIX_LENGTH,
   hostAddress,
   hostMac,
@@ -34,6 +35,8 @@ export interface RigOptions {
   readonly nicQueueFrames?: number;
   /** As `SwitchedNetworkOptions.icrcOffload`. */
   readonly icrcOffload?: boolean;
+  /** As `SwitchedNetworkOptions.payload`; default 'blank' where it can be. */
+  readonly payload?: 'carried' | 'blank';
   readonly congestion?: CongestionOptions;
 }
 
@@ -61,16 +64,18 @@ export class FabricRig {
   readonly #stations = new Map<number, Station>();
   readonly #completion = new WorkCompletion();
   /** Shared by all hosts: the payload is not measured, and its share of a cache is not the fabric's. */
-  readonly #memory: Uint8Array;
+  readonly #memory: BlankMemory | Uint8Array;
   #posted = 0;
 
   constructor(options: RigOptions) {
     const { topology, switches, nicQueueFrames, icrcOffload } = options;
+    const { payload = icrcOffload === false ? 'carried' : 'blank', messageBytes = DEFAULT_MESSAGE_BYTES } = options;
     this.#options = options;
-    this.#memory = new Uint8Array(options.messageBytes ?? DEFAULT_MESSAGE_BYTES);
+    this.#memory = payload === 'blank' ? new BlankMemory(messageBytes) : new Uint8Array(messageBytes);
     this.network = new SwitchedNetwork({
       topology,
       seed: 1,
+      payload,
       ...defined({ switches, nicQueueFrames, icrcOffload }),
     });
     this.world = new World({ seed: 1, network: this.network });

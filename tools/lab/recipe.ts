@@ -44,6 +44,19 @@ const MIDDLEWARE_PROGRAMS: typeof USERLAND_PROGRAMS = {
   'libfabric-bin': 'all',
 };
 
+/** Open MPI for ranks that a host starts here, beside what is built upon verbs, and the Python of their programs. */
+const MPI_PROGRAMS: typeof USERLAND_PROGRAMS = {
+  ...MIDDLEWARE_PROGRAMS,
+  'openmpi-bin': ['orted'],
+  // Its plug-ins, settings and messages; and Python's own.
+  libopenmpi3: [],
+  'openmpi-common': [],
+  'python3-minimal': [],
+  'libpython3.11-minimal': [],
+  'python3.11-minimal': ['python3.11'],
+  'python3-mpi4py': [],
+};
+
 /**
  * Files that no program names as a library but that are needed when it runs: the loader, and what is opened by name.
  */
@@ -62,6 +75,7 @@ const isRuntimeFile = (path: string): boolean =>
 export const USERLANDS = {
   programs: { suite: 'bookworm' },
   middleware: { suite: 'bookworm' },
+  mpi: { suite: 'bookworm' },
   pyverbs: { suite: 'bookworm', python: 'python3.11' },
   'pyverbs-13': { suite: 'trixie', python: 'python3.13' },
 } as const satisfies Readonly<Record<string, { readonly suite: Suite; readonly python?: string }>>;
@@ -70,6 +84,7 @@ export type Userland = keyof typeof USERLANDS;
 /** A userland's programs, by package, as USERLAND_PROGRAMS has them. */
 export function programsOf(userland: Userland): typeof USERLAND_PROGRAMS {
   if (userland === 'middleware') return { ...USERLAND_PROGRAMS, ...MIDDLEWARE_PROGRAMS };
+  if (userland === 'mpi') return { ...USERLAND_PROGRAMS, ...MPI_PROGRAMS };
   const python = pythonOf(userland);
   if (python === undefined) return USERLAND_PROGRAMS;
   const packages = [`lib${python}-minimal`, `lib${python}-stdlib`, 'python3-pyverbs'];
@@ -81,7 +96,9 @@ export function programsOf(userland: Userland): typeof USERLAND_PROGRAMS {
 /** Files of a userland that no program names as a library. */
 export function isRuntimeFileOf(userland: Userland, path: string): boolean {
   const python = pythonOf(userland);
-  if (userland === 'middleware' && /^usr\/lib\/[^/]+\/ucx\/[^/]+\.so[^/]*$/.test(path)) return true;
+  const hasUcx = userland === 'middleware' || userland === 'mpi';
+  if (hasUcx && /^usr\/lib\/[^/]+\/ucx\/[^/]+\.so[^/]*$/.test(path)) return true;
+  if (userland === 'mpi' && isMpiFile(path)) return true;
   return isRuntimeFile(path) || (python !== undefined && isPythonFile(python, path));
 }
 
@@ -97,6 +114,14 @@ export function pythonOf(userland: Userland): string | undefined {
   const { python } = USERLANDS[userland] as { readonly python?: string };
   return python;
 }
+
+const isMpiFile = (path: string): boolean =>
+  /^usr\/lib\/[^/]+\/(?:openmpi\/lib\/openmpi3|pmix2\/lib\/pmix)\/[^/]+\.so$/.test(path) ||
+  /^(?:etc|usr\/share)\/openmpi\//.test(path) ||
+  /^usr\/lib\/[^/]+\/pmix2\/share\//.test(path) ||
+  /^(?:usr\/lib|etc)\/python3\.11\//.test(path) ||
+  path === 'usr/bin/python3' ||
+  /^usr\/lib\/python3\/dist-packages\/mpi4py\/[^/]+(?:\.py|\.so)$/.test(path);
 
 const isPythonFile = (python: string, path: string): boolean =>
   path.startsWith(`usr/lib/${python}/`) ||

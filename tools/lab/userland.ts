@@ -77,9 +77,9 @@ function libraryPath(name: string, files: ReadonlyMap<string, TarEntry>): string
   throw missing(`library ${name}`);
 }
 
-/** The base name of a path in one of the loader's directories, or of those that the libraries of Ceph and UCX name. */
+/** The base name of a path in one of the loader's directories, or of those of Ceph, UCX and PMIx. */
 function libraryName(merged: string): string | undefined {
-  return /^usr\/(?:lib64|lib\/x86_64-linux-gnu(?:\/ceph|\/ucx)?)\/([^/]+\.so[^/]*)$/.exec(merged)?.[1];
+  return /^usr\/(?:lib64|lib\/x86_64-linux-gnu(?:\/ceph|\/ucx|\/pmix2\/lib)?)\/([^/]+\.so[^/]*)$/.exec(merged)?.[1];
 }
 
 function mergedPath(path: string): string {

@@ -1,12 +1,12 @@
 /**
  * A host of a simulation: one device of the real stack on the simulated network, with memory and a completion queue.
- * Owns its setup; `flow-run.ts` sends. All hosts share one memory to send from and one to receive into, so that a
- * thousand of them stay small.
+ * Owns its setup; `flow-run.ts` sends. The memory is blank, so that a thousand hosts stay small.
  */
 
 import { IpPrefix } from '../../../packets/address.ts';
 import { defined } from '../../../packets/defined.ts';
 import type { CongestionOptions } from '../../../transport/congestion/congestion-options.ts';
+import type { GrantMemory } from '../../../transport/grant.ts';
 import { Access, type MemoryRegion } from '../../../transport/memory.ts';
 import { WorkCompletion } from '../../../transport/work.ts';
 import { Device } from '../../device/device.ts';
@@ -20,8 +20,8 @@ export interface HostSetup {
   readonly congestion: CongestionOptions | undefined;
   readonly maxUnacked: number;
   /** Memory that is sent from, and that is received into. */
-  readonly source: Uint8Array;
-  readonly sink: Uint8Array;
+  readonly source: GrantMemory;
+  readonly sink: GrantMemory;
   /** Hosts that this one exchanges packets with. */
   readonly peers: Iterable<number>;
   /** Called for every completion: the number of its work request, which is the flow's, and how it went. */

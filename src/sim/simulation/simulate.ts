@@ -6,6 +6,7 @@
 import { defined } from '../../../packets/defined.ts';
 import { invariant } from '../../../packets/errors.ts';
 import { Prng } from '../../ground/prng.ts';
+import { BlankMemory } from '../blank-memory.ts';
 import { SwitchedNetwork } from '../switching/index.ts';
 import { clockwiseRoutes, PathFinder, shortestPaths } from '../topology/index.ts';
 import { World } from '../world.ts';
@@ -65,6 +66,7 @@ class Simulation {
     this.#network = new SwitchedNetwork({
       ...{ topology, routes, seed, mtu: Math.max(LINK_MTU, this.#mtu + MAX_HEADER_BYTES) },
       nicQueueFrames: this.#host.nicQueueFrames,
+      payload: 'blank',
       ...defined({ switches, loss }),
     });
     this.#network.tap = options.tap;
@@ -176,7 +178,7 @@ class Simulation {
       meet(flow.dst, flow.src);
     }
     const memoryBytes = Math.max(MEMORY_BYTES, this.#host.messageBytes ?? 0);
-    const [source, sink] = [new Uint8Array(memoryBytes), new Uint8Array(memoryBytes)];
+    const memory = new BlankMemory(memoryBytes);
     const rates = this.#hostRates();
     const completed = (wrId: number, opcode: number, status: number): void =>
       this.#flows[wrId]?.completed(this.#world.now, opcode, status);
@@ -185,7 +187,7 @@ class Simulation {
       const setup = {
         congestion: congestion === undefined ? undefined : { maxBurstBytes: 0, ...congestion, lineRateBps },
         maxUnacked: this.#host.maxUnacked,
-        ...{ source, sink, completed, peers: peers.get(number) ?? [] },
+        ...{ source: memory, sink: memory, completed, peers: peers.get(number) ?? [] },
       };
       this.#hosts.set(number, new SimulatedHost(this.#world, topology.nodeNames[number] ?? '', number, setup));
     }

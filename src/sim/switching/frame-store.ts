@@ -2,7 +2,8 @@
  * Frames of a switched network while they are under way: equal slots in one slab, each with a record of what switches
  * need to know of its frame. Owns the memory. A slot is in one list at a time (a queue or a link), so that one
  * successor serves all lists. Allocates only when it grows. A slot freed last is used first, while it is still cached;
- * the record is the cache line in front of the frame, for where queues are deep nothing of a frame is cached.
+ * the record is the cache line in front of the frame, for where queues are deep nothing of a frame is cached. A store
+ * may keep the first bytes of each frame only, and its length.
  *
  * ```
  *   record: next | length | priority | fate | host | ingress | egress | IP offset | arrival, 64 | tail, 64 | serial, 64 | unused, 64
@@ -16,6 +17,9 @@ export class FrameStore {
   /** Replaced when the store grows, as `view` is: read it again after `copyIn` and `take`. */
   bytes: Uint8Array;
   view: DataView;
+  /** Most that is kept of a frame. */
+  readonly keptBytes: number;
+  readonly #frameBytes: number;
   /** Bytes of one slot. */
   readonly #stride: number;
   /** The same in words of a record. */
@@ -30,9 +34,11 @@ export class FrameStore {
   #freeCount = 0;
   #serial = 0;
 
-  /** Room for frames of up to `frameBytes` bytes each. */
-  constructor(frameBytes: number) {
-    this.#stride = LINE_BYTES * (Math.ceil((RECORD_BYTES + frameBytes) / LINE_BYTES) | 1);
+  /** Room for frames of up to `frameBytes` bytes each, of which no more than `keptBytes` are kept. */
+  constructor(frameBytes: number, keptBytes = frameBytes) {
+    this.keptBytes = keptBytes;
+    this.#frameBytes = frameBytes;
+    this.#stride = LINE_BYTES * (Math.ceil((RECORD_BYTES + keptBytes) / LINE_BYTES) | 1);
     this.#ints = this.#stride / 4;
     this.#doubles = this.#stride / 8;
     this.bytes = new Uint8Array(FIRST_SLOTS * this.#stride);
@@ -44,7 +50,7 @@ export class FrameStore {
 
   /** A free slot for a frame of `length` bytes, whose bytes are whatever they were. */
   take(length: number, priority: number, host: number): number {
-    invariant(RECORD_BYTES + length <= this.#stride, 'a frame fits its slot');
+    invariant(length <= this.#frameBytes, 'a frame is no longer than the store was made for');
     if (this.#freeCount === 0) this.#grow();
     const slot = this.#free[--this.#freeCount] as number;
     this.used++;
@@ -60,7 +66,7 @@ export class FrameStore {
   /** The same with a copy of the frame at `start`. */
   copyIn(bytes: Uint8Array, view: DataView, start: number, length: number, priority: number, host: number): number {
     const slot = this.take(length, priority, host);
-    copyFrame(bytes, view, start, length, this, this.start(slot));
+    copyFrame(bytes, view, start, Math.min(length, this.keptBytes), this, this.start(slot));
     return slot;
   }
 

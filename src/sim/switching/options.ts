@@ -84,6 +84,12 @@ export interface SwitchedNetworkOptions {
    * them, and are trusted where they come in. Default true; false: the devices do, as on a real wire.
    */
   readonly icrcOffload?: boolean;
+  /**
+   * 'blank': payloads are zeros, and frames are carried without them; whoever looks at a frame sees it whole. For
+   * machines that do not care what arrives, with memory that is `BlankMemory`, and with `icrcOffload`. Longer frames
+   * than 128 bytes that are not of a reliable connection make `send` throw ERR_ROCE_UNSUPPORTED. Default 'carried'.
+   */
+  readonly payload?: 'carried' | 'blank';
   /** How likely a link loses a frame, 0..1; pauses are never lost. Default 0. */
   readonly loss?: number;
 }
@@ -105,6 +111,7 @@ export interface NetworkSettings {
   readonly nicQueueFrames: number;
   readonly loss: number;
   readonly icrcOffload: boolean;
+  readonly blankPayload: boolean;
   readonly nicRateBps: number;
   readonly cutThrough: boolean;
   readonly flowControl: 'none' | 'pfc' | 'credits';
@@ -131,6 +138,7 @@ export function settingsOf(options: SwitchedNetworkOptions): NetworkSettings {
     nicQueueFrames: whole('nicQueueFrames', options.nicQueueFrames ?? 1, 1, MAX_NIC_FRAMES),
     loss: within('loss', options.loss ?? 0, 0, 1),
     icrcOffload: options.icrcOffload ?? true,
+    blankPayload: oneOf('payload', options.payload ?? 'carried', PAYLOADS) === 'blank',
     nicRateBps: Math.max(...topology.edges.filter(({ a, b }) => Math.min(a, b) < topology.hostCount).map(rateOf)),
     cutThrough: oneOf('forwarding', switches.forwarding ?? 'store-and-forward', FORWARDING) === 'cut-through',
     flowControl: oneOf('flowControl', flowControl, FLOW_CONTROLS),
@@ -144,6 +152,7 @@ export function settingsOf(options: SwitchedNetworkOptions): NetworkSettings {
     switches,
   };
   if (!Number.isSafeInteger(seed)) refuse(`seed is ${seed}: it is a safe integer`);
+  if (settings.blankPayload && !settings.icrcOffload) refuse("payload is 'blank': it is without icrcOffload");
   checkMemory(switches, settings.maxFrameBytes);
   return settings;
 }
@@ -218,6 +227,7 @@ function refuse(reason: string): never {
 }
 
 const FORWARDING = ['store-and-forward', 'cut-through'] as const;
+const PAYLOADS = ['carried', 'blank'] as const;
 const FLOW_CONTROLS = ['none', 'pfc', 'credits'] as const;
 const DEFAULT_MTU = 1_500;
 const DEFAULT_LOSSLESS = 1 << 3;

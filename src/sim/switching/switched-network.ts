@@ -14,6 +14,7 @@ import { invariant, RoceError } from '../../../packets/errors.ts';
 import type { FrameBatch } from '../../../packets/frame-writer.ts';
 import { Prng } from '../../ground/prng.ts';
 import { type Routes, shortestPaths } from '../topology/index.ts';
+import { isCuttable, KEPT_BYTES } from './blank-payload.ts';
 import { buildNetwork, type NetworkParts } from './build.ts';
 import { classify, LABEL, stampMac } from './classify.ts';
 import type { Deadlock } from './deadlock-watch.ts';
@@ -111,7 +112,7 @@ export class SwitchedNetwork implements HostNetwork {
     const settings = settingsOf(options);
     this.#settings = settings;
     const random = new Prng(settings.seed).fork('switched network');
-    this.#store = new FrameStore(settings.maxFrameBytes);
+    this.#store = new FrameStore(settings.maxFrameBytes, settings.blankPayload ? KEPT_BYTES : undefined);
     this.#transmitter = new Transmitter(this.#store, settings, random.fork('loss'));
     const routes: Routes = options.routes ?? shortestPaths(settings.topology);
     this.#parts = buildNetwork(settings, routes, this.#transmitter, random);
@@ -240,6 +241,8 @@ export class SwitchedNetwork implements HostNetwork {
       return;
     }
     const store = this.#store;
+    if (length > store.keptBytes && !isCuttable(batch.view, start + LABEL.ipOffset, start + length))
+      throw new RoceError('ERR_ROCE_UNSUPPORTED', 'a network without payload carries reliable connections only');
     const slot = store.copyIn(batch.bytes, batch.view, start, length, LABEL.priority, LABEL.host);
     store.setIpOffset(slot, LABEL.ipOffset);
     stampMac(store.view, store.start(slot), LABEL.host);

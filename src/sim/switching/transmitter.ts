@@ -9,6 +9,7 @@
  */
 import { Fate } from '../../faults/fault-spec.ts';
 import type { Prng } from '../../ground/prng.ts';
+import { WholeFrame } from './blank-payload.ts';
 import type { EgressPort } from './egress-port.ts';
 import { EventWheel } from './event-wheel.ts';
 import type { FrameStore } from './frame-store.ts';
@@ -73,13 +74,16 @@ export class Transmitter {
   readonly #overheadBytes: number;
   readonly #loss: number;
   readonly #icrcOffload: boolean;
+  readonly #whole: WholeFrame;
   readonly #random: Prng;
 
-  constructor(store: FrameStore, { overheadBytes, loss, icrcOffload }: NetworkSettings, random: Prng) {
+  constructor(store: FrameStore, settings: NetworkSettings, random: Prng) {
+    const { overheadBytes, loss, icrcOffload, maxFrameBytes } = settings;
     this.store = store;
     this.#overheadBytes = overheadBytes;
     this.#loss = loss;
     this.#icrcOffload = icrcOffload;
+    this.#whole = new WholeFrame(maxFrameBytes);
     this.#random = random;
   }
 
@@ -196,11 +200,14 @@ export class Transmitter {
   #tapped(port: EgressPort, direction: 'out' | 'in', slot: number): void {
     const { tap, store } = this;
     if (tap === undefined) return;
-    const start = store.start(slot);
-    const end = start + store.length(slot);
-    if (this.#icrcOffload) finishIcrc(store.bytes, store.view, start, end);
+    const length = store.length(slot);
+    const isWhole = length <= store.keptBytes;
+    const { bytes, view } = isWhole ? store : this.#whole.restore(store.bytes, store.start(slot), length);
+    const start = isWhole ? store.start(slot) : 0;
+    const end = start + length;
+    if (this.#icrcOffload) finishIcrc(bytes, view, start, end);
     const fate = store.fate(slot);
-    tap.frame(this.now, port, direction, store.bytes, start, end, fate, store.serial(slot));
+    tap.frame(this.now, port, direction, bytes, start, end, fate, store.serial(slot));
   }
 }
 

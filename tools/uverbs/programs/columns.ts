@@ -5,6 +5,7 @@
 import type { TsharkView } from './captures.ts';
 import type { ProgramCase } from './case.ts';
 import { PROGRAM_CASES } from './index.ts';
+import { FEW_MESSAGES } from './middleware.ts';
 import type { CaseOutcome } from './run-case.ts';
 import { openGuest, openVeth, type ProgramStage, type Side } from './stage.ts';
 
@@ -31,9 +32,12 @@ const LOSSY_WITH_RXE = TWO_ENDED.filter(
   ({ lines, loss }) => loss !== undefined && /^(?:rping|ib_(?:write|read|send)_bw) /.test(lines[1] ?? ''),
 );
 
-/** What a column runs: between servers of ours, losses too, and ranks of MPI, half of them on each host. */
+/**
+ * What a column runs: between servers of ours, losses too, and ranks of MPI, half of them on each host; with rdma_rxe,
+ * some of both.
+ */
 export function casesOf(column: Column): readonly ProgramCase[] {
-  if (column !== 'second server') return [...BETWEEN_CASES, ...LOSSY_WITH_RXE];
+  if (column !== 'second server') return [...BETWEEN_CASES, ...LOSSY_WITH_RXE, ...FEW_MESSAGES];
   return PROGRAM_CASES.filter(({ lines }) => lines.length === 2 || lines[0].startsWith('mpirun'));
 }
 

@@ -1,14 +1,14 @@
 /** A guest with rdma_rxe as a host of programs. Owns what is put there for them. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type { Guest } from '../../lab/guest.ts';
-import { type EndedProgram, PATIENCE_MS, type ProgramHost, type StartedProgram } from './host.ts';
+import { type EndedProgram, OWN, PATIENCE_MS, type ProgramHost, type StartedProgram } from './host.ts';
 
-/** Puts into the guest what `{own}` has, and makes `{dir}`. */
+/** Puts into the guest what `{own}` has, at the path that it has here, and makes `{dir}`. */
 export async function guestHost(guest: Guest, ipv4: string, ipv6: string): Promise<ProgramHost> {
-  const copied = readFileSync(fileURLToPath(new URL(COPIED, import.meta.url))).toString('base64');
-  await guest.run(`mkdir -p ${OWN} ${DIRECTORY} && echo ${copied} | base64 -d > ${join(OWN, COPIED)}`);
+  await guest.run(`mkdir -p ${OWN} ${DIRECTORY}`);
+  for (const path of COPIED.map((name) => join(OWN, name)))
+    await guest.run(`echo ${readFileSync(path).toString('base64')} | base64 -d > ${path}`);
   const start = (line: string): StartedProgram => {
     const job = guest.spawn(`export ${SETTINGS}; exec ${line}`);
     const ended = job
@@ -29,9 +29,8 @@ export async function guestHost(guest: Guest, ipv4: string, ipv6: string): Promi
 
 /** UCX drops every datagram on rdma_rxe without it (docs/uverbs.md). */
 const SETTINGS = 'UCX_UD_VERBS_ETH_DGID_CHECK=n';
-const OWN = '/tmp/own';
 const DIRECTORY = '/tmp/files';
-const COPIED = 'verbs.ts';
+const COPIED = ['verbs.ts', 'allreduce.py'];
 const STEP_MS = 50;
 /** What an emulated processor needs to look once. */
 const LOOK_MS = 200;
@@ -41,4 +40,5 @@ until grep -q ' 0A ' /proc/net/tcp /proc/net/tcp6 || rdma resource show cm_id | 
   [ $tries -gt 0 ] || break
   usleep ${STEP_MS * 1000}
 done`;
-const LONGEST_MS = 180_000;
+/** Longer than who waits for a program does. */
+const LONGEST_MS = 400_000;

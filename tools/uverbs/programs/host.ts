@@ -38,8 +38,6 @@ export interface EndedProgram {
 
 /** A host with a device of ours. */
 export interface OwnHost extends ProgramHost {
-  /** The words before a command that is to run there, with the device. */
-  readonly enter: readonly string[];
   /** Of the device. */
   readonly portCounters: Device['portCounters'];
 }
@@ -93,7 +91,7 @@ export function ownHost(
     return { ended, listening, end };
   };
   const { portCounters } = device;
-  return { ipv4: ipv4 ?? '', ipv6: ipv6 ?? '', directory, own: OWN, start, enter, portCounters };
+  return { ipv4: ipv4 ?? '', ipv6: ipv6 ?? '', directory, own: OWN, start, portCounters };
 }
 
 /** Whether anybody listens for TCP in a namespace, once a process is in there. */
@@ -123,4 +121,5 @@ export const PATIENCE_MS = 5000;
 const STEP_MS = 30;
 const LISTEN = '0A';
 const ENDED_BY_SIGNAL = 128;
-const OWN = dirname(fileURLToPath(import.meta.url));
+/** What `{own}` is. */
+export const OWN = dirname(fileURLToPath(import.meta.url));

@@ -4,6 +4,11 @@ import type { ProgramCase } from './case.ts';
 /** As many receives as there are messages: fio has no flow control, and gives up at the first RNR NAK. */
 const FIO = 'fio --name=job --ioengine=rdma --port=12345 --bs=32k --size=1m --iodepth=32';
 
+/** Messages of ranks of MPI that are small. */
+const MANY = 10_000;
+/** What an emulated guest, whose ranks poll on one processor, sends in a minute. */
+const FEW = 300;
+
 export const MIDDLEWARE_CASES: readonly ProgramCase[] = [
   ...['write', 'read', 'send'].map(fio),
   ...['rc_verbs,ud_verbs:aux', 'ud_verbs'].flatMap((transport) => [
@@ -35,11 +40,15 @@ export const MIDDLEWARE_CASES: readonly ProgramCase[] = [
       [2, 20],
       [4, 100],
     ] as const
-  ).flatMap(([ranks, timeoutMs]) => [
-    mpi(ranks),
-    { ...mpi(ranks, ` -x UCX_RC_VERBS_TIMEOUT=${timeoutMs}ms`), loss: 0.01 },
-  ]),
+  ).flatMap(([ranks, timeoutMs]) => [mpi(ranks), { ...mpi(ranks, MANY, withTimeout(timeoutMs)), loss: 0.01 }]),
+  ...[2, 4].map((ranks) => mpi(ranks, FEW)),
+  { ...mpi(2, FEW, withTimeout(500)), loss: 0.01 },
 ];
+
+/** Ranks of MPI that send so little that a guest can be their other host. */
+export const FEW_MESSAGES: readonly ProgramCase[] = MIDDLEWARE_CASES.filter(
+  ({ from, lines }) => from === 'openmpi-bin' && lines[0].endsWith(` ${FEW}`),
+);
 
 /** Its client is the one that writes, whatever verb does it. */
 function fio(verb: string): ProgramCase {
@@ -61,12 +70,16 @@ function libfabric(provider: string): ProgramCase {
   return { from: 'libfabric-bin', lines: [server, `${server} 127.0.0.1`], prints: /\n1m +10 +=10 / };
 }
 
-function mpi(ranks: number, options = ''): ProgramCase {
+function mpi(ranks: number, messages = MANY, options = ''): ProgramCase {
   const transports = `-x UCX_TLS=rc_verbs,ud_verbs:aux,self${options}`;
-  const program = `/usr/bin/python3 {own}/allreduce.py 10000`;
+  const program = `/usr/bin/python3 {own}/allreduce.py ${messages}`;
   return {
     from: 'openmpi-bin',
     lines: [`mpirun --allow-run-as-root --oversubscribe -n ${ranks} --mca pml ucx ${transports} ${program}`],
     prints: new RegExp(`${ranks} ranks agree`),
   };
+}
+
+function withTimeout(ms: number): string {
+  return ` -x UCX_RC_VERBS_TIMEOUT=${ms}ms`;
 }

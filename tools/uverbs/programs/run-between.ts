@@ -2,11 +2,10 @@
  * Runs a program of the table between two hosts, one of ours and another, and judges it as `run-case.ts` does. Owns the
  * addresses that its lines get there.
  */
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as later } from 'node:timers/promises';
 import type { ProgramCase } from './case.ts';
-import type { EndedProgram, OwnHost, ProgramHost, StartedProgram } from './host.ts';
+import type { EndedProgram, ProgramHost, StartedProgram } from './host.ts';
+import { openAgent } from './mpi-agent.ts';
 
 /** What came of two lines. */
 export interface Conversation {
@@ -34,23 +33,35 @@ export async function converse(one: ProgramCase, server: ProgramHost, client: Pr
 }
 
 /**
- * Runs one line of mpirun for two ranks or four, half of them on each host. The other host is reached as by ssh: a
- * program that is given the host's name and what a shell there is to run.
+ * Runs one line of mpirun for two ranks or four, half of them on each host. In the place of ssh stands a program that
+ * tells us what a shell on the other host is to run: Open MPI's daemon.
  */
-export async function spread(one: ProgramCase, here: OwnHost, there: OwnHost): Promise<Conversation> {
-  const agent = join(here.directory, 'agent');
-  const enter = there.enter.map((word) => `'${word}'`).join(' ');
-  writeFileSync(agent, `#!/bin/sh\nshift\nexec ${enter} sh -c "$*"\n`, { mode: 0o755 });
-  const running = here.start(filledIn(spreadLine(one.lines[0], [here.ipv4, there.ipv4], agent), here, here));
-  const came = await within(running, LONGER_MS);
-  return came ?? { code: undefined, printed: (await ended(running)).printed };
+export async function spread(one: ProgramCase, here: ProgramHost, there: ProgramHost): Promise<Conversation> {
+  const agent = openAgent(here.directory);
+  try {
+    const line = spreadLine(one.lines[0], [here.ipv4, there.ipv4], agent.path);
+    const running = here.start(filledIn(line, here, here));
+    const first = await Promise.race([agent.asked, within(running, LONGER_MS)]);
+    if (typeof first !== 'string') return first ?? { code: undefined, printed: (await ended(running)).printed };
+    // The daemon looks for the program, too, and has nothing to start with it.
+    const asked = first.replace(agent.path, '/bin/sh').replaceAll("'", "'\\''");
+    const daemon = there.start(`sh -c '${asked}'`);
+    const came = await Promise.race([
+      within(running, LONGEST_SPREAD_MS),
+      afterFailureOf(daemon, running, LONGEST_SPREAD_MS),
+    ]);
+    const printed = [came ?? (await ended(running)), await ended(daemon)].map((each) => each.printed).join('');
+    return { code: came?.code, printed };
+  } finally {
+    agent.close();
+  }
 }
 
 /** A line of mpirun with as many ranks on each host, which is reached by `agent`. */
 export function spreadLine(line: string, hosts: readonly string[], agent: string): string {
   const each = Number(/ -n (\d+) /.exec(line)?.[1]) / hosts.length;
   const slots = hosts.map((host) => `${host}:${each}`).join(',');
-  return line.replace('--oversubscribe', `--host ${slots} --mca plm_rsh_agent ${agent}`);
+  return line.replace('--oversubscribe', `--host ${slots} --mca mpi_yield_when_idle 1 --mca plm_rsh_agent ${agent}`);
 }
 
 /** What it came to, when that was in time. */
@@ -87,7 +98,8 @@ function filledIn(line: string, own: ProgramHost, server: ProgramHost): string {
 }
 
 const LONGEST_MS = 45_000;
-/** With losses, or many processes. */
 const LONGER_MS = 180_000;
+/** Ranks on one emulated processor wait for each other. */
+const LONGEST_SPREAD_MS = 360_000;
 const PATIENCE_MS = 5000;
 const NEVER_ENDED = 124;

@@ -41,9 +41,7 @@ export async function openVeth(shim: string, until?: AbortSignal): Promise<Progr
       judged(one, directory, (capture) =>
         onHost(at(pair.a), directory, wireOf(one, capture, serverIs), (here) =>
           onHost(at(pair.b), directory, {}, async (there) => {
-            const came = await (one.lines.length === 1
-              ? spread(one, here, there)
-              : conversation(one, { here, there }, serverIs));
+            const came = await between(one, { here, there }, serverIs);
             return { ...came, lost: lostOf([here, there]) };
           }),
         ),
@@ -58,7 +56,7 @@ export async function openGuest(
   shim: string,
   until?: AbortSignal,
 ): Promise<ProgramStage & { release: string }> {
-  const image = await buildImage(kernel, { userland: 'middleware' });
+  const image = await buildImage(kernel, { userland: 'mpi' });
   const wire = makeTapNetns();
   const { tap } = wire;
   let guest: Guest | undefined;
@@ -76,7 +74,7 @@ export async function openGuest(
     const run: ProgramStage['run'] = (one, directory, serverIs) =>
       judged(one, directory, (capture) =>
         onHost({ netns: here, shim, until }, directory, wireOf(one, capture, serverIs), async (host) => {
-          const came = await conversation(one, { here: host, there }, serverIs);
+          const came = await between(one, { here: host, there }, serverIs);
           if (serverIs === 'there' && one.check !== undefined)
             await bringFiles(booted, there, join(directory, 'files'));
           return { ...came, lost: repairsOf(host) };
@@ -163,8 +161,10 @@ export function repairsOf({ portCounters }: Pick<OwnHost, 'portCounters'>): numb
   return retransmittedPkts + duplicateRequest + outOfSeqRequest + impliedNakSeqErr;
 }
 
-const conversation = (one: ProgramCase, hosts: Readonly<Record<Side, ProgramHost>>, serverIs: Side) =>
-  converse(one, hosts[serverIs], hosts[serverIs === 'here' ? 'there' : 'here']);
+function between(one: ProgramCase, hosts: Readonly<Record<Side, ProgramHost>>, serverIs: Side): Promise<Conversation> {
+  if (one.lines.length === 1) return spread(one, hosts.here, hosts.there);
+  return converse(one, hosts[serverIs], hosts[serverIs === 'here' ? 'there' : 'here']);
+}
 
 async function judged(
   one: ProgramCase,

@@ -23,6 +23,7 @@ export interface TcpDevice {
     byAddress(now: number, cause: TcpSuspicion, times: number, address: IpAddress, port: number): void;
   };
   resolve(address: IpAddress): Promise<void>;
+  disturb(): void;
 }
 
 /** The TCP of a device on an Ethernet link; undefined on the IP medium, where the kernel owns the addresses. */
@@ -55,6 +56,7 @@ class DeviceHost implements TcpHost {
   }
 
   wake(): void {
+    this.#device.disturb();
     this.#host.wake();
   }
 
