@@ -184,6 +184,8 @@ it('compares', async () => {
   expect((await io.send(blocks(io, NvmOpcode.Compare, 0, 1))).status).toBe(0);
   io.memory.bytes[511] = 0xee;
   expect((await io.send(blocks(io, NvmOpcode.Compare, 0, 1))).status).toBe(NvmeStatus.CompareFailure);
+  disk.content.set(io.memory.bytes.subarray(0, BLOCK), 3 * BLOCK);
+  expect((await io.send(blocks(io, NvmOpcode.Compare, 3, 1))).status).toBe(0);
 });
 
 it('compares and verifies all of a command in pieces, and finds a difference in the last byte', async () => {
