@@ -44,8 +44,6 @@ export const BAD_WIRES: readonly (readonly [string, FaultSpec])[] = [
   ['does all of it', ALL_OF_IT],
 ];
 
-/** Connections lost for want of a processor: a guest that has none for four seconds is a wire that is cut. */
-const WAITS_FOR_A_PROCESSOR = 1;
 /** Retransmission timers of rdma_rxe take half a second each. */
 const SLOW_MS = 900_000;
 const RAM_NQN = 'nqn.2026-11.example:ram';
@@ -131,26 +129,26 @@ export function testBadWires(kernel: KernelLabel, wires: typeof BAD_WIRES, mebib
     }
 
     it.each(wires)('Linux finds its bytes again on a wire that %s', async (what, faults) => {
-      const account = await during(lab, faults, async () => {
+      const { account, silent } = await during(lab, faults, async () => {
         await writeInGuest();
         await foundAgainInGuest();
       });
       const again = await connectedAgain();
       told(`Linux's host, ${what}`, account, again);
       // What comes twice is no reason to send anything again.
-      if (isRepeatedOnly(faults)) expect(again).toBeLessThanOrEqual(WAITS_FOR_A_PROCESSOR);
+      if (isRepeatedOnly(faults) && !silent) expect(again).toBe(0);
     });
 
     it.each(wires)('our host finds its bytes again on a wire that %s', async (what, faults) => {
       const { host, disk, data, readBack, demandInGuest } = await ourHost(what);
       const before = host.reconnects;
-      const account = await during(lab, faults, async () => {
+      const { account, silent } = await during(lab, faults, async () => {
         await disk.write(0, data);
         await disk.flush();
         await readBack();
       });
       told(`our host, ${what}`, account, host.reconnects - before);
-      expect(host.reconnects - before).toBeLessThanOrEqual(WAITS_FOR_A_PROCESSOR);
+      if (!silent) expect(host.reconnects - before).toBe(0);
       await demandInGuest();
     });
 
@@ -192,8 +190,12 @@ export function testBadWires(kernel: KernelLabel, wires: typeof BAD_WIRES, mebib
   });
 }
 
-/** What the bump did meanwhile; it must have done something of everything. */
-async function during(lab: MountedLab, faults: FaultSpec, work: () => Promise<void>): Promise<BumpAccount> {
+/**
+ * What the bump did meanwhile; it must have done something of everything. `silent`: the capture has an end that did not
+ * answer any of the repetitions. None of these wires does that: on a busy machine a guest may have no processor for
+ * four seconds, and its connection ends. Without such silence no connection may end.
+ */
+async function during(lab: MountedLab, faults: FaultSpec, work: () => Promise<void>) {
   let account: BumpAccount | undefined;
   const { ids } = await captured(lab, 'faults', async () => {
     await lab.both(faults);
@@ -212,7 +214,7 @@ async function during(lab: MountedLab, faults: FaultSpec, work: () => Promise<vo
   }
   // Frames are damaged behind our capture, or before it: those are found.
   expect(ids.includes('icrc-invalid')).toBe(faults.corrupt !== undefined);
-  return account;
+  return { account, silent: ids.some(isSilence) };
 }
 
 /** What the analyzer is alarmed of in a capture of this work, each id once; tshark has to read it as we do. */

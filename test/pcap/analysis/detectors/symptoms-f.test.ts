@@ -10,7 +10,7 @@ import { Op } from '../../../../packets/opcode.ts';
 import type { Finding } from '../../../../pcap/analysis/types.ts';
 import type { CapturedPacket } from '../../../../pcap/index.ts';
 import { Prng } from '../../../../src/sim/index.ts';
-import { mendIcrc, type RewrittenPacket, rewriteCapture } from '../../../../tools/symptoms/rewrite.ts';
+import { mendChecksum, mendIcrc, type RewrittenPacket, rewriteCapture } from '../../../../tools/symptoms/rewrite.ts';
 import { alarms, analyze, findingOf, packetsOf, sceneNamed } from './support.ts';
 
 const ID = 'nvme-no-completion';
@@ -21,6 +21,8 @@ const ABORT = 0x08;
 const EVENTS = 0x0c;
 const FORMAT = 0x80;
 const REQUEST_PRIVATE_DATA_AT = MAD_HEADER_BYTES + 140;
+/** From the private data of NVMe back to the port space in the service id. */
+const PORT_SPACE_BEFORE = IP_CM_HEADER_BYTES + 140 - 13;
 let hangs: Uint8Array;
 
 beforeAll(async () => {
@@ -41,6 +43,21 @@ function until(capture: Uint8Array, seconds: number): CapturedPacket[] {
   return packets.filter((packet) => nanoseconds(packet) - nanoseconds(sent) <= seconds * 1e9);
 }
 
+/** Where RoCE begins in the scenes. */
+const BTH_AT = 42;
+/** Responses to reads invalidate a key. */
+const BTH_AND_KEY = 12 + 4;
+const queuePairOf = (packet: CapturedPacket | undefined): number =>
+  packet === undefined ? -1 : new DataView(packet.bytes.buffer, packet.bytes.byteOffset).getUint32(BTH_AT + 4);
+/** Whether a packet is a SEND of one packet over RC that this host sent. */
+const isCapsule = ({ bytes }: CapturedPacket, host: 1 | 2): boolean =>
+  bytes[11] === host && (bytes[BTH_AT] === Op.SendOnly || bytes[BTH_AT] === Op.SendOnlyInvalidate);
+
+function earlier(packet: CapturedPacket, ns: number): CapturedPacket {
+  const time = BigInt(packet.seconds) * 1_000_000_000n + BigInt(packet.nanoseconds) - BigInt(Math.round(ns));
+  return { ...packet, seconds: Number(time / 1_000_000_000n), nanoseconds: Number(time % 1_000_000_000n) };
+}
+
 /** The scene with its capsules changed; commands leave host 1, responses host 2. `change` returns whether it did. */
 function withCapsules(change: (at: number, packet: RewrittenPacket, isCommand: boolean) => boolean): Uint8Array {
   return rewriteCapture(hangs, (packet) => {
@@ -57,6 +74,18 @@ function withRequests(change: (privateDataAt: number, view: DataView) => void): 
     const { view, frame } = packet;
     if (frame.opcode !== Op.UdSendOnly || view.getUint16(frame.payloadOffset + 16) !== CmAttribute.REQ) return true;
     change(frame.payloadOffset + REQUEST_PRIVATE_DATA_AT + IP_CM_HEADER_BYTES, view);
+    mendIcrc(packet);
+    return true;
+  });
+}
+
+/** The scene with 10.0.0.3 in the place of 10.0.0.2. */
+function ofThirdHost(capture: Uint8Array): Uint8Array {
+  return rewriteCapture(capture, (packet) => {
+    const { bytes, view } = packet;
+    for (let at = 14; at + 4 <= bytes.length; at++)
+      if (view.getUint32(at) === 0x0a_00_00_02) view.setUint32(at, 0x0a_00_00_03);
+    mendChecksum(packet);
     mendIcrc(packet);
     return true;
   });
@@ -122,6 +151,27 @@ describe('a command without a response', () => {
     expect(found(firstKeepAlive(FORMAT))).toMatchObject([{ evidence: { commands: 1 } }]);
   });
 
+  it('that may take minutes is stuck when the host sends Abort for it', () => {
+    const opcodes = [FORMAT, ABORT];
+    let format = -1;
+    const changed = withCapsules((at, { view }, isCommand) => {
+      const cid = view.getUint16(at + (isCommand ? 2 : 12), true);
+      if (!isCommand) {
+        if (cid !== format) return false;
+        view.setUint16(at + 12, 0xffff, true);
+        return true;
+      }
+      const opcode = view.getUint8(at) === KEEP_ALIVE ? opcodes.shift() : undefined;
+      if (opcode === undefined) return false;
+      if (opcode === FORMAT) format = cid;
+      view.setUint8(at, opcode);
+      view.setUint16(at + 40, 0, true);
+      view.setUint16(at + 42, format, true);
+      return true;
+    });
+    expect(found(until(changed, 4))).toMatchObject([{ severity: 'error', evidence: { opcode: FORMAT, commands: 1 } }]);
+  });
+
   it('had one, where its identifier is used again: the capture lacks it', () => {
     let reads = 0;
     const again = withCapsules((at, { view }, isCommand) => {
@@ -134,11 +184,100 @@ describe('a command without a response', () => {
     expect(found(again).every(({ frames }) => !frames.includes(READ.frame))).toBe(true);
   });
 
-  it('is none where the capture has lost a packet of the controller', () => {
+  it('is none where the capture has lost a packet of the controller, and of other queues no more than a note', () => {
     const packets = packetsOf(hangs);
-    const response = packets.findIndex(({ bytes, number }) => number > READ.frame + 20 && bytes[11] === 2);
-    const kept = packets.filter((_, index) => index !== response && index !== response + 1);
-    expect(found(kept).filter(({ severity }) => severity !== 'note')).toEqual([]);
+    const without = (queuePair: number) => {
+      const at = packets.findIndex(
+        (packet) => packet.number > READ.frame + 20 && isCapsule(packet, 2) && queuePairOf(packet) === queuePair,
+      );
+      expect(at).toBeGreaterThan(0);
+      return found(packets.filter((_, index) => index !== at && index !== at + 1));
+    };
+    const numbers = [...new Set(packets.filter((packet) => isCapsule(packet, 2)).map(queuePairOf))];
+    const findings = numbers.map(without);
+    expect(findings.map((each) => each.map(({ severity }) => severity))).toEqual([['note'], []]);
+  });
+
+  it('is none where nothing shows that it arrived: neither an ACK nor a response to what came after it', async () => {
+    const alone = packetsOf(await sceneNamed('nvme-only-command-hangs').make());
+    const acked = alone.findIndex(({ number, bytes }) => number > READ.frame && bytes[11] === 2);
+    expect(found(alone)).toHaveLength(1);
+    expect(found(alone.filter((_, index) => index !== acked))).toEqual([]);
+  });
+
+  it('arrived when later ones were answered, though the last command of its queue has no ACK yet', () => {
+    const packets = until(hangs, 5.6);
+    const queue = queuePairOf(packets[READ.frame - 1]);
+    const last = packets.findLastIndex((packet) => isCapsule(packet, 1) && queuePairOf(packet) === queue);
+    expect(found(packets.slice(0, last + 1))).toHaveLength(1);
+  });
+
+  it('is none when what was answered meanwhile had been sent before it', async () => {
+    const alone = packetsOf(await sceneNamed('nvme-only-command-hangs').make());
+    const isAdmin = (packet: CapturedPacket) => queuePairOf(packet) !== queuePairOf(alone[READ.frame - 1]);
+    const asked = alone.findLast((packet) => isAdmin(packet) && isCapsule(packet, 1));
+    const answered = alone.findLast((packet) => isCapsule(packet, 2));
+    if (asked === undefined || answered === undefined) throw new Error('there is no Keep Alive');
+    const [before, read, acked] = [alone.slice(0, READ.frame - 1), ...alone.slice(READ.frame - 1, READ.frame + 1)];
+    const { seconds, nanoseconds: rest } = read as CapturedPacket;
+    const kept = (order: readonly (CapturedPacket | undefined)[]) =>
+      [...before, ...order.flatMap((packet) => packet ?? []), answered].map((packet, index) => ({
+        ...packet,
+        ...(packet === asked ? { seconds, nanoseconds: rest + (order[0] === asked ? 0 : 1) } : {}),
+        number: index + 1,
+      }));
+    expect(found(kept([read, asked, acked]))).toHaveLength(1);
+    expect(found(kept([asked, read, acked]))).toEqual([]);
+  });
+
+  it('has waited four times as long as the slowest of its queue', () => {
+    // The read before it took so much longer: everything up to its command came earlier.
+    const slow = (longerNs: number, seconds: number) => {
+      const packets = until(hangs, seconds);
+      const queue = queuePairOf(packets[READ.frame - 1]);
+      const before = packets.findLastIndex(
+        (packet) => packet.number < READ.frame && isCapsule(packet, 1) && queuePairOf(packet) === queue,
+      );
+      return found(packets.map((packet, index) => (index > before ? packet : earlier(packet, longerNs))));
+    };
+    expect([5.1, 5.9, 6.1].map((seconds) => slow(1.5e9, seconds).length)).toEqual([0, 0, 1]);
+    expect(slow(1.2e9, 5.1)).toHaveLength(1);
+  });
+
+  it('is stuck after one second when its queue was disconnected', async () => {
+    const packets = packetsOf(await sceneNamed('nvme-disconnected-early').make());
+    const read = packets[READ.frame - 1];
+    if (read === undefined) throw new Error('the scene is shorter');
+    // Answered for 2 s; with time that runs faster behind it, for less.
+    const faster = (factor: number) =>
+      found(packets.map((each) => earlier(each, Math.max(0, (1 - factor) * (nanoseconds(each) - nanoseconds(read))))));
+    expect([0.55, 0.45].map((factor) => faster(factor).length)).toEqual([1, 0]);
+  });
+
+  it('of an I/O queue may have any opcode, and a Write Zeroes there is no Abort', () => {
+    const withOpcode = (number: number, opcode: number) =>
+      found(
+        withCapsules((at, { view }, isCommand) => {
+          if (!isCommand || view.getUint8(at) !== 0x02 || view.getUint16(at + 2, true) !== number) return false;
+          view.setUint8(at, opcode);
+          view.setUint16(at + 40, 1, true);
+          view.setUint16(at + 42, READ.cid, true);
+          return true;
+        }),
+      );
+    expect(withOpcode(READ.cid, 0x0c)).toMatchObject([{ evidence: { opcode: 0x0c, commands: 1 } }]);
+    expect(withOpcode(READ.cid + 1, ABORT)).toMatchObject([{ severity: 'warning', evidence: { gaveUp: 'no' } }]);
+  });
+
+  it('has no response in a packet that was damaged', () => {
+    const packets = packetsOf(hangs);
+    const queue = queuePairOf(packets.find((packet) => packet.number > READ.frame && isCapsule(packet, 2)));
+    const at = packets.findLastIndex((packet) => isCapsule(packet, 2) && queuePairOf(packet) === queue);
+    const damaged = packets[at] as CapturedPacket;
+    const bytes = damaged.bytes.slice();
+    new DataView(bytes.buffer).setUint16(BTH_AT + BTH_AND_KEY + 12, READ.cid, true);
+    const all = [...packets.slice(0, at), { ...damaged, bytes }, ...packets.slice(at)];
+    expect(found(all.map((packet, index) => ({ ...packet, number: index + 1 })))).toHaveLength(1);
   });
 });
 
@@ -148,6 +287,7 @@ describe('what is no queue of NVMe', () => {
     ['no receives', (at: number, view: DataView) => view.setUint16(at + 4, 0, true)],
     ['more commands than receives', (at: number, view: DataView) => view.setUint16(at + 6, 0xffff, true)],
     ['bytes behind what is defined', (at: number, view: DataView) => view.setUint8(at + 31, 1)],
+    ['a service of another port space', (at: number, view: DataView) => view.setUint8(at - PORT_SPACE_BEFORE, 0x3f)],
   ])('has %s in its REQ', (_, change) => {
     expect(found(withRequests(change))).toEqual([]);
     expect(found(withRequests(() => {}))).toHaveLength(1);
@@ -191,6 +331,40 @@ describe('a capture', () => {
       }
     },
   );
+
+  it('of two controllers: an answer of one is no sign of life of the other, an Abort for one is none for the other', () => {
+    const aborted = firstKeepAlive(ABORT, (at, view) => {
+      view.setUint16(at + 40, 1, true);
+      view.setUint16(at + 42, READ.cid, true);
+    });
+    const both = (first: readonly CapturedPacket[], other: readonly CapturedPacket[]) =>
+      found(
+        [...first, ...other]
+          .sort((a, b) => nanoseconds(a) - nanoseconds(b))
+          .map((packet, index) => ({ ...packet, number: index + 1 })),
+      ).map(({ severity, evidence }) => `${severity} ${evidence['controller']}`);
+    const third = packetsOf(ofThirdHost(hangs));
+    expect(both(packetsOf(hangs), third)).toEqual(['warning 10.0.0.2', 'warning 10.0.0.3']);
+    expect(both(until(hangs, 1), third)).toEqual(['warning 10.0.0.3']);
+    expect(both(packetsOf(hangs), packetsOf(ofThirdHost(aborted)))).toEqual(['error 10.0.0.3', 'warning 10.0.0.2']);
+  });
+
+  it('of two interfaces has a command once', () => {
+    const both = packetsOf(hangs).flatMap((packet) => [packet, { ...packet, interfaceIndex: 1 }]);
+    const findings = found(both.map((packet, index) => ({ ...packet, number: index + 1 })));
+    expect(findings.map(({ evidence }) => evidence['commands'])).toEqual([1]);
+  });
+
+  it('of capsules of several packets: only the first begins with a command', () => {
+    let reads = 0;
+    const several = withCapsules((at, { bytes, view }, isCommand) => {
+      if (!isCommand || view.getUint8(at) !== 0x02 || ++reads < 4 || reads > 5) return false;
+      bytes[BTH_AT] = reads === 4 ? Op.SendFirst : Op.SendLast;
+      if (reads === 5) bytes.fill(0, at, at + 64);
+      return true;
+    });
+    expect(found(several).map(({ evidence }) => evidence['commands'])).toEqual([1]);
+  });
 
   it('that has every frame twice has the same finding', () => {
     const twice = packetsOf(hangs).flatMap((packet) => [packet, packet]);

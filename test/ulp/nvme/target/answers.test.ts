@@ -27,10 +27,13 @@ function rig(room: number) {
       );
     },
   } as unknown as RdmaQp;
-  const sender = new AnswerSender(
-    { qp, leaves: ({ task }) => task.slot, giveBack: (region) => void returned.push(region) },
-    room,
-  );
+  // The slot takes another command as soon as its answer leaves.
+  const leaves = ({ task: { slot, command } }: Answer): number => {
+    command.cid = 0xff;
+    command.sgl.setKeyed(0n, 1, 0xff, !command.sgl.invalidates);
+    return slot;
+  };
+  const sender = new AnswerSender({ qp, leaves, giveBack: (region) => void returned.push(region) }, room);
   const answer = (cid: number, bytes = 0, key = -1): Answer => {
     const task = new Task(cid);
     task.command.cid = cid;

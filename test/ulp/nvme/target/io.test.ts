@@ -184,12 +184,16 @@ it('compares', async () => {
   expect((await io.send(blocks(io, NvmOpcode.Compare, 0, 1))).status).toBe(0);
   io.memory.bytes[511] = 0xee;
   expect((await io.send(blocks(io, NvmOpcode.Compare, 0, 1))).status).toBe(NvmeStatus.CompareFailure);
+  disk.content.set(io.memory.bytes.subarray(0, BLOCK), 3 * BLOCK);
+  expect((await io.send(blocks(io, NvmOpcode.Compare, 3, 1))).status).toBe(0);
 });
 
 it('compares and verifies all of a command in pieces, and finds a difference in the last byte', async () => {
   const { io, disk } = await connectHost();
   disk.content.set(pattern(DISK_BYTES, 3));
   io.memory.bytes.set(pattern(DISK_BYTES, 3));
+  // No piece is like another.
+  for (const bytes of [disk.content, io.memory.bytes]) bytes[1 << 18] = (bytes[0] ?? 0) ^ 0xff;
   expect((await io.send(blocks(io, NvmOpcode.Compare, 0, DISK_BLOCKS))).status).toBe(0);
   disk.content[DISK_BYTES - 1] = (disk.content[DISK_BYTES - 1] ?? 0) ^ 1;
   expect((await io.send(blocks(io, NvmOpcode.Compare, 0, DISK_BLOCKS))).status).toBe(NvmeStatus.CompareFailure);
