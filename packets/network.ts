@@ -1,6 +1,6 @@
 /**
- * The headers around RoCEv2 and the protocols of a host on Ethernet, to bytes and back: Ethernet, VLAN, IPv4, IPv6, UDP,
- * ARP, ICMP, neighbour discovery, IGMP, MLD, PFC.
+ * The headers around RoCEv2 and the protocols of a host on Ethernet, to bytes and back: Ethernet, VLAN, IPv4, IPv6,
+ * UDP, ARP, ICMP, neighbour discovery, IGMP, MLD, PFC.
  *
  * @module rocev2/packets/network
  */
