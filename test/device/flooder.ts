@@ -8,7 +8,6 @@ import {
   Frame,
   type FrameBatch,
   FrameWriter,
-  GSI_QKEY,
   HeaderTemplate,
   IpAddress,
   IpPrefix,
@@ -19,6 +18,7 @@ import {
   writeBth,
   writeDeth,
 } from '../../packets/index.ts';
+import { GSI_QKEY } from '../../packets/management.ts';
 import { Neighbours } from '../../src/device/host/neighbours.ts';
 import { segmentFrame, TcpFlag } from '../../src/device/host/tcp/segment.ts';
 import { Prng } from '../../src/ground/prng.ts';

@@ -9,13 +9,10 @@ import { RdmaPortSpace, rdmaServiceId } from '../../packets/cm/index.ts';
 import {
   BROADCAST_MAC,
   BTH_BYTES,
-  ETHERNET_BYTES,
-  ETHERTYPE_ARP,
   Frame,
   FrameStatus,
   FrameWriter,
   frameDestination,
-  GSI_QKEY,
   HeaderTemplate,
   IpAddress,
   IpPrefix,
@@ -23,10 +20,11 @@ import {
   Op,
   parseFrame,
   parseMac,
-  readArp,
   writeBth,
   writeDeth,
 } from '../../packets/index.ts';
+import { GSI_QKEY } from '../../packets/management.ts';
+import { ETHERNET_BYTES, ETHERTYPE_ARP, readArp } from '../../packets/network.ts';
 import { segmentFrame, TcpFlag } from '../../src/device/host/tcp/segment.ts';
 import { Prng } from '../../src/ground/prng.ts';
 import { Device, type DeviceOptions, QpState, QpType } from '../../src/index.ts';

@@ -2,15 +2,15 @@
  * Frames of an attacker: each protocol around RoCE, from any source address to a victim. Owns their layout, by the
  * codecs of `rocev2/packets`. Sends nothing.
  */
+import { BROADCAST_MAC, IpAddress, type MacAddress, Medium, Op, parseMac } from 'rocev2/packets';
+import { buildFrame, type Packet } from 'rocev2/packets/kit';
+import { GSI_QKEY, GSI_QPN, RdmaPortSpace, rdmaServiceId, writeCmMad } from 'rocev2/packets/management';
 import {
   ArpOperation,
-  BROADCAST_MAC,
   ETHERTYPE_ARP,
   ETHERTYPE_IPV4,
   ETHERTYPE_IPV6,
   finishChecksum,
-  GSI_QKEY,
-  GSI_QPN,
   IgmpType,
   IP_PROTOCOL_ICMP,
   IP_PROTOCOL_ICMPV6,
@@ -19,22 +19,14 @@ import {
   IPV4_BYTES,
   IPV4_CHECKSUM_AT,
   IPV6_BYTES,
-  IpAddress,
   ipv4HeaderChecksum,
-  type MacAddress,
-  Medium,
   MldType,
   multicastMac,
   NEIGHBOR_HOP_LIMIT,
-  Op,
   onesComplementSum,
-  parseMac,
   pseudoHeaderSum,
-  RdmaPortSpace,
-  rdmaServiceId,
   solicitedNodeAddress,
   writeArp,
-  writeCmMad,
   writeEthernet,
   writeIcmpEcho,
   writeIgmpQuery,
@@ -43,8 +35,7 @@ import {
   writeMldQuery,
   writeNeighborSolicitation,
   writeRouterAlert,
-} from 'rocev2/packets';
-import { buildFrame, type Packet } from 'rocev2/packets/kit';
+} from 'rocev2/packets/network';
 import { ConnectionManager } from 'rocev2/transport';
 
 /** Where frames go. */

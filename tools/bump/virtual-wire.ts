@@ -5,7 +5,8 @@
 
 import type { LinkSink } from 'rocev2';
 import { FaultEngine, FaultPath, type WireFaults, type WireRule } from 'rocev2/faults';
-import { type FrameBatch, MAX_ETHERNET_BYTES, Medium } from 'rocev2/packets';
+import { type FrameBatch, Medium } from 'rocev2/packets';
+import { MAX_ETHERNET_BYTES } from 'rocev2/packets/network';
 import type { WorldNetwork, WorldPort } from 'rocev2/sim';
 import type { EventAccount } from './account.ts';
 import { BumpCapture } from './capture.ts';

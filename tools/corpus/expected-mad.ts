@@ -1,15 +1,13 @@
 /** Management datagrams as the corpus writes them down: the common header, messages of connection management. */
+import { type Frame, IpAddress, isMad } from 'rocev2/packets';
 import {
   cmKind,
-  type Frame,
-  IpAddress,
-  isMad,
   isRdmaServiceId,
   MAD_HEADER_BYTES,
   parseCmMad,
   readIpCmHeader,
   readMadHeader,
-} from 'rocev2/packets';
+} from 'rocev2/packets/management';
 import { hex64, hexArea, type Value } from './hex.ts';
 
 /** The keys `mad`, `cm` and `ipCm` as far as they apply to a frame that is Ok and whole. */

@@ -12,9 +12,9 @@ import {
   frameDestination,
   frameSource,
   frameStatusName,
-  IP_PROTOCOL_UDP,
   opcodeInfo,
 } from 'rocev2/packets';
+import { IP_PROTOCOL_UDP } from 'rocev2/packets/network';
 import { type CapturedPacket, Dissection, dissect, IcrcState, icrcState, Tunnel, tunnelName } from 'rocev2/pcap';
 import { extendedHeaders } from './expected-headers.ts';
 import { madFields } from './expected-mad.ts';

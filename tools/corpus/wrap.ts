@@ -4,7 +4,7 @@
  * Owns the layouts of tunnels, from their RFCs (the list is in `pcap/tunnels/find-inner.ts`), written once more: what
  * is read is not made by the reader.
  */
-import { finishChecksum, IPV4_BYTES, IPV4_CHECKSUM_AT, onesComplementSum } from 'rocev2/packets';
+import { finishChecksum, IPV4_BYTES, IPV4_CHECKSUM_AT, onesComplementSum } from 'rocev2/packets/network';
 
 /** Bytes from hexadecimal text, in which spaces do not count. */
 export function hex(text: string): Uint8Array {

@@ -15,11 +15,9 @@ import {
   FrameStatus,
   formatAeth,
   formatFrame,
-  GSI_QPN,
   Medium,
   OpFlag,
   opcodeInfo,
-  parseCmMad,
   parseFrame,
   psnDiff,
   RETH_AT,
@@ -29,6 +27,7 @@ import {
   SYNDROME_KIND_MASK,
   SyndromeKind,
 } from 'rocev2/packets';
+import { GSI_QPN, parseCmMad } from 'rocev2/packets/management';
 import { type LadderStep, StepMark } from './step.ts';
 
 export interface LadderReaderOptions {

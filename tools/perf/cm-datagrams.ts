@@ -9,7 +9,8 @@
  */
 
 import type { RdmaQp, RdmaUdListener } from 'rocev2';
-import { GRH_BYTES, type IpAddress, RDMA_UDP_QKEY, RoceError } from 'rocev2/packets';
+import { GRH_BYTES, type IpAddress, RoceError } from 'rocev2/packets';
+import { RDMA_UDP_QKEY } from 'rocev2/packets/management';
 import { WrOpcode } from 'rocev2/transport';
 import { initialize, readyForDatagrams } from './bring-up.ts';
 import type { PerfSession } from './session.ts';

@@ -4,7 +4,8 @@
  */
 
 import type { RdmaConnectionRequest, RdmaDevice } from 'rocev2';
-import { CmRejReason, type IpAddress, RoceError } from 'rocev2/packets';
+import { type IpAddress, RoceError } from 'rocev2/packets';
+import { CmRejReason } from 'rocev2/packets/management';
 import type { ToolOutput } from '../output.ts';
 import { pingText } from './protocol.ts';
 import { PingSession, PingState, RDMA_DEPTH, type RpingOptions } from './session.ts';

@@ -3,7 +3,7 @@
  * data, and frees it. Owns what is done; `days.ts` decides when.
  */
 import { ConnectionRejected, IpAddress, QpState, QpType, RoceError, WrOpcode } from 'rocev2';
-import { RDMA_UDP_QKEY } from 'rocev2/packets';
+import { RDMA_UDP_QKEY } from 'rocev2/packets/management';
 import { Access, WcStatus } from 'rocev2/transport';
 import { demand, type Fabric, join, part, Side, SoakFault, type Station, sameBytes } from './station.ts';
 

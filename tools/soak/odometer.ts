@@ -3,7 +3,8 @@
  * sequence numbers behind 2^32 - 1, and how often communication ids come again. Owns the counts. Sees frames as they
  * are sent, before any fault.
  */
-import { Frame, FrameStatus, Medium, OPCODE_FLAGS, OpFlag, PSN_MASK, parseCmMad, parseFrame } from 'rocev2/packets';
+import { Frame, FrameStatus, Medium, OPCODE_FLAGS, OpFlag, PSN_MASK, parseFrame } from 'rocev2/packets';
+import { parseCmMad } from 'rocev2/packets/management';
 
 export class Odometer {
   frames = 0;

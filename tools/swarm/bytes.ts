@@ -1,20 +1,19 @@
 /** Frames of what is not RoCE, as an attacker sends it: IP packets of any protocol, ARP, neighbour discovery. */
+import type { IpAddress, MacAddress } from 'rocev2/packets';
 import {
   ETHERNET_BYTES,
   ETHERTYPE_ARP,
   ETHERTYPE_IPV4,
   ETHERTYPE_IPV6,
   finishChecksum,
-  type IpAddress,
   ipv4HeaderChecksum,
-  type MacAddress,
   onesComplementSum,
   pseudoHeaderSum,
   writeArp,
   writeEthernet,
   writeIpv4,
   writeIpv6,
-} from 'rocev2/packets';
+} from 'rocev2/packets/network';
 
 /** Where a frame claims to be from and goes to; addresses of one IP version. */
 export interface Claim {

@@ -4,8 +4,9 @@
  * Owns the choice of every frame.
  */
 import type { Host, IpAddress, Machine, Qp } from 'rocev2';
-import { type CmMessage, CmRejReason, type FrameWriter, GSI_QKEY, type MacAddress, Medium, Op } from 'rocev2/packets';
+import { type FrameWriter, type MacAddress, Medium, Op } from 'rocev2/packets';
 import * as kit from 'rocev2/packets/kit';
+import { type CmMessage, CmRejReason, GSI_QKEY } from 'rocev2/packets/management';
 import type { Prng } from 'rocev2/sim';
 import { ATTACKER_MAC, addressOf } from './addresses.ts';
 import { type Claim, groupQuery, neighbourClaim, tcpFrame } from './bytes.ts';

@@ -1,6 +1,6 @@
 /** MADs of callers that do not exist: any message, and REQs as a real connection manager makes them. */
 import type { IpAddress } from 'rocev2';
-import { type CmMessage, RdmaPortSpace, rdmaServiceId, writeCmMad } from 'rocev2/packets';
+import { type CmMessage, RdmaPortSpace, rdmaServiceId, writeCmMad } from 'rocev2/packets/management';
 import type { Prng } from 'rocev2/sim';
 import { ConnectionManager } from 'rocev2/transport';
 

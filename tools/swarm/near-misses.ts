@@ -4,8 +4,9 @@
  * change, or asks for a READ of a length that nothing else has. Owns what is wrong in each.
  */
 import type { IpAddress } from 'rocev2';
-import { type CmMessage, CmRejReason, GSI_QKEY, Op } from 'rocev2/packets';
+import { Op } from 'rocev2/packets';
 import * as kit from 'rocev2/packets/kit';
+import { type CmMessage, CmRejReason, GSI_QKEY } from 'rocev2/packets/management';
 import type { Prng } from 'rocev2/sim';
 import type { MemoryArea, Traps } from './flow.ts';
 import { falseRep, madOf, requestMad } from './mads.ts';

@@ -7,19 +7,16 @@ import {
   BTH_BYTES,
   CRC32_INITIAL,
   crc32Update,
-  ETHERNET_BYTES,
-  ETHERTYPE_ARP,
-  ETHERTYPE_IPV4,
   Frame,
   FrameStatus,
-  GSI_QPN,
   icrcMatches,
   Medium,
   Op,
   OpFlag,
-  parseCmMad,
   parseFrame,
 } from 'rocev2/packets';
+import { GSI_QPN, parseCmMad } from 'rocev2/packets/management';
+import { ETHERNET_BYTES, ETHERTYPE_ARP, ETHERTYPE_IPV4 } from 'rocev2/packets/network';
 import { Fate, type NetworkTap, type SimulatedPort } from 'rocev2/sim';
 import { LadderReader, type LadderStep, StepMark } from '../ladder/index.ts';
 import { ATTACKER_MAC } from './addresses.ts';

@@ -1,7 +1,8 @@
 /** Scenes of `connection-refused` and `connect-timeout`: requests that are refused, never answered, or late. */
 
 import { ConnectionRejected, type ConnectOptions } from 'rocev2';
-import { Frame, type IpAddress, Medium, Op, parseCmMad, parseFrame } from 'rocev2/packets';
+import { Frame, type IpAddress, Medium, Op, parseFrame } from 'rocev2/packets';
+import { parseCmMad } from 'rocev2/packets/management';
 import { WcStatus } from 'rocev2/transport';
 import type { Host, StageEnd } from './end.ts';
 import { play, type Scene } from './scene.ts';

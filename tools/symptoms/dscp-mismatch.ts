@@ -4,7 +4,7 @@
  */
 
 import type { SimulatedDeviceOptions } from 'rocev2';
-import { IPV4_TOS_AT } from 'rocev2/packets';
+import { IPV4_TOS_AT } from 'rocev2/packets/network';
 import { WcStatus } from 'rocev2/transport';
 import { mendChecksum, rewriteCapture } from './rewrite.ts';
 import { play, type Scene } from './scene.ts';

@@ -7,35 +7,37 @@
 import {
   BTH_BYTES,
   defined,
+  FrameWriter,
+  HeaderTemplate,
+  ICRC_BYTES,
+  IpAddress,
+  type MacAddress,
+  Medium,
+  writeBth,
+  writeBthCongestion,
+} from 'rocev2/packets';
+import {
   ETHERNET_BYTES,
   ETHERTYPE_AT,
   ETHERTYPE_IPV4,
   ETHERTYPE_IPV6,
   ETHERTYPE_ROCE_V1,
   ETHERTYPE_VLAN,
-  FrameWriter,
   finishChecksum,
-  HeaderTemplate,
-  ICRC_BYTES,
   IP_PROTOCOL_ICMP,
   IP_PROTOCOL_ICMPV6,
   IP_PROTOCOL_TCP,
   IPV4_BYTES,
   IPV4_FRAGMENT_AT,
   IPV6_BYTES,
-  IpAddress,
-  type MacAddress,
-  Medium,
   onesComplementSum,
   PFC_FRAME_BYTES,
   VLAN_TAG_BYTES,
-  writeBth,
-  writeBthCongestion,
   writeEthernet,
   writeIpv4,
   writeIpv6,
   writePfc,
-} from 'rocev2/packets';
+} from 'rocev2/packets/network';
 
 /** One end of a frame. */
 export interface Station {

@@ -1,5 +1,6 @@
 /** Scenes of `no-reply`: requests that are never answered, and captures that only lack the responses. */
-import { type Frame, Op, ROCE_UDP_PORT } from 'rocev2/packets';
+import { type Frame, Op } from 'rocev2/packets';
+import { ROCE_UDP_PORT } from 'rocev2/packets/network';
 import { QpState, QpType, WcStatus, WrOpcode } from 'rocev2/transport';
 import { crossedSends } from './crossed.ts';
 import { type IcmpSpec, icmpError, roceFrame, type Station, station, tcpFrame } from './forge.ts';

@@ -7,15 +7,14 @@
 import {
   AETH_AT,
   aethSyndrome,
-  describeCmMad,
-  ETHERNET_BYTES,
   FrameStatus,
   formatFrame,
   formatMac,
   frameDestination,
   frameSource,
-  readEthernet,
 } from 'rocev2/packets';
+import { describeCmMad } from 'rocev2/packets/management';
+import { ETHERNET_BYTES, readEthernet } from 'rocev2/packets/network';
 import { type Analysis, Analyzer, Dissection, dissect, type PacketFacts, Role, readCapture } from 'rocev2/pcap';
 import { type LadderPacket, ladderSvg } from '../explorer/ladder/index.ts';
 

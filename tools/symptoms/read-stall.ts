@@ -1,6 +1,7 @@
 /** Scenes of `read-stall`: READs that wait for responder resources, exceed them, or simply run. */
 
-import { CmAttribute, MAD_HEADER_BYTES, Op } from 'rocev2/packets';
+import { Op } from 'rocev2/packets';
+import { CmAttribute, MAD_HEADER_BYTES } from 'rocev2/packets/management';
 import { WcStatus } from 'rocev2/transport';
 import { mendIcrc, rewriteCapture } from './rewrite.ts';
 import { play, type Scene } from './scene.ts';

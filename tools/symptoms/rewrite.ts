@@ -3,17 +3,8 @@
  *
  * Owns the way through a capture file and the mending of checksums. Never touches what it was given.
  */
-import {
-  computeIcrc,
-  Frame,
-  FrameStatus,
-  finishChecksum,
-  IPV4_BYTES,
-  IPV4_CHECKSUM_AT,
-  Medium,
-  onesComplementSum,
-  parseFrame,
-} from 'rocev2/packets';
+import { computeIcrc, Frame, FrameStatus, Medium, parseFrame } from 'rocev2/packets';
+import { finishChecksum, IPV4_BYTES, IPV4_CHECKSUM_AT, onesComplementSum } from 'rocev2/packets/network';
 import { LinkType, PcapngWriter, readCapture } from 'rocev2/pcap';
 
 /** A packet on its way through `rewriteCapture`. */

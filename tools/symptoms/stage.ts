@@ -18,7 +18,8 @@
 
 import { attachDevice, type Connection, type SimulatedDeviceOptions, World } from 'rocev2';
 import type { FaultSpec } from 'rocev2/faults';
-import { defined, ETHERNET_BYTES, type IpAddress, invariant } from 'rocev2/packets';
+import { defined, type IpAddress, invariant } from 'rocev2/packets';
+import { ETHERNET_BYTES } from 'rocev2/packets/network';
 import { Direction, LinkType, PcapngWriter } from 'rocev2/pcap';
 import { Fate, type FaultRule, type SimulatedPort } from 'rocev2/sim';
 import { QpState, type WcStatus } from 'rocev2/transport';

@@ -1,5 +1,6 @@
 /** Scenes of `wrong-starting-psn`: PSNs that were exchanged wrongly, and first requests that fail otherwise. */
-import { CmAttribute, MAD_HEADER_BYTES, Op } from 'rocev2/packets';
+import { Op } from 'rocev2/packets';
+import { CmAttribute, MAD_HEADER_BYTES } from 'rocev2/packets/management';
 import { WcStatus } from 'rocev2/transport';
 import { mendIcrc, rewriteCapture } from './rewrite.ts';
 import { play, type Scene } from './scene.ts';

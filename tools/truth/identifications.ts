@@ -3,16 +3,8 @@
  *
  * Owns the ways. The stack counts; others send 0, or numbers without order (ref:rxe#5). A doubled frame stays one.
  */
-import {
-  computeIcrc,
-  Frame,
-  FrameStatus,
-  IPV4_CHECKSUM_AT,
-  IPV4_ID_AT,
-  ipv4HeaderChecksum,
-  Medium,
-  parseFrame,
-} from 'rocev2/packets';
+import { computeIcrc, Frame, FrameStatus, Medium, parseFrame } from 'rocev2/packets';
+import { IPV4_CHECKSUM_AT, IPV4_ID_AT, ipv4HeaderChecksum } from 'rocev2/packets/network';
 import type { CapturedPacket } from 'rocev2/pcap';
 
 /** A capture over IPv4 with other identifications. */

@@ -6,7 +6,8 @@
  * are the same when they have the same frames at the same times, but for what the queues of hosts and wires make of
  * one frame more or less. Identifications and checksums over them are not compared: hosts talk to others as well.
  */
-import { ETHERNET_BYTES, type Frame } from 'rocev2/packets';
+import type { Frame } from 'rocev2/packets';
+import { ETHERNET_BYTES } from 'rocev2/packets/network';
 import { Fate } from 'rocev2/sim';
 import type { Vantage } from './judge.ts';
 import { AFTERMATH_NS, type RunOptions, Scene } from './run.ts';

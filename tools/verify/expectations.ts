@@ -13,15 +13,13 @@ import {
   BTH_MASKED_BYTE,
   type FieldValue,
   FrameStatus,
-  GSI_QPN,
-  MAD_BYTES,
-  ManagementClass,
   Op,
   OpFlag,
   opcodeInfo,
   SERVICE_MASK,
   Service,
 } from 'rocev2/packets';
+import { GSI_QPN, MAD_BYTES, ManagementClass } from 'rocev2/packets/management';
 import { colonHex } from './compare.ts';
 import { Absent, type ExpectedValue, type FramePair, type KnownDifference, Present, Whatever } from './expectation.ts';
 import { READ_ON } from './read-on.ts';

@@ -5,7 +5,8 @@
  * excused by it.
  */
 
-import { ETHERTYPE_IPV4, FrameStatus, opcodeInfo } from 'rocev2/packets';
+import { FrameStatus, opcodeInfo } from 'rocev2/packets';
+import { ETHERTYPE_IPV4 } from 'rocev2/packets/network';
 import { Absent, type FramePair, type KnownDifference, Present, Whatever } from './expectation.ts';
 import { type TsharkFrame, valuesOf } from './tshark-frames.ts';
 

@@ -7,7 +7,6 @@ import {
   BTH_BYTES,
   Frame,
   FrameWriter,
-  GSI_QKEY,
   HeaderTemplate,
   IpAddress,
   Medium,
@@ -17,6 +16,7 @@ import {
   writeBth,
   writeDeth,
 } from '../../../packets/index.ts';
+import { GSI_QKEY } from '../../../packets/management.ts';
 import { Gsi } from '../../../src/device/cm/gsi.ts';
 import { Prng } from '../../../src/ground/prng.ts';
 import { ConnectionManager } from '../../../transport/cm/index.ts';

@@ -4,7 +4,7 @@
  * told is written down, in order.
  */
 import { beforeEach, expect, it } from 'vitest';
-import { RdmaPortSpace, rdmaServiceId } from '../../../packets/index.ts';
+import { RdmaPortSpace, rdmaServiceId } from '../../../packets/management.ts';
 import { attachDevice } from '../../../src/sim/attach-device.ts';
 import { World } from '../../../src/sim/world.ts';
 import type { CmEvent, CmId } from '../../../transport/cm/index.ts';

@@ -5,22 +5,19 @@
  * service is one that is listened for; 8: the transaction id is the device's last; 16: 1 s passes first; 32: time passes
  * until the next deadline; 64: its sender is another queue pair than 1.
  */
+import { dethSourceQpn, type Frame, type FrameStatus, FrameStatus as Status } from '../../../packets/index.ts';
+import { buildFrame, datagram } from '../../../packets/kit/index.ts';
 import {
   CmAttribute,
   CmParseStatus,
   cmKind,
-  dethSourceQpn,
-  type Frame,
-  type FrameStatus,
   MAD_BYTES,
   parseCmMad,
   RdmaPortSpace,
   rdmaServiceId,
   readCmMessage,
-  FrameStatus as Status,
   writeCmMad,
-} from '../../../packets/index.ts';
-import { buildFrame, datagram } from '../../../packets/kit/index.ts';
+} from '../../../packets/management.ts';
 import { Access, ConnectionRejected, Medium, QpState, QpType, RoceError } from '../../../src/browser.ts';
 import { Prng } from '../../../src/ground/prng.ts';
 import { ConnectionManager } from '../../../transport/cm/index.ts';

@@ -5,15 +5,7 @@
  * 16: 5 ms pass first; 32: time passes until the next deadline. Nothing is ever thrown nor caught inside, memory without
  * access stays as it is, and what is sent is well-formed.
  */
-import {
-  ATOMIC_ETH_AT,
-  BTH_BYTES,
-  OPCODES,
-  PSN_MASK,
-  RETH_AT,
-  ROCE_UDP_PORT,
-  Service,
-} from '../../../packets/index.ts';
+import { ATOMIC_ETH_AT, BTH_BYTES, OPCODES, PSN_MASK, RETH_AT, Service } from '../../../packets/index.ts';
 import {
   ack,
   atomicAck,
@@ -37,6 +29,7 @@ import {
   writePackets,
   xrc,
 } from '../../../packets/kit/index.ts';
+import { ROCE_UDP_PORT } from '../../../packets/network.ts';
 import { Access, Medium, type Qp, QpState, QpType, WorkCompletion, WrOpcode } from '../../../src/browser.ts';
 import { everyFrame } from '../../tools/verify/every-frame.ts';
 import { packRecords, unpackRecords } from '../engine/records.ts';

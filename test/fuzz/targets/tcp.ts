@@ -4,7 +4,8 @@
  * its sequence number is near the expected one; 8: it acknowledges near what was sent; 16: 300 ms pass first; 32: time
  * passes until the next deadline; 64: the application writes, 128: it closes, first.
  */
-import { type Frame, type FrameStatus, IP_PROTOCOL_TCP, FrameStatus as Status } from '../../../packets/index.ts';
+import { type Frame, type FrameStatus, FrameStatus as Status } from '../../../packets/index.ts';
+import { IP_PROTOCOL_TCP } from '../../../packets/network.ts';
 import type { TcpSocket } from '../../../src/device/host/tcp/index.ts';
 import { readSegment, segmentFrame, TcpFlag } from '../../../src/device/host/tcp/segment.ts';
 import { packRecords, unpackRecords } from '../engine/records.ts';

@@ -3,8 +3,9 @@
  * Sources: ref:conformance#ANX, ref:wire#1. What the annex does not foresee has no recipe for its ICRC: stimuli then
  * carry it in each way that an implementation could compute it.
  */
-import { ETHERTYPE_AT, OPCODES, Op } from 'rocev2/packets';
+import { OPCODES, Op } from 'rocev2/packets';
 import { type Draft, type Edit, type Packet, pattern, readRequest, request, sendOnly } from 'rocev2/packets/kit';
+import { ETHERTYPE_AT } from 'rocev2/packets/network';
 import type { Case } from '../tester/case.ts';
 import { DUT_QKEY } from '../tester/connect.ts';
 import { demand, Inconclusive, NotApplicable } from '../tester/outcome.ts';

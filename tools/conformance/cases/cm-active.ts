@@ -1,6 +1,7 @@
 /** Connections that the device begins, and what its messages say (ref:conformance#CM). */
-import { CmMessageRef, type CmRep, IP_CM_HEADER_BYTES, readIpCmHeader } from 'rocev2/packets';
+
 import { pattern } from 'rocev2/packets/kit';
+import { CmMessageRef, type CmRep, IP_CM_HEADER_BYTES, readIpCmHeader } from 'rocev2/packets/management';
 import type { Case } from '../tester/case.ts';
 import { sendDreq } from '../tester/cm-connect.ts';
 import { describeArrival } from '../tester/cm-port.ts';

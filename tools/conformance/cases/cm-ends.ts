@@ -1,5 +1,5 @@
 /** How connections end: DREQ, DREP, TIMEWAIT, and messages without the right to end one (ref:conformance#CM). */
-import { CmRejReason } from 'rocev2/packets';
+import { CmRejReason } from 'rocev2/packets/management';
 import type { Case } from '../tester/case.ts';
 import { type CmConversation, idsOf, sendDreq } from '../tester/cm-connect.ts';
 import { type CmArrival, type CmPort, describeArrival } from '../tester/cm-port.ts';

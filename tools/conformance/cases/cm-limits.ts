@@ -1,4 +1,6 @@
 /** How much a connection manager takes, keeps and carries, and datagram services (ref:conformance#CM). */
+
+import { pattern } from 'rocev2/packets/kit';
 import {
   CM_DREP_PRIVATE_DATA_BYTES,
   CM_DREQ_PRIVATE_DATA_BYTES,
@@ -7,8 +9,7 @@ import {
   CM_RTU_PRIVATE_DATA_BYTES,
   CmMessageRef,
   IP_CM_REQ_PRIVATE_DATA_BYTES,
-} from 'rocev2/packets';
-import { pattern } from 'rocev2/packets/kit';
+} from 'rocev2/packets/management';
 import type { Case } from '../tester/case.ts';
 import { sendDreq, sendRtu } from '../tester/cm-connect.ts';
 import { rejOf } from '../tester/cm-port.ts';

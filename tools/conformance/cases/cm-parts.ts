@@ -2,7 +2,7 @@
  * What cases about connection management share: a listener on the device, connections that a script makes message by
  * message, connections that the device begins, and what the host control are told of both.
  */
-import type { CmRep, CmReq } from 'rocev2/packets';
+import type { CmRep, CmReq } from 'rocev2/packets/management';
 import type { HostCalls } from '../host-control/host-control.ts';
 import { type CmConversation, endLater, openConversation, peerOf, sendRtu } from '../tester/cm-connect.ts';
 import type { CmArrival, CmPort, CmSendOptions } from '../tester/cm-port.ts';

@@ -3,7 +3,7 @@
  * ANX-38). The suggested path message has no published layout: its number follows that of APR, and its
  * bytes are taken for LAP's.
  */
-import { CmMessageRef, type CmPath, type CmReq, CmTransport } from 'rocev2/packets';
+import { CmMessageRef, type CmPath, type CmReq, CmTransport } from 'rocev2/packets/management';
 import type { Case } from '../tester/case.ts';
 import { type CmConversation, idsOf, sendRtu } from '../tester/cm-connect.ts';
 import { type CmArrival, type CmPort, describeArrival, isKind, rejOf } from '../tester/cm-port.ts';

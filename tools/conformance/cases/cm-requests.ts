@@ -1,6 +1,7 @@
 /** Connections that begin with us: the answers to a REQ, and what of it a device takes over (ref:conformance#CM). */
-import { CmMessageRef, CmRejReason, IpAddress, MAD_BYTES } from 'rocev2/packets';
+import { IpAddress } from 'rocev2/packets';
 import { ack, sendOnly } from 'rocev2/packets/kit';
+import { CmMessageRef, CmRejReason, MAD_BYTES } from 'rocev2/packets/management';
 import type { Case } from '../tester/case.ts';
 import { sendRtu } from '../tester/cm-connect.ts';
 import { type CmPort, describeArrival, isKind, rejOf } from '../tester/cm-port.ts';

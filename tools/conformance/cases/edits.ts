@@ -3,17 +3,15 @@
  * where an ICRC goes. Owns the arithmetic of frames that are wrong on purpose; says nothing of what a device must make
  * of them.
  */
+import { crc32Update, ICRC_BYTES, ICRC_SEED } from 'rocev2/packets';
+import { type Draft, type Edit, seal } from 'rocev2/packets/kit';
 import {
-  crc32Update,
   finishChecksum,
-  ICRC_BYTES,
-  ICRC_SEED,
   IP_PROTOCOL_UDP,
   IPV4_BYTES,
   onesComplementSum,
   pseudoHeaderSum,
-} from 'rocev2/packets';
-import { type Draft, type Edit, seal } from 'rocev2/packets/kit';
+} from 'rocev2/packets/network';
 
 /** An edit in place. */
 export const edit =

@@ -2,8 +2,9 @@
  * Our end of queue pair 1: one message of connection management and what answers it, enough to see whether a device
  * takes MADs at all. Owns the datagram around the MAD. Connections are in other files.
  */
-import { GSI_QKEY, GSI_QPN, MAD_BYTES, readMadHeader, writeCmMad } from 'rocev2/packets';
+
 import { buildFrame, datagram, describePacket, type Packet, type Route } from 'rocev2/packets/kit';
+import { GSI_QKEY, GSI_QPN, MAD_BYTES, readMadHeader, writeCmMad } from 'rocev2/packets/management';
 import type { Inbox } from '../tester/inbox.ts';
 import { demand, NotApplicable } from '../tester/outcome.ts';
 import type { Tester } from '../tester/tester.ts';

@@ -2,6 +2,7 @@
  * What the device answers to ARP requests and neighbour solicitations: a view of its frames beside RoCE, in order. Owns
  * whose frames count: those from the MAC address of the device, since other hosts of the link answer too.
  */
+import { type IpAddress, type MacAddress, RoceError } from 'rocev2/packets';
 import {
   type Arp,
   ArpOperation,
@@ -12,16 +13,13 @@ import {
   Icmpv6Type,
   IP_PROTOCOL_ICMPV6,
   IPV6_BYTES,
-  type IpAddress,
   type Ipv6,
-  type MacAddress,
   type NeighborAdvertisement,
-  RoceError,
   readArp,
   readEthernet,
   readIpv6,
   readNeighborAdvertisement,
-} from 'rocev2/packets';
+} from 'rocev2/packets/network';
 import { demand, NotApplicable } from '../tester/outcome.ts';
 import type { Tester } from '../tester/tester.ts';
 

@@ -2,6 +2,7 @@
  * Frames of ARP and neighbour discovery, right and wrong, byte for byte. Owns their layout; says nothing of what a
  * device must make of them. Sources: RFC 826, RFC 4861 sections 4.3, 4.4.
  */
+import type { IpAddress, MacAddress } from 'rocev2/packets';
 import {
   type Arp,
   ETHERNET_BYTES,
@@ -9,9 +10,7 @@ import {
   ETHERTYPE_IPV6,
   IP_PROTOCOL_ICMPV6,
   IPV6_BYTES,
-  type IpAddress,
   LINK_ADDRESS_OPTION_BYTES,
-  type MacAddress,
   NEIGHBOR_HOP_LIMIT,
   NEIGHBOR_MESSAGE_BYTES,
   writeArp,
@@ -20,7 +19,7 @@ import {
   writeIpv6,
   writeNeighborAdvertisement,
   writeNeighborSolicitation,
-} from 'rocev2/packets';
+} from 'rocev2/packets/network';
 
 /** Changes a message that begins at `at`. */
 export type MessageEdit = (view: DataView, at: number) => void;

@@ -2,17 +2,9 @@
  * Area ND: ARP and neighbour discovery. Silence is proven by a correct request behind the stimuli: the next answer is
  * the one to it. Sources: ref:conformance#ND.
  */
-import {
-  type Arp,
-  ArpOperation,
-  BROADCAST_MAC,
-  IpAddress,
-  type MacAddress,
-  multicastMac,
-  parseMac,
-  solicitedNodeAddress,
-} from 'rocev2/packets';
+import { BROADCAST_MAC, IpAddress, type MacAddress, parseMac } from 'rocev2/packets';
 import { pattern } from 'rocev2/packets/kit';
+import { type Arp, ArpOperation, multicastMac, solicitedNodeAddress } from 'rocev2/packets/network';
 import type { Case, Need } from '../tester/case.ts';
 import { demand } from '../tester/outcome.ts';
 import type { Tester } from '../tester/tester.ts';

@@ -2,8 +2,9 @@
  * Area PKT, second part: fields of the BTH and addresses that decide whose a packet is, and fields that must not
  * matter. Sources: ref:conformance#PKT-05 to PKT-11, PKT-15 to PKT-18, PKT-22, ref:hostile#4.1.
  */
-import { ETHERNET_BYTES, OPCODES, Op, opcodeInfo, SERVICE_MASK, Service } from 'rocev2/packets';
+import { OPCODES, Op, opcodeInfo, SERVICE_MASK, Service } from 'rocev2/packets';
 import { cnp, type Draft, datagram, pattern, request, sendOnly, uc } from 'rocev2/packets/kit';
+import { ETHERNET_BYTES } from 'rocev2/packets/network';
 import type { HostQpAttributes } from '../host-control/host-control.ts';
 import type { Case } from '../tester/case.ts';
 import { DUT_QKEY } from '../tester/connect.ts';

@@ -3,8 +3,9 @@
  * support it. Source: ref:wire#1 (EtherType), ref:wire#6 (GRH); the ICRC as that of RoCEv2, over ones in place of the
  * LRH and the GRH.
  */
-import { ETHERTYPE_AT, ETHERTYPE_ROCE_V1 } from 'rocev2/packets';
+
 import type { Packet } from 'rocev2/packets/kit';
+import { ETHERTYPE_AT, ETHERTYPE_ROCE_V1 } from 'rocev2/packets/network';
 import type { TesterPeer } from '../tester/peer.ts';
 import { icrcOver } from './edits.ts';
 

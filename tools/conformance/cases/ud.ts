@@ -2,8 +2,9 @@
  * Area UD: Unreliable datagram. Whatever is wrong with a datagram is silent and costs no more than itself.
  * Sources: ref:conformance#UD, ref:wire#6.
  */
-import { defined, GSI_QKEY, OPCODES, Op, readGrh, Service } from 'rocev2/packets';
+import { defined, OPCODES, Op, readGrh, Service } from 'rocev2/packets';
 import { datagram, pattern, request, sendOnly, writeOnly } from 'rocev2/packets/kit';
+import { GSI_QKEY } from 'rocev2/packets/management';
 import type { Case } from '../tester/case.ts';
 import { DUT_QKEY } from '../tester/connect.ts';
 import { demand } from '../tester/outcome.ts';

@@ -6,7 +6,8 @@
  * have it; verbs and capabilities say that it is not there. No rule may fail for it.
  */
 import type { Device, DeviceLimits, Qp } from 'rocev2';
-import { type FrameWriter, IP_PROTOCOL_UDP, IPV4_BYTES, Op } from 'rocev2/packets';
+import { type FrameWriter, Op } from 'rocev2/packets';
+import { IP_PROTOCOL_UDP, IPV4_BYTES } from 'rocev2/packets/network';
 import { QpState, QpType } from 'rocev2/transport';
 import { FEATURES, type Feature } from '../host-control/host-control.ts';
 

@@ -5,7 +5,8 @@
  */
 
 import { type CmService, type Connection, ConnectionRejected, type ConnectionRequest, type UdRequest } from 'rocev2';
-import { CM_REJ_PRIVATE_DATA_BYTES, CM_SIDR_REP_PRIVATE_DATA_BYTES, CmRejReason, RoceError } from 'rocev2/packets';
+import { RoceError } from 'rocev2/packets';
+import { CM_REJ_PRIVATE_DATA_BYTES, CM_SIDR_REP_PRIVATE_DATA_BYTES, CmRejReason } from 'rocev2/packets/management';
 import { type HostCalls, HostControlError, type HostHandle } from './host-control.ts';
 import { type CmConnectionSetup, type CmEnd, checkMeans, makeEnd } from './in-process-ends.ts';
 import { DONE, type Handlers, HandleTable, type Objects, present, refused } from './in-process-objects.ts';

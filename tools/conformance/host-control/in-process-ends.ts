@@ -6,7 +6,7 @@
  */
 
 import type { Device, Pd, Qp } from 'rocev2';
-import { RDMA_UDP_QKEY } from 'rocev2/packets';
+import { RDMA_UDP_QKEY } from 'rocev2/packets/management';
 import { Access, type MemoryRegion, QpState, QpType } from 'rocev2/transport';
 import { refused } from './in-process-objects.ts';
 

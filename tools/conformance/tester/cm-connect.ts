@@ -5,8 +5,8 @@
  * one that posts no receives.
  */
 
-import type { CmReq } from 'rocev2/packets';
 import { defined } from 'rocev2/packets';
+import type { CmReq } from 'rocev2/packets/management';
 import { type CmArrival, CmPort, type CmPortHost, type CmSendOptions, describeArrival, isKind } from './cm-port.ts';
 import { requestOf } from './cm-request.ts';
 import { ALL_ACCESS, type TesterConnectOptions } from './connect.ts';

@@ -6,6 +6,8 @@
  * It is no connection manager: nothing is repeated or answered by itself. Facts about MADs and queue pair 1:
  * ref:wire#10, packets/cm.
  */
+
+import { buildFrame, datagram, describePacket, type Packet, type Route, type Sighting } from 'rocev2/packets/kit';
 import {
   type CmMad,
   type CmMessage,
@@ -16,8 +18,7 @@ import {
   MAD_BYTES,
   parseCmMad,
   writeCmMad,
-} from 'rocev2/packets';
-import { buildFrame, datagram, describePacket, type Packet, type Route, type Sighting } from 'rocev2/packets/kit';
+} from 'rocev2/packets/management';
 import { type NumberSource, unknownServiceRequest } from './cm-request.ts';
 import type { Dut, DutAddress } from './dut.ts';
 import type { Inbox } from './inbox.ts';

@@ -3,6 +3,8 @@
  * (test/vectors/cm-mads.ts): permissive LIDs, no alternate path, the IP CM header in front of the private data
  * (ref:wire#10).
  */
+
+import type { Route } from 'rocev2/packets/kit';
 import {
   type CmPath,
   type CmReq,
@@ -13,8 +15,7 @@ import {
   RdmaPortSpace,
   rdmaServiceId,
   writeIpCmHeader,
-} from 'rocev2/packets';
-import type { Route } from 'rocev2/packets/kit';
+} from 'rocev2/packets/management';
 import type { Prng } from 'rocev2/sim';
 
 /** Where the numbers of a REQ come from. */

@@ -12,7 +12,6 @@ import { isForMac, Neighbours } from 'rocev2/host';
 import type { CaptureSink } from 'rocev2/node';
 import {
   defined,
-  ETHERNET_BYTES,
   Frame,
   type FrameBatch,
   FrameStatus,
@@ -25,6 +24,7 @@ import {
   RoceError,
 } from 'rocev2/packets';
 import { type Sighting, sightingOf } from 'rocev2/packets/kit';
+import { ETHERNET_BYTES } from 'rocev2/packets/network';
 import { Inbox } from './inbox.ts';
 
 export interface StationOptions {

@@ -1,6 +1,7 @@
 /** Right and wrong ICRCs: each covered field changed alone, each masked field changed alone, wrong recipes, pads. */
-import { computeIcrc, crc32, IPV4_BYTES, maskVariantFields, Op, rxeFlushIcrc } from 'rocev2/packets';
+import { computeIcrc, crc32, maskVariantFields, Op, rxeFlushIcrc } from 'rocev2/packets';
 import { type Draft, type Edit, type Packet, pattern } from 'rocev2/packets/kit';
+import { IPV4_BYTES } from 'rocev2/packets/network';
 import { type CorpusCapture, frame, route, type Vector, vectorFile } from '../capture.ts';
 import { ipv4Checksum } from '../wrap.ts';
 

@@ -1,6 +1,7 @@
 /** Every message of connection management with a value of its own in each field, and MADs that are none. */
-import { type CmMessage, type CmPath, GSI_QKEY, IpAddress, Op, writeCmMad, writeIpCmHeader } from 'rocev2/packets';
+import { IpAddress, Op } from 'rocev2/packets';
 import { pattern } from 'rocev2/packets/kit';
+import { type CmMessage, type CmPath, GSI_QKEY, writeCmMad, writeIpCmHeader } from 'rocev2/packets/management';
 import { type CorpusCapture, frame, route, type Vector, vectorFile } from '../capture.ts';
 
 /** The one file of them. */

@@ -1,6 +1,7 @@
 /** Packets that a receiver has to refuse, RoCE version 1, what only resembles RoCEv2; packets that a capture cut. */
-import { ETHERNET_BYTES, IPV4_BYTES, Op, opcodeInfo } from 'rocev2/packets';
+import { Op, opcodeInfo } from 'rocev2/packets';
 import { type Draft, type Edit, type Packet, pattern } from 'rocev2/packets/kit';
+import { ETHERNET_BYTES, IPV4_BYTES } from 'rocev2/packets/network';
 import { roceV1Frame, station } from '../../symptoms/forge.ts';
 import { type CorpusCapture, frame, route, type Vector, vectorFile } from '../capture.ts';
 import { hex, ipv4Checksum, join } from '../wrap.ts';

@@ -5,7 +5,8 @@
  */
 
 import type { Cq, Device, Pd, Qp, RdmaAh } from 'rocev2';
-import { GRH_BYTES, RDMA_UDP_QKEY, RoceError } from 'rocev2/packets';
+import { GRH_BYTES, RoceError } from 'rocev2/packets';
+import { RDMA_UDP_QKEY } from 'rocev2/packets/management';
 import { Access, type MemoryRegion, QpState, QpType, type WorkCompletion, WrOpcode } from 'rocev2/transport';
 import { drain, nextCompletion } from './ucmatose.ts';
 

@@ -2,7 +2,8 @@
  * The exchange of rdmacm-utils' mckey over our devices, both roles: all members join a multicast group, one sends to
  * it. Source: rdma-core:librdmacm/examples/mckey.c; its lines as the stock one prints them on Linux 6.12.
  */
-import { IpAddress, RDMA_UDP_QKEY } from 'rocev2/packets';
+import { IpAddress } from 'rocev2/packets';
+import { RDMA_UDP_QKEY } from 'rocev2/packets/management';
 import { integer } from '../../options.ts';
 import { gidName } from '../../pingpong/protocol.ts';
 import { DatagramNode } from './datagram-node.ts';

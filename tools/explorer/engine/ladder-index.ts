@@ -4,7 +4,7 @@
  *
  * Owns the numbers. `ladder/` decides what a row shows.
  */
-import { describeCmMad } from 'rocev2/packets';
+import { describeCmMad } from 'rocev2/packets/management';
 import { Role } from 'rocev2/pcap';
 import { type LadderNote, type LadderPacket, type LadderRow, rowsBefore, silenceOfDistances } from '../ladder/rows.ts';
 import { goneBefore, MOST_RUNS } from './gone.ts';

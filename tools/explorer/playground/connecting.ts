@@ -5,7 +5,8 @@
  * What the connection manager has to say comes as an event in the middle of a step, and is dealt with at once: nothing
  * here waits for a promise, so that the playground can go step by step.
  */
-import { CmRejReason, cmRejReasonName, type IpAddress, RdmaPortSpace, RoceError, rdmaServiceId } from 'rocev2/packets';
+import { type IpAddress, RoceError } from 'rocev2/packets';
+import { CmRejReason, cmRejReasonName, RdmaPortSpace, rdmaServiceId } from 'rocev2/packets/management';
 import { type CmEvent, type CmId, type CmInspection, codeToNs, QpState } from 'rocev2/transport';
 import { bringToError, bringToInit, bringToRts, firstPsns } from './bring-up.ts';
 import type { ConnectedEnd, PlaygroundHost } from './ends.ts';

@@ -5,15 +5,12 @@ import {
   AETH_AT,
   aethMsn,
   aethSyndrome,
-  type CmMad,
-  cmRejReasonName,
   type FieldValue,
   Frame,
   FrameStatus,
   formatAeth,
   formatFrame,
   frameFields,
-  GSI_QPN,
   hexNumber,
   icrcMatches,
   isMarked,
@@ -21,11 +18,11 @@ import {
   Op,
   OpFlag,
   opcodeInfo,
-  parseCmMad,
   parseFrame,
   SYNDROME_KIND_MASK,
   SyndromeKind,
 } from 'rocev2/packets';
+import { type CmMad, cmRejReasonName, GSI_QPN, parseCmMad } from 'rocev2/packets/management';
 import type { Flight } from './flight.ts';
 
 /** What a ladder shows of one packet. */

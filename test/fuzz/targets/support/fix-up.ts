@@ -2,13 +2,8 @@
  * What a mutator breaks and a fuzzer would never guess: lengths, checksums and the ICRC of a frame, made right in
  * place. Owns IPv4, IPv6, UDP, the ICRC, TCP, ICMP, ICMPv6, IGMP; whatever is too short stays as it is.
  */
-import {
-  computeIcrc,
-  finishChecksum,
-  ICRC_BYTES,
-  onesComplementSum,
-  pseudoHeaderSum,
-} from '../../../../packets/index.ts';
+import { computeIcrc, ICRC_BYTES } from '../../../../packets/index.ts';
+import { finishChecksum, onesComplementSum, pseudoHeaderSum } from '../../../../packets/network.ts';
 
 /** Makes the frame right from its IP header to its end. */
 export function fixFrame(bytes: Uint8Array, ethernet: boolean): void {

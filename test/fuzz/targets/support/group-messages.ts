@@ -2,6 +2,7 @@
  * Frames of IGMP and MLD from the fuzzer to groups that a device is in: reports of every version, with records that have
  * sources and auxiliary data, and queries. Owns their addresses; the layouts are those of group-frames.ts and the codecs.
  */
+import { IpAddress } from '../../../../packets/index.ts';
 import {
   ETHERNET_BYTES,
   GroupRecordType,
@@ -9,13 +10,12 @@ import {
   IGMP_BYTES,
   IgmpType,
   IPV6_BYTES,
-  IpAddress,
   MLD_V2_REPORT_BYTES,
   MldType,
   ROUTER_ALERT_BYTES,
   writeIgmpQuery,
   writeMldQuery,
-} from '../../../../packets/index.ts';
+} from '../../../../packets/network.ts';
 import { leaveFrame, recordsFrame, reportFrame } from '../../../../src/device/host/group-frames.ts';
 import { THEIR_MAC, THEIRS } from './lone-device.ts';
 

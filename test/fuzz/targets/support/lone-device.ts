@@ -3,14 +3,9 @@
  * fuzzer, 10.0.0.2 and fd00::2. What the device catches of its own errors (src/device/internal-errors.ts) is thrown.
  */
 import {
-  ETHERNET_BYTES,
-  ETHERTYPE_AT,
-  ETHERTYPE_IPV4,
   Frame,
   FrameStatus,
   FrameWriter,
-  IP_PROTOCOL_IGMP,
-  IPV4_PROTOCOL_AT,
   IpAddress,
   IpPrefix,
   icrcMatches,
@@ -19,6 +14,13 @@ import {
   parseFrame,
   parseMac,
 } from '../../../../packets/index.ts';
+import {
+  ETHERNET_BYTES,
+  ETHERTYPE_AT,
+  ETHERTYPE_IPV4,
+  IP_PROTOCOL_IGMP,
+  IPV4_PROTOCOL_AT,
+} from '../../../../packets/network.ts';
 import { Device } from '../../../../src/browser.ts';
 import { Prng } from '../../../../src/ground/prng.ts';
 import { promise } from '../../engine/target.ts';
