@@ -12,8 +12,14 @@ import type { TransportEvent, TransportEventReason } from './types.ts';
  * The details of an event beyond its kind and its numbers: "remote access error", "wait 0.32 ms". Empty where there are
  * none.
  */
-export function eventDetail({ reason, syndrome }: Pick<TransportEvent, 'reason' | 'syndrome'>): string {
-  if (reason !== undefined) return REASON_TEXTS[reason];
+export function eventDetail({
+  reason,
+  syndrome,
+  among,
+}: Pick<TransportEvent, 'reason' | 'syndrome' | 'among'>): string {
+  const which =
+    among === undefined ? '' : `; this one, or another of ${among.length} that it cannot be told apart from`;
+  if (reason !== undefined) return REASON_TEXTS[reason] + which;
   if (syndrome === undefined) return '';
   if ((syndrome & SYNDROME_KIND_MASK) !== SyndromeKind.RnrNak) return nakName(syndrome);
   return `wait ${(RNR_TIMER_NS[syndrome & SYNDROME_VALUE_MASK] ?? 0) / 1e6} ms`;

@@ -10,11 +10,20 @@ import type { Verdict } from './missed-requests.ts';
 import { PacketFlag } from './packet-memory.ts';
 import type { PlacedDetails, PsnSpaceOwner, PsnSpaceState } from './psn-space-state.ts';
 
-/** Counts the request, and reports it as an event of the NAK that asked for it. */
-export function bookMissed(state: PsnSpaceState, request: MissedRequest, verdict: Verdict): void {
+/**
+ * Counts the request, and reports it as an event of the NAK that asked for it. @param among requests that it cannot be
+ * told apart from
+ */
+export function bookMissed(
+  state: PsnSpaceState,
+  request: MissedRequest,
+  verdict: Verdict,
+  among?: readonly MissedRequest[],
+): void {
   const { report, requester } = state;
   const { psn, unseen, frame: refersTo } = request;
-  const details = { psn, frame: request.nakFrame, timeNs: request.askedNs, refersTo };
+  const psns = among?.map((each) => state.absolute(each.psn));
+  const details = { psn, frame: request.nakFrame, timeNs: request.askedNs, refersTo, among: psns };
   const reason = unseen ? 'retransmission-not-seen' : 'seen-then-nak';
   if (verdict === 'overtaken') {
     report.reorderedPackets++;
