@@ -111,8 +111,8 @@ export interface TransportEvent {
    */
   readonly named?: boolean;
   /**
-   * Of a loss or a reordering: PSNs of requests that cannot be told apart, this one among them. As many of them were lost,
-   * and as many overtaken, as there are events with this list; which ones is not known.
+   * Of a loss or a reordering: PSNs of requests that cannot be told apart, this one among them. As many of them were
+   * lost, and as many overtaken, as there are events with this list; which ones is not known.
    */
   readonly among?: readonly number[];
   /** Of `nak` and `rnr-nak`: the whole syndrome of the AETH, 0..255. */

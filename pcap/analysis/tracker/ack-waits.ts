@@ -53,8 +53,8 @@ export function noteSilence(state: PsnSpaceState, psn: number): void {
 }
 
 /**
- * An ACK up to `psn` is the first answer after a timeout. Where it answers a duplicate, it shows what the responder has:
- * everything but the last request, and none that asked for an ACK. That last request was missing, and no answer.
+ * An ACK up to `psn` is the first answer after a timeout. Where it answers a duplicate, it shows what the responder
+ * has: everything but the last request, and none that asked for an ACK. That request was missing, and no answer.
  */
 export function explainSilence(state: PsnSpaceState, psn: number): void {
   const { silentPsn, acked, requests } = state;
