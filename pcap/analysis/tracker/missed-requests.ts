@@ -120,7 +120,7 @@ export class MissedRequests {
     if (this.#open.length > MOST_OPEN) this.#settle(this.#open[0] as MissedRequest);
   }
 
-  /** A request is sent again. @param unsure the receiver may have it @param drawsAck an ACK answers a duplicate of it */
+  /** A request is sent again. @param unsure the receiver may have it @param drawsAck an ACK answers a duplicate */
   resent(psn: number, timeNs: number, frame: number, unsure: boolean, drawsAck: boolean): void {
     for (const each of this.#open) {
       // What is sent again behind it was so right after it, which the capture lacks.
