@@ -1,9 +1,10 @@
 /**
- * Takes out of `dist/` the declarations that no entry of the library leads to: `exports` lets nobody import those
- * files, so that no compiler ever reads them. They are half of all declarations.
+ * Takes out of `dist/` what nobody can see of declarations. Those that no entry of the library leads to: `exports` lets
+ * nobody import those files, so that no compiler ever reads them; they are half of all. And the comment at the head of
+ * a file, which says to its maintainers what the file owns: an editor shows the comments of names only.
  * Plain JavaScript, as it runs in a build.
  */
-import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -11,6 +12,9 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const dist = join(root, 'dist');
 const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 const RELATIVE_IMPORT = /(?:from|import)\s*\(?\s*['"](\.[^'"]+)['"]/g;
+
+/** A comment at the head that is not that of a name: an import, a re-export or another comment follows. */
+const HEAD = /^\s*\/\*\*(?:(?!\*\/)[\s\S])*\*\/\s*(?=import\b|\/\*\*|export (?:type )?[{*])/;
 
 /** Every declaration file that an entry names, at any depth of its conditions. */
 function declarationsIn(value) {
@@ -32,5 +36,13 @@ while (pending.length > 0) {
 }
 for (const path of readdirSync(dist, { recursive: true })) {
   const file = join(dist, path);
-  if (file.endsWith('.d.ts') && !wanted.has(file)) rmSync(file);
+  if (!file.endsWith('.d.ts')) continue;
+  if (!wanted.has(file)) {
+    rmSync(file);
+    continue;
+  }
+  const text = readFileSync(file, 'utf8');
+  const [head = ''] = HEAD.exec(text) ?? [];
+  // That of an entry is its documentation.
+  if (head !== '' && !head.includes('@module')) writeFileSync(file, text.slice(head.length));
 }

@@ -238,6 +238,17 @@ export class Completer {
     if (this.#earlyNaks !== undefined && this.#earlyNaks.waiting >= 0) this.deadline = this.#earlyNaks.dueAt;
   }
 
+  /** Counts the failure that `status` tells of. */
+  countFailure(): void {
+    const { status } = this;
+    const counters = this.#counters;
+    if (status === WcStatus.RetryExcErr) counters.retryExceededErr += 1;
+    else if (status === WcStatus.RnrRetryExcErr) counters.retryRnrExceededErr += 1;
+    else if (status === WcStatus.RemInvReqErr) counters.reqRemoteInvalidRequest += 1;
+    else if (status === WcStatus.RemAccessErr) counters.reqRemoteAccessErrors += 1;
+    else if (status === WcStatus.RemOpErr) counters.reqRemoteOperationErrors += 1;
+  }
+
   /** Progress refills the retry counter before this retry is taken from it (ref:conformance#REQ-23). */
   #retry(from: number): ResponseOutcome {
     const left = this.ackedTo > this.una ? this.#retryCnt : this.retriesLeft;

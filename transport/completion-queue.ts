@@ -20,7 +20,29 @@ export const Notification = {
 } as const;
 const BOTH = Notification.Solicited | Notification.Any;
 
-/** A completion queue, sans I/O. */
+/**
+ * A completion queue, sans I/O.
+ *
+ * @example
+ * ```ts
+ * import { CompletionQueue, WcOpcode, WcStatus, WorkCompletion } from 'rocev2/transport';
+ *
+ * const notified: CompletionQueue[] = [];
+ * const cq = new CompletionQueue(2, notified);
+ * cq.arm(false);
+ * // What a queue pair does when work is done.
+ * for (const wrId of [1, 2, 3]) {
+ *   const entry = cq.push(0x11, wrId, WcStatus.Success, WcOpcode.Send, 0);
+ *   if (entry !== undefined) cq.pushed(entry);
+ * }
+ * // Told once for what it was armed for, and once for the third, for which there was no room.
+ * console.log(notified.length, cq.overrun); // 2 true
+ * const completion = new WorkCompletion();
+ * while (cq.poll(completion)) console.log(completion.wrId);
+ * // 1
+ * // 2
+ * ```
+ */
 export class CompletionQueue {
   /** Set when a completion found no room; the queue then takes no more, and its queue pairs are to be torn down. */
   overrun = false;

@@ -1,6 +1,25 @@
 /**
  * Counters of a port. The first group carries the names of rdma_rxe's hw_counters in camel case (ref:rxe#12); the
  * second has one counter for every cause for which something of the peer is dropped, so that every drop is counted.
+ *
+ * @example
+ * ```ts
+ * import { attachDevice, World } from 'rocev2';
+ * import { RListener, RSocket } from 'rocev2/rsockets';
+ * import { SimulatedNetwork } from 'rocev2/sim';
+ * import type { PortCounters } from 'rocev2/transport';
+ *
+ * // One frame in ten is lost.
+ * const world = new World({ seed: 1, network: new SimulatedNetwork({ faults: { loss: 0.1 } }) });
+ * const a = attachDevice(world, 'a', { addresses: ['10.0.0.1/24'] });
+ * const b = attachDevice(world, 'b', { addresses: ['10.0.0.2/24'] });
+ * const taken = RListener.listen(b, { port: 7471 }).accept();
+ * const socket = await world.run(RSocket.connect(a, { address: '10.0.0.2', port: 7471 }));
+ * await world.run(Promise.all([taken, socket.send(new Uint8Array(60_000))]));
+ * await world.runFor(1e9);
+ * const { rcvdSeqErr, retransmittedPkts }: Readonly<PortCounters> = a.portCounters;
+ * console.log(rcvdSeqErr > 0, retransmittedPkts > 0); // true true
+ * ```
  */
 export class PortCounters {
   /** RoCE packets sent. */

@@ -59,7 +59,25 @@ export interface KeyHolder extends KeyUser {
   readonly keys: KeyTable;
 }
 
-/** The keys of one device. */
+/**
+ * The keys of one device.
+ *
+ * @example
+ * ```ts
+ * import { Prng } from 'rocev2/sim';
+ * import { Access, KeyTable, ProtectionDomain } from 'rocev2/transport';
+ *
+ * const keys = new KeyTable(new Prng(1), 16);
+ * const pd = new ProtectionDomain(1);
+ * const mr = keys.register(pd, new Uint8Array(4096), { access: Access.RemoteRead, iova: 0x1000n });
+ * // The right key opens the memory for a READ, and for nothing else; no other domain finds it.
+ * console.log(keys.find(mr.rkey, pd, Access.RemoteRead, 0x11)?.length); // 4096
+ * console.log(keys.find(mr.rkey, pd, Access.RemoteWrite, 0x11)); // undefined
+ * console.log(keys.find(mr.rkey, new ProtectionDomain(2), Access.RemoteRead, 0x11)); // undefined
+ * keys.deregister(mr);
+ * console.log(keys.find(mr.rkey, pd, Access.RemoteRead, 0x11), keys.size); // undefined 0
+ * ```
+ */
 export class KeyTable {
   /** What keys open, by index. Absent while a window is unbound. */
   readonly #grants = new Map<number, Grant>();

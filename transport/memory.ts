@@ -44,7 +44,21 @@ export interface RegionOptions {
   readonly persistent?: Persist | undefined;
 }
 
-/** Registered memory (ibv_mr): bytes that work requests name, and peers too when they are given its key. */
+/**
+ * Registered memory (ibv_mr): bytes that work requests name, and peers too when they are given its key.
+ *
+ * @example
+ * ```ts
+ * import { Access, attachDevice, World } from 'rocev2';
+ * import type { MemoryRegion } from 'rocev2/transport';
+ *
+ * const device = attachDevice(new World({ seed: 1 }), 'a', { addresses: ['10.0.0.1/24'] });
+ * const memory = new Uint8Array(64);
+ * const mr: MemoryRegion = device.allocPd().regMr(memory, { access: Access.LocalWrite | Access.RemoteWrite });
+ * // Shared, not copied. A peer needs key and address to write here.
+ * console.log(mr.bytes === memory, mr.length, mr.lkey === mr.rkey, mr.valid); // true 64 true true
+ * ```
+ */
 export class MemoryRegion {
   /** The domain it belongs to. */
   pd: ProtectionDomain;
@@ -118,7 +132,25 @@ export class MemoryRegion {
  */
 export type WindowType = 1 | 2;
 
-/** A memory window: names no memory until it is bound. */
+/**
+ * A memory window: names no memory until it is bound.
+ *
+ * @example
+ * ```ts
+ * import { Prng } from 'rocev2/sim';
+ * import { Access, KeyTable, MemoryWindow, ProtectionDomain } from 'rocev2/transport';
+ *
+ * const keys = new KeyTable(new Prng(1), 16);
+ * const pd = new ProtectionDomain(1);
+ * const access = Access.LocalWrite | Access.MwBind;
+ * const mr = keys.register(pd, new Uint8Array(4096), { access, iova: 0n });
+ * const mw = keys.allocateWindow(pd, (domain, rkey) => new MemoryWindow(domain, rkey));
+ * // 16 bytes of the region, for the peer of queue pair 0x11 alone: what BIND MW does.
+ * const terms = { mw, mr, addr: 0x100n, length: 16, access: Access.RemoteWrite, rkey: mw.rkey + 1 };
+ * console.log(keys.bind(terms, { qpn: 0x11, pd }), mw.grant?.length, mr.windows); // true 16 1
+ * console.log(keys.find(mw.rkey, pd, Access.RemoteWrite, 0x12)); // undefined
+ * ```
+ */
 export class MemoryWindow {
   /** The domain it belongs to. */
   readonly pd: ProtectionDomain;

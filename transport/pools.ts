@@ -10,7 +10,19 @@ import { SendEntry } from './send-entry.ts';
 import { WorkCompletion } from './work.ts';
 import { RemoteTarget, WriteSlot } from './write-slot.ts';
 
-/** Shared by all queues and queue pairs of a device. */
+/**
+ * Shared by all queues and queue pairs of a device.
+ *
+ * @example
+ * ```ts
+ * import { CompletionQueue, TransportPools } from 'rocev2/transport';
+ *
+ * // Entries that wait in no queue wait here, for whichever queue needs one next.
+ * const pools = new TransportPools();
+ * const queues = [new CompletionQueue(1_000, [], pools), new CompletionQueue(10, [], pools)];
+ * console.log(queues.map(({ capacity }) => capacity).join()); // 1000,10
+ * ```
+ */
 export class TransportPools {
   /** Of completion queues. @internal */
   readonly completions = new Pool(() => new WorkCompletion());

@@ -21,14 +21,43 @@ import { QpType } from './qp-type.ts';
 import { BURST, QueuePair } from './queue-pair.ts';
 import type { RecvQueue } from './recv-queue.ts';
 import type { ReplyQueue } from './reply-queue.ts';
-import { RequestOutcome } from './request-outcome.ts';
+import { countOutcome, isExpected, JUDGEMENTS, RequestOutcome } from './request-outcome.ts';
 import { Requester } from './requester.ts';
 import { Responder } from './responder.ts';
-import type { RequestJudgement, RetryTrigger } from './trace.ts';
+import type { RetryTrigger } from './trace.ts';
 import { Verdict } from './verdict.ts';
 import { type RecvWr, WcStatus } from './work.ts';
 
-/** A queue pair of a reliable connection: RC, or either end of XRC. */
+/**
+ * A queue pair of a reliable connection: RC, or either end of XRC.
+ *
+ * @example
+ * ```ts
+ * import { QpState, WrOpcode } from 'rocev2';
+ * import { FrameWriter, HeaderTemplate, IpAddress, Medium } from 'rocev2/packets';
+ * import { Prng } from 'rocev2/sim';
+ * import { CompletionQueue, KeyTable, PortCounters, ProtectionDomain, RcQueuePair } from 'rocev2/transport';
+ *
+ * const [local, remote] = [IpAddress.parse('10.0.0.1'), IpAddress.parse('10.0.0.2')];
+ * const macs = { sourceMac: new Uint8Array(6), destMac: new Uint8Array(6) };
+ * const ip = { source: local, destination: remote, trafficClass: 0, hopLimit: 64, flowLabel: 0, sourcePort: 50_000 };
+ * const path = { local, remote, template: new HeaderTemplate({ medium: Medium.Ip, ...macs, ...ip }) };
+ * const cq = new CompletionQueue(16, []);
+ * const pd = new ProtectionDomain(1);
+ * const identity = { qpn: 0x11, pd, keys: new KeyTable(new Prng(1), 16), sendCq: cq, recvCq: cq };
+ * const room = { maxSendWr: 4, maxRecvWr: 4, maxSge: 1, maxInlineData: 64 };
+ * const qp = new RcQueuePair(identity, room, new PortCounters());
+ * qp.modify({ state: QpState.Init, access: 0 });
+ * const limits = { maxDestRdAtomic: 1, minRnrTimer: 12 };
+ * qp.modify({ state: QpState.Rtr, path, destQpn: 0x22, rqPsn: 0, mtu: 1024, ...limits });
+ * qp.modify({ state: QpState.Rts, sqPsn: 0, timeout: 14, retryCnt: 7, rnrRetry: 7, maxRdAtomic: 1 });
+ * qp.postSend({ wrId: 1, opcode: WrOpcode.Send, inline: Uint8Array.of(1, 2, 3) });
+ * const frames = new FrameWriter(4, 2048);
+ * qp.transmit(0, frames);
+ * // One packet, and a deadline: without an ACK it leaves again after 67 ms.
+ * console.log(frames.count, frames.lengths[0], qp.nextDeadline(), cq.length); // 1 48 67108864 0
+ * ```
+ */
 export class RcQueuePair extends QueuePair {
   readonly #requester = new Requester();
   readonly #completer = new Completer(this.counters);
@@ -185,33 +214,12 @@ export class RcQueuePair extends QueuePair {
   }
 
   #applyRequest(frame: Frame, outcome: RequestOutcome): void {
-    const { counters } = this;
     const judgement = JUDGEMENTS[outcome];
     if (judgement !== undefined) this.config.trace?.judged(this.qpn, frame.psn, judgement);
-    switch (outcome) {
-      case RequestOutcome.Executed:
-        this.port?.learn(frame);
-        break;
-      case RequestOutcome.Duplicate:
-        counters.duplicateRequest += 1;
-        break;
-      case RequestOutcome.OutOfSequence:
-        counters.outOfSeqRequest += 1;
-        break;
-      case RequestOutcome.Dropped:
-        counters.droppedRequest += 1;
-        break;
-      case RequestOutcome.NotReady:
-        counters.sendRnrErr += 1;
-        break;
-      case RequestOutcome.Refused:
-        this.#refused();
-        break;
-      case RequestOutcome.Overrun:
-        this.fail();
-        break;
-      default:
-    }
+    countOutcome(outcome, this.counters);
+    if (outcome === RequestOutcome.Executed) this.port?.learn(frame);
+    else if (outcome === RequestOutcome.Refused) this.#refused();
+    else if (outcome === RequestOutcome.Overrun) this.fail();
   }
 
   /** The NAK is queued; the queue pair goes to ERROR (ref:conformance#KEY-01, KEY-02). */
@@ -268,18 +276,9 @@ export class RcQueuePair extends QueuePair {
       requester.seek(this.sendQueue, completer.una, this.config.mtu);
       trace?.retried(qpn, completer.una & PSN_MASK, 'migration', completer.retriesLeft);
     } else if (outcome === ResponseOutcome.Fatal) {
-      this.#countFailure(completer.status);
+      completer.countFailure();
       this.enterError(completer.status);
     }
-  }
-
-  #countFailure(status: WcStatus): void {
-    const { counters } = this;
-    if (status === WcStatus.RetryExcErr) counters.retryExceededErr += 1;
-    else if (status === WcStatus.RnrRetryExcErr) counters.retryRnrExceededErr += 1;
-    else if (status === WcStatus.RemInvReqErr) counters.reqRemoteInvalidRequest += 1;
-    else if (status === WcStatus.RemAccessErr) counters.reqRemoteAccessErrors += 1;
-    else if (status === WcStatus.RemOpErr) counters.reqRemoteOperationErrors += 1;
   }
 
   #mayMigrate(): boolean {
@@ -379,22 +378,7 @@ export class RcQueuePair extends QueuePair {
   }
 }
 
-const JUDGEMENTS: Readonly<Partial<Record<RequestOutcome, RequestJudgement>>> = {
-  [RequestOutcome.Duplicate]: 'duplicate',
-  [RequestOutcome.OutOfSequence]: 'out-of-sequence',
-  [RequestOutcome.Dropped]: 'dropped',
-  [RequestOutcome.NotReady]: 'not-ready',
-  [RequestOutcome.Refused]: 'refused',
-};
-
 function isNak({ opcode, view, bthOffset }: Frame): boolean {
   const at = AETH_AT[opcode] ?? -1;
   return at >= 0 && (aethSyndrome(view, bthOffset + at) & SYNDROME_KIND_MASK) === SyndromeKind.Nak;
-}
-
-/** Whether the request had the expected PSN: only then does it show anything of the peer. */
-function isExpected(outcome: RequestOutcome): boolean {
-  return (
-    outcome === RequestOutcome.Executed || outcome === RequestOutcome.NotReady || outcome === RequestOutcome.Refused
-  );
 }

@@ -46,7 +46,21 @@ export interface SrqIdentity {
   readonly source?: ReceiveSource;
 }
 
-/** A shared receive queue, sans I/O. */
+/**
+ * A shared receive queue, sans I/O.
+ *
+ * @example
+ * ```ts
+ * import { ProtectionDomain, SharedReceiveQueue } from 'rocev2/transport';
+ *
+ * const identity = { srqn: 5, pd: new ProtectionDomain(1), maxWr: 16, maxSge: 1 };
+ * const srq = new SharedReceiveQueue(identity, []);
+ * for (const wrId of [1, 2, 3]) srq.post({ wrId });
+ * // Armed: when fewer than two receives are left, it says so once.
+ * srq.modify({ limit: 2 }, 1024);
+ * console.log(srq.length, srq.maxWr, srq.limit, srq.pollEvent()); // 3 16 2 undefined
+ * ```
+ */
 export class SharedReceiveQueue extends RecvQueue {
   /** Its number, 24 bits: what XRC packets name. */
   readonly srqn: number;

@@ -18,7 +18,35 @@ import { UcOutcome, UcResponder } from './uc-responder.ts';
 import { UnreliableQueuePair } from './unreliable-queue-pair.ts';
 import { WcStatus } from './work.ts';
 
-/** A queue pair of an unreliable connection. */
+/**
+ * A queue pair of an unreliable connection.
+ *
+ * @example
+ * ```ts
+ * import { QpState, WrOpcode } from 'rocev2';
+ * import { FrameWriter, HeaderTemplate, IpAddress, Medium } from 'rocev2/packets';
+ * import { Prng } from 'rocev2/sim';
+ * import { CompletionQueue, KeyTable, PortCounters, ProtectionDomain, UcQueuePair } from 'rocev2/transport';
+ *
+ * const [local, remote] = [IpAddress.parse('10.0.0.1'), IpAddress.parse('10.0.0.2')];
+ * const macs = { sourceMac: new Uint8Array(6), destMac: new Uint8Array(6) };
+ * const ip = { source: local, destination: remote, trafficClass: 0, hopLimit: 64, flowLabel: 0, sourcePort: 50_000 };
+ * const path = { local, remote, template: new HeaderTemplate({ medium: Medium.Ip, ...macs, ...ip }) };
+ * const cq = new CompletionQueue(16, []);
+ * const pd = new ProtectionDomain(1);
+ * const identity = { qpn: 0x11, pd, keys: new KeyTable(new Prng(1), 16), sendCq: cq, recvCq: cq };
+ * const room = { maxSendWr: 4, maxRecvWr: 4, maxSge: 1, maxInlineData: 64 };
+ * const qp = new UcQueuePair(identity, room, new PortCounters());
+ * qp.modify({ state: QpState.Init, access: 0 });
+ * qp.modify({ state: QpState.Rtr, path, destQpn: 0x22, rqPsn: 0, mtu: 1024 });
+ * qp.modify({ state: QpState.Rts, sqPsn: 0 });
+ * qp.postSend({ wrId: 1, opcode: WrOpcode.Send, inline: Uint8Array.of(1, 2, 3) });
+ * const frames = new FrameWriter(4, 2048);
+ * qp.transmit(0, frames);
+ * // Done when it has left: nothing is acknowledged, and nothing is waited for.
+ * console.log(frames.count, qp.nextDeadline(), cq.length); // 1 Infinity 1
+ * ```
+ */
 export class UcQueuePair extends UnreliableQueuePair {
   readonly #responder = new UcResponder();
   /** Bytes of the oldest send that earlier packets carry. */

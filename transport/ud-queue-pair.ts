@@ -29,7 +29,37 @@ import { UnreliableQueuePair } from './unreliable-queue-pair.ts';
 import { Verdict } from './verdict.ts';
 import { WcStatus, WrOpcode } from './work.ts';
 
-/** A queue pair for unreliable datagrams. */
+/**
+ * A queue pair for unreliable datagrams.
+ *
+ * @example
+ * ```ts
+ * import { QpState, WrOpcode } from 'rocev2';
+ * import { FrameWriter, HeaderTemplate, IpAddress, Medium } from 'rocev2/packets';
+ * import { Prng } from 'rocev2/sim';
+ * import { CompletionQueue, KeyTable, PortCounters, ProtectionDomain } from 'rocev2/transport';
+ * import { AddressHandle, UdQueuePair } from 'rocev2/transport';
+ *
+ * const [local, remote] = [IpAddress.parse('10.0.0.1'), IpAddress.parse('10.0.0.2')];
+ * const macs = { sourceMac: new Uint8Array(6), destMac: new Uint8Array(6) };
+ * const ip = { source: local, destination: remote, trafficClass: 0, hopLimit: 64, flowLabel: 0, sourcePort: 50_000 };
+ * const path = { local, remote, template: new HeaderTemplate({ medium: Medium.Ip, ...macs, ...ip }) };
+ * const cq = new CompletionQueue(16, []);
+ * const pd = new ProtectionDomain(1);
+ * const identity = { qpn: 0x11, pd, keys: new KeyTable(new Prng(1), 16), sendCq: cq, recvCq: cq };
+ * const room = { maxSendWr: 4, maxRecvWr: 4, maxSge: 1, maxInlineData: 64 };
+ * const qp = new UdQueuePair(identity, room, new PortCounters(), 1024);
+ * qp.modify({ state: QpState.Init, qkey: 7 });
+ * qp.modify({ state: QpState.Rtr });
+ * qp.modify({ state: QpState.Rts, sqPsn: 0 });
+ * // Each datagram names where it goes.
+ * const to = { ah: new AddressHandle(pd, path), remoteQpn: 0x22, remoteQkey: 7 };
+ * qp.postSend({ wrId: 1, opcode: WrOpcode.Send, inline: Uint8Array.of(1, 2, 3), ...to });
+ * const frames = new FrameWriter(4, 2048);
+ * qp.transmit(0, frames);
+ * console.log(frames.count, frames.lengths[0], cq.length); // 1 56 1
+ * ```
+ */
 export class UdQueuePair extends UnreliableQueuePair {
   readonly #slot = new ReceiveSlot();
 

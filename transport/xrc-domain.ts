@@ -11,7 +11,20 @@ export interface XrcReceiveQueue extends RecvQueue {
   readonly srqn: number;
 }
 
-/** An XRC domain, sans I/O. */
+/**
+ * An XRC domain, sans I/O.
+ *
+ * @example
+ * ```ts
+ * import { ProtectionDomain, SharedReceiveQueue, XrcDomain } from 'rocev2/transport';
+ *
+ * const domain = new XrcDomain();
+ * const identity = { srqn: 5, pd: new ProtectionDomain(1), maxWr: 16, maxSge: 1 };
+ * domain.add(new SharedReceiveQueue(identity, []));
+ * // Packets carry the number; a target queue pair of the domain looks it up.
+ * console.log(domain.find(5)?.srqn, domain.find(6)); // 5 undefined
+ * ```
+ */
 export class XrcDomain {
   readonly #srqs = new Map<number, XrcReceiveQueue>();
   /** Target queue pairs that belong to this domain. */

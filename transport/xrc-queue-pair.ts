@@ -19,7 +19,36 @@ import { RcQueuePair } from './rc-queue-pair.ts';
 import type { RecvQueue } from './recv-queue.ts';
 import type { XrcDomain } from './xrc-domain.ts';
 
-/** Requests, of any shared receive queue of the peer (IBV_QPT_XRC_SEND). */
+/**
+ * Requests, of any shared receive queue of the peer (IBV_QPT_XRC_SEND).
+ *
+ * @example
+ * ```ts
+ * import { QpState, WrOpcode } from 'rocev2';
+ * import { FrameWriter, HeaderTemplate, IpAddress, Medium } from 'rocev2/packets';
+ * import { Prng } from 'rocev2/sim';
+ * import { CompletionQueue, KeyTable, PortCounters, ProtectionDomain, XrcInitiator } from 'rocev2/transport';
+ *
+ * const [local, remote] = [IpAddress.parse('10.0.0.1'), IpAddress.parse('10.0.0.2')];
+ * const macs = { sourceMac: new Uint8Array(6), destMac: new Uint8Array(6) };
+ * const ip = { source: local, destination: remote, trafficClass: 0, hopLimit: 64, flowLabel: 0, sourcePort: 50_000 };
+ * const path = { local, remote, template: new HeaderTemplate({ medium: Medium.Ip, ...macs, ...ip }) };
+ * const cq = new CompletionQueue(16, []);
+ * const pd = new ProtectionDomain(1);
+ * const identity = { qpn: 0x11, pd, keys: new KeyTable(new Prng(1), 16), sendCq: cq, recvCq: cq };
+ * const room = { maxSendWr: 4, maxRecvWr: 4, maxSge: 1, maxInlineData: 64 };
+ * const qp = new XrcInitiator(identity, room, new PortCounters());
+ * qp.modify({ state: QpState.Init, access: 0 });
+ * qp.modify({ state: QpState.Rtr, path, destQpn: 0x22, rqPsn: 0, mtu: 1024 });
+ * qp.modify({ state: QpState.Rts, sqPsn: 0, timeout: 14, retryCnt: 7, rnrRetry: 7, maxRdAtomic: 1 });
+ * // One connection, any queue of the peer.
+ * for (const xrcRemoteSrqn of [5, 6])
+ *   qp.postSend({ wrId: 1, opcode: WrOpcode.Send, inline: Uint8Array.of(1, 2, 3), xrcRemoteSrqn });
+ * const frames = new FrameWriter(4, 2048);
+ * qp.transmit(0, frames);
+ * console.log(frames.count, frames.lengths[0]); // 2 52
+ * ```
+ */
 export class XrcInitiator extends RcQueuePair {
   /** In state RESET. */
   constructor(identity: QpIdentity, capabilities: QpCapabilities, counters: PortCounters) {
@@ -40,7 +69,26 @@ export class XrcInitiator extends RcQueuePair {
   }
 }
 
-/** Responds, for every shared receive queue of its domain (IBV_QPT_XRC_RECV). */
+/**
+ * Responds, for every shared receive queue of its domain (IBV_QPT_XRC_RECV).
+ *
+ * @example
+ * ```ts
+ * import { Prng } from 'rocev2/sim';
+ * import { CompletionQueue, KeyTable, PortCounters, ProtectionDomain, XrcDomain, XrcTarget } from 'rocev2/transport';
+ *
+ * const unused = new CompletionQueue(1, []);
+ * const common = { pd: new ProtectionDomain(1), keys: new KeyTable(new Prng(1), 16) };
+ * const identity = { qpn: 0x22, ...common, sendCq: unused, recvCq: unused };
+ * const qp = new XrcTarget(identity, new XrcDomain(), new PortCounters());
+ * try {
+ *   qp.postRecv();
+ * } catch (error) {
+ *   if (error instanceof Error) console.log(error.message);
+ * }
+ * // receives for an XRC target are posted to the shared receive queues
+ * ```
+ */
 export class XrcTarget extends RcQueuePair {
   /** The domain whose shared receive queues requests may name. */
   readonly domain: XrcDomain;

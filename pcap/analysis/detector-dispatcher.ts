@@ -31,7 +31,7 @@ export class DetectorDispatcher {
     const detectors = this.#byKind[kind] as PacketDetector[];
     // By index: an iterator for each packet is not free.
     for (let i = 0; i < detectors.length; i++) (detectors[i] as PacketDetector).packet(facts);
-    if (kind === PacketKind.Other || --this.#untilUpdate === 0) this.updateInterests();
+    if ((kind & RARE) !== 0 || --this.#untilUpdate === 0) this.updateInterests();
   }
 
   /** Reads the interest of every detector again; needed after events. */
@@ -55,4 +55,6 @@ function looksAtPackets(detector: Detector): detector is PacketDetector {
   return detector.packet !== undefined;
 }
 
+/** Kinds after which interests are read at once. */
+const RARE = PacketKind.Other | PacketKind.Management;
 const PACKETS_BETWEEN = 64;

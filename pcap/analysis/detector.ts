@@ -62,8 +62,8 @@ export interface FindingDraft extends Pick<Finding, 'severity' | 'text'> {
 export interface Detector {
   /**
    * Kinds of packets that `packet` needs, bits of `PacketKind`; default: all. The value may change. A larger set takes
-   * effect with the packet after the next one of kind `Other`, or after the next event. A smaller set takes effect some
-   * time later.
+   * effect with the packet after the next one of kind `Other` or `Management`, or after the next event. A smaller set
+   * takes effect some time later.
    */
   readonly interest?: number;
   /** Every packet of the capture, RoCE or not, that is of a kind in `interest`. */

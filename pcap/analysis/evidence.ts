@@ -47,6 +47,7 @@ export const RESTS_ON: Readonly<Record<string, readonly Evidence[]>> = {
   'pfc-storm': ['every-packet', 'clock'],
   'pfc-watchdog': ['every-packet', 'clock'],
   'cnp-storm': ['every-packet'],
+  'nvme-no-completion': ['answers', 'every-packet', 'clock'],
   'migreq-flip': ['answers'],
   // The PSN that is used and the one that was agreed on, or that a NAK asks for, are both there.
   'wrong-starting-psn': [],

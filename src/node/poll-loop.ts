@@ -4,10 +4,12 @@
  *
  * Owns when it polls. `busy` always does. `adaptive` does after frames came or were posted, for as long as the gaps
  * between these are short: the window doubles after a gap that was longer than the window and short enough to be worth
- * it, and is halved by a longer gap (the rule of KVM's halt polling, linux:virt/kvm/kvm_main.c#grow_halt_poll_ns). A
- * round polls for a bounded time within one callback, then lets other threads have the processor, and the rest of the
- * process run. Not to poll for a while where a yield took long was tried: the kernel leaves two processes that sleep
- * between messages on one processor, and each found the other there (round trip 117 us, without it 20 us).
+ * it, and is halved by a longer gap (the rule of KVM's halt polling, linux:virt/kvm/kvm_main.c#grow_halt_poll_ns).
+ * Where both ends sleep, their two wake-ups may be what makes the gaps too long to poll for: so one gap of many that
+ * are a little too long begins a trial, and if the gaps are short while we poll, we go on. A round polls for a bounded
+ * time within one callback, then lets other threads have the processor, and the rest of the process run. Not to poll
+ * for a while where a yield took long was tried: the kernel leaves two processes that sleep between messages on one
+ * processor, and each found the other there (round trip 117 us, without it 20 us).
  */
 import type { LinkPoller } from '../ground/link.ts';
 
@@ -46,6 +48,8 @@ export class PollLoop {
   #latestNs: number;
   /** How long to poll after that; 0 is not at all. */
   #windowNs = 0;
+  /** Gaps so far that were too long, but not by much, while it slept. */
+  #longGaps = 0;
 
   /** @param link an open one */
   constructor(link: LinkPoller, mode: Exclude<PollMode, 'event'>, host: PollHost) {
@@ -67,9 +71,15 @@ export class PollLoop {
     const now = this.#host.now();
     const gapNs = now - this.#latestNs;
     this.#latestNs = now;
-    if (gapNs > MOST_WINDOW_NS) this.#windowNs = this.#windowNs <= LEAST_WINDOW_NS ? 0 : this.#windowNs / 2;
+    if (gapNs > MOST_WINDOW_NS) this.#windowNs = this.#afterLong(gapNs);
     else if (gapNs >= this.#windowNs) this.#windowNs = clamp(2 * this.#windowNs);
     if (this.#windowNs > 0 && !this.polling) this.#begin();
+  }
+
+  #afterLong(gapNs: number): number {
+    if (this.#windowNs > LEAST_WINDOW_NS) return this.#windowNs / 2;
+    if (gapNs > MOST_TRIED_NS || ++this.#longGaps % TRIAL_EVERY !== 0) return 0;
+    return MOST_WINDOW_NS;
   }
 
   /** Polls no more. The link is not asked to wake anybody, for it may have ended. */
@@ -114,3 +124,7 @@ const ROUND_NS = 50_000;
 const LEAST_WINDOW_NS = 25_000;
 /** Beyond it, a wake-up costs less than polling. */
 const MOST_WINDOW_NS = 200_000;
+/** Gaps that two wake-ups explain. */
+const MOST_TRIED_NS = 3 * MOST_WINDOW_NS;
+/** A trial in vain polls for less than twice the longest window, once in so many gaps. */
+const TRIAL_EVERY = 16;

@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { type BuiltTarget, type Counters, TooManySteps } from './engine/build.ts';
+import { type BuiltTarget, buildTarget, type Counters, TooManySteps } from './engine/build.ts';
 import { readCorpus, writeCorpus } from './engine/corpus.ts';
 import { Fuzzer } from './engine/fuzzer.ts';
 import { instrument } from './engine/instrument.ts';
@@ -24,6 +24,13 @@ function counted(code: string, maxSteps = 1000) {
   const call = new Function('__fuzz', `return ${text}`)(counters) as (input: Uint8Array) => unknown;
   return { call, counters, blocks, numbers, texts };
 }
+
+it('has its words in one order, in whatever order the files of a target were loaded', async () => {
+  const { numbers, texts } = await buildTarget('pcap');
+  expect([...numbers]).toEqual([...numbers].sort((a, b) => a - b));
+  expect([...texts]).toEqual([...texts].sort());
+  expect(texts.size).toBeGreaterThan(10);
+});
 
 describe('counters', () => {
   it.each<[string, string, number, unknown]>([

@@ -49,7 +49,10 @@ export class MountedLab {
   readonly #links: readonly StandingLink[];
   #bump: RunningBump | undefined;
   #file: CaptureFile | undefined;
+  /** What a capture needs to know of our link. */
+  #place: { readonly interfaceName: string; readonly ethernet: boolean } | undefined;
   #bumps = 0;
+  #captures = 0;
 
   constructor(options: Partial<SubsystemOptions> = {}) {
     this.subsystem = new NvmeSubsystem({ nqn: NQN, ...options });
@@ -70,7 +73,8 @@ export class MountedLab {
       link: `qemu:${this.#path('ours')},connect`,
       addresses: [`${OURS}/24`],
       captureSink: ({ name, medium }) => {
-        this.#file = new CaptureFile(this.capture, { interfaceName: name, ethernet: medium === Medium.Ethernet });
+        this.#place = { interfaceName: name, ethernet: medium === Medium.Ethernet };
+        this.#file = new CaptureFile(this.capture, this.#place);
         // Asked for each time: the capture may end before the device does.
         return { frame: (...frame) => this.#file?.frame(...frame) };
       },
@@ -135,6 +139,15 @@ export class MountedLab {
   endCapture(): void {
     this.#file?.close();
     this.#file = undefined;
+  }
+
+  /** From here on what our device sends and receives goes into a file of its own, whose path this is. */
+  newCapture(): string {
+    this.endCapture();
+    if (this.#place === undefined) throw new Error('there is no device');
+    const path = this.#path(`wire-${++this.#captures}.pcapng`);
+    this.#file = new CaptureFile(path, this.#place);
+    return path;
   }
 
   async stop(): Promise<void> {

@@ -1,7 +1,8 @@
 /**
  * Bad wires between a stock Linux and us, through a bump, in both roles: a disk that we serve and Linux mounts, and a
  * disk of nvmet-rdma that our host writes and reads. Whatever the wire does, the bytes are right and nobody sees an I/O
- * error. One guest for all of it. The connection of Linux's host may have to be made again: ref:nvmeof#4.
+ * error. tshark reads the capture of each as we do, and the analyzer finds nothing in it that the wire has not done.
+ * One guest for all of it. The connection of Linux's host may have to be made again: ref:nvmeof#4.
  */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
@@ -10,9 +11,13 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { WireFaults } from '../../src/faults/index.ts';
 import { connectNvme, type NvmeController } from '../../src/ulp/nvme/host/index.ts';
 import type { BumpAccount } from '../../tools/bump/account.ts';
+import { analyzeCapture, SLOW_HOST_WARNINGS } from '../../tools/experiment/findings.ts';
 import type { KernelLabel } from '../../tools/lab/recipe.ts';
 import { systemTimers } from '../../tools/nvme/serve.ts';
-import { describeWith } from '../support/need.ts';
+import { tsharkAvailable } from '../../tools/tshark.ts';
+import { type FrameDifference, verifyFile } from '../../tools/verify/index.ts';
+import { differenceLine } from '../../tools/verify/report.ts';
+import { describeWith, useWhereThere } from '../support/need.ts';
 import { nvmetCommands } from './nvme-host-suite.ts';
 import { GUEST, HOST, MountedLab, NQN, OURS, until } from './nvme-lab.ts';
 
@@ -39,6 +44,8 @@ export const BAD_WIRES: readonly (readonly [string, FaultSpec])[] = [
   ['does all of it', ALL_OF_IT],
 ];
 
+/** Connections lost for want of a processor: a guest that has none for four seconds is a wire that is cut. */
+const WAITS_FOR_A_PROCESSOR = 1;
 /** Retransmission timers of rdma_rxe take half a second each. */
 const SLOW_MS = 900_000;
 const RAM_NQN = 'nqn.2026-11.example:ram';
@@ -49,16 +56,25 @@ const DISK_ERROR = /I\/O error, dev nvme0n1|Buffer I\/O error|EXT4-fs (?:error|w
 const REREAD = 'umount /mnt && echo 3 > /proc/sys/vm/drop_caches && mount -t ext4 /dev/nvme0n1 /mnt';
 const SUMS = `sha256sum ${DISK}/a ${DISK}/b ${DISK}/c | cut -c1-64`;
 
+/** For how many seconds the wire is cut. A connection may live through the first, and lives through no second one. */
+const CUTS = [5, 40] as const;
+/** What the analyzer may be alarmed of on each wire; the guest is slow besides. */
+const EXPLAINED = {
+  faults: [...SLOW_HOST_WARNINGS, 'icrc-invalid'],
+  cut: [...SLOW_HOST_WARNINGS, 'no-reply', 'connect-timeout', 'peer-restarted'],
+} as const;
+
 /** The tests, `mebibytes` written and read by each. */
 export function testBadWires(kernel: KernelLabel, wires: typeof BAD_WIRES, mebibytes: number): void {
   describeWith('lab', `NVMe with Linux ${kernel} on bad wires`, () => {
+    useWhereThere('tshark');
     const lab = new MountedLab();
     let controller: NvmeController | undefined;
 
     beforeAll(async () => {
       await lab.start(kernel);
       await lab.run(nvmetCommands(RAM_NQN, true).join(' && '));
-      await lab.run(`nvme connect -t rdma -a ${OURS} -s 4420 -n ${NQN} -i 2 -c 1 ${HOST}`);
+      await lab.run(`nvme connect -t rdma -a ${OURS} -s 4420 -n ${NQN} -i 2 -c 1 -k 30 ${HOST}`);
       await lab.run(until('/dev/nvme0n1'));
       await lab.run('dmesg -c > /dev/null; mke2fs -q -t ext4 /dev/nvme0n1 && mount -t ext4 /dev/nvme0n1 /mnt');
     });
@@ -67,26 +83,28 @@ export function testBadWires(kernel: KernelLabel, wires: typeof BAD_WIRES, mebib
       await lab.stop();
     });
 
-    it.each(wires)('Linux finds its bytes again on a wire that %s', async (what, faults) => {
-      const account = await during(lab, faults, async () => {
-        const noise = `dd if=/dev/urandom of=${DISK}/b bs=1M count=${mebibytes} 2>/dev/null`;
-        const odd = `dd if=/dev/urandom of=${DISK}/c bs=513 count=77 2>/dev/null`;
-        await lab.run(`cp /bin/dash ${DISK}/a && ${noise} && ${odd} && sync`, SLOW_MS);
-        const written = await lab.run(SUMS);
-        await lab.run(REREAD, SLOW_MS);
-        expect(await lab.run(SUMS, SLOW_MS)).toBe(written);
-      });
-      // A path of multipath (nvme0c0n1) may fail and come again; the disk (nvme0n1) does not.
+    async function writeInGuest(): Promise<void> {
+      const noise = `dd if=/dev/urandom of=${DISK}/b bs=1M count=${mebibytes} 2>/dev/null`;
+      const odd = `dd if=/dev/urandom of=${DISK}/c bs=513 count=77 2>/dev/null`;
+      await lab.run(`cp /bin/dash ${DISK}/a && ${noise} && ${odd} && sync`, SLOW_MS);
+    }
+
+    async function foundAgainInGuest(): Promise<void> {
+      const written = await lab.run(SUMS);
+      await lab.run(REREAD, SLOW_MS);
+      expect(await lab.run(SUMS, SLOW_MS)).toBe(written);
+    }
+
+    /** How often Linux's host connected again; a path (nvme0c0n1) may fail, the disk (nvme0n1) does not. */
+    async function connectedAgain(): Promise<number> {
       const said = await lab.run('dmesg -c');
       expect(DISK_ERROR.test(said), said).toBe(false);
-      const again = said.match(/Successfully reconnected/g)?.length ?? 0;
-      told(`Linux's host, ${what}`, account, again);
-      // What comes twice is no reason to send anything again.
-      if (Object.keys(faults).every((name) => name.startsWith('duplicate'))) expect(again, said).toBe(0);
       expect(await lab.run('cat /sys/class/nvme/nvme0/state')).toBe('live\n');
-    });
+      return said.match(/Successfully reconnected/g)?.length ?? 0;
+    }
 
-    it.each(wires)('our host finds its bytes again on a wire that %s', async (what, faults) => {
+    /** Our host on the guest's disk, and what it writes there. */
+    async function ourHost(name: string) {
       controller ??= await connectNvme(lab.opened?.device ?? expect.fail('there is no device'), {
         address: GUEST,
         subnqn: RAM_NQN,
@@ -95,20 +113,73 @@ export function testBadWires(kernel: KernelLabel, wires: typeof BAD_WIRES, mebib
         timers: systemTimers,
         queues: 2,
         queueSize: 32,
+        keepAliveMs: 30_000,
       });
-      const disk = await controller.namespace(1);
-      const data = noiseOf(`${what} ${mebibytes}`, mebibytes << 20);
-      const account = await during(lab, faults, async () => {
-        await disk.write(0, data);
-        await disk.flush();
+      const host = controller;
+      const disk = await host.namespace(1);
+      const data = noiseOf(`${name} ${mebibytes}`, mebibytes << 20);
+      const readBack = async () => {
         const back = new Uint8Array(data.length);
         await disk.read(0, back);
         expect(Buffer.compare(back, data)).toBe(0);
+      };
+      const demandInGuest = async () => {
+        const inGuest = `echo 3 > /proc/sys/vm/drop_caches; dd if=/dev/ram0 bs=1M count=${mebibytes} 2>/dev/null | sha256sum`;
+        expect((await lab.run(inGuest)).slice(0, 64)).toBe(createHash('sha256').update(data).digest('hex'));
+      };
+      return { host, disk, data, readBack, demandInGuest };
+    }
+
+    it.each(wires)('Linux finds its bytes again on a wire that %s', async (what, faults) => {
+      const account = await during(lab, faults, async () => {
+        await writeInGuest();
+        await foundAgainInGuest();
       });
-      told(`our host, ${what}`, account, controller.reconnects);
-      expect(controller.reconnects).toBe(0);
-      const inGuest = `echo 3 > /proc/sys/vm/drop_caches; dd if=/dev/ram0 bs=1M count=${mebibytes} 2>/dev/null | sha256sum`;
-      expect((await lab.run(inGuest)).slice(0, 64)).toBe(createHash('sha256').update(data).digest('hex'));
+      const again = await connectedAgain();
+      told(`Linux's host, ${what}`, account, again);
+      // What comes twice is no reason to send anything again.
+      if (isRepeatedOnly(faults)) expect(again).toBeLessThanOrEqual(WAITS_FOR_A_PROCESSOR);
+    });
+
+    it.each(wires)('our host finds its bytes again on a wire that %s', async (what, faults) => {
+      const { host, disk, data, readBack, demandInGuest } = await ourHost(what);
+      const before = host.reconnects;
+      const account = await during(lab, faults, async () => {
+        await disk.write(0, data);
+        await disk.flush();
+        await readBack();
+      });
+      told(`our host, ${what}`, account, host.reconnects - before);
+      expect(host.reconnects - before).toBeLessThanOrEqual(WAITS_FOR_A_PROCESSOR);
+      await demandInGuest();
+    });
+
+    it.each(CUTS)('Linux finds its bytes again when the wire was cut for %d seconds', async (seconds) => {
+      const { ids } = await captured(lab, 'cut', async () => {
+        const writing = writeInGuest();
+        await lab.cut(seconds);
+        await writing;
+        await foundAgainInGuest();
+      });
+      const again = await connectedAgain();
+      if (seconds === CUTS[1]) expect([again > 0, ids.some(isSilence)]).toEqual([true, true]);
+    });
+
+    it.each(CUTS)('our host finds its bytes again when the wire was cut for %d seconds', async (seconds) => {
+      const { host, disk, data, readBack, demandInGuest } = await ourHost(`cut ${seconds}`);
+      const before = host.reconnects;
+      const { ids } = await captured(lab, 'cut', async () => {
+        const half = data.length / 2;
+        const first = disk.write(0, data.subarray(0, half));
+        const cut = lab.cut(seconds);
+        const second = disk.write(half / disk.blockBytes, data.subarray(half));
+        await Promise.all([first, second, cut]);
+        await disk.flush();
+        await readBack();
+      });
+      if (seconds === CUTS[1]) expect([host.reconnects > before, ids.some(isSilence)]).toEqual([true, true]);
+      expect(host.state).toBe('live');
+      await demandInGuest();
     });
 
     it('leaves the disk as the guest sees it, and a file system without fault', async () => {
@@ -123,13 +194,15 @@ export function testBadWires(kernel: KernelLabel, wires: typeof BAD_WIRES, mebib
 
 /** What the bump did meanwhile; it must have done something of everything. */
 async function during(lab: MountedLab, faults: FaultSpec, work: () => Promise<void>): Promise<BumpAccount> {
-  await lab.both(faults);
   let account: BumpAccount | undefined;
-  try {
-    await work();
-  } finally {
-    account = await lab.wire({});
-  }
+  const { ids } = await captured(lab, 'faults', async () => {
+    await lab.both(faults);
+    try {
+      await work();
+    } finally {
+      account = await lab.wire({});
+    }
+  });
   if (account === undefined) throw new Error('there was no bump');
   for (const direction of Object.values(account.directions)) {
     if (faults.loss !== undefined) expect(direction.dropped).toBeGreaterThan(0);
@@ -137,8 +210,40 @@ async function during(lab: MountedLab, faults: FaultSpec, work: () => Promise<vo
     if (faults.duplicate !== undefined) expect(direction.duplicated).toBeGreaterThan(0);
     if (faults.reorder !== undefined) expect(direction.delayed + direction.reordered).toBeGreaterThan(0);
   }
+  // Frames are damaged behind our capture, or before it: those are found.
+  expect(ids.includes('icrc-invalid')).toBe(faults.corrupt !== undefined);
   return account;
 }
+
+/** What the analyzer is alarmed of in a capture of this work, each id once; tshark has to read it as we do. */
+async function captured(lab: MountedLab, wire: keyof typeof EXPLAINED, work: () => Promise<void>) {
+  const capture = lab.newCapture();
+  try {
+    await work();
+  } finally {
+    lab.endCapture();
+  }
+  const alarms = analyzeCapture(capture).findings.filter(({ severity }) => severity !== 'note');
+  const unexplained = alarms.filter(({ id }) => !(EXPLAINED[wire] as readonly string[]).includes(id));
+  expect(unexplained.map(({ id, text }) => `${id}: ${text}`)).toEqual([]);
+  const { available, version } = tsharkAvailable();
+  if (available) {
+    const differences: string[] = [];
+    const onDifference = (difference: FrameDifference) => {
+      if (difference.expectation === undefined) differences.push(differenceLine(difference));
+    };
+    await verifyFile(capture, { version, onDifference });
+    expect(differences).toEqual([]);
+  }
+  return { ids: [...new Set(alarms.map(({ id }) => id))] };
+}
+
+/** Whether a finding says that there was no answer. */
+const isSilence = (id: string): boolean => ['no-reply', 'retry-exceeded', 'connect-timeout'].includes(id);
+
+/** Whether the wire does no more than to bring frames twice. */
+const isRepeatedOnly = (faults: FaultSpec): boolean =>
+  Object.keys(faults).every((name) => name.startsWith('duplicate'));
 
 /** A line for docs/nvme.md, where one is asked for. */
 function told(what: string, { directions, started, ended }: BumpAccount, reconnects: number): void {

@@ -1,6 +1,6 @@
-/** A disk that we serve, in the other kernels, and on bad days: loss, cuts, two paths. */
-import { testHardships, testMount } from './nvme-suite.ts';
+/** A disk that we serve, in the other kernels, and on two paths. Bad wires are in `nvme-wire.long.test.ts`. */
+import { testMount, testTwoPaths } from './nvme-suite.ts';
 
 testMount('6.1');
 testMount('sid');
-testHardships('6.12');
+testTwoPaths('6.12');

@@ -91,6 +91,27 @@ describe('a loop that polls', () => {
     expect([loop.polling, state.polls]).toEqual([false, polls]);
   });
 
+  it('tries now and then whether gaps that are a little too long are short while it polls', async () => {
+    const { state, loop, traffic } = rig('adaptive');
+    // Both ends sleep: their wake-ups are in the gap.
+    await traffic(16, 280_000);
+    expect(loop.polling).toBe(true);
+    await traffic(50, 150_000);
+    expect([loop.polling, state.begins]).toEqual([true, 1]);
+  });
+
+  it('gives a trial up that was in vain, and spends little on trials', async () => {
+    const { state, loop, traffic } = rig('adaptive');
+    const began = state.ns;
+    await traffic(160, 300_000);
+    expect(loop.polling).toBe(false);
+    expect(state.polls * 1000).toBeGreaterThan(0);
+    expect(state.polls * 1000).toBeLessThan(0.1 * (state.ns - began));
+    const { polls } = state;
+    await traffic(160, 700_000);
+    expect(state.polls).toBe(polls);
+  });
+
   it('lets the rest of the process run every 50 us, and at once when something came', async () => {
     const { state } = rig('busy');
     await turn();

@@ -162,6 +162,9 @@ describeUnless(whyMissing('koffi') ?? (await registryMissing()), 'the package', 
     // Editors show what declarations say.
     const declared = readFileSync(join(folder, 'node_modules/rocev2/dist/packets/psn.d.ts'), 'utf8');
     expect(declared).toContain('Signed distance from');
+    // What a file owns is of use to its maintainers only.
+    expect(declared).not.toContain('Owns');
+    expect(readFileSync(join(folder, 'node_modules/rocev2/dist/transport/index.d.ts'), 'utf8')).toContain('@module');
   });
 
   it('holds nothing that is not published yet, in no file', () => {

@@ -8,6 +8,8 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 const LONGEST = [
   'conformance/page/page.long',
   'fuzz/uverbs.long',
+  'duts/limited.long',
+  'mutants/mutants.long',
   'simulation/truth.long',
   'sim/scenarios.long',
   'uverbs-programs.long',

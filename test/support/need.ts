@@ -126,6 +126,12 @@ function middlewareMissing(): string | undefined {
   return mpi ? undefined : `Debian's Python has no mpi4py (Debian packages ${packages})`;
 }
 
+/** A batch system, and what its daemons know each other by. */
+function slurmMissing(): string | undefined {
+  const lacking = PROGRAMS.slurm.find((name) => findTool(name) === undefined);
+  return lacking === undefined ? undefined : `${lacking} is not installed (Debian packages slurm-wlm and munge)`;
+}
+
 /** Whether a small file system in memory can be mounted, for disks that fill up. */
 function tmpfsMissing(): string | undefined {
   if (findTool('mount') === undefined) return 'mount is not installed';
@@ -186,6 +192,7 @@ const LOOK: Readonly<Record<Thing, () => string | undefined>> = {
       : 'there is no C compiler (Debian package gcc)',
   verbs: verbsMissing,
   middleware: middlewareMissing,
+  slurm: slurmMissing,
   netns: () =>
     findTool('ip') === undefined ? 'ip is not installed (Debian package iproute2)' : reasonOf(netnsAvailable()),
   namespaces: () =>
@@ -198,6 +205,7 @@ const LOOK: Readonly<Record<Thing, () => string | undefined>> = {
       ? undefined
       : 'no file can be mounted over another here',
   lab: () => reasonOf(labAvailable()),
+  mmdebstrap: () => (findTool('mmdebstrap') === undefined ? 'mmdebstrap is not installed' : undefined),
   koffi: () => packageMissing('koffi'),
   'raw-socket': () => packageMissing('raw-socket'),
   cap: () => packageMissing('cap'),
@@ -210,6 +218,7 @@ const BEHIND: Readonly<Partial<Record<Thing, readonly Thing[]>>> = {
   'tshark-lua': ['tshark'],
   sharkd: ['tshark', 'tshark-lua'],
   netns: ['koffi'],
+  mmdebstrap: ['koffi', 'netns'],
   pyverbs: ['compiler', 'koffi', 'verbs'],
   verbs: ['compiler', 'koffi'],
   middleware: ['compiler', 'koffi', 'verbs'],

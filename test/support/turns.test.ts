@@ -19,7 +19,7 @@ describe('turns of the long tests', () => {
       const runs = TURNS.filter((_, turn) => !leftToOtherTurns(`${turn}`).includes(file));
       expect(runs, file).toHaveLength(1);
     }
-    expect(leftToOtherTurns('7')).toEqual(leftToOtherTurns('1'));
+    expect(leftToOtherTurns(`${TURNS.length + 1}`)).toEqual(leftToOtherTurns('1'));
   });
 
   it('are no matter of whoever runs everything', () => {

@@ -48,6 +48,17 @@ describeWith(['compiler', 'koffi'], 'a program under the shim', () => {
     expect(existsSync(shim)).toBe(true);
   });
 
+  it('needs no compiler once it is in the cache', async () => {
+    const { PATH } = process.env;
+    process.env['PATH'] = directory;
+    try {
+      expect(await buildShim(cache)).toBe(shim);
+      await expect(buildShim(join(directory, 'new'))).rejects.toThrow(/^programs run under a shim .* \(no cc here\)$/);
+    } finally {
+      process.env['PATH'] = PATH;
+    }
+  });
+
   it('says in one line what is in the way', async () => {
     const file = join(directory, 'file');
     writeFileSync(file, '');

@@ -1,7 +1,8 @@
 /**
  * A disk over NVMe beside bare verbs on the same link, between the same two processes: reads of 128 KiB beside RC
- * WRITEs of 1 MiB, reads of 4 KiB beside messages of 64 bytes, processor time and memory. And beside the network block
- * device of QEMU, which is C on TCP. Needs root, for a namespace of its own.
+ * WRITEs of 1 MiB, reads of 4 KiB beside messages of 64 bytes, processor time and memory. Each read once more beside
+ * its own three messages by bare verbs: the difference is what NVMe costs. And beside the network block device of QEMU,
+ * which is C on TCP. Needs root, for a namespace of its own.
  */
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -44,6 +45,52 @@ export const nvmeLatencyBench = benchOf(
     goal: { sense: '<=', ratio: 2.5 },
     ours: async () => figureOf(await client.measureDisk('diskRoundTrip', amount), 'p50'),
     theirs: async () => figureOf(await client.measure('roundTrip', amount), 'p50'),
+  }),
+);
+
+const OWN_MESSAGES = 'SEND 64, WRITE, SEND 16 by bare verbs';
+
+export const nvmeReadVerbsBench = benchOf(
+  'nvme-read-verbs',
+  'reads of 128 KiB over NVMe, beside their messages',
+  ({ client }, amount) => ({
+    unit: 'bytes/s',
+    peer: OWN_MESSAGES,
+    ours: async () => figureOf(await client.measureDisk('diskGoodput', amount), 'goodput'),
+    theirs: async () => figureOf(await client.measureDisk('exchangeGoodput', amount), 'goodput'),
+  }),
+);
+
+export const nvmeRateVerbsBench = benchOf(
+  'nvme-rate-verbs',
+  'random reads of 4 KiB over NVMe, beside their messages',
+  ({ client }, amount) => ({
+    unit: 'reads/s',
+    peer: OWN_MESSAGES,
+    ours: async () => figureOf(await client.measureDisk('diskRate', amount), 'rate'),
+    theirs: async () => figureOf(await client.measureDisk('exchangeRate', amount), 'rate'),
+  }),
+);
+
+export const nvmeRateFloorBench = benchOf(
+  'nvme-rate-floor',
+  'the messages of reads of 4 KiB by bare verbs: what NVMe could reach',
+  ({ client }, amount) => ({
+    unit: 'reads/s',
+    peer: 'message rate of this link',
+    ours: async () => figureOf(await client.measureDisk('exchangeRate', amount), 'rate'),
+    theirs: async () => figureOf(await client.measure('rate', amount), 'rate'),
+  }),
+);
+
+export const nvmeLatencyVerbsBench = benchOf(
+  'nvme-latency-verbs',
+  'one read of 4 KiB over NVMe at a time, p50, beside its messages',
+  ({ client }, amount) => ({
+    unit: 'us',
+    peer: OWN_MESSAGES,
+    ours: async () => figureOf(await client.measureDisk('diskRoundTrip', amount), 'p50'),
+    theirs: async () => figureOf(await client.measureDisk('exchangeRoundTrip', amount), 'p50'),
   }),
 );
 

@@ -33,7 +33,18 @@ import {
 import { idleQpBench } from './idle-qp.ts';
 import { benchLinks, chosen, soakLinks } from './links/index.ts';
 import { manyQpsBench } from './many-qps.ts';
-import { nvmeCpuBench, nvmeLatencyBench, nvmeMemoryBench, nvmeNbdBench, nvmeRateBench, nvmeReadBench } from './nvme.ts';
+import {
+  nvmeCpuBench,
+  nvmeLatencyBench,
+  nvmeLatencyVerbsBench,
+  nvmeMemoryBench,
+  nvmeNbdBench,
+  nvmeRateBench,
+  nvmeRateFloorBench,
+  nvmeRateVerbsBench,
+  nvmeReadBench,
+  nvmeReadVerbsBench,
+} from './nvme.ts';
 import { report } from './report.ts';
 import { stagesBench } from './stages.ts';
 import { verbsEventsBench, verbsPollingBench, verbsWireBench, verbsWriteBench } from './verbs.ts';
@@ -64,8 +75,12 @@ const BENCHES: readonly Bench[] = [
   verbsPollingBench,
   verbsDoorbellBench,
   nvmeReadBench,
+  nvmeReadVerbsBench,
   nvmeRateBench,
+  nvmeRateVerbsBench,
+  nvmeRateFloorBench,
   nvmeLatencyBench,
+  nvmeLatencyVerbsBench,
   nvmeCpuBench,
   nvmeMemoryBench,
   nvmeNbdBench,

@@ -2,9 +2,10 @@
  * The options of `roce sim` as commander parses them, and the same typed again, for a report to say how it was made.
  */
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { addShareOptions, type ShareFlags } from '../cases/options.ts';
 import { integer, parser } from '../options.ts';
 import { shellQuote } from '../visible-text.ts';
-import { parseSeeds, parseSetting, parseShard, parseSweep, type Setting, type Shard, type Sweep } from './run/plan.ts';
+import { parseSeeds, parseSetting, parseSweep, type Setting, type Sweep } from './run/plan.ts';
 import { pathText } from './scenario/json.ts';
 
 /** Where results go. */
@@ -17,12 +18,11 @@ export interface OutputFlags {
   readonly quiet?: boolean;
 }
 
-export interface SimFlags extends OutputFlags {
+export interface SimFlags extends OutputFlags, ShareFlags {
   readonly seed?: number;
   readonly set: readonly Setting[];
   readonly sweep: readonly Sweep[];
   readonly seeds?: readonly number[];
-  readonly shard?: Shard;
   readonly variant: readonly string[];
   readonly jobs?: number;
   readonly capture?: string;
@@ -31,7 +31,25 @@ export interface SimFlags extends OutputFlags {
 }
 
 export function addRunOptions(command: Command): Command {
-  return command
+  addPlanOptions(command);
+  return addShareOptions(command, 'runs')
+    .option('--jobs <number>', 'runs side by side (default: one for each processor)', integer(1, 1024))
+    .addOption(
+      new Option(
+        '--capture <file>',
+        'write frames of one run to a pcapng file, as all hosts send and receive them; of the first variant',
+      ).conflicts('results'),
+    )
+    .addOption(
+      new Option('--capture-frames <number>', 'frames that are written at most')
+        .argParser(integer(1, 100_000_000))
+        .default(100_000),
+    )
+    .option('--list', 'list the scenarios that are built in');
+}
+
+function addPlanOptions(command: Command): void {
+  command
     .addOption(
       new Option('--seed <number>', "of all chance (default: the scenario's)")
         .argParser(integer(0, Number.MAX_SAFE_INTEGER))
@@ -48,23 +66,11 @@ export function addRunOptions(command: Command): Command {
         .default([], 'none'),
     )
     .option('--seeds <first..last>', 'a run for each seed, and for each combination of the sweeps', parser(parseSeeds))
-    .option('--shard <i/n>', 'of all runs, every n-th from the i-th on; i from 0', parser(parseShard))
     .addOption(
       new Option('--variant <name>', 'only this variant of a scenario that compares some; may be repeated')
         .argParser(collect((text) => text))
         .default([], 'all'),
-    )
-    .option('--jobs <number>', 'runs side by side (default: one for each processor)', integer(1, 1024))
-    .option(
-      '--capture <file>',
-      'write frames of one run to a pcapng file, as all hosts send and receive them; of the first variant',
-    )
-    .addOption(
-      new Option('--capture-frames <number>', 'frames that are written at most')
-        .argParser(integer(1, 100_000_000))
-        .default(100_000),
-    )
-    .option('--list', 'list the scenarios that are built in');
+    );
 }
 
 export function addOutputOptions(command: Command): Command {

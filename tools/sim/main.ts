@@ -34,7 +34,7 @@ export function simCommand(): Command {
     command
       .command('merge')
       .description('put the lines of several shards together')
-      .argument('<files...>', 'what --jsonl has written'),
+      .argument('<files...>', 'what --jsonl has written, and folders that --results has filled'),
   ).action((files: string[], _: unknown, self: Command) => merge(files, self.optsWithGlobals<OutputFlags>()));
   command
     .command('show')
@@ -82,7 +82,8 @@ function merge(files: readonly string[], flags: OutputFlags): void {
     missing.length === 0
       ? undefined
       : `${missing.length} of ${records[0]?.runs} runs are missing: ${listText(missing)}`;
-  const about = [`Merged from ${files.length} files.`, ...(gap === undefined ? [] : [gap])];
+  const from = files.length === 1 ? files[0] : `${files.length} files`;
+  const about = [`Merged from ${from}.`, ...(gap === undefined ? [] : [gap])];
   const report = () =>
     sweepReport({ title: name, about, records, command: ['roce', 'sim', 'merge', ...files].join(' ') });
   writeResults({ records, report }, flags, terminal);

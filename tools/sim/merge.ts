@@ -1,9 +1,10 @@
 /**
  * Lines of several shards put together: sorted by index, each once, and what is missing named. Owns the reading of such
- * files; what is made of the records is `outputs.ts`.
+ * files and of folders of results; what is made of the records is `outputs.ts`.
  */
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { RoceError } from 'rocev2/packets';
+import { type CaseResult, readResults } from '../cases/results.ts';
 import { type RunRecord, recordSchema } from './run/record.ts';
 import { issuesOf } from './scenario/issues.ts';
 import { pathText } from './scenario/json.ts';
@@ -27,8 +28,25 @@ interface ReadLine {
  * others
  */
 export function mergeFiles(paths: readonly string[]): MergedRecords {
-  const all = paths.flatMap((path) => linesOf(path, readFileSync(path, 'utf8')));
+  const all = paths.flatMap((path) =>
+    statSync(path).isDirectory() ? resultsOf(path) : linesOf(path, readFileSync(path, 'utf8')),
+  );
   return mergeLines(all);
+}
+
+/**
+ * The record that a file of one result holds.
+ * @throws RoceError ERR_ROCE_ARGUMENT for one that holds none, or that of another run
+ */
+export function parseResult({ index, line, where }: CaseResult): RunRecord {
+  const record = parseLine(line, where);
+  if (record.index !== index)
+    throw new RoceError('ERR_ROCE_ARGUMENT', `${where}: run ${record.index} is in the file of run ${index}`);
+  return record;
+}
+
+function resultsOf(path: string): ReadLine[] {
+  return readResults(path).results.map((result) => ({ ...result, record: parseResult(result) }));
 }
 
 function mergeLines(all: readonly ReadLine[]): MergedRecords {

@@ -1,6 +1,6 @@
 /**
- * The shim as a library: compiled with the machine's C compiler on first use, then taken from the cache, where its name
- * is a hash of the sources, the flags and the compiler. Builds side by side do not disturb each other.
+ * The shim as a library: compiled with the machine's C compiler on first use, then taken from the cache without one.
+ * Its name there is a hash of the sources, the flags and the C library. Builds side by side do not disturb each other.
  */
 import { readdir, readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
@@ -15,18 +15,17 @@ import { findCompiler } from './machine.ts';
 export const SHIM_DIRECTORY = fileURLToPath(new URL('./shim/', import.meta.url));
 
 /**
- * The path of the shim, for LD_PRELOAD. Rejects with `RoceError` `ERR_ROCE_LINK_UNAVAILABLE` when there is no compiler,
- * the compiler refuses, or the cache cannot be written.
+ * The path of the shim, for LD_PRELOAD. Rejects with `RoceError` `ERR_ROCE_LINK_UNAVAILABLE` when it is not in the
+ * cache and there is no compiler, the compiler refuses, or the cache cannot be written.
  */
 export async function buildShim(cache: string = shimCache()): Promise<string> {
-  const compiler = findCompiler();
-  if (compiler === undefined) throw unavailable(NO_COMPILER);
   refuseSeparators(cache);
   const sources = await readSources();
-  const version = (await runTool(compiler, ['--version'])).toString('utf8').split('\n')[0];
-  const prefix = `shim-${hash([sources, FLAGS, version, process.arch])}`;
+  const prefix = `shim-${hash([sources, FLAGS, cLibrary(), process.arch])}`;
   try {
     const directory = await buildPart(join(cache, 'parts'), prefix, {}, async (scratch) => {
+      const compiler = findCompiler();
+      if (compiler === undefined) throw unavailable(NO_COMPILER);
       const files = Object.keys(sources).filter((name) => name.endsWith('.c'));
       const paths = files.map((name) => join(SHIM_DIRECTORY, name));
       await runTool(compiler, [...FLAGS, ...paths, ...LIBRARIES, '-o', join(scratch, 'out', NAME)]);
@@ -47,6 +46,12 @@ async function readSources(): Promise<Record<string, string>> {
   const names = (await readdir(SHIM_DIRECTORY)).filter((name) => /\.[ch]$/.test(name)).sort();
   const texts = await Promise.all(names.map((name) => readFile(join(SHIM_DIRECTORY, name), 'utf8')));
   return Object.fromEntries(names.map((name, at) => [name, texts[at] ?? '']));
+}
+
+/** What the shim is linked to: a cache may be shared by machines, and an older C library lacks what a newer one has. */
+function cLibrary(): string {
+  const { header } = process.report.getReport() as { readonly header: { readonly glibcVersionRuntime?: string } };
+  return header.glibcVersionRuntime ?? 'not glibc';
 }
 
 function shimCache(): string {

@@ -23,7 +23,7 @@ import { connect, handleRep, ready } from './active.ts';
 import { answerAlternatePath, handleApr, handleLap, loadAlternatePath } from './alternate-path.ts';
 import type { Connection } from './connection.ts';
 import { CmCore, NO_BYTES } from './core.ts';
-import { destroy, expireDue } from './expiry.ts';
+import { destroy, dueNext, expireDue } from './expiry.ts';
 import { checkRange } from './parameters.ts';
 import { accept, handleReq, handleRtu, notifyTraffic } from './passive.ts';
 import { handleMra, handleRej, reject, sendMra } from './refusal.ts';
@@ -38,6 +38,7 @@ import {
   type CmEvent,
   type CmId,
   CmInputStatus,
+  type CmInspection,
   type CmOptions,
   type ConnectParameters,
   type MadOrigin,
@@ -52,7 +53,32 @@ export interface ListenOptions {
   readonly services?: readonly CmTransportService[];
 }
 
-/** The connection manager of one device. */
+/**
+ * The connection manager of one device.
+ *
+ * @example
+ * ```ts
+ * import { IpAddress } from 'rocev2/packets';
+ * import { Prng } from 'rocev2/sim';
+ * import { ConnectionManager } from 'rocev2/transport';
+ *
+ * const [local, remote] = [IpAddress.parse('10.0.0.1'), IpAddress.parse('10.0.0.2')];
+ * const active = new ConnectionManager({ random: new Prng(1), caGuid: 1n });
+ * const passive = new ConnectionManager({ random: new Prng(2), caGuid: 2n });
+ * passive.listen(7n, 8);
+ * const terms = { qpn: 0x11, startingPsn: 0, initiatorDepth: 1, responderResources: 1, rnrRetryCount: 7 };
+ * const path = { serviceId: 7n, local, remote, localPort: 0, mtu: 3, retryCount: 7, ackTimeout: 14 };
+ * active.connect(0, { ...terms, ...path });
+ * // The MAD, a REQ, would travel in a datagram from queue pair 1 to queue pair 1.
+ * const mad = active.pollTransmit(0);
+ * const view = new DataView(mad?.bytes.slice().buffer ?? new ArrayBuffer(0));
+ * passive.handleMad(0, view, 0, view.byteLength, { source: local, destination: remote, sourceQpn: 1 });
+ * const event = passive.pollEvent();
+ * console.log(event?.type, event && passive.state(event.id)); // connect-request req-rcvd
+ * // When the REQ is sent again.
+ * console.log(`${active.pollTimeout()} ns`); // 4294967296 ns
+ * ```
+ */
 export class ConnectionManager {
   readonly #core: CmCore;
   readonly #sidrActive: SidrActive;
@@ -256,6 +282,14 @@ export class ConnectionManager {
   /** State of a connection, for tests, tools and the curious. */
   state(id: CmId): CmState | undefined {
     return this.#core.table.byId(id)?.state;
+  }
+
+  /** What a connection is doing, and waits for. @internal */
+  inspect(id: CmId): CmInspection | undefined {
+    const connection = this.#core.table.byId(id);
+    if (connection === undefined) return undefined;
+    const { state, deadline, retriesLeft } = connection;
+    return { state, deadline, next: dueNext(connection), retriesLeft };
   }
 
   /** Connections of any state and lookups of datagram services; TIMEWAIT, remembered refusals and answers included. */

@@ -11,7 +11,7 @@ import type { Connection } from './connection.ts';
 import { type CmCore, NO_BYTES } from './core.ts';
 import { reject, sendLastRej } from './refusal.ts';
 import { startDisconnect } from './teardown.ts';
-import type { CmId } from './types.ts';
+import type { CmId, CmInspection } from './types.ts';
 
 /** Handles the deadlines that have come. Throws the first error of ours when all have been handled. */
 export function expireDue(core: CmCore, now: number): void {
@@ -35,12 +35,21 @@ function drop(core: CmCore, connection: Connection): void {
   core.forget(connection);
 }
 
+/** What the deadline of a connection brings. */
+export function dueNext({ request, retriesLeft, proven, unprovenReps }: Connection): CmInspection['next'] {
+  if (request === undefined || retriesLeft === 0) return 'expire';
+  return proven || unprovenReps > 0 ? 'repeat' : 'wait';
+}
+
 /** Handles the deadline of one connection, which has come. */
 function expire(core: CmCore, now: number, connection: Connection): void {
-  if (connection.request !== undefined && connection.retriesLeft > 0) {
+  const due = dueNext(connection);
+  if (due !== 'expire') {
     connection.retriesLeft--;
-    if (connection.proven || connection.unprovenReps-- > 0) core.sendAgain(connection, connection.request);
-    else connection.unprovenReps = 0;
+    if (due === 'repeat' && connection.request !== undefined) {
+      if (!connection.proven) connection.unprovenReps--;
+      core.sendAgain(connection, connection.request);
+    }
     core.table.schedule(connection, now + connection.intervalNs);
     return;
   }

@@ -9,6 +9,7 @@ import type { CmPath, CmRep, CmReq, CmTransportService, IpCmHeader } from '../..
 import type { Random } from '../random.ts';
 import type { CmId } from './cm-id.ts';
 import type { SidrEvent } from './sidr-types.ts';
+import type { CmState } from './states.ts';
 
 export type { CmId } from './cm-id.ts';
 
@@ -300,6 +301,21 @@ export type CmInputStatus = (typeof CmInputStatus)[keyof typeof CmInputStatus];
 /** Name of a status. */
 export function cmInputStatusName(status: CmInputStatus): string {
   return STATUS_NAMES[status] ?? `status ${status}`;
+}
+
+/** Where a connection stands, as plain data, to be shown to people. */
+export interface CmInspection {
+  /** Its state. */
+  readonly state: CmState;
+  /** When it goes on by itself, in ns; Infinity: it waits for the peer or the application, for as long as they take. */
+  readonly deadline: number;
+  /**
+   * What happens at the deadline. 'repeat': its REQ, REP, DREQ or LAP is sent again; 'wait': it is not, as nothing has
+   * shown that the peer is there; 'expire': the state ends, by giving up where an answer is missing.
+   */
+  readonly next: 'repeat' | 'wait' | 'expire';
+  /** How often it may still repeat. */
+  readonly retriesLeft: number;
 }
 
 /**

@@ -20,7 +20,22 @@ export const CONGESTION_TRAFFIC_CLASS = trafficClassOf(26, Ecn.Ect0);
 const DEFAULT_LINE_RATE_BPS = 10e9;
 const DEFAULT_MAX_BURST_BYTES = 0x1_00_00;
 
-/** What the queue pairs of one device meet congestion with. */
+/**
+ * What the queue pairs of one device meet congestion with.
+ *
+ * @example
+ * ```ts
+ * import { Congestion, PortCounters } from 'rocev2/transport';
+ *
+ * const reaction = { kind: 'dcqcn', profile: 'paper' } as const;
+ * const congestion = new Congestion({ reaction, lineRateBps: 100e9 }, new PortCounters());
+ * // A connection has one, and no limit until a notification halves its rate.
+ * const controller = congestion.newPacer()?.controller;
+ * console.log(controller?.rateBps(0)); // Infinity
+ * controller?.notified(1_000);
+ * console.log(controller?.rateBps(1_000)); // 50000000000
+ * ```
+ */
 export class Congestion implements QpCongestion {
   /** Takes note of marked packets. */
   readonly notification: NotificationPoint | undefined;

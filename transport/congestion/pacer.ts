@@ -6,7 +6,21 @@
 import { NotificationGate } from './notification-gate.ts';
 import type { RateController } from './rate-controller.ts';
 
-/** What stands between a queue pair and the wire. */
+/**
+ * What stands between a queue pair and the wire.
+ *
+ * @example
+ * ```ts
+ * import { makeController, Pacer } from 'rocev2/transport';
+ *
+ * const controller = makeController({ kind: 'fixed-rate', rateBps: 8e9 }, 100e9);
+ * if (controller === undefined) throw new Error('this kind has a rate');
+ * const pacer = new Pacer(controller, 0);
+ * // A byte takes a nanosecond at 8 Gb/s.
+ * pacer.sent(0, 1_000);
+ * console.log(pacer.allows(999), pacer.deadline, pacer.allows(1_000)); // false 1000 true
+ * ```
+ */
 export class Pacer {
   /** What gives the rate. */
   readonly controller: RateController;

@@ -11,7 +11,7 @@ import type {
   AcceptParameters,
   CmEvent,
   CmId,
-  CmState,
+  CmInspection,
   ConnectionManager,
   ConnectParameters,
   ResolveParameters,
@@ -163,9 +163,9 @@ export class CmGuests {
     this.#device.cmTouched();
   }
 
-  /** The machine's state of a connection; undefined when it has forgotten it. */
-  state(id: CmId): CmState | undefined {
-    return this.#manager.state(id);
+  /** What the machine has of a connection, and what it waits for; undefined when it has forgotten it. */
+  inspect(id: CmId): CmInspection | undefined {
+    return this.#manager.inspect(id);
   }
 
   /** For the service: whether this event was a guest's. */

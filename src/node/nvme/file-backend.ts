@@ -7,6 +7,7 @@
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { RoceError } from '../../../packets/errors.ts';
+import { LentBuffers } from '../../ground/lent-buffers.ts';
 import { type NvmeBackend, NvmeStatus } from '../../ulp/nvme/index.ts';
 
 /** How a file becomes a disk. */
@@ -44,6 +45,8 @@ export class FileBackend implements NvmeBackend {
   #bytes: number;
   readonly #mostBytes: number;
   readonly #file: FileHandle;
+  /** Memory for what is read in order to be zeroed. */
+  readonly #pieces = new LentBuffers(PIECE_BYTES, PIECES);
   /** How the first fdatasync that failed did, or Success. */
   #lost: number = NvmeStatus.Success;
 
@@ -126,16 +129,20 @@ export class FileBackend implements NvmeBackend {
   }
 
   async zero(offset: number, length: number, fua: boolean): Promise<number> {
-    const found = new Uint8Array(Math.min(length, PIECE_BYTES));
+    const status = await this.#pieces.lend((buffer) => this.#zeroThrough(buffer, offset, length));
+    return status === NvmeStatus.Success && fua ? this.flush() : status;
+  }
+
+  async #zeroThrough(buffer: Uint8Array, offset: number, length: number): Promise<number> {
     for (let done = 0; done < length; ) {
-      const piece = found.subarray(0, Math.min(found.length, length - done));
+      const piece = buffer.subarray(0, Math.min(buffer.length, length - done));
       let status = await this.read(offset + done, piece);
       if (status === NvmeStatus.Success && piece.some((byte) => byte !== 0))
         status = await this.write(offset + done, piece.fill(0), false);
       if (status !== NvmeStatus.Success) return status;
       done += piece.length;
     }
-    return fua ? this.flush() : NvmeStatus.Success;
+    return NvmeStatus.Success;
   }
 
   /** Closes the file; what was not flushed is the kernel's to write. */
@@ -151,3 +158,5 @@ function statusOf(error: unknown): number {
 }
 
 const PIECE_BYTES = 1 << 20;
+/** Ranges that are zeroed at a time: others wait. */
+const PIECES = 4;

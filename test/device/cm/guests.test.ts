@@ -49,7 +49,8 @@ function connect(): void {
 
 const answer = { qpn: 18, startingPsn: 200, initiatorDepth: 1, responderResources: 1, rnrRetryCount: 7 };
 const hears = (what: string): void => world.runUntil(() => heard.at(-1) === what);
-const states = (): (string | undefined)[] => [a.cm.guests.state(idOf('a')), b.cm.guests.state(idOf('b'))];
+const states = (): (string | undefined)[] =>
+  [a.cm.guests.inspect(idOf('a')), b.cm.guests.inspect(idOf('b'))].map((one) => one?.state);
 
 it('hears of each message in the step in which it arrives, without a turn of the promise queue', () => {
   connect();

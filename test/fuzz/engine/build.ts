@@ -93,7 +93,12 @@ export async function buildTarget(name: string): Promise<BuiltTarget> {
       blocks = own;
       counters.hits = new Uint8Array(own);
     } else counters.hits.fill(0);
-    return { target, counters, blocks, files, numbers, texts };
+    // The order in which files were loaded is chance, and mutators draw from these by place.
+    const inOrder = {
+      numbers: new Set([...numbers].sort((a, b) => a - b)),
+      texts: new Set([...texts].sort()),
+    };
+    return { target, counters, blocks, files, ...inOrder };
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }

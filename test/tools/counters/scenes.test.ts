@@ -12,6 +12,7 @@ const BY_HAND = 'packets made by hand: no device has counted them';
 const BY_A_ROUTER = 'the drop is counted by a router, of which there is no snapshot';
 const OTHER_PSN =
   'the responder counts a packet out of sequence, the requester a failed request; PSNs are in no counter';
+const CAPSULES = 'to the queue pairs all is well: what a capsule says is in no counter';
 const UC_GAPS = 'the scene has no receiver for its UC queue pair: nobody counts the gaps';
 
 /** Scenes with a symptom that the counters of the hosts do not show, and why. */
@@ -77,6 +78,10 @@ const NOT_IN_COUNTERS: Readonly<Record<string, string>> = {
   'peer-restarted-two-connections':
     'the requester reports retry-exceeded; that the other host has begun anew has no counter',
   'peer-restarted-same-numbers': BY_HAND,
+  'nvme-read-hangs': CAPSULES,
+  'nvme-host-gives-up': CAPSULES,
+  'nvme-only-command-hangs': CAPSULES,
+  'nvme-disconnected-early': CAPSULES,
 };
 
 /** Sound scenes about which counters say what they say of a similar one that is not sound. */

@@ -52,7 +52,7 @@ describeWith(['netns', 'koffi'], 'a target that is killed', () => {
     return running;
   }
 
-  it(`has what it acknowledged, after each of ${KILLS} kills`, { timeout: 1_800_000 }, async () => {
+  it(`has what it acknowledged, after each of ${KILLS} kills`, { timeout: KILLS * 30_000 }, async () => {
     const disk = join(directory, 'disk.img');
     const random = new Prng(19);
     /** Of each block: the last write that was acknowledged. */

@@ -3,7 +3,7 @@
  * its own for ctrl-C, on a scenario of milliseconds; what shards write is put together again and compared with the run
  * that was not divided.
  */
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it, vi } from 'vitest';
@@ -103,6 +103,58 @@ describe('a sweep in shards', () => {
     expect(refused('{"index":0}')).toMatch(/^bad:1: runs: /);
     expect(refused('not json')).toMatch(/^bad:1: /);
     expect(refused('')).toBe('there is no line in these files');
+  });
+});
+
+describe('a sweep that keeps its results', () => {
+  const sweep = [written('kept.json', SMALL), ...SWEEP];
+  const [results, lines, merged] = [join(there, 'results'), join(there, 'kept'), join(there, 'kept-merged')];
+
+  it('runs those that have none, and gives the bytes of one that keeps nothing', async () => {
+    // As the sweep in shards has left it.
+    const whole = readFileSync(join(there, 'whole'), 'utf8');
+    expect((await sim(...sweep, '--shard', '0/2', '--results', results, '--jobs', '1', '--quiet')).code).toBe(0);
+    expect(readdirSync(results).sort()).toEqual(['case-0.json', 'case-2.json', 'case-4.json', 'plan.json']);
+    // What is there is believed, so that a change shows whether it was run again.
+    const changed = (text: string): string =>
+      text.replace(/^.*"index":2,.*$/m, (line) => line.replace('true', 'false'));
+    const file = join(results, 'case-2.json');
+    const before = readFileSync(file, 'utf8');
+    writeFileSync(file, changed(before));
+    const { code, stderr } = await sim(...sweep, '--results', results, '--jobs', '2', '--jsonl', lines);
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: 'roce sim: 3 of 6 runs have their result\nroce sim: 1 of 6 runs are not as expected: 2\n',
+    });
+    expect(readFileSync(lines, 'utf8')).toBe(changed(whole));
+    writeFileSync(file, before);
+    expect((await sim('merge', results, '--quiet', '--jsonl', merged)).code).toBe(0);
+    expect(readFileSync(merged, 'utf8')).toBe(whole);
+  });
+
+  it.each([
+    ['other seeds', ['--seeds', '4..6'], 'digest'],
+    ['another setting', ['--set', 'loss=0.01'], 'digest'],
+    ['another variant', ['--variant', 'small'], 'digest'],
+    ['more of them', ['--seeds', '1..4'], 'cases'],
+  ])('refuses a folder of %s', async (_, more, key) => {
+    const { code, stderr } = await sim(...sweep, ...more, '--results', results);
+    expect(code).toBe(2);
+    expect(stderr).toMatch(new RegExp(`^roce sim: .*plan.json: ${key} is .*results of other cases\n$`));
+  });
+
+  it('refuses a result that stands in the file of another run', async () => {
+    writeFileSync(join(results, 'case-1.json'), readFileSync(join(results, 'case-3.json')));
+    for (const args of [
+      [...sweep, '--results', results],
+      ['merge', results],
+    ]) {
+      const { code, stderr } = await sim(...args);
+      expect({ code, stderr }).toEqual({
+        code: 2,
+        stderr: `roce sim: ${join(results, 'case-1.json')}: run 3 is in the file of run 1\n`,
+      });
+    }
   });
 });
 

@@ -1,15 +1,8 @@
 /** Goal: sweeps, seeds and shards mean what they say. Method: examples, and a property that shards are a partition. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import {
-  inShard,
-  parametersOf,
-  parseSeeds,
-  parseSetting,
-  parseShard,
-  parseSweep,
-  planRuns,
-} from '../../../tools/sim/run/plan.ts';
+import { inShard, parseShard } from '../../../tools/cases/shard.ts';
+import { parametersOf, parseSeeds, parseSetting, parseSweep, planRuns } from '../../../tools/sim/run/plan.ts';
 
 describe('a plan', () => {
   it('is every combination of the sweeps times every seed, the last changing fastest', () => {

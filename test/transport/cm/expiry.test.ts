@@ -21,6 +21,35 @@ describe('an application that does not decide', () => {
   });
 });
 
+describe('what an inspection says of the next deadline', () => {
+  it('happens at that time: repetitions, then the end', () => {
+    const s = new Script({ maxUnprovenReps: 2 });
+    const id = s.accepted();
+    const told: string[] = [];
+    for (let seen = s.cm.inspect(id); seen !== undefined; seen = s.cm.inspect(id)) {
+      s.sent();
+      told.push(`${seen.next} ${seen.retriesLeft}`);
+      s.advance(seen.deadline - s.now - 1);
+      expect([s.sentKinds(), s.eventTypes()]).toEqual([[], []]);
+      s.advance(1);
+      const kinds = s.sentKinds();
+      expect(kinds).toEqual({ repeat: ['REP'], wait: [], expire: ['REJ 4'] }[seen.next]);
+    }
+    // Two repetitions for a peer that has not shown that it is there; then it is only waited for.
+    expect(told).toEqual(['repeat 3', 'repeat 2', 'wait 1', 'expire 0']);
+    expect(s.eventTypes()).toEqual(['unreachable']);
+  });
+
+  it('is nothing, without end, while the application has the word or all is well', () => {
+    const s = new Script();
+    const id = s.established();
+    expect(s.cm.inspect(id)).toMatchObject({ state: 'established', deadline: Number.POSITIVE_INFINITY });
+    expect(s.cm.inspect(id + 1)).toBeUndefined();
+    s.cm.disconnect(s.now, id);
+    expect(s.cm.inspect(id)).toMatchObject({ state: 'dreq-sent', next: 'repeat', deadline: s.now + T });
+  });
+});
+
 describe('destroy', () => {
   it('tells the peer what it must know in every state, and reports nothing more', () => {
     const cases: readonly (readonly [string, (s: Script) => number, readonly string[]])[] = [

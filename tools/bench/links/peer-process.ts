@@ -6,6 +6,7 @@ import { RoceError } from 'rocev2/packets';
 import type {
   Amount,
   DiskTask,
+  ExchangeTask,
   Figures,
   MeasuredTask,
   PeerCommand,
@@ -72,7 +73,7 @@ export class PeerProcess {
     return (await this.#ask({ do: 'measure', task, amount }, amount.seconds)) as Figures;
   }
 
-  async measureDisk(task: DiskTask, amount: Amount): Promise<Figures> {
+  async measureDisk(task: DiskTask | ExchangeTask, amount: Amount): Promise<Figures> {
     return (await this.#ask({ do: 'disk', task, amount }, amount.seconds)) as Figures;
   }
 

@@ -29,6 +29,16 @@ export type MeasuredTask = 'goodput' | 'rate' | 'roundTrip' | 'flood';
  * `DISK_BLOCK_BYTES` a second, and how long one of them takes.
  */
 export type DiskTask = 'diskGoodput' | 'diskRate' | 'diskRoundTrip';
+/**
+ * The messages of such reads by bare verbs, without NVMe: a SEND of `COMMAND_BYTES`, a WRITE of the data, a SEND of
+ * `RESPONSE_BYTES`.
+ */
+export type ExchangeTask = 'exchangeGoodput' | 'exchangeRate' | 'exchangeRoundTrip';
+export const COMMAND_BYTES = 64;
+export const RESPONSE_BYTES = 16;
+/** Exchanges under way, as many as there are reads. */
+export const LARGE_OUTSTANDING = 32;
+export const SMALL_OUTSTANDING = 64;
 /** A large read. */
 export const DISK_READ_BYTES = 0x2_00_00;
 /** A small read. */
@@ -96,7 +106,7 @@ export type PeerCommand =
   | { readonly do: 'open'; readonly config: PeerConfig }
   | { readonly do: 'connect' }
   | { readonly do: 'measure'; readonly task: MeasuredTask; readonly amount: Amount }
-  | { readonly do: 'disk'; readonly task: DiskTask; readonly amount: Amount }
+  | { readonly do: 'disk'; readonly task: DiskTask | ExchangeTask; readonly amount: Amount }
   | { readonly do: 'soak'; readonly seconds: number }
   | { readonly do: 'counters' }
   | { readonly do: 'memory' }
@@ -124,8 +134,8 @@ export interface BenchPeer {
   /** Client: connects to the server. */
   connect(): Promise<void>;
   measure(task: MeasuredTask, amount: Amount): Promise<Figures>;
-  /** Client: of the server's disk, where it has one. */
-  measureDisk?(task: DiskTask, amount: Amount): Promise<Figures>;
+  /** Client: of the server's disk, where it has one, or of its messages without the disk. */
+  measureDisk?(task: DiskTask | ExchangeTask, amount: Amount): Promise<Figures>;
   /** Client: full load with verified data. @throws Error when data differs */
   soak(seconds: number): Promise<void>;
   counters(): PeerCounters;

@@ -19,14 +19,13 @@ import {
   type DiskConfig,
   type DiskTask,
   type Figures,
+  LARGE_OUTSTANDING,
+  SMALL_OUTSTANDING,
 } from './protocol.ts';
 import { Interval, Samples } from './samples.ts';
 
 /** As much as the region of the bare WRITEs: more than caches hold. */
 const DISK_BYTES = 16 << 20;
-/** Large reads under way, as many bytes as the WRITEs have. */
-const LARGE_OUTSTANDING = 32;
-const SMALL_OUTSTANDING = 64;
 const NQN = 'nqn.2026-11.org.rocev2:bench';
 
 export class BenchDisk {

@@ -1,8 +1,18 @@
 /** A peer on a link of ours, either role. Owns the device. */
 import { type Device, type OpenDevice, openDevice } from 'rocev2';
 import { defined, Medium } from 'rocev2/packets';
+import { isExchange, runExchange } from './exchange.ts';
 import { kernelDrops } from './kernel-drops.ts';
-import type { Amount, BenchPeer, DiskTask, Figures, MeasuredTask, PeerCounters, RoceConfig } from './protocol.ts';
+import type {
+  Amount,
+  BenchPeer,
+  DiskTask,
+  ExchangeTask,
+  Figures,
+  MeasuredTask,
+  PeerCounters,
+  RoceConfig,
+} from './protocol.ts';
 import { BenchDisk } from './roce-disk.ts';
 import { RoceSession } from './roce-session.ts';
 import { Soak } from './roce-soak.ts';
@@ -45,7 +55,8 @@ export class RocePeer implements BenchPeer {
     return runTask(this.#session, task, amount);
   }
 
-  async measureDisk(task: DiskTask, amount: Amount): Promise<Figures> {
+  async measureDisk(task: DiskTask | ExchangeTask, amount: Amount): Promise<Figures> {
+    if (isExchange(task)) return runExchange(this.#session, task, amount);
     if (this.#disk === undefined) throw new Error('this peer has no disk');
     return this.#disk.measure(task, amount);
   }

@@ -14,6 +14,7 @@ import {
   WrOpcode,
   wcStatusName,
 } from 'rocev2/transport';
+import { ExchangeServer } from './exchange.ts';
 import { MESSAGE_BYTES, MESSAGE_SLOTS } from './protocol.ts';
 
 /** Longest SEND; it goes inline, and so does its echo. */
@@ -65,7 +66,7 @@ export class RoceSession {
     this.rkey = view.getUint32(8);
   }
 
-  /** Takes one client and echoes what it SENDs, for as long as it is connected. */
+  /** Takes one client and echoes what it SENDs, or writes what it asks for, for as long as it is connected. */
   async serve(): Promise<void> {
     const listener = this.device.cm.listen(PORT);
     const { done, value: request } = await listener.next();
@@ -76,15 +77,24 @@ export class RoceSession {
     view.setBigUint64(0, this.region.iova);
     view.setUint32(8, this.region.rkey);
     await request.accept({ qp: this.qp, privateData });
-    const echo = (slot: number, length: number): void => {
-      this.send(this.received(slot, length));
-      this.postReceive(slot);
+    const exchange = new ExchangeServer(this);
+    const answer = ({ opcode, wrId, byteLen }: WorkCompletion): void => {
+      if (opcode !== WcOpcode.Recv) return;
+      const message = this.received(wrId, byteLen);
+      if (!exchange.takes(message)) this.send(message);
+      this.postReceive(wrId);
     };
     for (;;) {
-      const { done: ended, value: wc } = await this.cq.next();
-      if (ended === true || wc.status === WcStatus.WrFlushErr) return;
-      demandSuccess(wc);
-      if (wc.opcode === WcOpcode.Recv) echo(wc.wrId, wc.byteLen);
+      const { done: ended, value } = await this.cq.next();
+      if (ended === true) return;
+      let wc: WorkCompletion = value;
+      do {
+        if (wc.status === WcStatus.WrFlushErr) return;
+        demandSuccess(wc);
+        answer(wc);
+        wc = this.#polled;
+      } while (this.cq.poll(wc));
+      exchange.flush();
     }
   }
 

@@ -6,7 +6,7 @@
  * here waits for a promise, so that the playground can go step by step.
  */
 import { CmRejReason, cmRejReasonName, type IpAddress, RdmaPortSpace, RoceError, rdmaServiceId } from 'rocev2/packets';
-import { type CmEvent, type CmId, type CmState, codeToNs, QpState } from 'rocev2/transport';
+import { type CmEvent, type CmId, type CmInspection, codeToNs, QpState } from 'rocev2/transport';
 import { bringToError, bringToInit, bringToRts, firstPsns } from './bring-up.ts';
 import type { ConnectedEnd, PlaygroundHost } from './ends.ts';
 import { microseconds, type NoteKind } from './notes.ts';
@@ -40,10 +40,10 @@ export class Connecting {
     this.#hosts = hosts;
   }
 
-  /** The state of a connection as the connection manager of this side has it; undefined: it knows of none. */
-  stateOf(end: ConnectedEnd): CmState | undefined {
+  /** A connection as the connection manager of this side has it; undefined: it knows of none. */
+  inspectionOf(end: ConnectedEnd): CmInspection | undefined {
     const attempt = this.#attempts.get(end);
-    return attempt === undefined ? undefined : this.#guestsOf(end).state(attempt.id);
+    return attempt === undefined ? undefined : this.#guestsOf(end).inspect(attempt.id);
   }
 
   /** Does what the application asks for, and says it. @throws RoceError for what the state does not allow */

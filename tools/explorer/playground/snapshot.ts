@@ -4,6 +4,7 @@
  */
 import { defined } from 'rocev2/packets';
 import {
+  type CmInspection,
   type CmState,
   QP_STATE_NAMES,
   type QpInspection,
@@ -71,9 +72,20 @@ export interface QpSnapshot extends QpInspection {
 
 /** A deadline. */
 export interface TimerSnapshot {
-  readonly name: 'ACK timeout' | 'RNR pause' | 'rate';
+  readonly name: 'ACK timeout' | 'RNR pause' | 'rate' | CmTimerName;
   readonly deadlineNs: number;
+  /** Of a message that is sent again: how often that may still happen. */
+  readonly retriesLeft?: number;
 }
+
+/** What the connection manager waits for: until it sends a message again, or does not, or its state ends. */
+export type CmTimerName =
+  | `${'REQ' | 'REP' | 'DREQ'} again`
+  | `no ${'REP' | 'RTU' | 'DREP'}`
+  | 'no sign of the peer'
+  | 'no answer'
+  | 'TIMEWAIT'
+  | 'refusal';
 
 /** One region of memory. */
 export interface RegionSnapshot {
@@ -116,11 +128,12 @@ function qpSnapshot(endpoint: ConnectedEnd, { hosts }: ScenarioRun): QpSnapshot 
   const peer = hosts.peerOf(endpoint);
   const inspection = inspectionOf(qp);
   const { congestion } = qp;
+  const cm = hosts.connecting.inspectionOf(endpoint);
   return {
     ...inspection,
     ...{ connection, side, qpn: qp.qpn, peerHost: peer.host, peerQpn: peer.qp.qpn },
-    ...{ state: qp.state, stateName: QP_STATE_NAMES[qp.state], timers: timersOf(qp, inspection) },
-    ...defined({ rate: congestion, cm: hosts.connecting.stateOf(endpoint) }),
+    ...{ state: qp.state, stateName: QP_STATE_NAMES[qp.state], timers: [...timersOf(qp, inspection), ...cmTimers(cm)] },
+    ...defined({ rate: congestion, cm: cm?.state }),
   };
 }
 
@@ -131,6 +144,17 @@ function timersOf({ core }: ConnectedEnd['qp'], { requester }: QpInspection): Ti
   const paced = core.pacer?.deadline ?? Infinity;
   if (paced < Infinity) timers.push({ name: 'rate', deadlineNs: paced });
   return timers;
+}
+
+/** The one timer that the connection manager has for a connection. */
+function cmTimers(cm: CmInspection | undefined): TimerSnapshot[] {
+  const waits = cm && WAITS[cm.state];
+  if (cm === undefined || waits === undefined || cm.deadline === Infinity) return [];
+  const { deadline: deadlineNs, retriesLeft } = cm;
+  if (cm.next === 'wait') return [{ name: 'no sign of the peer', deadlineNs }];
+  if (cm.next === 'repeat' && waits.sent !== undefined)
+    return [{ name: `${waits.sent} again`, deadlineNs, retriesLeft }];
+  return [{ name: waits.end, deadlineNs }];
 }
 
 function regionSnapshot({ memory }: PlaygroundHost, name: RegionName): RegionSnapshot {
@@ -148,3 +172,20 @@ function countersOf({ device }: PlaygroundHost): Record<string, number> {
   const all: [string, number][] = [...Object.entries(device.counters), ...Object.entries(device.portCounters)];
   return Object.fromEntries(all.filter(([, value]) => value !== 0));
 }
+
+/** By state: the message that has no answer yet, and what the time without one ends in. */
+const WAITS: Readonly<
+  Partial<
+    Record<CmState, { readonly sent?: 'REQ' | 'REP' | 'DREQ'; readonly end: Exclude<CmTimerName, `${string} again`> }>
+  >
+> = {
+  'req-sent': { sent: 'REQ', end: 'no REP' },
+  'mra-req-rcvd': { sent: 'REQ', end: 'no REP' },
+  'req-rcvd': { end: 'no answer' },
+  'mra-req-sent': { end: 'no answer' },
+  'rep-sent': { sent: 'REP', end: 'no RTU' },
+  'mra-rep-rcvd': { sent: 'REP', end: 'no RTU' },
+  'dreq-sent': { sent: 'DREQ', end: 'no DREP' },
+  timewait: { end: 'TIMEWAIT' },
+  rejected: { end: 'refusal' },
+};

@@ -1,7 +1,7 @@
 /**
  * Which runs a command line asks for: every point of the sweeps times every seed, numbered the same whatever shard does
- * them. Owns the order (the last sweep changes fastest, then the seed) and the words `--sweep`, `--seeds`, `--shard`
- * are typed in.
+ * them. Owns the order (the last sweep changes fastest, then the seed) and the words `--sweep` and `--seeds` are
+ * typed in.
  */
 import { RoceError } from 'rocev2/packets';
 import { type Json, type JsonPath, parsePath, parseValue, pathText } from '../scenario/json.ts';
@@ -16,11 +16,6 @@ export interface Setting {
 export interface Sweep {
   readonly path: JsonPath;
   readonly values: readonly Json[];
-}
-
-export interface Shard {
-  readonly index: number;
-  readonly of: number;
 }
 
 export interface PlannedRun {
@@ -43,11 +38,6 @@ export function planRuns(
   return points
     .flatMap((point) => each.map((seed) => ({ seed, settings: point })))
     .map((run, index) => ({ index, ...run }));
-}
-
-/** Those of one shard: every `of`-th. */
-export function inShard(runs: readonly PlannedRun[], { index, of }: Shard): PlannedRun[] {
-  return runs.filter((run) => run.index % of === index);
 }
 
 /** `path=value`. @throws RoceError ERR_ROCE_ARGUMENT */
@@ -91,14 +81,6 @@ export function parseSeeds(text: string): number[] {
   const seeds = text.split(',').map(Number);
   if (new Set(seeds).size !== seeds.length) throw new RoceError('ERR_ROCE_ARGUMENT', `${text}: a seed is there twice`);
   return seeds;
-}
-
-/** `i/n`, i from 0 on, as task and completion indices count. @throws RoceError ERR_ROCE_ARGUMENT */
-export function parseShard(text: string): Shard {
-  const [, index = '', of = ''] = /^(\d{1,6})\/(\d{1,6})$/.exec(text) ?? [];
-  if (of === '' || Number(index) >= Number(of))
-    throw new RoceError('ERR_ROCE_ARGUMENT', `${JSON.stringify(text)}: i/n with i from 0 to n - 1 is expected`);
-  return { index: Number(index), of: Number(of) };
 }
 
 /** What sweeps and settings say, by path, for a record. */

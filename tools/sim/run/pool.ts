@@ -13,6 +13,8 @@ export interface PoolOptions {
   readonly threads: number;
   /** Ends all of them at once when it is aborted; what was done by then has been handed over. */
   readonly signal: AbortSignal;
+  /** As soon as a job has ended, in any order. */
+  readonly ended: (result: JobResult) => void;
   /** In the order of the jobs. */
   readonly done: (result: JobResult) => void;
   /** Of all jobs together, 0..1; also how many have ended. */
@@ -22,7 +24,7 @@ export interface PoolOptions {
 /** Resolves when all is done, or the signal has ended it. @throws what a thread throws, which is a bug of ours */
 export async function runJobs(jobs: readonly Job[], options: PoolOptions): Promise<void> {
   const queue = new JobQueue(jobs, options);
-  const threads = Math.max(1, Math.min(options.threads, jobs.length));
+  const threads = Math.min(options.threads, jobs.length);
   await Promise.all(Array.from({ length: threads }, () => serve(queue, options.signal)));
 }
 
@@ -58,6 +60,7 @@ class JobQueue {
   done(place: number, result: JobResult): void {
     this.#shares[place] = 1;
     this.#ended++;
+    this.#options.ended(result);
     this.#waiting.set(place, result);
     for (;;) {
       const next = this.#waiting.get(this.#handedOver);

@@ -167,22 +167,17 @@ export class NvmeNamespace {
       throw new RoceError('ERR_ROCE_ARGUMENT', `${data.length} bytes are no whole blocks of ${this.blockBytes}`);
     this.#demandRange(lba, data.length / this.blockBytes);
     const step = this.#commandBlocks * this.blockBytes;
-    const running: Promise<void>[] = [];
-    for (let at = 0; at < data.length; at += step) {
-      const piece = data.subarray(at, at + step);
+    const command = (at: number, piece: Uint8Array): Promise<void> => {
       const request = new HostRequest();
-      setBlocks(
-        request.command,
-        opcode,
-        this.nsid,
-        lba + at / this.blockBytes,
-        piece.length / this.blockBytes,
-        options,
-      );
+      const blocks = piece.length / this.blockBytes;
+      setBlocks(request.command, opcode, this.nsid, lba + at / this.blockBytes, blocks, options);
       request.direction = direction;
       request.data = piece;
-      running.push(this.#run(what, request));
-    }
+      return this.#run(what, request);
+    };
+    if (data.length > 0 && data.length <= step) return command(0, data);
+    const running: Promise<void>[] = [];
+    for (let at = 0; at < data.length; at += step) running.push(command(at, data.subarray(at, at + step)));
     await allOf(running);
   }
 

@@ -1,8 +1,9 @@
 /**
  * Where the bytes of a namespace are: the interface between the target and a disk, and the disk in memory.
  *
- * A backend answers with a status of NVMe, 0 for done, and does not reject: an error of a disk is part of its work. The
- * target asks only for what lies within `bytes`, in whole blocks.
+ * A backend answers with a status of NVMe, 0 for done, and neither throws nor rejects: an error of a disk is part of
+ * its work. One that is done at once says so at once, and the response leaves with those of the same turn. The target
+ * asks only for what lies within `bytes`, in whole blocks.
  */
 import { RoceError } from '../../../../packets/errors.ts';
 import { NvmeStatus } from '../codec/index.ts';
@@ -14,13 +15,13 @@ export interface NvmeBackend {
   /** Nothing is ever written. */
   readonly readOnly: boolean;
   /** Fills `into` with the bytes at `offset`. */
-  read(offset: number, into: Uint8Array): Promise<number>;
-  /** Writes `from` at `offset`; with `fua` it is durable before it resolves. */
-  write(offset: number, from: Uint8Array, fua: boolean): Promise<number>;
-  /** What was written before is durable when it resolves. */
-  flush(): Promise<number>;
+  read(offset: number, into: Uint8Array): number | Promise<number>;
+  /** Writes `from` at `offset`; with `fua` it is durable when it has ended. */
+  write(offset: number, from: Uint8Array, fua: boolean): number | Promise<number>;
+  /** What was written before is durable when it has ended. */
+  flush(): number | Promise<number>;
   /** `length` bytes read as zeros from now on; with `fua` durably so. */
-  zero(offset: number, length: number, fua: boolean): Promise<number>;
+  zero(offset: number, length: number, fua: boolean): number | Promise<number>;
 }
 
 /**
@@ -31,9 +32,9 @@ export interface NvmeBackend {
  * import { MemoryBackend, NvmeStatus } from 'rocev2/nvme';
  *
  * const disk = new MemoryBackend(4096);
- * console.log((await disk.write(512, Uint8Array.of(1, 2, 3))) === NvmeStatus.Success); // true
+ * console.log(disk.write(512, Uint8Array.of(1, 2, 3)) === NvmeStatus.Success); // true
  * const back = new Uint8Array(3);
- * await disk.read(512, back);
+ * disk.read(512, back);
  * console.log(disk.bytes, back.join(' ')); // 4096 1 2 3
  * ```
  */
@@ -64,23 +65,23 @@ export class MemoryBackend implements NvmeBackend {
     this.#data = data;
   }
 
-  async read(offset: number, into: Uint8Array): Promise<number> {
+  read(offset: number, into: Uint8Array): number {
     if (offset + into.length > this.#data.length) return NvmeStatus.LbaOutOfRange;
     into.set(this.#data.subarray(offset, offset + into.length));
     return NvmeStatus.Success;
   }
 
-  async write(offset: number, from: Uint8Array): Promise<number> {
+  write(offset: number, from: Uint8Array): number {
     if (offset + from.length > this.#data.length) return NvmeStatus.LbaOutOfRange;
     this.#data.set(from, offset);
     return NvmeStatus.Success;
   }
 
-  async flush(): Promise<number> {
+  flush(): number {
     return NvmeStatus.Success;
   }
 
-  async zero(offset: number, length: number): Promise<number> {
+  zero(offset: number, length: number): number {
     if (offset + length > this.#data.length) return NvmeStatus.LbaOutOfRange;
     this.#data.fill(0, offset, offset + length);
     return NvmeStatus.Success;
@@ -89,7 +90,7 @@ export class MemoryBackend implements NvmeBackend {
 
 /** The same disk, that nobody writes to. */
 export function readOnlyBackend(disk: NvmeBackend): NvmeBackend {
-  const refuse = async (): Promise<number> => NvmeStatus.NamespaceWriteProtected;
+  const refuse = (): number => NvmeStatus.NamespaceWriteProtected;
   return {
     get bytes() {
       return disk.bytes;
@@ -98,6 +99,6 @@ export function readOnlyBackend(disk: NvmeBackend): NvmeBackend {
     read: (offset, into) => disk.read(offset, into),
     write: refuse,
     zero: refuse,
-    flush: async () => NvmeStatus.Success,
+    flush: () => NvmeStatus.Success,
   };
 }

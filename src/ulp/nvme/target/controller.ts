@@ -210,11 +210,13 @@ export class Controller implements SubsystemWatcher {
     if (this.#wants('anaChange')) this.#report(AsyncNotice.AnaChange, LogPage.Ana);
   }
 
-  /** A command has failed: for the error log. */
-  failed(queue: TargetQueue, { command }: Task, status: number): void {
+  /** A command has ended, or is held: one that has failed is for the error log. */
+  ended(queue: TargetQueue, { command }: Task, outcome: Outcome | undefined): Outcome | undefined {
+    if (outcome === undefined || outcome.status === NvmeStatus.Success) return outcome;
     this.errorCount++;
-    this.errors.unshift({ sqid: queue.qid, cid: command.cid, status, nsid: command.nsid });
+    this.errors.unshift({ sqid: queue.qid, cid: command.cid, status: outcome.status, nsid: command.nsid });
     if (this.errors.length > ERROR_ENTRIES) this.errors.pop();
+    return outcome;
   }
 
   /** Begins to wait anew for a sign of life: any command is one. */

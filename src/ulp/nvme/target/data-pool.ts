@@ -2,15 +2,18 @@
  * Memory for the data of commands: registered once, lent to one command at a time, bounded over all queues of a target.
  *
  * A command whose data finds no room waits for that of others. Lent memory may hold what an earlier command left in it;
- * users send only what they have written.
+ * users send only what they have written. What is read and goes to no host has a little memory of its own, `scratch`.
  */
 import { invariant, RoceError } from '../../../../packets/errors.ts';
 import { Access, type MemoryRegion } from '../../../../transport/memory.ts';
 import type { RdmaPd } from '../../../device/api.ts';
+import { LentBuffers } from '../../../ground/lent-buffers.ts';
 
 type Take = (region: MemoryRegion | undefined) => void;
 
 export class DataPool {
+  /** For what is read to be looked at: Compare, Verify. */
+  readonly scratch = new LentBuffers(SCRATCH_BYTES, SCRATCH_BUFFERS);
   readonly #pd: RdmaPd;
   readonly #limitBytes: number;
   /** Free regions by their size class. */
@@ -111,5 +114,7 @@ const CLASSES = 5;
 const LARGEST = SMALLEST * 4 ** (CLASSES - 1);
 /** Data of one command at most, in bytes: MDTS says so. */
 export const MAX_DATA_BYTES = LARGEST;
+const SCRATCH_BYTES = 256 << 10;
+const SCRATCH_BUFFERS = 4;
 /** The same as a power of two of pages of 4 KiB. */
 export const MDTS = 8;

@@ -79,7 +79,7 @@ export class FaultyBackend implements NvmeBackend {
     return this.#run({ kind: 'zero', offset, length }, () => this.#disk.zero(offset, length, fua));
   }
 
-  async #run(operation: DiskOperation, ask: () => Promise<number>): Promise<number> {
+  async #run(operation: DiskOperation, ask: () => number | Promise<number>): Promise<number> {
     const fault = this.#faultOf(operation);
     await fault?.wait;
     return fault?.status ?? ask();

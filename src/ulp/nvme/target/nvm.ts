@@ -3,6 +3,7 @@
  *
  * Owns the checks of ranges and the statuses for what does not fit. Rules: ref:nvmeof.
  */
+import type { LentBuffers } from '../../../ground/lent-buffers.ts';
 import {
   AnaState,
   blocksOf,
@@ -18,6 +19,7 @@ import {
   readDsmRanges,
 } from '../codec/index.ts';
 import { lbaOf } from '../codec/nvm.ts';
+import type { NvmeBackend } from './backend.ts';
 import { MAX_DATA_BYTES } from './data-pool.ts';
 import type { NvmeSubsystem, TargetNamespace } from './subsystem.ts';
 import { DONE, type Outcome, refused, type Task } from './task.ts';
@@ -58,13 +60,20 @@ export function ioDataLength(subsystem: NvmeSubsystem, command: NvmeCommand): nu
   }
 }
 
-/** Does what the command says. */
-export async function executeIo(
+/** What I/O commands need of their target. */
+export interface IoServices {
+  /** Memory to read into what no host gets. */
+  readonly scratch: LentBuffers;
+}
+
+/** Does what the command says, at once where the disk does. */
+export function executeIo(
   subsystem: NvmeSubsystem,
   port: number,
   task: Task,
   counters: IoCounters,
-): Promise<Outcome> {
+  services: IoServices,
+): Outcome | Promise<Outcome> {
   const { command } = task;
   if (command.opcode === NvmOpcode.Flush && command.nsid === ALL_NAMESPACES) return flushAll(subsystem, counters);
   const namespace = subsystem.namespace(command.nsid);
@@ -74,7 +83,7 @@ export async function executeIo(
   const { backend } = namespace;
   switch (command.opcode) {
     case NvmOpcode.Flush:
-      return counted(await backend.flush(), counters);
+      return counted(backend.flush(), counters);
     case NvmOpcode.DatasetManagement:
       return deallocate(namespace, task, counters);
     case NvmOpcode.Read:
@@ -82,13 +91,18 @@ export async function executeIo(
     case NvmOpcode.Compare:
     case NvmOpcode.Verify:
     case NvmOpcode.WriteZeroes:
-      return onBlocks(namespace, task, counters);
+      return onBlocks(namespace, task, counters, services);
     default:
       return refused(NvmeStatus.InvalidOpcode);
   }
 }
 
-async function onBlocks(namespace: TargetNamespace, { command, data }: Task, counters: IoCounters): Promise<Outcome> {
+function onBlocks(
+  namespace: TargetNamespace,
+  { command, data }: Task,
+  counters: IoCounters,
+  { scratch }: IoServices,
+): Outcome | Promise<Outcome> {
   const { backend, blockBytes } = namespace;
   const lba = lbaOf(command);
   const blocks = blocksOf(command);
@@ -100,32 +114,47 @@ async function onBlocks(namespace: TargetNamespace, { command, data }: Task, cou
     case NvmOpcode.Read:
       counters.reads++;
       counters.bytesRead += bytes;
-      return counted(await backend.read(offset, data), counters);
+      return counted(backend.read(offset, data), counters);
     case NvmOpcode.Compare:
       counters.reads++;
-      return counted(await compare(namespace, offset, data), counters);
-    case NvmOpcode.Verify:
       return counted(
-        await inPieces(bytes, (at, length) => backend.read(offset + at, new Uint8Array(length))),
+        readThrough(scratch, backend, offset, bytes, (found, at) => isSame(found, data, at)),
         counters,
       );
+    case NvmOpcode.Verify:
+      return counted(readThrough(scratch, backend, offset, bytes), counters);
     case NvmOpcode.Write:
       if (backend.readOnly) return refused(NvmeStatus.NamespaceWriteProtected);
       counters.writes++;
       counters.bytesWritten += bytes;
-      return counted(await backend.write(offset, data, isFua(command)), counters);
+      return counted(backend.write(offset, data, isFua(command)), counters);
     default:
       if (backend.readOnly) return refused(NvmeStatus.NamespaceWriteProtected);
       counters.writes++;
-      return counted(await backend.zero(offset, bytes, isFua(command)), counters);
+      return counted(backend.zero(offset, bytes, isFua(command)), counters);
   }
 }
 
-async function compare({ backend }: TargetNamespace, offset: number, wanted: Uint8Array): Promise<number> {
-  const found = new Uint8Array(wanted.length);
-  const status = await backend.read(offset, found);
-  if (status !== NvmeStatus.Success) return status;
-  return found.every((byte, i) => byte === wanted[i]) ? NvmeStatus.Success : NvmeStatus.CompareFailure;
+/** Reads what no host gets, piece by piece, until `judge` says other than Success. */
+function readThrough(
+  scratch: LentBuffers,
+  backend: NvmeBackend,
+  offset: number,
+  bytes: number,
+  judge: (found: Uint8Array, at: number) => number = () => NvmeStatus.Success,
+): Promise<number> {
+  return scratch.lend(async (buffer) => {
+    for (let at = 0; at < bytes; at += buffer.length) {
+      const found = buffer.subarray(0, Math.min(buffer.length, bytes - at));
+      const status = (await backend.read(offset + at, found)) || judge(found, at);
+      if (status !== NvmeStatus.Success) return status;
+    }
+    return NvmeStatus.Success;
+  });
+}
+
+function isSame(found: Uint8Array, wanted: Uint8Array, at: number): number {
+  return found.every((byte, i) => byte === wanted[at + i]) ? NvmeStatus.Success : NvmeStatus.CompareFailure;
 }
 
 /**
@@ -148,7 +177,7 @@ async function deallocate(
     room -= zeroed;
     if (zeroed === 0) continue;
     const status = await backend.zero(lba * blockBytes, zeroed * blockBytes, false);
-    if (status !== NvmeStatus.Success) return counted(status, counters);
+    if (status !== NvmeStatus.Success) return noted(status, counters);
   }
   return DONE;
 }
@@ -158,21 +187,17 @@ async function flushAll(subsystem: NvmeSubsystem, counters: IoCounters): Promise
   let first: number = NvmeStatus.Success;
   for (const { backend } of subsystem.namespaces) {
     const status = await backend.flush();
-    counted(status, counters);
+    noted(status, counters);
     if (first === NvmeStatus.Success) first = status;
   }
   return ended(first);
 }
 
-async function inPieces(bytes: number, run: (at: number, length: number) => Promise<number>): Promise<number> {
-  for (let at = 0; at < bytes; at += PIECE_BYTES) {
-    const status = await run(at, Math.min(PIECE_BYTES, bytes - at));
-    if (status !== NvmeStatus.Success) return status;
-  }
-  return NvmeStatus.Success;
+function counted(result: number | Promise<number>, counters: IoCounters): Outcome | Promise<Outcome> {
+  return typeof result === 'number' ? noted(result, counters) : result.then((status) => noted(status, counters));
 }
 
-function counted(status: number, counters: IoCounters): Outcome {
+function noted(status: number, counters: IoCounters): Outcome {
   if (status === NvmeStatus.WriteFault || status === NvmeStatus.UnrecoveredReadError) counters.mediaErrors++;
   return ended(status);
 }
@@ -189,6 +214,5 @@ const PATH_STATUS: ReadonlyMap<number, number> = new Map([
 ]);
 /** `nsid` of a command to all namespaces. */
 export const ALL_NAMESPACES = 0xff_ff_ff_ff;
-const PIECE_BYTES = 1 << 20;
 /** Bytes that one command deallocates at most: a quarter of a second of a file's reads. */
 const MOST_DEALLOCATED = 256 << 20;

@@ -2,25 +2,18 @@
  * One queue of a controller: a queue pair, its receives, and the life of each command from capsule to response.
  *
  * A capsule arrives in a receive of its own, which is posted again just before the response leaves. Data of the host is
- * in the capsule or READ from its memory; data for it is written there with an RDMA WRITE right before the SEND of the
- * response, which invalidates the host's key where the descriptor asks for that. What the commands mean is the
- * business of `QueueServices`. Whatever goes wrong on the queue pair ends the queue, never the target.
+ * in the capsule or READ from its memory; data for it is written there with an RDMA WRITE before the SEND of the
+ * response, which invalidates the host's key where the descriptor asks for that. What is answered while completions are
+ * taken leaves together (`answers.ts`). What the commands mean is the business of `QueueServices`. Whatever goes wrong
+ * on the queue pair ends the queue, never the target.
  * Rules: ref:nvmeof.
  */
 import { Access, type MemoryRegion } from '../../../../transport/memory.ts';
 import { QpState } from '../../../../transport/qp-state.ts';
-import { WcOpcode, WcStatus, WorkCompletion, WrOpcode } from '../../../../transport/work.ts';
+import { WcOpcode, WcStatus, WorkCompletion } from '../../../../transport/work.ts';
 import type { RdmaConnection, RdmaCq, RdmaDevice, RdmaPd, RdmaQp } from '../../../device/api.ts';
-import {
-  COMMAND_BYTES,
-  COMPLETION_BYTES,
-  Fuse,
-  NvmeStatus,
-  readCommand,
-  SglSubtype,
-  SglType,
-  writeCompletion,
-} from '../codec/index.ts';
+import { COMMAND_BYTES, COMPLETION_BYTES, Fuse, NvmeStatus, readCommand, SglSubtype, SglType } from '../codec/index.ts';
+import { type Answer, type AnswerQueue, AnswerSender } from './answers.ts';
 import { type DataPool, MAX_DATA_BYTES } from './data-pool.ts';
 import { NO_DATA, type Outcome, refused, Task } from './task.ts';
 
@@ -33,8 +26,8 @@ export interface QueueServices {
   readonly inCapsuleBytes: number;
   /** Bytes of data that the command moves, 0 for none. Less than 0: a status as its complement, and no data moves. */
   dataLength(queue: TargetQueue, task: Task): number;
-  /** Does what the command says. Undefined: it is held, and `queue.complete` ends it. */
-  execute(queue: TargetQueue, task: Task): Promise<Outcome | undefined>;
+  /** Does what the command says, at once where it can. Undefined: it is held, and `queue.complete` ends it. */
+  execute(queue: TargetQueue, task: Task): Execution;
   /** Nanoseconds; 0 where nobody wants to know. */
   now(): number;
   /** A response leaves. */
@@ -44,6 +37,9 @@ export interface QueueServices {
   /** The queue is gone. */
   closed(queue: TargetQueue): void;
 }
+
+/** What a command ends with, now or later; undefined for one that is held. */
+export type Execution = Outcome | undefined | Promise<Outcome | undefined>;
 
 /** What a queue has done. */
 export interface QueueCounters {
@@ -80,13 +76,9 @@ export class TargetQueue {
   readonly #tasks: readonly Task[];
   /** Identifiers of commands that are under way. */
   readonly #identifiers = new Set<number>();
-  /** Memory of each response that is on its way, in order. */
-  readonly #sending: (MemoryRegion | undefined)[] = [];
-  /** What waits for room in the send queue, with memory that it holds. */
-  readonly #postponed: { readonly run: () => void; readonly region: MemoryRegion | undefined }[] = [];
-  readonly #response = new Uint8Array(COMPLETION_BYTES);
-  readonly #responseView = new DataView(this.#response.buffer);
-  #sendRoom: number;
+  readonly #answers: AnswerSender;
+  /** Answers leave when all completions are taken, or soon. */
+  #flushes = false;
   #sqHead = 0;
   #closed = false;
   #connection: RdmaConnection | undefined;
@@ -98,16 +90,16 @@ export class TargetQueue {
     this.entries = entries;
     this.submissionEntries = entries;
     const receives = entries + 1;
-    this.#sendRoom = 2 * entries + 2;
+    const sends = 2 * entries + 2;
     this.#capsuleBytes = COMMAND_BYTES + services.inCapsuleBytes;
     const { device, pd } = services;
-    this.#cq = device.createCq(this.#sendRoom + receives);
+    this.#cq = device.createCq(sends + receives);
     let qp: RdmaQp | undefined;
     try {
       qp = pd.createQp({
         sendCq: this.#cq,
         recvCq: this.#cq,
-        maxSendWr: this.#sendRoom,
+        maxSendWr: sends,
         maxRecvWr: receives,
         maxSge: 1,
         maxInlineData: COMPLETION_BYTES,
@@ -119,6 +111,7 @@ export class TargetQueue {
       device.destroyCq(this.#cq);
       throw error;
     }
+    this.#answers = new AnswerSender(this.#answerQueue(qp), sends);
     this.#tasks = Array.from({ length: receives }, (_, slot) => new Task(slot));
     this.qp.modifyNow({ state: QpState.Init, access: Access.LocalWrite });
     for (const task of this.#tasks) this.#receive(task);
@@ -150,8 +143,7 @@ export class TargetQueue {
     this.qp.destroy();
     this.#services.device.destroyCq(this.#cq);
     this.#services.pd.deregMr(this.#capsules);
-    for (const region of this.#sending.splice(0)) this.#giveBack(region);
-    for (const { region } of this.#postponed.splice(0)) this.#giveBack(region);
+    this.#answers.close();
     // A backend may still use the memory of a command that it works on: that comes back when the command ends.
     for (const task of this.#tasks) if (!task.executing) this.#freeData(task);
     this.#services.closed(this);
@@ -163,43 +155,44 @@ export class TargetQueue {
       this.#freeData(task);
       return;
     }
-    const { sgl, cid } = task.command;
-    const { region } = task;
+    const { region, data } = task;
     const writes = status === NvmeStatus.Success && region !== undefined && !task.command.sendsData;
-    const bytes = writes ? task.data.length : 0;
+    const bytes = writes ? data.length : 0;
     if (status !== NvmeStatus.Success) this.counters.errors++;
     this.counters.bytesToHost += bytes;
-    const { address, key, invalidates } = sgl;
     task.region = undefined;
     task.data = NO_DATA;
-    this.#post(
-      () => {
-        this.#sqHead = (this.#sqHead + 1) % this.submissionEntries;
-        this.#identifiers.delete(cid);
-        task.busy = false;
-        this.#services.answered(this, task.arrivedAt);
-        this.#receive(task);
-        if (bytes > 0 && region !== undefined)
-          this.qp.postSend({
-            wrId: 0,
-            opcode: WrOpcode.RdmaWrite,
-            sges: [{ mr: region, length: bytes }],
-            remoteAddr: address,
-            rkey: key,
-          });
-        const head = this.withoutFlowControl ? NO_SQ_HEAD : this.#sqHead;
-        writeCompletion(this.#responseView, 0, cid, status, head, dw0, dw1);
-        this.#sending.push(region);
-        this.qp.postSend({
-          wrId: 0,
-          opcode: invalidates ? WrOpcode.SendWithInv : WrOpcode.Send,
-          inline: this.#response,
-          ...(invalidates ? { invalidateRkey: key } : {}),
-        });
-      },
-      bytes > 0 ? 2 : 1,
-      region,
-    );
+    this.#answers.add({ task, status, dw0, dw1, bytes, region, conflict: false });
+    this.#flushSoon();
+  }
+
+  /** For what completes outside of the loop over completions: all that does so now leaves together. */
+  #flushSoon(): void {
+    if (this.#flushes) return;
+    this.#flushes = true;
+    Promise.resolve()
+      .then(() => this.#flush())
+      .catch((error: unknown) => this.#fail(error));
+  }
+
+  #flush(): void {
+    this.#flushes = false;
+    if (!this.#closed) this.#answers.flush();
+  }
+
+  #answerQueue(qp: RdmaQp): AnswerQueue {
+    return { qp, leaves: (answer) => this.#leaves(answer), giveBack: (region) => this.#giveBack(region) };
+  }
+
+  #leaves({ task, conflict }: Answer): number {
+    this.#sqHead = (this.#sqHead + 1) % this.submissionEntries;
+    if (!conflict) {
+      this.#identifiers.delete(task.command.cid);
+      this.#services.answered(this, task.arrivedAt);
+    }
+    task.busy = false;
+    this.#receive(task);
+    return this.withoutFlowControl ? NO_SQ_HEAD : this.#sqHead;
   }
 
   /** Whatever is thrown ends the queue, and is told: it never becomes a rejection that nobody sees. */
@@ -221,8 +214,10 @@ export class TargetQueue {
     for (;;) {
       const { value, done } = await this.#cq.next();
       if (done === true || this.#closed) return;
+      this.#flushes = true;
       this.#completed(value);
       while (!this.#closed && this.#cq.poll(wc)) this.#completed(wc);
+      this.#flush();
     }
   }
 
@@ -237,15 +232,13 @@ export class TargetQueue {
       if (task !== undefined) this.#arrived(task, byteLen);
       return;
     }
-    this.#sendRoom++;
     if (opcode === WcOpcode.Send) {
-      const region = this.#sending.shift();
-      this.#giveBack(region);
+      this.#answers.acknowledged();
     } else if (opcode === WcOpcode.RdmaRead) {
+      this.#answers.readEnded();
       const task = this.#tasks[wrId];
       if (task !== undefined) this.#execute(task);
     }
-    while (this.#sendRoom >= WORST_ROOM && this.#postponed.length > 0 && !this.#closed) this.#postponed.shift()?.run();
   }
 
   #arrived(task: Task, byteLen: number): void {
@@ -263,7 +256,9 @@ export class TargetQueue {
     const { command } = task;
     if (this.#identifiers.has(command.cid)) {
       // The response names the identifier of the command that is under way, too: it must stay in use.
-      this.#answerConflict(task);
+      this.counters.errors++;
+      const { status } = refused(NvmeStatus.CommandIdConflict);
+      this.#answers.add({ task, status, dw0: 0, dw1: 0, bytes: 0, region: undefined, conflict: true });
       return;
     }
     this.#identifiers.add(command.cid);
@@ -316,63 +311,37 @@ export class TargetQueue {
       this.#freeData(task);
     } else if (task.command.sendsData) {
       this.counters.bytesFromHost += length;
-      this.#post(() => this.#read(task, region, length), 1);
+      this.#answers.read(task);
     } else {
       this.#execute(task);
     }
   }
 
-  #read({ slot, command }: Task, region: MemoryRegion, length: number): void {
-    this.qp.postSend({
-      wrId: slot,
-      opcode: WrOpcode.RdmaRead,
-      sges: [{ mr: region, length }],
-      remoteAddr: command.sgl.address,
-      rkey: command.sgl.key,
-    });
-  }
-
+  /** What ends at once is answered in this turn. */
   #execute(task: Task): void {
     task.executing = true;
-    this.#services
-      .execute(this, task)
+    let outcome: Execution;
+    try {
+      outcome = this.#services.execute(this, task);
+    } catch {
+      outcome = FAILED;
+    }
+    if (outcome instanceof Promise) void this.#await(task, outcome);
+    else this.#executed(task, outcome);
+  }
+
+  async #await(task: Task, coming: Promise<Outcome | undefined>): Promise<void> {
+    try {
       // A backend that rejects, against its contract, costs its command and nothing else.
-      .catch((): Outcome => ({ status: NvmeStatus.InternalError }))
-      .then((outcome) => {
-        task.executing = false;
-        if (outcome !== undefined) this.complete(task, outcome);
-      })
-      .catch((error: unknown) => this.#fail(error));
+      this.#executed(task, await coming.catch(() => FAILED));
+    } catch (error) {
+      this.#fail(error);
+    }
   }
 
-  #answerConflict(task: Task): void {
-    const { cid, sgl } = task.command;
-    const { key, invalidates } = sgl;
-    this.counters.errors++;
-    this.#post(() => {
-      this.#sqHead = (this.#sqHead + 1) % this.submissionEntries;
-      task.busy = false;
-      this.#receive(task);
-      const head = this.withoutFlowControl ? NO_SQ_HEAD : this.#sqHead;
-      writeCompletion(this.#responseView, 0, cid, refused(NvmeStatus.CommandIdConflict).status, head);
-      this.#sending.push(undefined);
-      this.qp.postSend({
-        wrId: 0,
-        opcode: invalidates ? WrOpcode.SendWithInv : WrOpcode.Send,
-        inline: this.#response,
-        ...(invalidates ? { invalidateRkey: key } : {}),
-      });
-    }, 1);
-  }
-
-  /** Posts `requests` work requests now, or when the send queue has room. */
-  #post(post: () => void, requests: number, region?: MemoryRegion): void {
-    const run = (): void => {
-      this.#sendRoom -= requests;
-      post();
-    };
-    if (this.#sendRoom >= WORST_ROOM && this.#postponed.length === 0) run();
-    else this.#postponed.push({ run, region });
+  #executed(task: Task, outcome: Outcome | undefined): void {
+    task.executing = false;
+    if (outcome !== undefined) this.complete(task, outcome);
   }
 
   #receive(task: Task): void {
@@ -393,7 +362,7 @@ export class TargetQueue {
   }
 }
 
-/** What one command posts at a time. */
-const WORST_ROOM = 2;
+/** Of a command whose backend broke its contract. */
+const FAILED: Outcome = { status: NvmeStatus.InternalError };
 /** In place of the head pointer where there is no flow control. */
 const NO_SQ_HEAD = 0xff_ff;

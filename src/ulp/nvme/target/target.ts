@@ -33,7 +33,7 @@ import { Controller } from './controller.ts';
 import { DataPool } from './data-pool.ts';
 import { executeIo, ioDataLength } from './nvm.ts';
 import { type TargetCounters, type TargetOptions, type TargetSettings, targetSettingsOf } from './options.ts';
-import { type QueueServices, TargetQueue } from './queue.ts';
+import { type Execution, type QueueServices, TargetQueue } from './queue.ts';
 import type { NvmeSubsystem } from './subsystem.ts';
 import { type Outcome, refused, type Task } from './task.ts';
 
@@ -152,7 +152,7 @@ export class NvmeTarget implements QueueServices {
       : ioDataLength(controller.subsystem, command);
   }
 
-  async execute(queue: TargetQueue, task: Task): Promise<Outcome | undefined> {
+  execute(queue: TargetQueue, task: Task): Execution {
     const known = this.#queues.get(queue);
     const { command } = task;
     if (known === undefined) return refused(NvmeStatus.AbortedSqDeletion);
@@ -163,9 +163,9 @@ export class NvmeTarget implements QueueServices {
       const isConnect = command.opcode === FABRICS_OPCODE && command.fabricsType === FabricsType.Connect;
       return isConnect ? this.#connect(queue, task, local) : refused(NvmeStatus.CommandSequenceError);
     }
-    const outcome = await this.#executeOn(controller, queue, task);
-    if (outcome !== undefined && outcome.status !== NvmeStatus.Success) controller.failed(queue, task, outcome.status);
-    return outcome;
+    const outcome = this.#executeOn(controller, queue, task);
+    if (outcome instanceof Promise) return outcome.then((end) => controller.ended(queue, task, end));
+    return controller.ended(queue, task, outcome);
   }
 
   closed(queue: TargetQueue): void {
@@ -219,12 +219,12 @@ export class NvmeTarget implements QueueServices {
     return encodeDiscoveryLog(1n, entries);
   }
 
-  async #executeOn(controller: Controller, queue: TargetQueue, task: Task): Promise<Outcome | undefined> {
+  #executeOn(controller: Controller, queue: TargetQueue, task: Task): Execution {
     if (queue.qid === 0) return executeAdmin(controller, queue, task, this);
     if (task.command.opcode === FABRICS_OPCODE) return executeFabrics(controller, task, queue.qid);
     const { subsystem } = controller;
     if (!controller.ready || subsystem === undefined) return refused(NvmeStatus.CommandSequenceError);
-    return executeIo(subsystem, controller.port, task, controller.io);
+    return executeIo(subsystem, controller.port, task, controller.io, this.pool);
   }
 
   async #run(): Promise<void> {

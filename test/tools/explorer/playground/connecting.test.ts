@@ -3,8 +3,9 @@
  * link brings back the same bytes. Method: two hosts and a scenario with `cm`; messages, states and notes in their
  * order.
  */
+import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { PlaygroundSession, parseScenario } from '../../../../tools/explorer/playground/index.ts';
+import { PlaygroundSession, parseScenario, type TimerSnapshot } from '../../../../tools/explorer/playground/index.ts';
 
 const BOTH = [
   { from: 0, to: 1 },
@@ -96,6 +97,65 @@ describe('a connection', () => {
     made.run();
     expect(made.steps.slice(0, position)).toEqual('session' in again && again.session.steps.slice(0, position));
     expect('session' in again && again.session.pcapng()).toEqual(made.pcapng());
+  });
+});
+
+describe('the timers of a connection', () => {
+  /** What a side showed, step by step: each timer once. */
+  function timers(operations: readonly object[], more: object = {}): (side: number) => TimerSnapshot[] {
+    const made = new PlaygroundSession(parseScenario({ cm: CM, connections: BOTH, operations, ...more }));
+    const seen: TimerSnapshot[][] = [[], []];
+    const look = (): void => {
+      for (const [side, { queuePairs }] of made.snapshot().hosts.entries())
+        for (const timer of queuePairs[0]?.timers ?? [])
+          if (!seen[side]?.some((one) => isDeepStrictEqual(one, timer))) seen[side]?.push(timer);
+    };
+    for (look(); made.step() !== undefined; look());
+    last = made;
+    return (side) => seen[side] ?? [];
+  }
+  const CM = { responseTimeout: 4, retries: 2 };
+  let last: PlaygroundSession;
+  const sentNs = (name: string): (number | undefined)[] =>
+    last.packets().flatMap((packet) => (packet.name === name ? [packet.sentNs] : []));
+
+  it('are those for which a REQ is sent again, and the last, after which nobody asks any more', () => {
+    const lost = [1, 2, 3].map((packet) => ({ host: 0, packet, action: 'drop' }));
+    const [first, second, end, ...rest] = timers([{ kind: 'connect' }], { interventions: lost })(0);
+    expect([first?.name, second?.name, end?.name]).toEqual(['REQ again', 'REQ again', 'no REP']);
+    expect([first?.retriesLeft, second?.retriesLeft, end?.retriesLeft]).toEqual([2, 1, undefined]);
+    // What they announce happens, at their time.
+    expect(sentNs('CM REQ').slice(1)).toEqual([first?.deadlineNs, second?.deadlineNs]);
+    expect(sentNs('CM REJ')).toEqual([end?.deadlineNs]);
+    expect(rest).toEqual([]);
+  });
+
+  it('are those of a REP as well, for as long as nothing shows that its RTU has arrived', () => {
+    const of = timers([{ kind: 'connect' }], RTU_LOST);
+    expect(of(1).map(({ name, retriesLeft }) => [name, retriesLeft])).toEqual([
+      ['REP again', 2],
+      ['REP again', 1],
+    ]);
+    expect(sentNs('CM REP')[1]).toBe(of(1)[0]?.deadlineNs);
+    expect(of(0).map(({ name }) => name)).toEqual(['REQ again']);
+  });
+
+  it('are TIMEWAIT after the end, and before it a DREQ that nobody answers', () => {
+    const drop = [3, 4, 5].map((packet) => ({ host: 0, packet, action: 'drop' }));
+    const of = timers([{ kind: 'connect' }, { kind: 'disconnect', atNs: 1e6 }], { interventions: drop });
+    const names = of(0).map(({ name }) => name);
+    expect(names).toEqual(['REQ again', 'DREQ again', 'DREQ again', 'no DREP', 'TIMEWAIT']);
+    expect(sentNs('CM DREQ').slice(1)).toEqual([of(0)[1]?.deadlineNs, of(0)[2]?.deadlineNs]);
+    const over = last.steps.filter(({ notes }) => notes.some(({ kind }) => kind === 'timewait-over'));
+    expect(over.map(({ timeNs }) => timeNs)).toEqual([of(0)[4]?.deadlineNs]);
+  });
+
+  it('are the patience of the side that was asked, and the memory of its refusal', () => {
+    const of = timers([
+      { kind: 'connect', answer: 'later' },
+      { kind: 'reject', side: 1, atNs: 10_000 },
+    ]);
+    expect(of(1).map(({ name }) => name)).toEqual(['no answer', 'refusal']);
   });
 });
 

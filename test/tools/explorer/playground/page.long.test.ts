@@ -98,8 +98,33 @@ describeWith('chromium', 'the playground in Chromium, at length', () => {
     await other.getByLabel('Operation').selectOption('connect');
     await other.getByLabel("Peer's answer").selectOption('reject');
     await other.getByTestId('post').click();
+    await other.keyboard.press('s');
+    await other.getByTestId('qp-A-0').getByTestId('timers').getByText('REQ is sent again in').waitFor();
     await runToEnd(other);
     await other.getByTestId('log').getByText('A is refused: ConsumerDefined').waitFor();
+  });
+
+  it('binds a memory window, and writes with its key while it is bound', async () => {
+    const page = await open({ hash: hashOf({ operations: [] }) });
+    const form = page.getByTestId('scenario');
+    const post = async (kind: string, way: string): Promise<void> => {
+      await form.getByLabel('Operation').selectOption(kind);
+      await form.getByLabel('From, to').selectOption(way);
+      await page.getByTestId('post').click();
+      await runToEnd(page);
+    };
+    const completed = page.getByTestId('completions');
+    await form.getByLabel('Bytes').fill('64');
+    await form.getByLabel('Offset').fill('256');
+    await post('bind', 'B to A');
+    expect(await form.getByLabel('memory window').count()).toBe(0);
+    await form.getByLabel('Operation').selectOption('write');
+    await form.getByLabel('memory window').check();
+    await post('write', 'A to B');
+    await expect.poll(() => completed.getByText('success').count()).toBe(2);
+    await post('invalidate', 'B to A');
+    await post('write', 'A to B');
+    await completed.getByText('remote access error').waitFor();
   });
 
   it('shows the states of both machines when a connection breaks', async () => {

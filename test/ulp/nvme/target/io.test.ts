@@ -186,6 +186,74 @@ it('compares', async () => {
   expect((await io.send(blocks(io, NvmOpcode.Compare, 0, 1))).status).toBe(NvmeStatus.CompareFailure);
 });
 
+it('compares and verifies all of a command in pieces, and finds a difference in the last byte', async () => {
+  const { io, disk } = await connectHost();
+  disk.content.set(pattern(DISK_BYTES, 3));
+  io.memory.bytes.set(pattern(DISK_BYTES, 3));
+  expect((await io.send(blocks(io, NvmOpcode.Compare, 0, DISK_BLOCKS))).status).toBe(0);
+  disk.content[DISK_BYTES - 1] = (disk.content[DISK_BYTES - 1] ?? 0) ^ 1;
+  expect((await io.send(blocks(io, NvmOpcode.Compare, 0, DISK_BLOCKS))).status).toBe(NvmeStatus.CompareFailure);
+  const read: [number, number][] = [];
+  const read1 = disk.read.bind(disk);
+  disk.read = (offset, into) => {
+    read.push([offset, into.length]);
+    return offset > 0 ? NvmeStatus.UnrecoveredReadError : read1(offset, into);
+  };
+  expect((await io.send(blocks(io, NvmOpcode.Verify, 0, DISK_BLOCKS))).status).toBe(NvmeStatus.UnrecoveredReadError);
+  expect(read).toEqual([
+    [0, 1 << 18],
+    [1 << 18, 1 << 18],
+  ]);
+});
+
+it('takes a few buffers for what it reads and sends to nobody, whatever the number of commands', async () => {
+  const wait = gate();
+  const { io, subsystem, target, world } = await connectHost();
+  const slow = new FaultyBackend(new MemoryBackend(4096), () => ({ wait: wait.passed }));
+  subsystem.addNamespace({ backend: slow, uuid: new Uint8Array(16).fill(8) });
+  for (let i = 0; i < 8; i++) io.post(blocks(io, NvmOpcode.Verify, 0, 1, 2));
+  await world.run(world.sleep(1e8));
+  expect([target.pool.scratch.made, io.answers]).toEqual([4, 0]);
+  wait.open();
+  for (let i = 0; i < 8; i++) expect((await io.answer())?.status).toBe(0);
+  expect(target.pool.scratch.made).toBe(4);
+});
+
+it('a disk that throws, or rejects, costs its command and nothing else', async () => {
+  const { io, disk } = await connectHost();
+  for (const read of [
+    (): number => {
+      throw new Error('planted');
+    },
+    async (): Promise<number> => {
+      throw new Error('planted');
+    },
+  ]) {
+    Object.assign(disk, { read });
+    expect((await io.send(blocks(io, NvmOpcode.Read, 0, 1))).status).toBe(NvmeStatus.InternalError);
+  }
+  expect((await io.send(blocks(io, NvmOpcode.Write, 0, 1))).status).toBe(0);
+});
+
+it('answers many reads of one turn with their data, each with its own', async () => {
+  const { io, disk } = await connectHost();
+  disk.content.set(pattern(DISK_BYTES, 5));
+  const places = Array.from({ length: 8 }, (_, i) => (i * 37) % 200);
+  for (const [i, lba] of places.entries())
+    io.post(io.withData(blocks(io, NvmOpcode.Read, lba, 8), 8 * BLOCK, i * 8 * BLOCK));
+  const cids = new Set<number>();
+  for (const _ of places) {
+    const answer = await io.answer();
+    expect(answer?.status).toBe(0);
+    cids.add(answer?.cid ?? -1);
+  }
+  expect(cids.size).toBe(8);
+  for (const [i, lba] of places.entries())
+    expect(io.memory.bytes.subarray(i * 8 * BLOCK, (i + 1) * 8 * BLOCK)).toEqual(
+      disk.content.subarray(lba * BLOCK, (lba + 8) * BLOCK),
+    );
+});
+
 it('writes zeroes, and deallocates all ranges or none', async () => {
   const { io, disk } = await connectHost();
   disk.content.fill(0xff);

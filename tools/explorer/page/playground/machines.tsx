@@ -134,7 +134,10 @@ function Timers({ qp: { timers }, now }: { readonly qp: QpSnapshot; readonly now
   return (
     <p data-testid="timers">
       {timers
-        .map(({ name, deadlineNs }) => `${TIMER_NAMES[name]} in ${microseconds(Math.max(0, deadlineNs - now))}`)
+        .map(({ name, deadlineNs, retriesLeft }) => {
+          const left = retriesLeft === undefined ? '' : ` (${retriesLeft} left)`;
+          return `${TIMER_NAMES[name]} in ${microseconds(Math.max(0, deadlineNs - now))}${left}`;
+        })
         .join('; ')}
     </p>
   );
@@ -207,6 +210,16 @@ const TIMER_NAMES = {
   'ACK timeout': 'ACK timer runs out',
   'RNR pause': 'RNR pause ends',
   rate: 'Rate lets the next go',
+  'REQ again': 'REQ is sent again',
+  'REP again': 'REP is sent again',
+  'DREQ again': 'DREQ is sent again',
+  'no REP': 'Connection manager gives up without a REP',
+  'no RTU': 'Connection manager gives up without an RTU',
+  'no DREP': 'Connection ends without a DREP',
+  'no sign of the peer': 'REP is not sent again, as the peer has shown no sign of life',
+  'no answer': 'Request of the peer expires',
+  TIMEWAIT: 'TIMEWAIT ends',
+  refusal: 'Refusal is forgotten',
 } as const;
 const WIDTH = 52;
 const HEIGHT = 24;

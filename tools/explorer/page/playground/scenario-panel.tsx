@@ -47,6 +47,8 @@ function OperationForm({ play, scenario }: FormProps) {
   const [kind, setKind] = useState<OperationKind>('write');
   const [bytes, setBytes] = useState(4096);
   const [count, setCount] = useState(1);
+  const [offset, setOffset] = useState(0);
+  const [window, setWindow] = useState(false);
   const [chosen, setChosen] = useState(0);
   const [receive, setReceive] = useState(true);
   const [group, setGroup] = useState(false);
@@ -59,10 +61,12 @@ function OperationForm({ play, scenario }: FormProps) {
     kind,
     bytes,
     count,
+    ...(offset === 0 ? {} : { offset }),
     connection,
     side,
     receive,
     ...(mistake === '' ? {} : { mistake }),
+    ...(window && mayUseWindow(kind, scenario) ? { window } : {}),
     ...(group && scenario.qp.service === 'ud' ? { group } : {}),
     ...(kind === 'connect' ? { answer } : {}),
   };
@@ -72,6 +76,7 @@ function OperationForm({ play, scenario }: FormProps) {
       <Choice name="Operation" value={kind} choices={OPERATION_KINDS} onChange={setKind} />
       <Figure name="Bytes" value={bytes} onChange={setBytes} />
       <Figure name="How many" value={count} onChange={setCount} />
+      <Figure name="Offset" value={offset} onChange={setOffset} />
       <Choice
         name="From, to"
         value={way.name}
@@ -83,6 +88,12 @@ function OperationForm({ play, scenario }: FormProps) {
         <input type="checkbox" checked={receive} onChange={(event) => setReceive(event.currentTarget.checked)} /> peer
         posts receives
       </label>
+      {!mayUseWindow(kind, scenario) ? null : (
+        <label>
+          <input type="checkbox" checked={window} onChange={(event) => setWindow(event.currentTarget.checked)} /> with
+          the key of the peer's memory window
+        </label>
+      )}
       {scenario.qp.service !== 'ud' ? null : (
         <label>
           <input type="checkbox" checked={group} onChange={(event) => setGroup(event.currentTarget.checked)} /> to the
@@ -106,6 +117,11 @@ function OperationForm({ play, scenario }: FormProps) {
       </span>
     </fieldset>
   );
+}
+
+/** A window opens memory to WRITEs and READs, of the service that can bind one. */
+function mayUseWindow(kind: OperationKind, { qp }: PlaygroundScenario): boolean {
+  return qp.service === 'rc' && (kind === 'write' || kind === 'write-imm' || kind === 'read');
 }
 
 interface Way {
