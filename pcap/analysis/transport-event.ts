@@ -111,10 +111,12 @@ export interface TransportEvent {
    */
   readonly named?: boolean;
   /**
-   * Of a loss or a reordering: PSNs of requests that cannot be told apart, this one among them. As many of them were
-   * lost, and as many overtaken, as there are events with this list; which ones is not known.
+   * Of a loss, a reordering or `missing`: PSNs of requests that cannot be told apart, this one among them. What the
+   * event says is true of `amongCount` of them, which have an event each; which ones they are is not known.
    */
   readonly among?: readonly number[];
+  /** With `among`: of how many of them this is true. */
+  readonly amongCount?: number;
   /** Of `nak` and `rnr-nak`: the whole syndrome of the AETH, 0..255. */
   readonly syndrome?: number;
 }

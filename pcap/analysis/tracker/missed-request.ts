@@ -70,6 +70,12 @@ export function cameTwice({ group }: MissedRequest): boolean {
   return group !== undefined && group.answers >= group.requests;
 }
 
+/** Requests that cannot be told apart, and how many of them a verdict is about. */
+export interface Among {
+  readonly requests: readonly MissedRequest[];
+  readonly count: number;
+}
+
 /** Nothing can be told of it: it was not sent again, or not acknowledged, or an answer may be about another sending. */
 export function isUncertain({ doubtful, resentNs, arrivedNs }: MissedRequest): boolean {
   return doubtful || resentNs < 0 || arrivedNs < 0;

@@ -19,6 +19,7 @@
  * Bounded: the oldest request gets its verdict when there are too many.
  */
 import {
+  type Among,
   type AnswerGroup,
   type AnswerTimes,
   type AskedRequest,
@@ -45,11 +46,8 @@ export interface AckEvidence {
   readonly latePackets: number;
 }
 
-/**
- * Takes the verdicts, each once and for good. `among`: requests of which so many were lost, and so many overtaken, as
- * are told; which of them is not known.
- */
-export type VerdictSink = (request: MissedRequest, verdict: Verdict, among?: readonly MissedRequest[]) => void;
+/** Takes the verdicts, each once and for good. `among`: it is true of so many of these; which of them is not known. */
+export type VerdictSink = (request: MissedRequest, verdict: Verdict, among?: Among) => void;
 
 export class MissedRequests {
   readonly #open: MissedRequest[] = [];
@@ -339,7 +337,9 @@ export class MissedRequests {
     for (const each of all) this.#remove(each);
     // Where some answers have other causes, no less of them were lost.
     const answered = this.#isUnsound ? 'unknown' : 'overtaken';
-    for (const [at, each] of all.entries()) this.#tell(each, at < answers ? answered : 'lost', all);
+    for (const [at, each] of all.entries())
+      if (at < answers) this.#tell(each, answered, { requests: all, count: answers });
+      else this.#tell(each, 'lost', { requests: all, count: requests - answers });
     return true;
   }
 
@@ -365,7 +365,7 @@ export class MissedRequests {
     return overtaken * missingAcks > acks * lost * MOST_FALSE;
   }
 
-  #tell(each: MissedRequest, verdict: Verdict, among?: readonly MissedRequest[]): void {
+  #tell(each: MissedRequest, verdict: Verdict, among?: Among): void {
     this.#told[verdict]++;
     this.#sink(each, verdict, among);
   }

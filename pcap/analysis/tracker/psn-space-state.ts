@@ -74,6 +74,7 @@ export interface EventDetails {
   readonly syndrome?: number;
   readonly named?: boolean;
   readonly among?: readonly number[] | undefined;
+  readonly amongCount?: number | undefined;
 }
 
 /** The same of an event that belongs to another packet than the one at hand. */
@@ -230,7 +231,7 @@ export class PsnSpaceState {
   }
 
   emitAt(kind: TransportEventKind, sender: 0 | 1, details: PlacedDetails): void {
-    const { timeNs, frame, psn, cause, reason, syndrome, named = false, among } = details;
+    const { timeNs, frame, psn, cause, reason, syndrome, named = false, among, amongCount } = details;
     const event: TransportEvent = {
       kind,
       timeNs,
@@ -247,6 +248,7 @@ export class PsnSpaceState {
       ...(syndrome === undefined ? {} : { syndrome }),
       ...(named ? { named } : {}),
       ...(among === undefined ? {} : { among }),
+      ...(amongCount === undefined ? {} : { amongCount }),
     };
     const { held } = this.conversation;
     if (held === undefined) this.surroundings.sink.emit(event);

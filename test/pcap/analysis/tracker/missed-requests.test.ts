@@ -16,7 +16,9 @@ class Told {
   };
   readonly #missed = new MissedRequests(
     ({ psn }, verdict, among) =>
-      this.verdicts.push(`${psn} ${verdict}${among === undefined ? '' : ` of ${among.length}`}`),
+      this.verdicts.push(
+        `${psn} ${verdict}${among === undefined ? '' : `, ${among.count} of ${among.requests.length}`}`,
+      ),
     this.evidence,
   );
 
@@ -152,12 +154,12 @@ describe('it cannot be told', () => {
 
   it('which of two that were sent again shortly before had come twice, only that one did and one was lost', () => {
     const told = new Told().nak(12, 5, 0).resent(13, 5).ack(24, 7).nak(36, 8, 20).resent(37, 8).ack(48, 9);
-    expect(told.duplicate(50, 9).end()).toEqual(['5 overtaken of 2', '8 lost of 2']);
+    expect(told.duplicate(50, 9).end()).toEqual(['5 overtaken, 1 of 2', '8 lost, 1 of 2']);
   });
 
   it('which of three had come twice, when two answers say that two did', () => {
     const told = new Told().nak(12, 5, 0).resent(13, 5).nak(36, 8, 20).resent(37, 8).nak(60, 9, 44).resent(61, 9);
-    const verdicts = ['5 overtaken of 3', '8 overtaken of 3', '9 lost of 3'];
+    const verdicts = ['5 overtaken, 2 of 3', '8 overtaken, 2 of 3', '9 lost, 1 of 3'];
     expect(told.ack(72, 9).duplicate(75, 9).duplicate(110, 9).end()).toEqual(verdicts);
   });
 
