@@ -57,6 +57,11 @@ class Told {
     return this;
   }
 
+  responseAgain(at: number, psn: number): this {
+    this.#missed.answeredAgain(psn, at * 1000);
+    return this;
+  }
+
   /** An ACK that waited behind READ responses. */
   hidden(at: number, psn: number): this {
     this.#missed.hiddenAck(psn, at * 1000);
@@ -210,6 +215,11 @@ describe('it cannot be told', () => {
     expect(asked(2028).ack(2052, 910).end()).toEqual(['5 overtaken', '505 lost', '905 lost']);
   });
 
+  it('when its response comes again and it was sent again after a timeout', () => {
+    const told = new Told().nak(12, 5, 0).resent(4_000, 5, { timeout: true }).ack(4_011, 8);
+    expect(told.responseAgain(4_012, 5).end()).toEqual(['5 unknown']);
+  });
+
   it('when an answer may be about it or about what was sent again after a timeout, where others are overtaken', () => {
     const told = overtakenAndLost().resent(1020, 700, { timeout: true }).duplicate(1040, 510);
     expect(told.end()).toEqual(['5 overtaken', '505 unknown']);
@@ -232,6 +242,13 @@ describe('a NAK that is slow', () => {
     told.evidence.latePackets = 1;
     expect(told.nak(40, 5, 0).resent(41, 5).ack(52, 8).end()).toEqual(['5 unknown']);
   });
+});
+
+it('a READ that was sent again after a timeout draws no ACK: an ACK that may be about another is about that', () => {
+  const told = (read: boolean) =>
+    new Told().nak(12, 5, 0).resent(13, 5).ack(24, 8).resent(25, 9, { timeout: true, read }).duplicate(28, 8).end();
+  expect(told(true)).toEqual(['5 overtaken']);
+  expect(told(false)).toEqual(['5 lost']);
 });
 
 describe('NAKs that come when everything was sent again unasked', () => {
