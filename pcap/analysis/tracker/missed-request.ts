@@ -55,6 +55,8 @@ export interface MissedRequest extends AskedRequest {
 export interface AnswerGroup {
   requests: number;
   answers: number;
+  /** An answer came long after: another one may have been taken for something else in that time. */
+  far: boolean;
 }
 
 /** Times in which answers come, nanoseconds. */
@@ -105,13 +107,14 @@ export function candidates(
 }
 
 /** One answer more that may be about any of these. */
-export function share(open: readonly MissedRequest[], chosen: readonly MissedRequest[]): void {
-  const group: AnswerGroup = { requests: 0, answers: 1 };
+export function share(open: readonly MissedRequest[], chosen: readonly MissedRequest[], far = false): void {
+  const group: AnswerGroup = { requests: 0, answers: 1, far };
   for (const each of chosen) {
     const before = each.group;
     if (before === group) continue;
     group.requests += before?.requests ?? 1;
     group.answers += before?.answers ?? 0;
+    group.far ||= before?.far === true;
     each.group = group;
     if (before !== undefined) for (const other of open) if (other.group === before) other.group = group;
   }

@@ -205,7 +205,7 @@ export class MissedRequests {
     if (newest === undefined) return false;
     if (near) this.#nearAnswers++;
     else this.#farAnswers++;
-    share(this.#open, requests);
+    share(this.#open, requests, !near);
     this.#expectDuplicates(newest, psn, timeNs);
     return true;
   }
@@ -333,7 +333,7 @@ export class MissedRequests {
     const { requests, answers } = group;
     const all = this.#open.filter((each) => each.group === group);
     const known = all.every((each) => !isUncertain(each) && !each.stoodBehind && !this.#mayBeOvertaken(each));
-    if (all.length !== requests || !known) return false;
+    if (all.length !== requests || !known || group.far) return false;
     for (const each of all) this.#remove(each);
     // Where some answers have other causes, no less of them were lost.
     const answered = this.#isUnsound ? 'unknown' : 'overtaken';

@@ -168,6 +168,11 @@ describe('it cannot be told', () => {
     expect(told.ack(72, 9).duplicate(75, 9).duplicate(110, 9).end()).toEqual(verdicts);
   });
 
+  it('how many of a group were lost, where an answer came long after: another may have been taken for a new ACK', () => {
+    const told = new Told().nak(12, 5, 0).resent(13, 5).ack(24, 7).nak(36, 8, 20).resent(37, 8).ack(48, 9);
+    expect(told.duplicate(2_050, 9).end()).toEqual(['5 unknown', '8 unknown']);
+  });
+
   it('how many of a group were lost, where an answer for one of them may have waited behind READ responses', () => {
     const told = new Told().nak(12, 5, 0).resent(13, 5).ack(24, 7).nak(36, 8, 20).resent(37, 8).ack(48, 9);
     expect(told.duplicate(50, 9).hidden(60, 9).end()).toEqual(['5 unknown', '8 unknown']);
