@@ -21,7 +21,8 @@ describe('npm run bench', () => {
     const rows = benchRows(...names.flatMap((name) => ['--only', name]));
     expect(rows.map(({ name }) => name)).toEqual(names);
     for (const row of rows) expectBenchRow(row);
-  });
+    // It starts tshark, Chromium and programs of others, one after the other.
+  }, 300_000);
 
   it('names them in its help', () => {
     const { stdout } = runBench('--help');
