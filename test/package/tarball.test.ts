@@ -43,7 +43,7 @@ import { crc32, Op } from 'rocev2/packets';
 import { describePacket } from 'rocev2/packets/kit';
 import { LAYOUTS } from 'rocev2/packets/layouts';
 import { cmKind } from 'rocev2/packets/management';
-import { formatMac } from 'rocev2/packets/network';
+import { readEthernet } from 'rocev2/packets/network';
 import { type CapturedPacket, readCapture } from 'rocev2/pcap';
 import { compileFilter } from 'rocev2/pcap/filter';
 import { IcrcState } from 'rocev2/pcap/read';
@@ -68,7 +68,7 @@ export const open: typeof RSocket.connect = RSocket.connect;
 export const disk: number = new MemoryBackend(512).bytes;
 export const named: 'rxe0' = DEVICE_NAME;
 export const rules: readonly WireRule[] = [];
-export const functions = [openDevice, Device, groupMac, openLink, describePacket, compileFilter, workerSource, cmKind, formatMac];
+export const functions = [openDevice, Device, groupMac, openLink, describePacket, compileFilter, workerSource, cmKind, readEthernet];
 export const icrcStates: readonly string[] = Object.keys(IcrcState);
 export const addresses = (device: RdmaDevice): string[] => device.addresses.map((prefix) => prefix.toString());
 // @ts-expect-error a seed is a number
