@@ -3,14 +3,25 @@
  * exit code, nothing is left behind. Method: small programs of our own under the real shim.
  */
 import { execFile } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type ServedUverbs, serveUverbs } from '../../src/node/uverbs/serve.ts';
-import { buildShim } from '../../tools/uverbs/build.ts';
+import { buildShim, SHIM_DIRECTORY } from '../../tools/uverbs/build.ts';
 import { startUnderShim } from '../../tools/uverbs/child.ts';
 import { PrivatePlace } from '../../tools/uverbs/place.ts';
 import { runOne, runPair } from '../../tools/uverbs/run.ts';
@@ -57,6 +68,16 @@ describeWith(['compiler', 'koffi'], 'a program under the shim', () => {
     } finally {
       process.env['PATH'] = PATH;
     }
+  });
+
+  it('is another after its sources changed, and the one before stays', async () => {
+    const sources = join(directory, 'sources');
+    cpSync(SHIM_DIRECTORY, sources, { recursive: true });
+    expect(await buildShim(cache, sources)).toBe(shim);
+    appendFileSync(join(sources, 'paths.c'), '/* the next version */\n');
+    const next = await buildShim(cache, sources);
+    expect(next).not.toBe(shim);
+    expect([existsSync(next), existsSync(shim)]).toEqual([true, true]);
   });
 
   it('says in one line what is in the way', async () => {

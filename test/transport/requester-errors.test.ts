@@ -21,14 +21,17 @@ function withSends(count: number) {
 
 describe('refusal by the peer', () => {
   it.each([
-    [0x61, 'RemInvReqErr'],
-    [0x62, 'RemAccessErr'],
-    [0x63, 'RemOpErr'],
-  ])(
+    [0x61, 'RemInvReqErr', 'reqRemoteInvalidRequest'],
+    [0x62, 'RemAccessErr', 'reqRemoteAccessErrors'],
+    [0x63, 'RemOpErr', 'reqRemoteOperationErrors'],
+  ] as const)(
     'REQ-18 REQ-19 REQ-24 NAK 0x%i fails the named request with %s at once and flushes the rest in order',
-    (syndrome, status) => {
+    (syndrome, status, counter) => {
       const peer = withSends(5);
       peer.rx(nak(syndrome, { psn: 2, msn: 2 }));
+      const { reqRemoteInvalidRequest, reqRemoteAccessErrors, reqRemoteOperationErrors } = peer.counters;
+      const counted = { reqRemoteInvalidRequest, reqRemoteAccessErrors, reqRemoteOperationErrors };
+      expect(Object.entries(counted).filter(([, times]) => times > 0)).toEqual([[counter, 1]]);
       expect(peer.completions()).toEqual([
         'send 0 Success Send',
         'send 1 Success Send',

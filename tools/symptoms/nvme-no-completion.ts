@@ -154,7 +154,7 @@ interface Hang {
   readonly others?: boolean;
   /** Whether the disk answers in the end. */
   readonly answered?: boolean;
-  /** How long the host waits; default for ever. */
+  /** How long the host waits. Default: without end. */
   readonly timeoutMs?: number;
   /** Whether the host closes its controller in the end. */
   readonly close?: boolean;

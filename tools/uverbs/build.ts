@@ -18,16 +18,19 @@ export const SHIM_DIRECTORY = fileURLToPath(new URL('./shim/', import.meta.url))
  * The path of the shim, for LD_PRELOAD. Rejects with `RoceError` `ERR_ROCE_LINK_UNAVAILABLE` when it is not in the
  * cache and there is no compiler, the compiler refuses, or the cache cannot be written.
  */
-export async function buildShim(cache: string = shimCache()): Promise<string> {
+export async function buildShim(
+  cache: string = shimCache(),
+  sourceDirectory: string = SHIM_DIRECTORY,
+): Promise<string> {
   refuseSeparators(cache);
-  const sources = await readSources();
+  const sources = await readSources(sourceDirectory);
   const prefix = `shim-${hash([sources, FLAGS, cLibrary(), process.arch])}`;
   try {
     const directory = await buildPart(join(cache, 'parts'), prefix, {}, async (scratch) => {
       const compiler = findCompiler();
       if (compiler === undefined) throw unavailable(NO_COMPILER);
       const files = Object.keys(sources).filter((name) => name.endsWith('.c'));
-      const paths = files.map((name) => join(SHIM_DIRECTORY, name));
+      const paths = files.map((name) => join(sourceDirectory, name));
       await runTool(compiler, [...FLAGS, ...paths, ...LIBRARIES, '-o', join(scratch, 'out', NAME)]);
       return { release: process.arch, packages: [] };
     });
@@ -42,9 +45,9 @@ export async function buildShim(cache: string = shimCache()): Promise<string> {
 }
 
 /** Text of each source and header, by name. */
-async function readSources(): Promise<Record<string, string>> {
-  const names = (await readdir(SHIM_DIRECTORY)).filter((name) => /\.[ch]$/.test(name)).sort();
-  const texts = await Promise.all(names.map((name) => readFile(join(SHIM_DIRECTORY, name), 'utf8')));
+async function readSources(directory: string): Promise<Record<string, string>> {
+  const names = (await readdir(directory)).filter((name) => /\.[ch]$/.test(name)).sort();
+  const texts = await Promise.all(names.map((name) => readFile(join(directory, name), 'utf8')));
   return Object.fromEntries(names.map((name, at) => [name, texts[at] ?? '']));
 }
 

@@ -33,6 +33,7 @@ import {
   readNamespaceList,
   SMART_LOG,
   STATUS_DNR,
+  setBlocks,
 } from '../../../../src/ulp/nvme/codec/index.ts';
 import { NvmeSubsystem, NvmeTarget } from '../../../../src/ulp/nvme/index.ts';
 import { connectAdmin, connectHost, DISK_BYTES, HOST_NQN, ManualTimers, NQN, ScriptedQueue, serve } from './support.ts';
@@ -293,8 +294,16 @@ describe('a controller', () => {
   it('has the log pages SMART and errors, and refuses others and offsets behind the end', async () => {
     const { admin, io } = await connectHost();
     await io.send(io.command(NvmOpcode.Flush, 9));
+    for (const opcode of [NvmOpcode.Read, NvmOpcode.Compare, NvmOpcode.Write, NvmOpcode.Verify]) {
+      const command = io.command(opcode);
+      setBlocks(command, opcode, 1, 0, 1);
+      expect((await io.send(io.withData(command, 512))).status).toBe(0);
+    }
     const smart = await logPage(admin, LogPage.Smart, 512);
-    expect(typeof smart === 'number' ? smart : SMART_LOG.read(smart)?.errorLogEntries).toBe(1n);
+    if (typeof smart === 'number') throw new Error(`status ${smart}`);
+    const { errorLogEntries, hostReads, hostWrites } = SMART_LOG.read(smart) ?? {};
+    // Of reads there are two: a Compare is one, too.
+    expect([errorLogEntries, hostReads, hostWrites]).toEqual([1n, 2n, 1n]);
     expect(await logPage(admin, 0xee, 512)).toBe(NvmeStatus.InvalidLogPage | STATUS_DNR);
     expect(await logPage(admin, LogPage.Smart, 512, 1024)).toBe(NvmeStatus.InvalidField | STATUS_DNR);
     expect(await logPage(admin, LogPage.Ana, 64)).toBe(NvmeStatus.InvalidLogPage | STATUS_DNR);
