@@ -29,6 +29,11 @@ export interface TargetOptions {
   readonly inCapsuleBytes?: number;
   /** Memory for data of commands at most, in bytes [32 MiB]. */
   readonly dataBytes?: number;
+  /**
+   * After so many milliseconds without a command, a host that has no keep-alive timer is probed: its queue pair has to
+   * acknowledge an RDMA WRITE of nothing, or its controller ends. 0: never, as Linux's target [20 000].
+   */
+  readonly probeMs?: number;
   /** Ports that discovery tells hosts of [this one, at the address that the host used]. */
   readonly portals?: readonly Portal[];
 }
@@ -81,6 +86,7 @@ export function targetSettingsOf(options: TargetOptions): TargetSettings {
   demand('maxEntries', given.maxEntries, 2, 1024);
   demand('maxControllers', given.maxControllers, 1, 0xff_00);
   demand('inCapsuleBytes', given.inCapsuleBytes, 0, 65_536);
+  demand('probeMs', given.probeMs, 0, 0x7f_ff_ff_ff);
   demand('dataBytes', given.dataBytes, 1 << 20, Number.MAX_SAFE_INTEGER);
   if (given.inCapsuleBytes % 512 !== 0) throw new RoceError('ERR_ROCE_ARGUMENT', 'inCapsuleBytes is a multiple of 512');
   return given;
@@ -99,4 +105,5 @@ const DEFAULTS = {
   maxControllers: 64,
   inCapsuleBytes: 4096,
   dataBytes: 32 << 20,
+  probeMs: 20_000,
 };

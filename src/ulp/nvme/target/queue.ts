@@ -10,7 +10,7 @@
  */
 import { Access, type MemoryRegion } from '../../../../transport/memory.ts';
 import { QpState } from '../../../../transport/qp-state.ts';
-import { WcOpcode, WcStatus, WorkCompletion } from '../../../../transport/work.ts';
+import { WcOpcode, WcStatus, WorkCompletion, WrOpcode } from '../../../../transport/work.ts';
 import type { RdmaConnection, RdmaCq, RdmaDevice, RdmaPd, RdmaQp } from '../../../device/api.ts';
 import { COMMAND_BYTES, COMPLETION_BYTES, Fuse, NvmeStatus, readCommand, SglSubtype, SglType } from '../codec/index.ts';
 import { type Answer, type AnswerQueue, AnswerSender } from './answers.ts';
@@ -34,8 +34,8 @@ export interface QueueServices {
   answered(queue: TargetQueue, arrivedAt: number): void;
   /** An error of ours has ended the queue. */
   failed(queue: TargetQueue, error: unknown): void;
-  /** The queue is gone. */
-  closed(queue: TargetQueue): void;
+  /** The queue is gone. `unanswered`: its host no longer acknowledges what is sent. */
+  closed(queue: TargetQueue, unanswered: boolean): void;
 }
 
 /** What a command ends with, now or later; undefined for one that is held. */
@@ -79,6 +79,8 @@ export class TargetQueue {
   readonly #answers: AnswerSender;
   /** Answers leave when all completions are taken, or soon. */
   #flushes = false;
+  /** A probe has not been acknowledged yet. */
+  #probing = false;
   #sqHead = 0;
   #closed = false;
   #connection: RdmaConnection | undefined;
@@ -93,13 +95,13 @@ export class TargetQueue {
     const sends = 2 * entries + 2;
     this.#capsuleBytes = COMMAND_BYTES + services.inCapsuleBytes;
     const { device, pd } = services;
-    this.#cq = device.createCq(sends + receives);
+    this.#cq = device.createCq(sends + PROBES + receives);
     let qp: RdmaQp | undefined;
     try {
       qp = pd.createQp({
         sendCq: this.#cq,
         recvCq: this.#cq,
-        maxSendWr: sends,
+        maxSendWr: sends + PROBES,
         maxRecvWr: receives,
         maxSge: 1,
         maxInlineData: COMPLETION_BYTES,
@@ -135,8 +137,22 @@ export class TargetQueue {
     else void connection.closed.then(() => this.close());
   }
 
+  /**
+   * Asks the host's queue pair whether it is there, with an RDMA WRITE of nothing, which needs no key (ref:nvmeof#4). A
+   * queue pair that does not acknowledge it is gone, and so is this queue then.
+   */
+  probe(): void {
+    if (this.#closed || this.#probing || this.#connection === undefined) return;
+    this.#probing = true;
+    this.qp.postSend({ wrId: 0, opcode: WrOpcode.RdmaWrite, sges: [], remoteAddr: 0n, rkey: 0 });
+  }
+
   /** Disconnects and frees; commands under way end without a response. May be called more than once. */
   close(): void {
+    this.#close(false);
+  }
+
+  #close(unanswered: boolean): void {
     if (this.#closed) return;
     this.#closed = true;
     void this.#connection?.disconnect();
@@ -146,7 +162,7 @@ export class TargetQueue {
     this.#answers.close();
     // A backend may still use the memory of a command that it works on: that comes back when the command ends.
     for (const task of this.#tasks) if (!task.executing) this.#freeData(task);
-    this.#services.closed(this);
+    this.#services.closed(this, unanswered);
   }
 
   /** Ends a command: data first, where there is some for the host, then the response. */
@@ -224,7 +240,7 @@ export class TargetQueue {
   #completed({ opcode, status, wrId, byteLen }: WorkCompletion): void {
     if (this.#closed) return;
     if (status !== WcStatus.Success) {
-      this.close();
+      this.#close(status === WcStatus.RetryExcErr);
       return;
     }
     if (opcode === WcOpcode.Recv) {
@@ -238,6 +254,8 @@ export class TargetQueue {
       this.#answers.readEnded();
       const task = this.#tasks[wrId];
       if (task !== undefined) this.#execute(task);
+    } else if (opcode === WcOpcode.RdmaWrite) {
+      this.#probing = false;
     }
   }
 
@@ -364,5 +382,7 @@ export class TargetQueue {
 
 /** Of a command whose backend broke its contract. */
 const FAILED: Outcome = { status: NvmeStatus.InternalError };
+/** Unacknowledged at a time. */
+const PROBES = 1;
 /** In place of the head pointer where there is no flow control. */
 const NO_SQ_HEAD = 0xff_ff;

@@ -168,7 +168,7 @@ export class NvmeTarget implements QueueServices {
     return controller.ended(queue, task, outcome);
   }
 
-  closed(queue: TargetQueue): void {
+  closed(queue: TargetQueue, unanswered: boolean): void {
     const { controller, authentication, noMoreWaiting } = this.#queues.get(queue) ?? {};
     noMoreWaiting?.();
     authentication?.close();
@@ -176,8 +176,8 @@ export class NvmeTarget implements QueueServices {
     this.#options.observer?.queueClosed(controller, queue);
     if (controller === undefined) return;
     if (controller.queues.get(queue.qid) === queue) controller.queues.delete(queue.qid);
-    // Without its admin queue there is no controller.
-    if (queue.qid === 0) controller.close();
+    // Without its admin queue there is no controller, nor without its host.
+    if (queue.qid === 0 || unanswered) controller.close();
   }
 
   now(): number {
@@ -305,7 +305,7 @@ export class NvmeTarget implements QueueServices {
   }
 
   #connect(queue: TargetQueue, { command, data }: Task, local: IpAddress): Outcome {
-    const { subsystems, maxControllers, maxQueues, maxEntries, timers } = this.#options;
+    const { subsystems, maxControllers, maxQueues, maxEntries, probeMs, timers } = this.#options;
     const asked = askedController(command, data, queue, subsystems);
     if ('status' in asked) {
       this.counters.connectionsRefused++;
@@ -321,6 +321,7 @@ export class NvmeTarget implements QueueServices {
       maxEntries,
       maxQueues,
       inCapsuleBytes: this.inCapsuleBytes,
+      probeMs,
       timers,
       closed: () => this.#controllers.delete(id),
     });
