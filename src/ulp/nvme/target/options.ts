@@ -25,6 +25,11 @@ export interface TargetOptions {
   readonly maxEntries?: number;
   /** Controllers at most [64]. */
   readonly maxControllers?: number;
+  /**
+   * Receives that all I/O queues share, 16..65536, in place of as many for each queue as it has entries: less memory
+   * for many hosts, and one that finds them all in use has to send again. 0: each queue has its own [0].
+   */
+  readonly srq?: number;
   /** Data in a capsule at most: 0, or a multiple of 512 up to 65536 bytes [4096]. */
   readonly inCapsuleBytes?: number;
   /** Memory for data of commands at most, in bytes [32 MiB]. */
@@ -85,6 +90,7 @@ export function targetSettingsOf(options: TargetOptions): TargetSettings {
   demand('maxQueues', given.maxQueues, 1, 128);
   demand('maxEntries', given.maxEntries, 2, 1024);
   demand('maxControllers', given.maxControllers, 1, 0xff_00);
+  if (given.srq !== 0) demand('srq', given.srq, 16, 65_536);
   demand('inCapsuleBytes', given.inCapsuleBytes, 0, 65_536);
   demand('probeMs', given.probeMs, 0, 0x7f_ff_ff_ff);
   demand('dataBytes', given.dataBytes, 1 << 20, Number.MAX_SAFE_INTEGER);
@@ -103,6 +109,7 @@ const DEFAULTS = {
   maxQueues: 8,
   maxEntries: 128,
   maxControllers: 64,
+  srq: 0,
   inCapsuleBytes: 4096,
   dataBytes: 32 << 20,
   probeMs: 20_000,
