@@ -142,7 +142,6 @@ export class Association implements QueueOwner {
         qid: queue.qid,
         send: (request) => {
           request.sentTick = this.#tick;
-          request.ofQueue = true;
           queue.sendNext(request);
         },
         kill: (reason) => queue.kill(reason),
@@ -187,10 +186,8 @@ export class Association implements QueueOwner {
   }
 
   died(queue: HostQueue, reason: Error, unanswered: readonly HostRequest[]): void {
-    const isIo = queue.qid !== 0 && this.ioQueues.includes(queue);
-    for (const request of unanswered)
-      if (isIo && !request.ofQueue) this.#unanswered.push(request);
-      else request.fail(reason);
+    if (queue.qid === 0 || !this.ioQueues.includes(queue)) for (const request of unanswered) request.fail(reason);
+    else this.#unanswered.push(...unanswered);
     this.#die(reason);
   }
 

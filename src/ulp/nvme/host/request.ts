@@ -22,8 +22,6 @@ export class HostRequest {
    * Whether it may be sent again on a new connection when no answer came: what it does twice is what it does once.
    */
   replayable = false;
-  /** Whether it belongs to the queue that sends it: without an answer there it fails, and is sent on no other. */
-  ofQueue = false;
   /** Whether it is answered only when something happens: an event request is never overdue. */
   held = false;
   /** Its place in the order of all commands of the controller. */

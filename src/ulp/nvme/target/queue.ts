@@ -129,8 +129,8 @@ export class TargetQueue {
   #close(unanswered: boolean): void {
     if (this.#closed) return;
     this.#closed = true;
-    void this.#connection?.disconnect();
     this.#handBack();
+    void this.#connection?.disconnect();
     this.qp.destroy();
     this.#services.device.destroyCq(this.#cq);
     this.#answers.close();
@@ -218,8 +218,7 @@ export class TargetQueue {
   #completed(wc: WorkCompletion): void {
     const { opcode, status, wrId, byteLen } = wc;
     if (this.#closed) return;
-    // A WRITE with immediate data uses a receive, too, and is no capsule.
-    if (status !== WcStatus.Success || opcode === WcOpcode.RecvRdmaWithImm) {
+    if (status !== WcStatus.Success) {
       this.#unused(wc);
       this.#close(status === WcStatus.RetryExcErr);
       return;
@@ -357,8 +356,7 @@ export class TargetQueue {
   /** A receive, if it is one, that brings no command. */
   #unused({ opcode, wrId }: WorkCompletion): void {
     if (this.#receives.srq === undefined) return;
-    if (opcode !== WcOpcode.Recv && opcode !== WcOpcode.RecvRdmaWithImm) return;
-    const task = this.#receives.tasks[wrId];
+    const task = opcode === WcOpcode.Recv ? this.#receives.tasks[wrId] : undefined;
     if (task !== undefined) this.#receives.post(task);
   }
 

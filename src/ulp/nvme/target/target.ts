@@ -244,12 +244,11 @@ export class NvmeTarget implements QueueServices<TargetQueue> {
   #take(request: RdmaConnectionRequest): void {
     const { maxQueues, maxEntries, maxControllers, timers } = this.#options;
     const asked = askedQueue(request.privateData, maxQueues, maxEntries);
-    if (typeof asked === 'number') return this.#reject(request, asked);
     const peer = request.remoteAddress.toString();
-    const full = this.#queues.size >= maxControllers * (1 + maxQueues) || !this.#makeRoom(peer);
-    const queue = full ? undefined : this.#makeQueue(asked);
-    if (queue === undefined) {
-      this.#reject(request, CmRejectStatus.NoResources);
+    const full = (): boolean => this.#queues.size >= maxControllers * (1 + maxQueues) || !this.#makeRoom(peer);
+    const queue = typeof asked === 'number' || full() ? undefined : this.#makeQueue(asked);
+    if (typeof asked === 'number' || queue === undefined) {
+      this.#reject(request, typeof asked === 'number' ? asked : CmRejectStatus.NoResources);
       return;
     }
     this.counters.queues++;

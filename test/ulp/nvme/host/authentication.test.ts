@@ -206,6 +206,26 @@ describe('again, on a controller in use, our host and our target', () => {
     await rig.world.run(controller.close());
   });
 
+  it('wait for no slot any more when the connection is lost', async () => {
+    const rig = guarded();
+    const { passed, open } = gate();
+    const { read } = rig.disk;
+    Object.assign(rig.disk, {
+      read: (...given: Parameters<typeof read>) => passed.then(() => read.apply(rig.disk, given)),
+    });
+    const controller = await rig.connect({ ...SECRETS, queueSize: 2 });
+    const disk = await rig.world.run(controller.namespace(1));
+    const reading = disk.read(0, new Uint8Array(512));
+    const proof = controller.reauthenticate().catch((error: unknown) => error);
+    await rig.world.run(rig.world.sleep(1e9));
+    await rig.world.run(rig.target.close());
+    rig.listen();
+    expect(await rig.world.run(proof)).toMatchObject({ code: 'ERR_ROCE_CLOSED' });
+    open();
+    await rig.world.run(reading);
+    await rig.world.run(controller.close());
+  });
+
   it('do it one after the other when it is asked for twice', async () => {
     const rig = guarded();
     const controller = await rig.connect();
@@ -268,8 +288,10 @@ describe('our host', () => {
       },
     });
     const controller = await connect({ hostSecret: HOST_SECRET, crypto: nvmeCrypto, commandTimeoutMs: 2000 });
+    await world.run(world.sleep(10e9));
     const late = await world.run(controller.reauthenticate().catch((error: unknown) => error));
-    expect(late).toMatchObject({ code: 'ERR_ROCE_TIMEOUT' });
+    const message = 'the controller does not end the authentication of queue 0';
+    expect(late).toMatchObject({ code: 'ERR_ROCE_TIMEOUT', message });
     drops = false;
     await world.run(world.sleep(5e9));
     expect([controller.state, controller.reconnects, asked]).toEqual(['live', 1, [0]]);

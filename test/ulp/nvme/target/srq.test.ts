@@ -141,11 +141,10 @@ describe('I/O queues that share receives', () => {
     const command = io.command(NvmOpcode.Write);
     setBlocks(command, NvmOpcode.Write, 1, 0, 16);
     command.sgl.setInCapsule(0, 8192);
+    world.network.port('device 1')?.setFaults({ rateBps: 1e6 });
     io.post(command, pattern(8192));
     world.runUntil(() => target.sharedReceives === SRQ - 1);
-    expect(target.queues[1]?.counters.commands).toBe(1);
     target.queues[1]?.close();
-    expect(target.sharedReceives).toBe(SRQ);
     await after(served, 1e6);
     expect(target.sharedReceives).toBe(SRQ);
   });
