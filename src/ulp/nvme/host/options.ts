@@ -71,7 +71,7 @@ export interface HostCredentials {
 type Secrets = 'hostSecret' | 'controllerSecret' | 'crypto';
 
 /** Secrets in place of those in use; one that is left out stays. */
-export type NvmeSecrets = Pick<NvmeConnectOptions, Secrets>;
+export type NvmeSecrets = Pick<NvmeConnectOptions, 'hostSecret' | 'controllerSecret' | 'crypto'>;
 
 /** @throws RoceError ERR_ROCE_ARGUMENT */
 export function settingsOf(options: NvmeConnectOptions): NvmeSettings {

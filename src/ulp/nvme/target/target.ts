@@ -141,6 +141,7 @@ export class NvmeTarget implements QueueServices<TargetQueue> {
     return this.#receives?.srq.length;
   }
 
+  /** @internal */
   receivesOf(qid: number, entries: number): CapsuleReceives {
     // An admin queue has its own: whatever I/O does, a host is heard there.
     return qid === 0 || this.#receives === undefined
