@@ -57,13 +57,13 @@ export class ClientMemory implements ProcessMemory {
     if (length === 0) return true;
     placeEarly();
     const isNext = address === this.#readTo;
-    if (!isNext) this.#forget();
-    if ((isNext || this.#goesOn) && this.#fetched(address, to, toAt, length, ahead)) {
+    if (isNext) this.#goesOn = true;
+    else this.#forget();
+    if (this.#goesOn && this.#fetched(address, to, toAt, length, ahead)) {
       if (!(toAt >= 0 && toAt + length <= to.length)) return false;
       const from = aheadAt + address - this.#aheadFrom;
       to.set(AHEAD.subarray(from, from + length), toAt);
-      if (isNext) this.#goesOn = true;
-      else this.#firstTo = address + length;
+      if (!isNext) this.#firstTo = address + length;
     } else {
       this.#forget();
       if (!this.#copy(address, to, toAt, length)) return false;
@@ -87,8 +87,7 @@ export class ClientMemory implements ProcessMemory {
     const goesOn = waitingOf === this && waitingWriter === writer && address === waitingTo;
     if (!goesOn || waitingTo - waitingFrom + length > MOST_WAITING) placeEarly();
     if (hasLost && writer !== undefined && isLost(writer, address)) return false;
-    if (waitingOf === undefined && (!more || length > MOST_WAITING))
-      return this.#place(address, from, fromAt, length);
+    if (waitingOf === undefined && (!more || length > MOST_WAITING)) return this.#place(address, from, fromAt, length);
     if (!(fromAt >= 0 && length > 0 && fromAt + length <= from.length)) return false;
     if (waitingOf === undefined) {
       waitingFrom = address;
