@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import { Prng } from '../../src/ground/prng.ts';
-import { WR_RDMA } from '../../src/uverbs/abi/rxe.ts';
+import { WR_ATOMIC, WR_RDMA } from '../../src/uverbs/abi/rxe.ts';
 import { Fields } from '../../src/uverbs/fields.ts';
 import { NOWHERE } from '../../src/uverbs/process-region.ts';
 import { SendReader } from '../../src/uverbs/work-requests.ts';
@@ -65,6 +65,19 @@ describe('an entry of a send queue', () => {
         expect(request).toMatchObject(expected);
         expect(request.inline).toBeUndefined();
       }
+  });
+
+  it.each([
+    ['COMPARE SWAP', WrOpcode.AtomicCmpAndSwp],
+    ['FETCH ADD', WrOpcode.AtomicFetchAndAdd],
+  ])('of %s has its operands, and eight bytes of its segments', (_, opcode) => {
+    const read = reader();
+    read({ opcode: WrOpcode.RdmaWrite, sges, wr });
+    const atomic = fill(WR_ATOMIC, { remote_addr: 0x8000, rkey: 0x77, compare_add: 5, swap: 6 });
+    expect(read({ opcode, sges, wr: atomic })).toMatchObject({
+      ...{ opcode, remoteAddr: 0x8000n, rkey: 0x77, compareAdd: 5n, swap: 6n },
+      sges: [{ mr: region, offset: 16, length: 8 }],
+    });
   });
 
   it('has its position for an id, whatever the client calls it', () => {
