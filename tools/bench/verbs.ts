@@ -144,7 +144,7 @@ const PROGRAMS = ['ib_write_bw', 'ib_send_lat', 'qperf', 'cc'];
  * Of a new device each time, whose first two thousand messages run code that V8 has not compiled yet: so many that the
  * rest takes about as long as qperf measures.
  */
-const WRITES = 10_000;
+const WRITES = 20_000;
 /** Of the last line: bytes, iterations, then peak and average, or least, most, typical and average. */
 const Column = { Average: 3, LatencyAverage: 5 };
 /** perftest refuses fewer than 5, and medians of fewer than these are of nothing. */
