@@ -82,8 +82,8 @@ export interface Link {
    */
   readonly ecn?: LinkEcn | undefined;
   /**
-   * The link makes the ICRC of what it sends and verifies that of what it delivers, as NICs do: frames are given to it
-   * with an ICRC of 0, and one that it delivers is whole. Absent: the device does both.
+   * The link makes the ICRC of what it sends and verifies that of what it delivers, as NICs do, or has no need of it:
+   * frames are given to it with an ICRC of 0, and one that it delivers is whole. Absent: the device does both.
    */
   readonly icrcOffload?: boolean | undefined;
   /** What is sent comes back: a capture shows it when it is sent, and not again. Absent: it does not. */

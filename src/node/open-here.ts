@@ -114,7 +114,7 @@ export async function openHere(options: OpenDeviceOptions): Promise<OpenDevice> 
     mac,
     addresses,
     mtu: link.mtu,
-    ...defined({ sourcePort: link.sourcePort, maxUnacked: link.maxUnacked }),
+    ...defined({ sourcePort: link.sourcePort, maxUnacked: link.maxUnacked, icrcOffload: link.icrcOffload }),
     ...(options.gateway === undefined ? {} : { gateway: IpAddress.parse(options.gateway) }),
     ...(options.neighbours === undefined ? {} : { neighbours: options.neighbours.map(parseNeighbour) }),
     ...defined({

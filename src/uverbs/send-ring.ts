@@ -12,7 +12,7 @@ import { Fields } from './fields.ts';
 import type { SharedRing } from './host.ts';
 import type { InboundRing } from './ring.ts';
 import type { WorkFacts } from './ring-cq.ts';
-import { failing, readSend, type SendBounds, type WorkObjects } from './work-requests.ts';
+import { type SendBounds, SendReader, type WorkObjects } from './work-requests.ts';
 
 const WQE = RXE_SEND_WQE.at;
 const WR_ID = WQE.wr + RXE_SEND_WR.at.wr_id;
@@ -22,14 +22,14 @@ const WORDS = 4;
 export class SendRing {
   readonly bounds: SendBounds;
   readonly #ring: InboundRing;
-  readonly #objects: WorkObjects;
+  readonly #reader: SendReader;
   readonly #wqe: Fields;
   readonly #facts: Uint32Array;
 
   constructor(ring: InboundRing, bounds: SendBounds, objects: WorkObjects) {
     this.#ring = ring;
     this.bounds = bounds;
-    this.#objects = objects;
+    this.#reader = new SendReader(bounds, objects);
     this.#wqe = new Fields(new Uint8Array(ring.size.stride));
     this.#facts = new Uint32Array((ring.mask + 1) * WORDS);
   }
@@ -50,7 +50,7 @@ export class SendRing {
     for (let n = Math.min(ring.waiting, room); n > 0; n--) {
       const position = ring.next;
       ring.take(this.#wqe.bytes);
-      const wr = readSend(this.#wqe, position, this.bounds, this.#objects);
+      const wr = this.#reader.read(this.#wqe, position);
       this.#remember(position, wr);
       this.#post(qp, wr);
     }
@@ -93,7 +93,7 @@ export class SendRing {
     } catch (error) {
       // Something that no honest provider asks for: it fails in its turn.
       if (!(error instanceof RoceError)) throw error;
-      qp.core.postSend(failing(wr, this.bounds, this.#objects));
+      qp.core.postSend(this.#reader.failing(wr));
     }
   }
 }

@@ -55,64 +55,116 @@ export interface SendBounds {
   readonly allSignaled: boolean;
 }
 
-/** The request of an entry of a send queue. `position` comes back in its completion. */
-export function readSend(wqe: Fields, position: number, bounds: SendBounds, objects: WorkObjects): SendWr {
-  const opcode = wqe.u32(WQE.wr + WR.opcode);
-  const flags = wqe.u32(WQE.wr + WR.send_flags);
-  const base = {
-    wrId: position,
-    signaled: bounds.allSignaled || (flags & SendFlag.Signaled) !== 0,
-    fence: (flags & SendFlag.Fence) !== 0,
-    solicited: (flags & SendFlag.Solicited) !== 0,
-  };
-  const data = readData(wqe, opcode, (flags & SendFlag.Inline) !== 0, bounds, objects);
-  if (data === undefined) return failing(base, bounds, objects);
-  if (bounds.datagrams)
-    return readDatagram(wqe, opcode, { ...base, ...data }, objects) ?? failing(base, bounds, objects);
-  const ex = wqe.u32(WQE.wr + WR.ex);
-  const imm = wqe.view.getUint32(WQE.wr + WR.ex);
-  const at = WQE.wr + WR.wr;
-  const rdma = { remoteAddr: wqe.u64(at + WR_RDMA.at.remote_addr), rkey: wqe.u32(at + WR_RDMA.at.rkey) };
-  switch (opcode) {
-    case WrOpcode.Send:
-      return { ...base, ...data, opcode };
-    case WrOpcode.SendWithImm:
-      return { ...base, ...data, opcode, immData: imm };
-    case WrOpcode.SendWithInv:
-      return { ...base, ...data, opcode, invalidateRkey: ex };
-    case WrOpcode.RdmaWrite:
-    case WrOpcode.RdmaRead:
-    case WrOpcode.AtomicWrite:
-      return { ...base, ...data, ...rdma, opcode };
-    case WrOpcode.RdmaWriteWithImm:
-      return { ...base, ...data, ...rdma, opcode, immData: imm };
-    case WrOpcode.AtomicCmpAndSwp:
-    case WrOpcode.AtomicFetchAndAdd:
-      return { ...base, ...data, ...readAtomic(wqe, at), opcode };
-    case WrOpcode.LocalInv:
-      return { ...base, opcode, invalidateRkey: ex };
-    case WrOpcode.BindMw:
-      return { ...base, opcode, ...readBind(wqe, at, objects) };
-    case WrOpcode.Flush:
-      return { ...base, opcode, ...readFlush(wqe, at) };
-    default:
-      return failing(base, bounds, objects);
+/**
+ * A request of a connected queue pair that moves data, with every field it can have: one shape for all that is posted
+ * often, and filled anew for each, as `postSend` copies what it is given.
+ */
+class DataRequest {
+  wrId = 0;
+  opcode: WrOpcode = WrOpcode.Send;
+  signaled = false;
+  fence = false;
+  solicited = false;
+  sges: readonly Sge[] = [];
+  remoteAddr = 0n;
+  rkey = 0;
+  immData = 0;
+  invalidateRkey = 0;
+}
+
+/** Reads the entries of one send queue. */
+export class SendReader {
+  readonly #bounds: SendBounds;
+  readonly #objects: WorkObjects;
+  readonly #request = new DataRequest();
+
+  constructor(bounds: SendBounds, objects: WorkObjects) {
+    this.#bounds = bounds;
+    this.#objects = objects;
+  }
+
+  /** The request of an entry, good until the next call. `position` comes back in its completion. */
+  read(wqe: Fields, position: number): SendWr {
+    const opcode = wqe.u32(WQE.wr + WR.opcode);
+    const flags = wqe.u32(WQE.wr + WR.send_flags);
+    const request = this.#request;
+    request.wrId = position;
+    request.signaled = this.#bounds.allSignaled || (flags & SendFlag.Signaled) !== 0;
+    request.fence = (flags & SendFlag.Fence) !== 0;
+    request.solicited = (flags & SendFlag.Solicited) !== 0;
+    const isInline = (flags & SendFlag.Inline) !== 0;
+    if (isInline || this.#bounds.datagrams || !movesData(opcode)) return this.#readOther(wqe, opcode, isInline);
+    const count = wqe.u32(WQE.dma + DMA.num_sge);
+    if (count > this.#bounds.maxSge) return this.failing(request);
+    const at = WQE.wr + WR.wr;
+    request.opcode = opcode;
+    request.sges = readSegments(wqe, SEND_DATA, count, this.#objects, Number.POSITIVE_INFINITY);
+    // What an opcode has no use for is looked at by nobody.
+    request.remoteAddr = wqe.u64(at + WR_RDMA.at.remote_addr);
+    request.rkey = wqe.u32(at + WR_RDMA.at.rkey);
+    request.immData = wqe.view.getUint32(WQE.wr + WR.ex);
+    request.invalidateRkey = wqe.u32(WQE.wr + WR.ex);
+    return request;
+  }
+
+  /**
+   * A request that fails in its turn: by a local QP operation error where it is executed here (key 0 is nobody's),
+   * which datagram queue pairs do not do; there by a local protection error.
+   */
+  failing(of: Base): SendWr {
+    const { wrId, signaled = true, fence = false, solicited = false } = of;
+    const base = { wrId, signaled, fence, solicited };
+    if (!this.#bounds.datagrams) return { ...base, opcode: WrOpcode.LocalInv, invalidateRkey: 0 };
+    const { nowhere } = this.#objects;
+    const sges = [{ mr: NOWHERE, length: 1 }];
+    return { ...base, opcode: WrOpcode.Send, sges, remoteQpn: 1, ...(nowhere === undefined ? {} : { ah: nowhere }) };
+  }
+
+  #readOther(wqe: Fields, opcode: number, isInline: boolean): SendWr {
+    const { wrId, signaled, fence, solicited } = this.#request;
+    const base = { wrId, signaled, fence, solicited };
+    const objects = this.#objects;
+    const data = readData(wqe, opcode, isInline, this.#bounds, objects);
+    if (data === undefined) return this.failing(base);
+    if (this.#bounds.datagrams) return readDatagram(wqe, opcode, { ...base, ...data }, objects) ?? this.failing(base);
+    const ex = wqe.u32(WQE.wr + WR.ex);
+    const imm = wqe.view.getUint32(WQE.wr + WR.ex);
+    const at = WQE.wr + WR.wr;
+    const rdma = { remoteAddr: wqe.u64(at + WR_RDMA.at.remote_addr), rkey: wqe.u32(at + WR_RDMA.at.rkey) };
+    switch (opcode) {
+      case WrOpcode.Send:
+        return { ...base, ...data, opcode };
+      case WrOpcode.SendWithImm:
+        return { ...base, ...data, opcode, immData: imm };
+      case WrOpcode.SendWithInv:
+        return { ...base, ...data, opcode, invalidateRkey: ex };
+      case WrOpcode.RdmaWrite:
+      case WrOpcode.RdmaRead:
+      case WrOpcode.AtomicWrite:
+        return { ...base, ...data, ...rdma, opcode };
+      case WrOpcode.RdmaWriteWithImm:
+        return { ...base, ...data, ...rdma, opcode, immData: imm };
+      case WrOpcode.AtomicCmpAndSwp:
+      case WrOpcode.AtomicFetchAndAdd:
+        return { ...base, ...data, ...readAtomic(wqe, at), opcode };
+      case WrOpcode.LocalInv:
+        return { ...base, opcode, invalidateRkey: ex };
+      case WrOpcode.BindMw:
+        return { ...base, opcode, ...readBind(wqe, at, objects) };
+      case WrOpcode.Flush:
+        return { ...base, opcode, ...readFlush(wqe, at) };
+      default:
+        return this.failing(base);
+    }
   }
 }
 
-type Base = Pick<SendWr, 'wrId' | 'signaled' | 'fence' | 'solicited'>;
-
-/**
- * A request that fails in its turn: by a local QP operation error where it is executed here (key 0 is nobody's), which
- * datagram queue pairs do not do; there by a local protection error.
- */
-export function failing(of: Base, { datagrams }: SendBounds, { nowhere }: WorkObjects): SendWr {
-  const { wrId, signaled = true, fence = false, solicited = false } = of;
-  const base = { wrId, signaled, fence, solicited };
-  if (!datagrams) return { ...base, opcode: WrOpcode.LocalInv, invalidateRkey: 0 };
-  const sges = [{ mr: NOWHERE, length: 1 }];
-  return { ...base, opcode: WrOpcode.Send, sges, remoteQpn: 1, ...(nowhere === undefined ? {} : { ah: nowhere }) };
+/** What is posted often: by segments of memory, and with nothing to read of the entry but numbers. */
+function movesData(opcode: number): opcode is WrOpcode {
+  return opcode <= WrOpcode.RdmaRead || opcode === WrOpcode.SendWithInv;
 }
+
+type Base = Pick<SendWr, 'wrId' | 'signaled' | 'fence' | 'solicited'>;
 
 /** Inline bytes or segments; undefined where there are more than the queue pair was made for. */
 function readData(

@@ -1,4 +1,7 @@
-/** Base of links that wrap another link: passes on to the inner link everything that it does not change. */
+/**
+ * Base of links that wrap another link: passes on to the inner link everything that it does not change. The offload of
+ * the ICRC is not passed on: who stands between device and link sees, stores or changes whole packets.
+ */
 import type { IpAddress } from '../../../packets/address.ts';
 import type { Medium } from '../../../packets/frame.ts';
 import type { FrameBatch } from '../../../packets/frame-writer.ts';

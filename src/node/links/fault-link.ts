@@ -63,6 +63,11 @@ export class FaultLink extends LinkDecorator {
     this.#bypass = this.engine.idle && observer === undefined;
   }
 
+  /** As `Link.icrcOffload`: where frames may be damaged, the device has to find that out. */
+  get icrcOffload(): boolean {
+    return this.#bypass && this.inner.icrcOffload === true;
+  }
+
   /** As `Link.start`. */
   start(sink: LinkSink): Promise<void> {
     // A second start is refused by the inner link, and must not take the frames of the first.

@@ -5,6 +5,8 @@
  *   loopback:10.0.0.1/24+fd00::1/64    the addresses
  *
  * Owns two batches that take turns: one is filled while the other is delivered, in the check phase of the event loop.
+ * Frames never leave the memory of this process: as in a NIC that loops back, no ICRC protects them, but where somebody
+ * looks at them or changes them on the way (a capture, faults).
  */
 import { IpPrefix } from '../../../packets/address.ts';
 import { RoceError } from '../../../packets/errors.ts';
@@ -41,6 +43,7 @@ export class LoopbackLink extends LifecycleLink {
   readonly medium = Medium.Ip;
   readonly ecn = WHOLE_PACKETS;
   readonly reflects = true;
+  readonly icrcOffload = true;
   readonly mtu: number;
   readonly addresses: readonly string[];
 

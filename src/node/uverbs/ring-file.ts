@@ -29,6 +29,8 @@ export class RingFile {
   readonly #rings = new Set<Ring>();
   #end = PAGE_BYTES;
   #live = 0;
+  #wakes = false;
+  #isClosed = false;
 
   private constructor(libc: Libc, fd: number, page: Mapping) {
     this.#libc = libc;
@@ -84,17 +86,28 @@ export class RingFile {
     }
   }
 
-  /** Tells clients that poll that there is a completion. */
+  /**
+   * Tells clients that poll that there is a completion; one that sleeps is woken at the end of this turn, for all that
+   * completes in it. Who is about to sleep sees the count and does not.
+   */
   completed(): void {
     Atomics.add(this.#progress, COMPLETIONS, 1);
-    if (Atomics.load(this.#progress, WAITING) !== 0) this.#libc.futexWake(this.#page.address, ALL);
+    if (this.#wakes || Atomics.load(this.#progress, WAITING) === 0) return;
+    this.#wakes = true;
+    void TURN.then(this.#wake);
   }
+
+  readonly #wake = (): void => {
+    this.#wakes = false;
+    if (!this.#isClosed) this.#libc.futexWake(this.#page.address, ALL);
+  };
 
   #clear(offset: number, length: number): void {
     this.#libc.fallocate(this.fd, FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE, offset, length);
   }
 
   close(): void {
+    this.#isClosed = true;
     for (const { mapping } of this.#rings) mapping.close();
     this.#rings.clear();
     this.#page.close();
@@ -102,6 +115,8 @@ export class RingFile {
   }
 }
 
+/** What is to come at the end of a turn: a device completes within one call, and microtasks run after it. */
+const TURN = Promise.resolve();
 const COMPLETIONS = 0;
 const WAITING = 16;
 const ARMED_FROM = 32;

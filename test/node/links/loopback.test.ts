@@ -3,12 +3,17 @@
  * both IP versions, reliably and by datagrams, with more data than the link holds at a time.
  */
 import { describe, expect, it } from 'vitest';
+import { Frame, FrameStatus, Medium, parseFrame } from '../../../packets/frame.ts';
 import { FrameWriter } from '../../../packets/frame-writer.ts';
+import { icrcMatches } from '../../../packets/icrc.ts';
 import { openDevice, QpState, type RdmaDevice, WcStatus, WrOpcode } from '../../../src/index.ts';
+import type { FaultOptions } from '../../../src/node/links/fault-link.ts';
 import { LoopbackLink, openLink } from '../../../src/node/links/index.ts';
 
 const LINK = 'loopback:10.0.0.1/24+fd00::1/64';
 const BYTES = 1_000_000;
+/** A rule that takes every frame through the engine, and changes none. */
+const NEVER: FaultOptions['rules'] = [{ on: { opcode: 'cnp' }, do: 'drop' }];
 
 /** A WRITE from the device to itself: whether every byte arrived. */
 async function writeToSelf(device: RdmaDevice, address: string): Promise<boolean> {
@@ -46,6 +51,32 @@ describe('loopback', () => {
     const { device, close } = await openDevice({ link: LINK });
     expect(device.activeMtu).toBe(4096);
     expect(await writeToSelf(device, address)).toBe(true);
+    await close();
+  });
+
+  it('needs no ICRC, but where frames are seen or may be damaged', async () => {
+    const seen: boolean[] = [];
+    const frame = (_: number, __: string, bytes: Uint8Array, start: number, end: number): void => {
+      const parsed = new Frame();
+      const view = new DataView(bytes.buffer);
+      if (parseFrame(bytes, view, start, end, Medium.Ip, parsed) === FrameStatus.Ok) seen.push(icrcMatches(parsed));
+    };
+    const offloaded: boolean[] = [];
+    for (const more of [{}, { captureSink: { frame } }, { faults: {} }, { faults: { rules: NEVER } }]) {
+      const { device, close } = await openDevice({ link: LINK, ...more });
+      offloaded.push(device.icrcOffload);
+      expect(await writeToSelf(device, '10.0.0.1')).toBe(true);
+      await close();
+    }
+    expect(offloaded).toEqual([true, false, true, false]);
+    expect([seen.length > BYTES / 4096, seen.every(Boolean)]).toEqual([true, true]);
+  });
+
+  it('drops what is damaged on the way, and what was meant arrives', async () => {
+    const corrupt: FaultOptions = { rules: [{ on: { opcode: 'write', psn: 2 }, do: 'corrupt', times: 1 }] };
+    const { device, close } = await openDevice({ link: LINK, faults: corrupt });
+    expect(await writeToSelf(device, '10.0.0.1')).toBe(true);
+    expect(device.counters.badIcrc).toBe(1);
     await close();
   });
 

@@ -1,7 +1,7 @@
 /**
- * Goal: packets of one message are placed by one call, and nobody can tell but by the time that it takes: not who reads
- * what has come, not who waits for the message, not another message. Method: this process as the client, its calls
- * counted, and a page of it that goes away.
+ * Goal: packets of one message are placed by one call and fetched by one, and nobody can tell but by the time that it
+ * takes: not who reads what has come, not who waits for the message, not another message. Method: this process as the
+ * client, its calls counted, and a page of it that goes away.
  */
 import { beforeAll, expect, it } from 'vitest';
 import { type Libc, loadLibc } from '../../../src/node/links/libc.ts';
@@ -105,6 +105,115 @@ describeWith('koffi', 'packets of one message', () => {
     ] as const)
       expect(memory.write(address, new Uint8Array(8), at, length, true, {})).toBe(false);
     expect(calls).toBe(0);
+  });
+});
+
+describeWith('koffi', 'a message that is read', () => {
+  /** A client whose memory is ours, the bytes that each call asked it for, and where they went. */
+  const setUp = async () => {
+    const theirs = new Uint8Array(MOST + 8 * PACKET);
+    const real = await loadLibc();
+    const fetched: number[] = [];
+    const places: number[] = [];
+    const libc: Libc = {
+      ...real,
+      processVmReadv: (pid, local, remote) => {
+        const vector = new DataView(real.view(Number(local), 16));
+        places.push(Number(vector.getBigUint64(0, true)));
+        fetched.push(vector.getUint32(8, true));
+        return real.processVmReadv(pid, local, remote);
+      },
+    };
+    const address = libc.address(theirs);
+    const memory = new ClientMemory(libc, process.pid);
+    const into = new Uint8Array(PACKET);
+    /** Packet `n` of a message of `packets`: its first byte. */
+    const read = (n: number, packets: number): number | undefined =>
+      memory.read(address + n * PACKET, into, 0, PACKET, (packets - n) * PACKET) ? into[0] : undefined;
+    const readAll = (packets: number): (number | undefined)[] =>
+      Array.from({ length: packets }, (_, n) => read(n, packets));
+    for (let n = 0; n < theirs.length / PACKET; n++) theirs[n * PACKET] = n + 1;
+    return { theirs, libc, address, memory, into, fetched, places, read, readAll };
+  };
+
+  it('is fetched by two calls when it is the first, and then by one', async () => {
+    const { fetched, readAll } = await setUp();
+    expect(readAll(4)).toEqual([1, 2, 3, 4]);
+    expect(fetched.splice(0)).toEqual([PACKET, 3 * PACKET]);
+    await Promise.resolve();
+    for (const _ of [1, 2]) expect(readAll(4)).toEqual([1, 2, 3, 4]);
+    expect(fetched).toEqual([4 * PACKET, 4 * PACKET]);
+  });
+
+  it('of two packets is fetched by two calls when it is the first, and then by one', async () => {
+    const { fetched, readAll } = await setUp();
+    for (const _ of [1, 2, 3]) expect(readAll(2)).toEqual([1, 2]);
+    expect(fetched).toEqual([PACKET, PACKET, 2 * PACKET, 2 * PACKET]);
+  });
+
+  it('is not what it was in another turn, nor what it was for the message before', async () => {
+    const { theirs, read, readAll } = await setUp();
+    readAll(4);
+    theirs[0] = 91;
+    expect([read(0, 4), read(1, 4)]).toEqual([91, 2]);
+    await Promise.resolve();
+    theirs[2 * PACKET] = 93;
+    expect(read(2, 4)).toBe(93);
+  });
+
+  it('is fetched packet by packet where each has a turn of its own', async () => {
+    const { fetched, read, readAll } = await setUp();
+    readAll(4);
+    await Promise.resolve();
+    fetched.splice(0);
+    for (const n of [0, 1, 2, 3]) {
+      expect(read(n, 4)).toBe(n + 1);
+      await Promise.resolve();
+    }
+    // Once too much: then it is known.
+    expect(fetched).toEqual([4 * PACKET, PACKET, PACKET, PACKET]);
+  });
+
+  it('is fetched 64 KiB at a time', async () => {
+    const packets = MOST / PACKET + 2;
+    const { fetched, readAll } = await setUp();
+    for (const _ of [1, 2]) expect(readAll(packets)).toEqual(Array.from({ length: packets }, (_, n) => (n + 1) & 0xff));
+    expect(fetched).toEqual([PACKET, MOST, PACKET, MOST, 2 * PACKET]);
+  });
+
+  it('is fetched to where copies of it are no slow ones, and goes to where it belongs', async () => {
+    const { libc, address, memory, places, readAll } = await setUp();
+    readAll(2);
+    for (const toAt of [0, 16, 1040, 4080]) {
+      const slots = new Uint8Array(2 * PAGE + 2 * PACKET);
+      const own = libc.address(slots);
+      memory.read(address, slots, toAt, PACKET, 2 * PACKET);
+      memory.read(address + PACKET, slots, toAt + PACKET, PACKET, PACKET);
+      expect([slots[toAt], slots[toAt + PACKET]]).toEqual([1, 2]);
+      const apart = ((((places.at(-1) ?? 0) - own - toAt) % PAGE) + PAGE) % PAGE;
+      expect(apart).toBe(PAGE / 2);
+    }
+  });
+
+  it('has no bytes beyond what the caller has room for', async () => {
+    const { address, memory, readAll } = await setUp();
+    readAll(4);
+    const short = new Uint8Array(8);
+    for (const [at, length] of [
+      [-1, 4],
+      [6, 4],
+    ] as const)
+      expect(memory.read(address, short, at, length, 4 * PACKET)).toBe(false);
+    expect([...short]).toEqual(Array.from({ length: 8 }, () => 0));
+  });
+
+  it('ends before a page that is gone, also where it would be fetched at once', async () => {
+    const { libc, memory, into, readAll } = await setUp();
+    readAll(4);
+    const gone = libc.mmap(null, 2 * PAGE, READ_AND_WRITE, PRIVATE_AND_ANONYMOUS, -1, 0);
+    libc.munmap(gone + PAGE, PAGE);
+    const read = (n: number): boolean => memory.read(gone + n * PACKET, into, 0, PACKET, (8 - n) * PACKET);
+    expect([0, 1, 2, 3, 4].map(read)).toEqual([true, true, true, true, false]);
   });
 });
 
