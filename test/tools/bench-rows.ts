@@ -23,6 +23,8 @@ export const BENCH_NAMES = [
   'many-qps',
   'idle-qp',
   'fabric-incast',
+  'fabric-ns3',
+  'fabric-ns3-acks',
   'fabric-pauses',
   'fabric-calibration',
   'fabric-flows',
@@ -67,7 +69,7 @@ export function benchRows(...args: readonly string[]): readonly { readonly name:
 export function expectBenchRow(row: object): void {
   if ('skipped' in row) {
     expect(row).toEqual({
-      name: expect.stringMatching(/^decode$|^analyze|^explorer-|^verbs-|^nvme-/),
+      name: expect.stringMatching(/^decode$|^analyze|^explorer-|^fabric-ns3|^verbs-|^nvme-/),
       skipped: expect.stringMatching(
         /tshark|chromium|perftest|network namespace|(ip|ethtool) is missing|is not installed|^ip cannot|qemu-/,
       ),

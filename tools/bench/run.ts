@@ -30,6 +30,7 @@ import {
   fabricIncastBench,
   fabricPausesBench,
 } from './fabric.ts';
+import { fabricNs3AcksBench, fabricNs3Bench } from './fabric-ns3.ts';
 import { idleQpBench } from './idle-qp.ts';
 import { benchLinks, chosen, soakLinks } from './links/index.ts';
 import { manyQpsBench } from './many-qps.ts';
@@ -58,6 +59,8 @@ const BENCHES: readonly Bench[] = [
   manyQpsBench,
   idleQpBench,
   fabricIncastBench,
+  fabricNs3Bench,
+  fabricNs3AcksBench,
   fabricPausesBench,
   fabricCalibrationBench,
   fabricFlowsBench,
