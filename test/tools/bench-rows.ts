@@ -22,6 +22,8 @@ export const BENCH_NAMES = [
   'stages',
   'many-qps',
   'idle-qp',
+  'qps-alive',
+  'cm-setups',
   'fabric-incast',
   'fabric-ns3',
   'fabric-ns3-acks',

@@ -18,6 +18,7 @@ import { Command, InvalidArgumentError } from 'commander';
 import { installBulkCrc32 } from 'rocev2/crc32';
 import { analyzeBench, analyzeMemoryBench, analyzeOneThreadBench, analyzeQueuePairsBench } from './analyze.ts';
 import type { Bench, BenchRow, BenchSettings, SkippedBench } from './bench.ts';
+import { cmSetupsBench } from './cm-setups.ts';
 import { compareWith } from './compare/index.ts';
 import { decodeBench } from './decode.ts';
 import { verbsDoorbellBench } from './doorbell.ts';
@@ -46,6 +47,7 @@ import {
   nvmeReadBench,
   nvmeReadVerbsBench,
 } from './nvme.ts';
+import { qpsAliveBench } from './qps-alive.ts';
 import { report } from './report.ts';
 import { stagesBench } from './stages.ts';
 import { verbsEventsBench, verbsPollingBench, verbsWireBench, verbsWriteBench } from './verbs.ts';
@@ -58,6 +60,8 @@ const BENCHES: readonly Bench[] = [
   stagesBench,
   manyQpsBench,
   idleQpBench,
+  qpsAliveBench,
+  cmSetupsBench,
   fabricIncastBench,
   fabricNs3Bench,
   fabricNs3AcksBench,
