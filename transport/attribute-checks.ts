@@ -29,7 +29,7 @@ export function checkAttributes(type: QpType, from: QpState, attributes: QpAttri
     throw new RoceError('ERR_ROCE_ACCESS', 'a Q_Key with its highest bit set belongs to management');
 }
 
-/** One by one, and not from a table: a connection is modified three times at each end, and names as keys take longer. */
+/** One by one, not from a table: a connection is modified three times at each end, and names as keys take longer. */
 function checkRanges(attributes: QpAttributes): void {
   demandRange('access', attributes.access, 0x3_ff);
   demandRange('pkey', attributes.pkey, 0xff_ff);
