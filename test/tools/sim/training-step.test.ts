@@ -65,6 +65,13 @@ describe('rings side by side', () => {
     expect(two['stepSlowdown']).toBe((two['stepNs'] ?? 0) / (two['stepIdealNs'] ?? 0));
   });
 
+  it('take from the begin of the first host to the end of the last one', () => {
+    const { topology, traffic } = rings([0, 1, 2, 3]);
+    const late = traffic.map((ring) => ({ ...ring, startNs: 7_000, staggerNs: 1_000 }));
+    const figures = figuresOf({ topology, traffic: late, expect: [] });
+    expect(figures['stepNs']).toBe((figures['endNs'] ?? 0) - 7_000);
+  });
+
   it('are no figure while one of them is not done', () => {
     const figures = figuresOf({ ...rings([0, 1]), ...{ stopNs: 20_000 } });
     expect(Object.keys(figures).filter((name) => name.startsWith('step'))).toEqual([]);
