@@ -127,7 +127,9 @@ export class IpAddress {
 
   /** Dotted quad, or IPv6 in its canonical short form (RFC 5952). */
   toString(): string {
-    const bytes = new Uint8Array(this.version === 4 ? 4 : 16);
+    const { w3 } = this;
+    if (this.version === 4) return `${w3 >>> 24}.${(w3 >>> 16) & 0xff}.${(w3 >>> 8) & 0xff}.${w3 & 0xff}`;
+    const bytes = new Uint8Array(16);
     this.write(new DataView(bytes.buffer), 0);
     return ipaddr.fromByteArray([...bytes]).toString();
   }

@@ -123,7 +123,8 @@ export class HeaderTemplate {
     else writeIpv6Constants(view, this.ipOffset, spec);
     writeUdp(view, this.udpOffset, spec.sourcePort, ROCE_UDP_PORT, 0, 0);
     this.ipv4Sum = this.ipVersion === 4 ? onesComplementSum(view, this.ipOffset, this.udpOffset, 0) : 0;
-    this.words = Array.from({ length: view.byteLength / 4 }, (_, index) => view.getInt32(4 * index));
+    this.words = new Array<number>(view.byteLength / 4);
+    for (let i = 0; i < this.words.length; i++) this.words[i] = view.getInt32(4 * i);
   }
 
   /** The image as bytes, fresh ones. */

@@ -22,7 +22,11 @@ export const BENCH_NAMES = [
   'stages',
   'many-qps',
   'idle-qp',
+  'qps-alive',
+  'cm-setups',
   'fabric-incast',
+  'fabric-ns3',
+  'fabric-ns3-acks',
   'fabric-pauses',
   'fabric-calibration',
   'fabric-flows',
@@ -67,7 +71,7 @@ export function benchRows(...args: readonly string[]): readonly { readonly name:
 export function expectBenchRow(row: object): void {
   if ('skipped' in row) {
     expect(row).toEqual({
-      name: expect.stringMatching(/^decode$|^analyze|^explorer-|^verbs-|^nvme-/),
+      name: expect.stringMatching(/^decode$|^analyze|^explorer-|^fabric-ns3|^verbs-|^nvme-/),
       skipped: expect.stringMatching(
         /tshark|chromium|perftest|network namespace|(ip|ethtool) is missing|is not installed|^ip cannot|qemu-/,
       ),

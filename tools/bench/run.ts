@@ -18,6 +18,7 @@ import { Command, InvalidArgumentError } from 'commander';
 import { installBulkCrc32 } from 'rocev2/crc32';
 import { analyzeBench, analyzeMemoryBench, analyzeOneThreadBench, analyzeQueuePairsBench } from './analyze.ts';
 import type { Bench, BenchRow, BenchSettings, SkippedBench } from './bench.ts';
+import { cmSetupsBench } from './cm-setups.ts';
 import { compareWith } from './compare/index.ts';
 import { decodeBench } from './decode.ts';
 import { verbsDoorbellBench } from './doorbell.ts';
@@ -30,6 +31,7 @@ import {
   fabricIncastBench,
   fabricPausesBench,
 } from './fabric.ts';
+import { fabricNs3AcksBench, fabricNs3Bench } from './fabric-ns3.ts';
 import { idleQpBench } from './idle-qp.ts';
 import { benchLinks, chosen, soakLinks } from './links/index.ts';
 import { manyQpsBench } from './many-qps.ts';
@@ -45,6 +47,7 @@ import {
   nvmeReadBench,
   nvmeReadVerbsBench,
 } from './nvme.ts';
+import { qpsAliveBench } from './qps-alive.ts';
 import { report } from './report.ts';
 import { stagesBench } from './stages.ts';
 import { verbsEventsBench, verbsPollingBench, verbsWireBench, verbsWriteBench } from './verbs.ts';
@@ -57,7 +60,11 @@ const BENCHES: readonly Bench[] = [
   stagesBench,
   manyQpsBench,
   idleQpBench,
+  qpsAliveBench,
+  cmSetupsBench,
   fabricIncastBench,
+  fabricNs3Bench,
+  fabricNs3AcksBench,
   fabricPausesBench,
   fabricCalibrationBench,
   fabricFlowsBench,

@@ -88,7 +88,8 @@ export async function runSession(prepared: PreparedRuns, flags: SimFlags): Promi
   const quiet = flags.quiet === true;
   if (kept.length > 0 && !quiet) terminal.complaint(`roce sim: ${kept.length} of ${total} runs have their result`);
   const ordered = new OrderedRecords(kept, flags);
-  const progress = new ProgressLine(process.stderr, { quiet, nowMs: () => performance.now() });
+  const lines = { name: 'roce sim', everyMs: LINE_EVERY_MS };
+  const progress = new ProgressLine(process.stderr, { quiet, nowMs: () => performance.now(), lines });
   const details: Details[] = [];
   const interruption = new AbortController();
   const { signal } = interruption;
@@ -187,5 +188,7 @@ function reportOf(
   return runReport({ title, about, record, details, json, command, ...defined({ source }) });
 }
 
+/** Runs of seconds stay silent where nobody looks. */
+const LINE_EVERY_MS = 30_000;
 const EXIT_FAILED = 1;
 const EXIT_INTERRUPTED = 130;

@@ -15,6 +15,8 @@ export interface QueuePairsOptions {
   readonly count: number;
   /** Times that every queue pair gets a message. */
   readonly rounds: number;
+  /** Messages under way at the same time, at most; default one on every queue pair. */
+  readonly atOnce?: number;
   readonly seed: number;
   readonly say?: (line: string) => void;
 }
@@ -46,12 +48,19 @@ interface End {
   readonly qps: Qp[];
 }
 
+/** One generation of them, with all that it takes: pools included, which a second one would find filled. */
+export async function queuePairsAlive(
+  options: QueuePairsOptions,
+): Promise<GenerationFigures & Pick<QueuePairsFigures, 'faults'>> {
+  const { world, devices } = twoDevices(options.seed);
+  const faults: string[] = [];
+  return { ...(await generation(world, devices, options, faults)), faults };
+}
+
 export async function soakQueuePairs(options: QueuePairsOptions): Promise<QueuePairsFigures> {
   const { count, rounds, seed } = options;
-  const world = new World({ seed });
-  const devices = [1, 2].map((id) => attachDevice(world, `host${id}`, { addresses: [`10.0.0.${id}/24`] }));
+  const { world, devices } = twoDevices(seed);
   const [a, b] = devices;
-  if (a === undefined || b === undefined) throw new RangeError('there are two devices');
   const faults: string[] = [];
   const descriptors = openDescriptors();
   // The first generation fills pools, and what it leaves is not the cost of each. What the second one adds is a leak.
@@ -70,13 +79,19 @@ export async function soakQueuePairs(options: QueuePairsOptions): Promise<QueueP
   };
 }
 
+function twoDevices(seed: number): { readonly world: World; readonly devices: readonly [Device, Device] } {
+  const world = new World({ seed });
+  const device = (id: number): Device => attachDevice(world, `host${id}`, { addresses: [`10.0.0.${id}/24`] });
+  return { world, devices: [device(1), device(2)] };
+}
+
 type GenerationFigures = Pick<QueuePairsFigures, 'packets' | 'seconds' | 'bytesIdle' | 'bytesUsed'>;
 
 /** Makes all queue pairs, uses them, destroys them. */
 async function generation(
   world: World,
   [a, b]: readonly [Device, Device],
-  { count, rounds, say }: QueuePairsOptions,
+  { count, rounds, say, atOnce = 2 * count }: QueuePairsOptions,
   faults: string[],
 ): Promise<GenerationFigures> {
   const ends: readonly [End, End] = [makeEnd(a, 1, count), makeEnd(b, 2, count)];
@@ -89,7 +104,7 @@ async function generation(
   say?.(`${alive} queue pairs are connected, ${bytesIdle} bytes each`);
   const began = performance.now();
   const packetsBefore = packetsOf([a, b]);
-  for (let round = 0; round < rounds; round++) exchange(world, ends, round, faults);
+  for (let round = 0; round < rounds; round++) exchange(world, ends, { round, atOnce }, faults);
   const seconds = (performance.now() - began) / 1000;
   const packets = packetsOf([a, b]) - packetsBefore;
   const bytesUsed = perQueuePair();
@@ -129,16 +144,24 @@ function toReadyToSend(qp: Qp, destQpn: number, destination: IpAddress, index: n
   qp.modifyNow({ state: QpState.Rts, sqPsn: psn, timeout: 14, retryCnt: 7, rnrRetry: 7, maxRdAtomic: 4 });
 }
 
-/** A WRITE on every queue pair of one side and a READ on every one of the other, all under way at the same time. */
-function exchange(world: World, [a, b]: readonly [End, End], round: number, faults: string[]): void {
+/** A WRITE on every queue pair of one side and a READ on every one of the other. */
+function exchange(
+  world: World,
+  [a, b]: readonly [End, End],
+  { round, atOnce }: { readonly round: number; readonly atOnce: number },
+  faults: string[],
+): void {
   const half = a.region.bytes.length / 2;
   fill(a.region.bytes.subarray(0, half), round);
-  for (const [i, qp] of a.qps.entries()) qp.postSend(request(WrOpcode.RdmaWrite, i, i * SLOT_BYTES, a, b));
-  for (const [i, qp] of b.qps.entries()) qp.postSend(request(WrOpcode.RdmaRead, i, half + i * SLOT_BYTES, b, a));
   const wanted = a.qps.length + b.qps.length;
   const wc = new WorkCompletion();
-  let got = 0;
+  let [posted, got] = [0, 0];
   while (got < wanted) {
+    for (; posted < wanted && posted - got < atOnce; posted++) {
+      const i = posted >> 1;
+      if (posted % 2 === 0) a.qps[i]?.postSend(request(WrOpcode.RdmaWrite, i, i * SLOT_BYTES, a, b));
+      else b.qps[i]?.postSend(request(WrOpcode.RdmaRead, i, half + i * SLOT_BYTES, b, a));
+    }
     for (const end of [a, b]) {
       while (end.cq.poll(wc)) {
         got += 1;
@@ -146,7 +169,7 @@ function exchange(world: World, [a, b]: readonly [End, End], round: number, faul
           faults.push(`round ${round}: work request ${wc.wrId} ended with ${wc.status} on queue pair ${wc.qpn}`);
       }
     }
-    if (got < wanted && !world.step()) {
+    if (got < posted && !world.step()) {
       faults.push(`round ${round}: ${wanted - got} work requests never completed`);
       return;
     }

@@ -45,13 +45,26 @@ export class FlowRun {
   #sender: Qp | undefined;
   #receiver: Qp | undefined;
   #postedBytes = 0;
+  /** Messages posted and not acknowledged. */
+  #underWay = 0;
+  /** Messages that have arrived; counted of SENDs. */
+  #arrived = 0;
+  /** The flow whose messages this one passes on, and the one that passes on its own. */
+  #before: FlowRun | undefined;
+  #after: FlowRun | undefined;
 
   constructor(flow: Flow, index: number, setup: FlowSetup) {
     this.flow = flow;
     this.index = index;
     this.#setup = setup;
     const usual = flow.bytes === Infinity ? ENDLESS_MESSAGE_BYTES : MESSAGE_BYTES;
-    this.messageBytes = Math.min(setup.host.messageBytes ?? usual, flow.bytes);
+    this.messageBytes = Math.min(flow.messageBytes ?? setup.host.messageBytes ?? usual, flow.bytes);
+  }
+
+  /** From now on it passes on what `before` brings to its source. */
+  relays(before: FlowRun): void {
+    this.#before = before;
+    before.#after = this;
   }
 
   /** Whether it has begun and is not over. */
@@ -81,18 +94,22 @@ export class FlowRun {
     this.#connect(this.#sender, this.flow.dst, this.#receiver.qpn, psn, replyPsn);
     this.#connect(this.#receiver, this.flow.src, this.#sender.qpn, replyPsn, psn);
     if (this.flow.operation === 'send') for (let i = 0; i < this.ahead; i++) this.#postRecv();
-    for (let i = 0; i < this.ahead; i++) this.#postNext();
+    this.#postAhead();
   }
 
   /** A work request of either queue pair is done. */
   completed(now: number, opcode: number, status: number): void {
     if (!this.running) return;
     if (status !== 0) this.end(now, wcStatusName(status));
-    else if (opcode === WcOpcode.Recv) this.#postRecv();
-    else {
+    else if (opcode === WcOpcode.Recv) {
+      this.#postRecv();
+      this.#arrived++;
+      if (this.#after !== undefined) this.#after.#postAhead();
+    } else {
+      this.#underWay--;
       this.deliveredBytes += Math.min(this.messageBytes, this.flow.bytes - this.deliveredBytes);
       if (this.deliveredBytes === this.flow.bytes) this.end(now, 'done');
-      else this.#postNext();
+      else this.#postAhead();
     }
   }
 
@@ -125,11 +142,21 @@ export class FlowRun {
     qp.core.setAckInterval(host.ackEveryPackets);
   }
 
-  #postNext(): void {
-    const { bytes, operation = 'write' } = this.flow;
-    const length = Math.min(this.messageBytes, bytes - this.#postedBytes);
-    if (length === 0 || this.#src === undefined || this.#dst === undefined) return;
+  /** Posts what may be posted: so much ahead, and nothing that is still to come to a flow that relays. */
+  #postAhead(): void {
+    if (!this.running) return;
+    const { ahead, messageBytes, flow } = this;
+    const known = this.#before === undefined ? Infinity : (this.#before.#arrived + 1) * messageBytes;
+    const until = Math.min(flow.bytes, known);
+    while (this.#underWay < ahead && this.#postedBytes < until)
+      this.#post(Math.min(messageBytes, until - this.#postedBytes));
+  }
+
+  #post(length: number): void {
+    const { operation = 'write' } = this.flow;
+    if (this.#src === undefined || this.#dst === undefined) return;
     this.#postedBytes += length;
+    this.#underWay++;
     const wrId = this.index;
     if (operation === 'read') {
       const { iova, rkey } = this.#src.source;

@@ -244,6 +244,7 @@ export function checkOptions(options: SimulationOptions): void {
   if (!PATH_MTUS.includes(mtu)) refuse(`mtu is ${mtu}: it is one of ${PATH_MTUS.join(', ')}`);
   if (stopNs !== undefined) demandWhole('stopNs', stopNs, 1, MAX_NS);
   for (const [index, flow] of flows.entries()) checkFlow(flow, `flows[${index}]`, topology.hostCount, stopNs);
+  checkRelays(flows);
   if (window !== undefined) {
     // A window behind the end would measure nothing, and report 0.
     demandWhole('window.fromNs', window.fromNs, 0, stopNs === undefined ? MAX_NS : stopNs - 1);
@@ -270,8 +271,28 @@ function checkFlow(flow: Flow, where: string, hostCount: number, stopNs: number 
   demandWhole(`${where}.startNs`, startNs, 0, MAX_NS);
   demandWhole(`${where}.priority`, priority, 0, 7);
   if (flow.stopNs !== undefined) demandWhole(`${where}.stopNs`, flow.stopNs, startNs + 1, MAX_NS);
+  if (flow.messageBytes !== undefined) demandWhole(`${where}.messageBytes`, flow.messageBytes, 1, MAX_MESSAGE_BYTES);
   if (!OPERATIONS.includes(operation))
     refuse(`${where}.operation is ${operation}: it is one of ${OPERATIONS.join(', ')}`);
+}
+
+/** What a host passes on comes to it by one flow and leaves it by one, message for message. */
+function checkRelays(flows: readonly Flow[]): void {
+  const messages = new Map<string, number>();
+  const ends = new Set<string>();
+  for (const [index, { relay, operation, bytes, messageBytes = Infinity, src, dst }] of flows.entries()) {
+    if (relay === undefined) continue;
+    const where = `flows[${index}]`;
+    if (operation !== 'send') refuse(`${where} relays: its operation is send`);
+    if (!(messageBytes <= bytes) || bytes === Infinity) refuse(`${where} relays: it has bytes and messageBytes`);
+    const count = Math.ceil(bytes / messageBytes);
+    if (count !== (messages.get(relay) ?? count)) refuse(`${where}: flows of relay ${relay} have as many messages`);
+    messages.set(relay, count);
+    for (const end of [`${relay} from ${src}`, `${relay} to ${dst}`]) {
+      if (ends.has(end)) refuse(`${where}: two flows of relay ${end}`);
+      ends.add(end);
+    }
+  }
 }
 
 function demandWhole(name: string, value: number, min: number, max: number): void {

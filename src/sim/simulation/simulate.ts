@@ -162,7 +162,9 @@ class Simulation {
         this.#endNs = Math.max(this.#endNs, flow.endNs ?? 0);
       },
     };
-    return this.#options.flows.map((flow, index) => new FlowRun(flow, index, setup));
+    const flows = this.#options.flows.map((flow, index) => new FlowRun(flow, index, setup));
+    joinRelays(flows);
+    return flows;
   }
 
   #makeHosts(): void {
@@ -177,7 +179,8 @@ class Simulation {
       meet(flow.src, flow.dst);
       meet(flow.dst, flow.src);
     }
-    const memoryBytes = Math.max(MEMORY_BYTES, this.#host.messageBytes ?? 0);
+    const longest = this.#flows.reduce((most, flow) => Math.max(most, flow.messageBytes), 0);
+    const memoryBytes = Math.max(MEMORY_BYTES, longest);
     const memory = new BlankMemory(memoryBytes);
     const rates = this.#hostRates();
     const completed = (wrId: number, opcode: number, status: number): void =>
@@ -230,6 +233,15 @@ class Simulation {
       events: this.#network.events,
       steps: this.#world.steps,
     };
+  }
+}
+
+/** Each flow that relays gets the flow of its relay that ends where it begins, if there is one. */
+function joinRelays(flows: readonly FlowRun[]): void {
+  const ending = new Map(flows.map((run) => [`${run.flow.dst} ${run.flow.relay}`, run]));
+  for (const run of flows) {
+    const before = run.flow.relay === undefined ? undefined : ending.get(`${run.flow.src} ${run.flow.relay}`);
+    if (before !== undefined) run.relays(before);
   }
 }
 

@@ -23,6 +23,14 @@ export interface Flow {
    * The flow ends then, done or not; nanoseconds from the start of the simulation, later than `startNs`. Default never.
    */
   readonly stopNs?: number;
+  /** Bytes of each message of this flow; default that of its host. */
+  readonly messageBytes?: number;
+  /**
+   * The flow passes on what its source receives: its message k + 1 is posted when message k of the flow of the same
+   * `relay` that ends at its source has arrived there as a whole. The first one waits for nothing. A ring of such flows
+   * is a collective operation. Flows that relay are of operation 'send', and as long as each other in messages.
+   */
+  readonly relay?: string;
 }
 
 /** RDMA WRITE, SEND or RDMA READ. */

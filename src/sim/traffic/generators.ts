@@ -46,7 +46,8 @@ export type TrafficSpec =
   | (OfPattern<'pairs'> & PairsOptions)
   | (OfPattern<'permutation'> & PermutationOptions)
   | (OfPattern<'all-to-all'> & AllToAllOptions)
-  | (OfPattern<'poisson'> & PoissonOptions);
+  | (OfPattern<'poisson'> & PoissonOptions)
+  | (OfPattern<'ring-all-reduce'> & RingAllReduceOptions);
 
 /** The flows that the data describes. @throws RoceError ERR_ROCE_ARGUMENT naming the invalid field */
 export function makeTraffic(spec: TrafficSpec, random: Prng): Flow[] {
@@ -61,6 +62,8 @@ export function makeTraffic(spec: TrafficSpec, random: Prng): Flow[] {
       return allToAll(spec, random);
     case 'poisson':
       return poisson(spec, random);
+    case 'ring-all-reduce':
+      return ringAllReduce(spec, random);
     default:
       return unknownPattern(spec);
   }
@@ -227,6 +230,37 @@ export function poisson(options: PoissonOptions, random: Prng): Flow[] {
     }
   }
   return inOrder(flows);
+}
+
+/** All hosts add up what each has, and each gets the sum: the gradients of a training step. */
+export interface RingAllReduceOptions extends Pick<FlowTraits, 'startNs' | 'jitterNs' | 'staggerNs' | 'priority'> {
+  /** Hosts 0 .. hosts - 1, or which, in the order of the ring; 2 or more. */
+  readonly hosts: number | readonly number[];
+  /** What each host has; as many chunks as there are hosts, rounded up to whole bytes a chunk. */
+  readonly bytes: number;
+  /** Name of the ring, for rings that run side by side; default 'ring'. */
+  readonly ring?: string;
+}
+
+/**
+ * Reduce-scatter and all-gather by a ring: 2 (n - 1) steps, in each of which every host sends a chunk to its successor.
+ * A host sends in the next step what has arrived in this one. @throws RoceError ERR_ROCE_ARGUMENT
+ */
+export function ringAllReduce(options: RingAllReduceOptions, random: Prng): Flow[] {
+  const { bytes, ring = 'ring' } = options;
+  if (typeof options.hosts === 'number') {
+    demandCount('hosts', options.hosts, 2);
+    demandFlows(options.hosts);
+  }
+  const hosts = typeof options.hosts === 'number' ? firstHosts(options.hosts, -1) : options.hosts;
+  demandCount('hosts', hosts.length, 2);
+  demandCount('bytes', bytes, 1);
+  if (new Set(hosts).size !== hosts.length)
+    throw new RoceError('ERR_ROCE_ARGUMENT', 'hosts: a host is in the ring twice');
+  const messageBytes = Math.ceil(bytes / hosts.length);
+  const ends = hosts.map((src, place) => [src, hosts[(place + 1) % hosts.length] ?? src] as const);
+  const flows = flowsOf(ends, { ...options, bytes: messageBytes * 2 * (hosts.length - 1), operation: 'send' }, random);
+  return flows.map((flow) => ({ ...flow, messageBytes, relay: ring }));
 }
 
 function gap(meanNs: number, random: Prng): number {

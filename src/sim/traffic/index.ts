@@ -26,6 +26,8 @@ export {
   pairs,
   permutation,
   poisson,
+  type RingAllReduceOptions,
+  ringAllReduce,
   type Sizes,
   type TrafficSpec,
   type TwoSides,

@@ -12,6 +12,7 @@ import {
   pairs,
   permutation,
   poisson,
+  ringAllReduce,
   type TrafficSpec,
 } from '../../../src/sim/traffic/index.ts';
 
@@ -105,6 +106,21 @@ describe('traffic', () => {
     expect(more.filter(({ src }) => src < 2)).toEqual(few);
   });
 
+  it('in a ring goes from each host to the next, a chunk at a time, and the chunks make up the whole', () => {
+    const flows = ringAllReduce({ hosts: 4, bytes: 4_001, startNs: 5, ring: 'inner' }, new Prng(1));
+    expect(flows.map(({ src, dst }) => [src, dst])).toEqual([
+      [0, 1],
+      [1, 2],
+      [2, 3],
+      [3, 0],
+    ]);
+    const traits = { startNs: 5, operation: 'send', relay: 'inner', messageBytes: 1_001, bytes: 6 * 1_001 };
+    for (const flow of flows) expect(flow).toMatchObject(traits);
+    const [first, , last] = ringAllReduce({ hosts: [7, 3, 5], bytes: 3, priority: 4 }, new Prng(1));
+    expect([first?.src, first?.dst, last?.src, last?.dst]).toEqual([7, 3, 5, 7]);
+    expect(first).toMatchObject({ bytes: 4, messageBytes: 1, priority: 4, relay: 'ring' });
+  });
+
   it('is the same for the same seed, another for another, in order of start', () => {
     const specs: TrafficSpec[] = [
       { pattern: 'incast', senders: 4, receiver: 4, bytes: 'web-search', jitterNs: 1_000 },
@@ -119,6 +135,7 @@ describe('traffic', () => {
       },
       { pattern: 'permutation', hosts: 9, bytes: BYTES, jitterNs: 1_000 },
       { pattern: 'all-to-all', hosts: 4, bytes: 'hadoop', jitterNs: 1_000 },
+      { pattern: 'ring-all-reduce', hosts: 5, bytes: 5_000, jitterNs: 1_000 },
       { pattern: 'poisson', hosts: 4, load: 0.3, rateBps: 100e9, bytes: 'web-search', durationNs: 10e6 },
     ];
     for (const spec of specs) {
@@ -151,6 +168,11 @@ describe('traffic', () => {
     expect(refusal({ pattern: 'permutation', hosts: 1e9, bytes: 1 })).toThrow('1000000000 flows, and at most');
     expect(refusal({ pattern: 'all-to-all', hosts: 10_000, bytes: 1 })).toThrow('99990000 flows, and at most');
     expect(refusal({ pattern: 'permutation', hosts: 2, bytes: 1, staggerNs: 0.5 })).toThrow('staggerNs is 0.5');
+    expect(refusal({ pattern: 'ring-all-reduce', hosts: 1, bytes: 1 })).toThrow('hosts is 1');
+    expect(refusal({ pattern: 'ring-all-reduce', hosts: [3], bytes: 1 })).toThrow('hosts is 1');
+    expect(refusal({ pattern: 'ring-all-reduce', hosts: 2, bytes: 0 })).toThrow('bytes is 0');
+    expect(refusal({ pattern: 'ring-all-reduce', hosts: 1e9, bytes: 1 })).toThrow('1000000000 flows, and at most');
+    expect(refusal({ pattern: 'ring-all-reduce', hosts: [1, 2, 1], bytes: 1 })).toThrow('a host is in the ring twice');
     expect(refusal({ pattern: 'permutation', hosts: 2, bytes: 'huge' })).toThrow('no size distribution "huge"');
     expect(refusal({ ...poissonSpec, bytes: 'endless' })).toThrow('bytes: flows that arrive at random have an end');
     expect(refusal({ ...poissonSpec, hosts: { senders: [1], receivers: [1] } })).toThrow('none is left for host 1');

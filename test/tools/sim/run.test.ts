@@ -98,6 +98,7 @@ const PATTERNS: Readonly<Record<string, JsonObject>> = {
   permutation: { pattern: 'permutation', hosts: 4, bytes: 5000, operation: 'send' },
   'all to all': { pattern: 'all-to-all', hosts: 4, bytes: 2000 },
   poisson: { pattern: 'poisson', hosts: 4, load: 0.5, rateBps: 10e9, bytes: 'hadoop', durationNs: 300_000 },
+  'a ring': { pattern: 'ring-all-reduce', hosts: [2, 0, 1], bytes: 6000, jitterNs: 100 },
   'a table of sizes': {
     pattern: 'incast',
     senders: 2,

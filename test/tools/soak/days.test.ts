@@ -8,7 +8,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { type DaysFigures, soakDays } from '../../../tools/soak/days.ts';
 import { EdgeRandom } from '../../../tools/soak/edge-random.ts';
 import { growth, isFlat } from '../../../tools/soak/memory.ts';
-import { soakQueuePairs } from '../../../tools/soak/queue-pairs.ts';
+import { queuePairsAlive, soakQueuePairs } from '../../../tools/soak/queue-pairs.ts';
 
 describe('half a virtual day of mixed traffic', () => {
   let figures: DaysFigures;
@@ -47,6 +47,17 @@ describe('many queue pairs at the same time', () => {
     expect([figures.queuePairs, figures.messages]).toEqual([600, 7200]);
     expect(figures.packets).toBeGreaterThanOrEqual(14_000);
     expect([figures.descriptorsLeft, figures.objectsLeft < figures.queuePairs / 4]).toEqual([0, true]);
+  });
+
+  it('take no more of the wire than what is under way at a time', async () => {
+    const all = { count: 2000, rounds: 1, seed: 1 };
+    const few = await queuePairsAlive({ ...all, atOnce: 16 });
+    const many = await queuePairsAlive(all);
+    expect([few.faults, many.faults]).toEqual([[], []]);
+    // Every queue pair sends, and gets an answer.
+    for (const { packets } of [few, many]) expect(packets).toBeGreaterThanOrEqual(8000);
+    // A frame on the wire has a page.
+    expect(many.bytesUsed - few.bytesUsed).toBeGreaterThan(2048);
   });
 });
 

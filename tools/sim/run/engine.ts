@@ -120,8 +120,32 @@ function outcomeOf(
       timeouts: hosts.localAckTimeoutErr,
       deadlocks: deadlocks.length,
       dataPackets,
+      ...stepOf(result, flows, topology),
     },
   };
+}
+
+/** The time of a training step, and the least that the links of its hosts allow. Nothing where no ring is complete. */
+function stepOf(
+  result: SimulationResult,
+  flows: readonly GroupedFlow[],
+  topology: Topology,
+): Partial<Record<'stepNs' | 'stepIdealNs' | 'stepSlowdown', number>> {
+  const bytes = new Map<number, number>();
+  let [fromNs, toNs] = [Infinity, 0];
+  for (const [index, { flow }] of flows.entries()) {
+    if (flow.relay === undefined) continue;
+    bytes.set(flow.src, (bytes.get(flow.src) ?? 0) + flow.bytes);
+    fromNs = Math.min(fromNs, flow.startNs);
+    toNs = Math.max(toNs, result.flows[index]?.endNs ?? Infinity);
+  }
+  if (bytes.size === 0 || toNs === Infinity) return {};
+  const ideals = topology.edges.map(
+    ({ a, b, rateBps }) => (8e9 * Math.max(bytes.get(a) ?? 0, bytes.get(b) ?? 0)) / rateBps,
+  );
+  const stepIdealNs = ideals.reduce((most, ideal) => Math.max(most, ideal), 0);
+  const stepNs = toNs - fromNs;
+  return { stepNs, stepIdealNs, stepSlowdown: stepNs / stepIdealNs };
 }
 
 function flowOutcome(flow: SimulationResult['flows'][number], group: string, windowed: boolean): FlowOutcome {

@@ -11,6 +11,9 @@ export const SCALARS = {
   failed: ['', 'Flows that ended with an error, such as retries used up.'],
   endNs: ['ns', 'When the run ended.'],
   lastFctNs: ['ns', 'From the first begin of a flow to the last end of one.'],
+  stepNs: ['ns', 'Rings: from the first begin of one to the last end, which is the time of a training step.'],
+  stepIdealNs: ['ns', 'Rings: what a host has to send, at the rate of its link: 2 (n - 1) / n of its bytes.'],
+  stepSlowdown: ['', 'Rings: stepNs over stepIdealNs.'],
   throughputBps: [
     'bit/s',
     'Payload delivered, over the time from the first begin of a flow to the end of the last, or of the run.',

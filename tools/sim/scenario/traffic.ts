@@ -122,6 +122,22 @@ const patterns = [
     .meta({ description: 'Flows that arrive at random moments.' }),
   z
     .strictObject({
+      pattern: z.literal('ring-all-reduce'),
+      hosts: z
+        .union([z.int().min(2), hosts('Which.')], 'A number of hosts or a list of them is expected')
+        .meta({ description: 'Hosts 0 .. hosts - 1, or which, in the order of the ring.' }),
+      bytes: count('What each host has: the gradients. A chunk is this over the number of hosts.', 1),
+      group: traits.group,
+      priority: traits.priority,
+      startNs: traits.startNs,
+      ...starts,
+    })
+    .meta({
+      description:
+        'A training step: all hosts add up what each has by a ring. Each sends a chunk to the next one, 2 (n - 1) times, and the next chunk only when the one before it has come.',
+    }),
+  z
+    .strictObject({
       pattern: z.literal('flows'),
       group: traits.group,
       flows: z
@@ -166,7 +182,14 @@ export function allFlows({
   readonly seed: number;
 }): GroupedFlow[] {
   const random = new Prng(seed);
-  return traffic.flatMap((spec, index) => flowsOf(spec, random.fork(`traffic ${index}`)));
+  return traffic.flatMap((spec, index) =>
+    flowsOf(spec, random.fork(`traffic ${index}`)).map((one) => ({ ...one, flow: ofGroup(one.flow, index) })),
+  );
+}
+
+/** Rings of different groups are different ones. */
+function ofGroup(flow: Flow, index: number): Flow {
+  return flow.relay === undefined ? flow : { ...flow, relay: `${flow.relay} ${index}` };
 }
 
 /** The flows of one group. @throws RoceError ERR_ROCE_ARGUMENT naming what makes no sense */
