@@ -19,10 +19,13 @@
  * Bounded: the oldest request gets its verdict when there are too many.
  */
 import {
+  type Among,
+  type AnswerGroup,
   type AnswerTimes,
   type AskedRequest,
   cameTwice,
   candidates,
+  isUncertain,
   type MissedRequest,
   share,
 } from './missed-request.ts';
@@ -33,7 +36,7 @@ export type Verdict = 'lost' | 'overtaken' | 'unknown';
 
 /** What the ACKs of the space have shown so far. */
 export interface AckEvidence {
-  readonly roundTrips: Pick<RoundTrips, 'shortestNs' | 'longestNs' | 'boundNs'>;
+  readonly roundTrips: Pick<RoundTrips, 'shortestNs' | 'longestNs' | 'boundNs' | 'isSteady'>;
   /** ACKs that look like answers to duplicates of which nothing is known. */
   readonly strayAcks: number;
   /** ACKs, and those that are missing: a later one stands for them, or a timeout followed. */
@@ -43,8 +46,8 @@ export interface AckEvidence {
   readonly latePackets: number;
 }
 
-/** Takes the verdicts, each once and for good. */
-export type VerdictSink = (request: MissedRequest, verdict: Verdict) => void;
+/** Takes the verdicts, each once and for good. `among`: it is true of so many of these; which of them is not known. */
+export type VerdictSink = (request: MissedRequest, verdict: Verdict, among?: Among) => void;
 
 export class MissedRequests {
   readonly #open: MissedRequest[] = [];
@@ -94,27 +97,29 @@ export class MissedRequests {
     // Of a sending that was not captured it is not known when it was.
     const latestNs = unseen ? Number.POSITIVE_INFINITY : sentNs;
     this.#noteDrawn(psn, behindFrame);
+    const waited = timeNs - behindNs > this.#longestNs;
+    // What it waited for is the one before: a sending of that came later than its retransmission would have.
+    if (waited) for (const each of this.#open) each.waited ||= each.arrivedNs < 0 && each.psn < psn;
     this.arrived(psn, timeNs, soon ? 0 : latestNs);
     const stoodBehind = soon ? sentNs >= this.#waitedToNs : sentNs >= this.#waitedFromNs && sentNs < this.#waitedToNs;
     const resentNs = soon ? sentNs : -1;
     const fresh = {
       resentFrame: soon ? frame : -1,
       drawnBefore: false,
-      waited: timeNs - behindNs > this.#longestNs,
+      waited,
       arrivedNs: -1,
       resentUnsure: false,
       doubtful: false,
       unclear: false,
-      hiddenFromNs: -1,
-      hiddenToNs: -1,
+      hidden: false,
       group: undefined,
     };
     this.#open.push({ ...request, resentNs, stoodBehind, ...fresh });
     if (this.#open.length > MOST_OPEN) this.#settle(this.#open[0] as MissedRequest);
   }
 
-  /** A request is sent again. @param unsure after a timeout, which leaves open what the receiver has */
-  resent(psn: number, timeNs: number, frame: number, unsure: boolean): void {
+  /** A request is sent again. @param unsure the receiver may have it @param drawsAck an ACK answers a duplicate */
+  resent(psn: number, timeNs: number, frame: number, unsure: boolean, drawsAck: boolean): void {
     for (const each of this.#open) {
       // What is sent again behind it was so right after it, which the capture lacks.
       const behind = each.psn < psn && !unsure && !each.unseen && timeNs >= each.askedNs;
@@ -123,7 +128,7 @@ export class MissedRequests {
       each.resentFrame = frame;
       each.resentUnsure = unsure;
     }
-    if (!unsure) return;
+    if (!unsure || !drawsAck) return;
     if (timeNs > this.#unsureUntilNs) this.#unsure = 0;
     this.#unsure++;
     this.#unsureUntilNs = timeNs + this.#soonNs;
@@ -200,7 +205,7 @@ export class MissedRequests {
     if (newest === undefined) return false;
     if (near) this.#nearAnswers++;
     else this.#farAnswers++;
-    share(this.#open, requests);
+    share(this.#open, requests, !near);
     this.#expectDuplicates(newest, psn, timeNs);
     return true;
   }
@@ -209,9 +214,8 @@ export class MissedRequests {
   answeredAgain(psn: number, timeNs: number): void {
     const each = this.#open.find((one) => one.psn === psn && one.resentNs >= 0 && !one.unseen && !cameTwice(one));
     if (each === undefined) return;
-    if (this.#isUnsure(timeNs)) {
-      this.#unsure--;
-      each.doubtful ||= each.resentUnsure;
+    if (each.resentUnsure) {
+      each.doubtful = true;
       return;
     }
     share(this.#open, [each]);
@@ -224,15 +228,10 @@ export class MissedRequests {
     if (near) for (const each of requests) each.unclear = true;
   }
 
-  /** A response of a READ comes: no ACK can come before the last of them. */
-  readAnswered(timeNs: number): void {
-    const { soonestNs, nearNs } = this.#times;
-    for (const each of this.#open) {
-      const sinceNs = timeNs - each.resentNs;
-      if (each.resentNs < 0 || sinceNs < soonestNs || sinceNs >= nearNs) continue;
-      if (each.hiddenFromNs < 0) each.hiddenFromNs = timeNs;
-      each.hiddenToNs = timeNs;
-    }
+  /** An ACK that waited behind a READ response stands for all that did: the answer to a duplicate may be among them. */
+  hiddenAck(psn: number, timeNs: number): void {
+    const { near, requests } = candidates(this.#open, psn, timeNs, this.#times);
+    if (near) for (const each of requests) each.hidden = true;
   }
 
   /** A sending of it was captured late: it has its verdict. */
@@ -272,8 +271,8 @@ export class MissedRequests {
 
   /** A NAK that takes longer did not come at once. */
   get #longestNs(): number {
-    const { boundNs, longestNs } = this.#evidence.roundTrips;
-    return boundNs > 0 ? this.#soonNs : Math.max(this.#soonNs, longestNs);
+    const { isSteady, shortestNs, longestNs } = this.#evidence.roundTrips;
+    return isSteady ? Math.max(SHORTEST_SOON_NS, shortestNs * NAK_ROUND_TRIPS) : Math.max(this.#soonNs, longestNs);
   }
 
   get #times(): AnswerTimes {
@@ -323,13 +322,29 @@ export class MissedRequests {
   }
 
   #settle(each: MissedRequest): void {
+    if (each.group !== undefined && !cameTwice(each) && this.#settleGroup(each.group)) return;
     const verdict = this.#verdictOn(each);
     this.#remove(each);
     if (!each.stoodBehind) this.#tell(each, verdict);
   }
 
+  /** With fewer answers than requests, all others were lost, whichever they are. Returns whether that can be told. */
+  #settleGroup(group: AnswerGroup): boolean {
+    const { requests, answers } = group;
+    const all = this.#open.filter((each) => each.group === group);
+    const known = all.every((each) => !isUncertain(each) && !each.stoodBehind && !this.#mayBeOvertaken(each));
+    if (all.length !== requests || !known || group.far) return false;
+    for (const each of all) this.#remove(each);
+    // Where some answers have other causes, no less of them were lost.
+    const answered = this.#isUnsound ? 'unknown' : 'overtaken';
+    for (const [at, each] of all.entries())
+      if (at < answers) this.#tell(each, answered, { requests: all, count: answers });
+      else this.#tell(each, 'lost', { requests: all, count: requests - answers });
+    return true;
+  }
+
   #verdictOn(each: MissedRequest): Verdict {
-    if (each.doubtful || each.resentNs < 0 || each.arrivedNs < 0) return 'unknown';
+    if (isUncertain(each)) return 'unknown';
     if (each.unseen) return 'lost';
     if (cameTwice(each)) return this.#isUnsound ? 'unknown' : 'overtaken';
     return each.group !== undefined || this.#mayBeOvertaken(each) ? 'unknown' : 'lost';
@@ -339,21 +354,20 @@ export class MissedRequests {
    * It looks lost. Where packets are overtaken it may have been, too, when answers are missing: lost on their way, not
    * captured, or never sent, as by a receiver that answers several requests at once.
    */
-  #mayBeOvertaken({ unclear, waited, hiddenFromNs, hiddenToNs }: MissedRequest): boolean {
+  #mayBeOvertaken({ unclear, waited, hidden }: MissedRequest): boolean {
     const { acks, missingAcks, latePackets } = this.#evidence;
     const overtaken = this.#told.overtaken + this.#open.filter(cameTwice).length;
     const answers = this.#nearAnswers + this.#farAnswers;
     if (unclear && answers + overtaken > 0) return true;
-    if (waited && answers + overtaken + latePackets > 0) return true;
+    if ((waited || hidden) && answers + overtaken + latePackets > 0) return true;
     const lost =
       this.#told.lost + this.#open.filter(({ group, stoodBehind }) => !stoodBehind && group === undefined).length;
-    if (overtaken * missingAcks > acks * lost * MOST_FALSE) return true;
-    return overtaken * (hiddenToNs - hiddenFromNs) > lost * this.#times.nearNs * MOST_HIDDEN;
+    return overtaken * missingAcks > acks * lost * MOST_FALSE;
   }
 
-  #tell(each: MissedRequest, verdict: Verdict): void {
+  #tell(each: MissedRequest, verdict: Verdict, among?: Among): void {
     this.#told[verdict]++;
-    this.#sink(each, verdict);
+    this.#sink(each, verdict, among);
   }
 
   #remove(each: MissedRequest): void {
@@ -369,14 +383,14 @@ const MIXED_SHARE = 0.1;
 /** How long after its acknowledgement a request may still turn out to have been overtaken. */
 const GRACE_NS = 100_000_000;
 const SOON_ROUND_TRIPS = 2.7;
+/** Where round trips do not vary, a NAK is as fast as an ACK, but for the length of packets. */
+const NAK_ROUND_TRIPS = 1.6;
 /** Next to the receiver a round trip takes no time. */
 const SHORTEST_SOON_NS = 2_000;
 /** A request that was sent again within this many times that is the likely cause of an answer. */
 const NEAR = 4;
 /** Of those that are told to be lost, the share that may have been overtaken. */
 const MOST_FALSE = 0.005;
-/** The same of a single one, for the time in which an answer was hidden. */
-const MOST_HIDDEN = 0.1;
 /** By how much the sending on its way comes sooner than the one that answers the NAK. */
 const SOONER = 4;
 /** How long ACKs of known duplicates are expected. */

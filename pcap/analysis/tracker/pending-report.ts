@@ -44,6 +44,18 @@ export function isFillAfterNak(
   return !ids.isUsable && run?.trigger.cause === 'nak' && run.psn === loss?.psn && run.count === loss.count;
 }
 
+/**
+ * The last packet of a run that no NAK caused, up to `to`, comes once more for a NAK: the sender goes back for that as
+ * well, or one of the two is the original.
+ */
+export function isLastAgain(
+  run: RetransmissionRun | undefined,
+  { cause }: RetransmissionTrigger,
+  to: number,
+): run is RetransmissionRun {
+  return cause === 'nak' && run !== undefined && run.trigger.cause !== 'nak' && run.cursor === to;
+}
+
 /** Behind a named packet of several PSNs nobody could tell the next one. */
 export function isExtensible({ named, psn, to, count }: PendingLoss): boolean {
   return !named || to - psn === count;

@@ -25,6 +25,7 @@ import { askedAck, PacketFlag, type PacketMemory } from './packet-memory.ts';
 import { PendingLosses } from './pending-losses.ts';
 import {
   isFillAfterNak,
+  isLastAgain,
   newRun,
   type PendingReport,
   pendingReport,
@@ -72,7 +73,6 @@ export abstract class SequenceTracker {
 
   /** A run of retransmissions begins: reports what belongs to its trigger. */
   protected abstract onRunStart(facts: MutableFacts, psn: number, trigger: RetransmissionTrigger): void;
-
   /** Whether the peer asked for this very packet, which it lacked then. */
   isNamed(psn: number): boolean {
     const { requester, askedPsn, askedResponse } = this.state;
@@ -324,8 +324,10 @@ export abstract class SequenceTracker {
     // The NAK would have brought more than what filled the hole: it was lost.
     const afterTimeout = this.#isLateAfterAll && this.triggerOf(facts, psn)?.cause === 'timeout';
     if (afterTimeout || this.#isLateBefore(facts, psn)) this.#takeLossBack(facts);
-    if (this.aside === undefined) this.closeRun(facts);
     const trigger = this.triggerOf(facts, psn) ?? this.fallbackTrigger(psn);
+    if (!this.ids.isUsable && isLastAgain(this.run, trigger, psn + count) && this.losses.isCounted(psn))
+      this.losses.doubt(facts, psn, { refersTo: facts.refersTo, reason: 'came-twice' });
+    if (this.aside === undefined) this.closeRun(facts);
     this.run = newRun(pendingReport(facts, psn, count, -1, -1), trigger, facts, psn < this.state.acked);
     this.onRunStart(facts, psn, trigger);
   }
@@ -365,8 +367,8 @@ export abstract class SequenceTracker {
   }
 
   /**
-   * Without identifications: a packet that counts as lost comes once more, by itself and without a cause, after its
-   * retransmission. Right behind that it is a copy of it.
+   * Without identifications: a packet that counts as lost comes once more, alone and without a cause. Right behind its
+   * retransmission it is a copy of that.
    */
   protected isLateOriginal(facts: MutableFacts, psn: number, count: number): boolean {
     const { memory, run } = this;
@@ -390,9 +392,9 @@ export abstract class SequenceTracker {
 
 /** A copy without a usable identification follows its original so soon. */
 const COPY_NS = 500_000;
-/** Between packets of one run: of the one expected, and of one behind it. */
+/** Between packets of one run: of the one expected. */
 const RUN_PAUSE_NS = 1_000_000_000;
 /** PSNs that may be missing in between when a lone packet may have come late. */
 const MOST_SKIPPED = 4;
-/** A capture with several queues may have an ACK before the packets that it acknowledges: they may still follow. */
+/** A capture with several queues may have an ACK before the packets that it acknowledges. */
 const GRACE_NS = 1_000_000;
