@@ -59,7 +59,9 @@ export function noteSilence(state: PsnSpaceState, psn: number): void {
 export function explainSilence(state: PsnSpaceState, psn: number): void {
   const { silentPsn, acked, requests } = state;
   state.silentPsn = -1;
-  if (psn !== silentPsn - 1 || psn < acked) return;
+  if (silentPsn < 0 || psn !== silentPsn - 1 || psn < acked) return;
+  // Without an ACK before, anything may be unanswered.
+  if (psn - acked >= MOST_UNANSWERED) return;
   for (let at = acked; at <= psn; at++) if ((requests.flagsOf(at) & PacketFlag.AckReq) !== 0) return;
   state.explainedTimeouts++;
 }
@@ -89,5 +91,7 @@ export function agreedTimeoutNs({ conversation: { cm } }: PsnSpaceState): number
 }
 
 const PATIENCE_SHARE = 0.49;
+/** Requests without an answer of which it is looked up whether they asked for an ACK. */
+const MOST_UNANSWERED = 1024;
 /** A capture shows a wait shorter than it was when the first packet was held up on its way: two per cent. */
 const JITTER = 0.98;
