@@ -64,7 +64,7 @@ it('answers to a READ that came before are answers, too', () => {
 function lookups(script: Script): number {
   const { flagsOf } = PacketMemory.prototype;
   let times = 0;
-  const counted = vi.spyOn(PacketMemory.prototype, 'flagsOf').mockImplementation(function (psn) {
+  const counted = vi.spyOn(PacketMemory.prototype, 'flagsOf').mockImplementation(function (this: PacketMemory, psn) {
     if (++times > 10_000) throw new Error('more than 10,000 packets were looked up');
     return flagsOf.call(this, psn);
   });
