@@ -82,8 +82,9 @@ export class MissedRequests {
     this.#evidence = evidence;
   }
 
-  get isEmpty(): boolean {
-    return this.#open.length === 0;
+  /** Whether a sending of it is missing that was not captured. */
+  hasUnseen(psn: number): boolean {
+    return this.#open.some((each) => each.psn === psn && each.unseen);
   }
 
   /** A sequence NAK asks for a request that was captured. */

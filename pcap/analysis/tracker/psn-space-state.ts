@@ -212,6 +212,11 @@ export class PsnSpaceState {
     return this.report.ghostAcks + this.unaskedAcks;
   }
 
+  /** No retransmission answers a NAK sooner, nanoseconds; 0: that is not known. The first few may take longer. */
+  get soonestReactionNs(): number {
+    return this.shortestReactionNs === Number.POSITIVE_INFINITY ? 0 : this.shortestReactionNs * REACTION_SHARE;
+  }
+
   get responses(): PacketMemory {
     this.#responses ??= new PacketMemory(this.surroundings.budget);
     return this.#responses;
@@ -255,3 +260,6 @@ export class PsnSpaceState {
     else held.push(event);
   }
 }
+
+/** A requester that has much to send reacts later: the shortest of a few reactions may be that of such a one. */
+const REACTION_SHARE = 0.5;

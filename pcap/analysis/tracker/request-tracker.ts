@@ -325,11 +325,24 @@ export class RequestTracker extends SequenceTracker {
 
   /**
    * Without identifications: a requester that goes back sends everything from there on again. One packet alone, which
-   * had been acknowledged and is not the last, is its original.
+   * had been acknowledged and is not the last, is its original; and so is one whose retransmission is missing here.
    */
   protected override isLateAlone({ psn, count, cursor, acknowledged, trigger: { cause } }: RetransmissionRun): boolean {
-    if (!acknowledged || count !== 1 || cursor >= this.state.next || this.ids.isUsable) return false;
+    if (count !== 1 || cursor >= this.state.next || this.ids.isUsable) return false;
+    const { losses, state } = this;
+    const before = losses.isCounted(psn) && losses.pending?.psn !== psn;
+    if (cause === 'nak' && (before || state.missed?.hasUnseen(psn) === true)) return true;
+    if (!acknowledged) return false;
     return cause === 'timeout' || cause === 'unknown' || (cause === 'implied-nak' && this.losses.isCounted(psn));
+  }
+
+  protected override isLost(psn: number): boolean {
+    return super.isLost(psn) || this.state.missed?.hasUnseen(psn) === true;
+  }
+
+  protected override isTooSoon({ timeNs }: MutableFacts, psn: number): boolean {
+    const { nak, soonestReactionNs } = this.state;
+    return nak?.psn === psn && timeNs - nak.timeNs < soonestReactionNs;
   }
 
   /** The responder waited for it, and a retransmission may still answer its NAK. */
