@@ -7,6 +7,20 @@
  * requests. With fewer, it can be told how many came twice, and not which.
  */
 
+import type { RoundTrips } from './round-trips.ts';
+
+/** What the ACKs of the space have shown so far. */
+export interface AckEvidence {
+  readonly roundTrips: Pick<RoundTrips, 'shortestNs' | 'longestNs' | 'boundNs' | 'isSteady'>;
+  /** ACKs that look like answers to duplicates of which nothing is known. */
+  readonly strayAcks: number;
+  /** ACKs, and those that are missing: a later one stands for them, or a timeout followed. */
+  readonly acks: number;
+  readonly missingAcks: number;
+  /** Packets that came late, here or behind this place. */
+  readonly latePackets: number;
+}
+
 /** A request that a sequence NAK asks for. */
 export interface AskedRequest {
   readonly psn: number;

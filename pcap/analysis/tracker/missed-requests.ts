@@ -19,6 +19,7 @@
  * Bounded: the oldest request gets its verdict when there are too many.
  */
 import {
+  type AckEvidence,
   type Among,
   type AnswerGroup,
   type AnswerTimes,
@@ -29,22 +30,9 @@ import {
   type MissedRequest,
   share,
 } from './missed-request.ts';
-import type { RoundTrips } from './round-trips.ts';
 
 /** What became of a request. */
 export type Verdict = 'lost' | 'overtaken' | 'unknown';
-
-/** What the ACKs of the space have shown so far. */
-export interface AckEvidence {
-  readonly roundTrips: Pick<RoundTrips, 'shortestNs' | 'longestNs' | 'boundNs' | 'isSteady'>;
-  /** ACKs that look like answers to duplicates of which nothing is known. */
-  readonly strayAcks: number;
-  /** ACKs, and those that are missing: a later one stands for them, or a timeout followed. */
-  readonly acks: number;
-  readonly missingAcks: number;
-  /** Packets that came late, here or behind this place. */
-  readonly latePackets: number;
-}
 
 /** Takes the verdicts, each once and for good. `among`: it is true of so many of these; which of them is not known. */
 export type VerdictSink = (request: MissedRequest, verdict: Verdict, among?: Among) => void;
@@ -57,9 +45,10 @@ export class MissedRequests {
   #asked = 0;
   /** When the latest NAK came. */
   #askedNs = -1;
-  /** Answers that came soon after a retransmission, and others. */
+  /** Answers that came soon after a retransmission, others, and all that came later than one is answered. */
   #nearAnswers = 0;
   #farAnswers = 0;
+  #slowAnswers = 0;
   /**
    * ACKs that are expected for duplicates: up to one PSN, as nothing new arrives between them, or up to any, for what
    * was sent again though its ACK had passed here.
@@ -204,8 +193,10 @@ export class MissedRequests {
     const { near, requests } = candidates(this.#open, psn, timeNs, this.#times);
     const newest = requests.at(-1);
     if (newest === undefined) return false;
+    if (!near && this.#isEcho(timeNs)) return true;
     if (near) this.#nearAnswers++;
     else this.#farAnswers++;
+    if (timeNs - newest.resentNs > this.#soonNs) this.#slowAnswers++;
     share(this.#open, requests, !near);
     this.#expectDuplicates(newest, psn, timeNs);
     return true;
@@ -229,10 +220,11 @@ export class MissedRequests {
     if (near) for (const each of requests) each.unclear = true;
   }
 
-  /** An ACK that waited behind a READ response stands for all that did: the answer to a duplicate may be among them. */
-  hiddenAck(psn: number, timeNs: number): void {
+  /** An ACK that waited behind READ responses, from `fromNs` on, stands for all that did: maybe for one about these. */
+  hiddenAck(psn: number, timeNs: number, fromNs: number): void {
     const { near, requests } = candidates(this.#open, psn, timeNs, this.#times);
-    if (near) for (const each of requests) each.hidden = true;
+    const latestNs = this.#slowAnswers > 0 ? Number.POSITIVE_INFINITY : this.#soonNs;
+    if (near) for (const each of requests) each.hidden ||= each.resentNs + latestNs >= fromNs;
   }
 
   /** A sending of it was captured late: it has its verdict. */
@@ -289,6 +281,12 @@ export class MissedRequests {
   /** A duplicate may be one that was sent again after a timeout. */
   #isUnsure(timeNs: number): boolean {
     return this.#unsure > 0 && timeNs <= this.#unsureUntilNs;
+  }
+
+  /** What is late is so by little, and the receiver has just had requests twice: an answer more is about these. */
+  #isEcho(timeNs: number): boolean {
+    const short = this.#farAnswers === 0 && this.#nearAnswers + this.#told.overtaken >= FEWEST_NEAR;
+    return short && timeNs <= this.#explainedUntilNs + this.#times.nearNs;
   }
 
   /** @param to the last PSN that the receiver had then: up to there retransmissions are duplicates */
@@ -392,6 +390,8 @@ const SHORTEST_SOON_NS = 2_000;
 const NEAR = 4;
 /** Of those that are told to be lost, the share that may have been overtaken. */
 const MOST_FALSE = 0.005;
+/** So many answers that came soon are no accident. */
+const FEWEST_NEAR = 2;
 /** By how much the sending on its way comes sooner than the one that answers the NAK. */
 const SOONER = 4;
 /** How long ACKs of known duplicates are expected. */

@@ -41,7 +41,8 @@ export class ResponseTracker extends SequenceTracker {
   #unrequestedNext = -1;
   /** The last progress was a response of a READ, behind which ACKs wait, so that one may stand for several. */
   #behindRead = false;
-  /** When the last response of a READ came. */
+  /** When the last response of a READ came, and the first of those that came one right behind the other. */
+  #firstReadNs = Number.NEGATIVE_INFINITY;
   #lastReadNs = Number.NEGATIVE_INFINITY;
 
   get sender(): 0 | 1 {
@@ -124,7 +125,8 @@ export class ResponseTracker extends SequenceTracker {
     report.acks++;
     report.creditCode = creditCode;
     explainSilence(state, psn);
-    if (facts.timeNs - this.#lastReadNs < HELD_UP_NS) state.missed?.hiddenAck(psn, facts.timeNs);
+    const isHeldUp = facts.timeNs - this.#lastReadNs < HELD_UP_NS;
+    if (isHeldUp) state.missed?.hiddenAck(psn, facts.timeNs, this.#firstReadNs);
     if (psn >= state.acked) {
       if (requests.has(psn) && (requests.flagsOf(psn) & PacketFlag.AckReq) === 0) this.#noteUnaskedAck(facts, psn);
       // The ACK may be for the first sending of a retransmitted request: no latency can be derived from it.
@@ -293,6 +295,7 @@ export class ResponseTracker extends SequenceTracker {
     else if (psn === entry.start && entry.askedAgainNs < 0) state.report.addReadLatency(facts.timeNs - entry.askedNs);
     entry.next = psn + 1;
     this.#behindRead = true;
+    if (facts.timeNs - this.#lastReadNs >= HELD_UP_NS) this.#firstReadNs = facts.timeNs;
     this.#lastReadNs = facts.timeNs;
     this.#learnEnd(facts, psn, entry);
     this.#acknowledgeUpTo(facts, psn + 1);

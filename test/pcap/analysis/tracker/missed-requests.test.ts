@@ -62,9 +62,9 @@ class Told {
     return this;
   }
 
-  /** An ACK that waited behind READ responses. */
-  hidden(at: number, psn: number): this {
-    this.#missed.hiddenAck(psn, at * 1000);
+  /** An ACK that waited behind READ responses, the first of which came at `from`. */
+  hidden(at: number, psn: number, from = at - 1): this {
+    this.#missed.hiddenAck(psn, at * 1000, from * 1000);
     return this;
   }
 
@@ -196,6 +196,26 @@ describe('it cannot be told', () => {
     // An ACK that is too early to be about it, or up to a request before it, hides nothing.
     expect(overtakenAndLost().hidden(1015, 510).end()).toEqual(['5 overtaken', '505 lost']);
     expect(overtakenAndLost().hidden(1030, 504).end()).toEqual(['5 overtaken', '505 lost']);
+    // Or one whose READ responses began when that had been answered, unless answers are known to take longer.
+    expect(overtakenAndLost().hidden(1045, 510, 1038).end()).toEqual(['5 overtaken', '505 unknown']);
+    expect(overtakenAndLost().hidden(1045, 510, 1042).end()).toEqual(['5 overtaken', '505 lost']);
+    const slow = new Told().nak(12, 5, 0).resent(13, 5).ack(24, 8).duplicate(45, 8);
+    expect(slow.nak(1012, 505, 1000).resent(1013, 505).ack(1024, 510).hidden(1045, 510, 1042).end()).toEqual([
+      '5 overtaken',
+      '505 unknown',
+    ]);
+  });
+
+  it('nothing of what is long ago when duplicates have just been expected, where all others came soon', () => {
+    const told = (overtaken: number) => {
+      const begun = new Told().nak(12, 5, 0).resent(13, 5).ack(24, 8);
+      for (let i = 1; i <= overtaken; i++) begun.nak(500 * i + 12, 100 * i, 500 * i).ack(500 * i + 13, 100 * i + 3);
+      return begun.duplicate(500 * overtaken + 60, 100 * overtaken + 9).end();
+    };
+    // The last of them has just been overtaken, and some of what was sent behind it came twice.
+    expect(told(2)).toContain('5 lost');
+    // One is no rule.
+    expect(told(1)).not.toContain('5 lost');
   });
 
   it('whether it was lost where others are overtaken and the receiver sent an ACK unasked', () => {
