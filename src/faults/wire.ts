@@ -25,6 +25,8 @@ import {
 const DEFAULT_SEND_QUEUE_BYTES = 0x4_00_00;
 const DEFAULT_HOLD_BACK_NS = 10_000;
 const NS_BITS_PER_BYTE = 8e9;
+/** More than the error of sums of times, which must not move an exit by a nanosecond; less than any clock tells. */
+const SUM_ERROR_NS = 1e-3;
 
 /** One direction of a port's wire. */
 export class Wire {
@@ -170,11 +172,11 @@ export class Wire {
     const lengthNs = frameBytes * this.#byteNs;
     const inOrderNs = Math.max(departsNs + delayNs, this.#lastExitNs + lengthNs);
     // A frame that is held back must not delay those behind it.
-    if (this.#holdBackNs > 0) return Math.ceil(this.#takeLate(now, inOrderNs + this.#holdBackNs, lengthNs));
+    if (this.#holdBackNs > 0) return wholeNs(this.#takeLate(now, inOrderNs + this.#holdBackNs, lengthNs));
     this.#lastExitNs = this.#besideLate(now, inOrderNs, lengthNs);
     // The sender waits as long, or frames would pile up between the two ends of a busy wire.
     this.#freeAtNs += this.#lastExitNs - inOrderNs;
-    return Math.ceil(this.#lastExitNs);
+    return wholeNs(this.#lastExitNs);
   }
 
   /**
@@ -184,7 +186,7 @@ export class Wire {
    */
   copyTime(now: number, exitNs: number, frameBytes: number): number {
     const lengthNs = frameBytes * this.#byteNs;
-    return Math.ceil(this.#takeLate(now, exitNs + Math.max(this.duplicateDelayNs, lengthNs), lengthNs));
+    return wholeNs(this.#takeLate(now, exitNs + Math.max(this.duplicateDelayNs, lengthNs), lengthNs));
   }
 
   /** Keeps a place for a frame out of its order. */
@@ -277,3 +279,8 @@ const FATE_OF_ACTION = {
   delay: Fate.Delayed,
   mark: Fate.Marked,
 } as const;
+
+/** The nanosecond in which a frame is out. 7488.0000000001 is 7488: its successor, 852 ns later, is at 8340.0. */
+function wholeNs(ns: number): number {
+  return Math.ceil(ns - SUM_ERROR_NS);
+}

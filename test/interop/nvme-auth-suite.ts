@@ -7,6 +7,7 @@ import { appendFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { RoceError } from '../../src/index.ts';
 import { nvmeCrypto } from '../../src/node/nvme/crypto.ts';
 import { type OpenDevice, openDevice } from '../../src/node/open.ts';
 import {
@@ -241,6 +242,27 @@ export function testAuthenticatedHost(kernel: KernelLabel): void {
       expect(back.every((byte) => byte === hash)).toBe(true);
       await controller.close();
       expect(opened.device.qpCount).toBe(0);
+    });
+
+    it('again while it is connected, with the secrets of before and with others', async () => {
+      await demand(PLAIN);
+      const { host: hostSecret, controller: controllerSecret } = PLAIN;
+      const controller = await connectNvme(
+        opened.device,
+        options({ hostSecret, controllerSecret, crypto: nvmeCrypto, reconnectTries: 0 }),
+      );
+      const disk = await controller.namespace(1);
+      const back = new Uint8Array(disk.blockBytes);
+      await Promise.all([controller.reauthenticate(), disk.read(0, back)]);
+      const others = { hostSecret: WRONG, controllerSecret: secretText(13, 32, 0) };
+      await demand({ ...PLAIN, host: others.hostSecret, controller: others.controllerSecret });
+      await controller.reauthenticate(others);
+      await disk.read(0, back);
+      expect([controller.state, controller.reconnects]).toEqual(['live', 0]);
+      // With the old ones no more: that ends it.
+      await expect(controller.reauthenticate({ hostSecret, controllerSecret })).rejects.toThrow(RoceError);
+      await controller.close();
+      await expect.poll(() => opened.device.qpCount).toBe(0);
     });
 
     it.each<[string, Partial<NvmeConnectOptions>, RegExp]>([

@@ -90,6 +90,32 @@ export function testMount(kernel: KernelLabel): void {
   });
 }
 
+/** A host of Linux without keep-alive: silent, and then gone. */
+export function testVanished(kernel: KernelLabel): void {
+  describeWith('lab', `Linux ${kernel} with a keep-alive timeout of 0`, () => {
+    const lab = new MountedLab();
+    beforeAll(() => lab.start(kernel, { probeMs: 500 }));
+    afterAll(() => lab.stop());
+    const controllers = (): number | undefined => lab.targets[0]?.controllers.length;
+
+    it('keeps its controller while it is silent, is missed when it is cut off, and comes back', async () => {
+      await lab.run(`nvme connect -t rdma -a ${OURS} -s 4420 -n ${NQN} -i 1 -c 1 ${HOST}`);
+      await lab.run(until('/dev/nvme0n1'));
+      // Connect has the default for a timeout of 0.
+      await lab.run('nvme set-feature /dev/nvme0 -f 0x0f --value=0');
+      expect(lab.targets[0]?.controllers.map(({ kato }) => kato)).toEqual([0]);
+      await lab.run('sleep 5; [ "$(cat /sys/class/nvme/nvme0/state)" = live ]');
+      expect([controllers(), lab.targets[0]?.counters.queues]).toEqual([1, 2]);
+      await lab.both({ loss: 1 });
+      await expect.poll(controllers, { timeout: SLOW_MS }).toBe(0);
+      await lab.wire({});
+      await lab.run('dd if=/dev/nvme0n1 of=/dev/null bs=4k count=1 iflag=direct 2>/dev/null', SLOW_MS);
+      expect(controllers()).toBe(1);
+      await lab.run(`nvme disconnect -n ${NQN}`);
+    });
+  });
+}
+
 /** The long half: two paths. */
 export function testTwoPaths(kernel: KernelLabel): void {
   describeWith('lab', `a disk of ours in Linux ${kernel}, on two paths`, () => {

@@ -51,7 +51,12 @@ const RAM_NQN = 'nqn.2026-11.example:ram';
 const DISK = '/mnt';
 /** Errors that somebody above the disk has seen. */
 const DISK_ERROR = /I\/O error, dev nvme0n1|Buffer I\/O error|EXT4-fs (?:error|warning)|[Rr]emounting/;
-const REREAD = 'umount /mnt && echo 3 > /proc/sys/vm/drop_caches && mount -t ext4 /dev/nvme0n1 /mnt';
+const REREAD = [
+  'umount /mnt',
+  'echo 3 > /proc/sys/vm/drop_caches',
+  'e2fsck -fn /dev/nvme0n1',
+  'mount -t ext4 /dev/nvme0n1 /mnt',
+].join(' && ');
 const SUMS = `sha256sum ${DISK}/a ${DISK}/b ${DISK}/c | cut -c1-64`;
 
 /** For how many seconds the wire is cut. A connection may live through the first, and lives through no second one. */

@@ -17,6 +17,13 @@ it.each(ENTRIES)('%s has few enough names', async (_, source) => {
   expect(names.length).toBeLessThanOrEqual(MOST_NAMES);
 });
 
+it('has each entry in the table of the README, with what it needs', () => {
+  const rows = readFileSync(join(ROOT, 'README.md'), 'utf8').match(/^\| `rocev2[`/].*$/gm) ?? [];
+  const listed = rows.flatMap((row) => row.split('|')[1]?.match(/(?<=`)rocev2[^`]*/g) ?? []);
+  const entries = Object.keys(exports).filter((name) => name !== './package.json');
+  expect(listed.sort()).toEqual(entries.map((name) => name.replace(/^\./, 'rocev2')).sort());
+});
+
 it('gives each name of the codecs once', async () => {
   const [codecs, network, management] = await Promise.all(
     ['index', 'network', 'management'].map(async (name) => Object.keys(await import(join(ROOT, `packets/${name}.ts`)))),

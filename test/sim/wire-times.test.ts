@@ -80,6 +80,11 @@ it('lets no two frames of a sender out closer than its rate permits, whatever be
   );
 });
 
+it('lets none out closer where sums of times are not exact', () => {
+  const frames = [3247, 1841, 2397, 1065, 64].map((bytes) => ({ bytes, afterNs: 0 }));
+  expect(tooClose(comesOut({ rateBps: RATE_BPS, queueBytes: 20_000 }, frames), RATE_BPS)).toEqual([]);
+});
+
 it('shows each frame once and its copy once, in the order in which they were sent unless they are held back', () => {
   fc.assert(
     fc.property(faulty, sent, (faults, frames) => {

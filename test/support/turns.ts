@@ -29,6 +29,7 @@ export const TURNS: readonly (readonly string[])[] = [
     'test/tools/sim/scenarios.long.test.ts',
     'test/tools/cases/slurm.long.test.ts',
     'test/tools/explorer/playground/lesson-page.long.test.ts',
+    'test/tools/explorer/large-file.long.test.ts',
     'test/tools/conformance/lumina/lumina.long.test.ts',
     'test/sim/fluid/delay-equations.long.test.ts',
   ],

@@ -37,6 +37,8 @@ export interface ServeOptions extends TargetSecretFlags {
   readonly port?: readonly number[];
   readonly queues: number;
   readonly depth: number;
+  /** Receives that all I/O queues of a port share; 0: each queue has its own. */
+  readonly srq: number;
 }
 
 export function serveCommand(): Command {
@@ -50,7 +52,13 @@ export function serveCommand(): Command {
     .option('--allow-host <nqn>', 'a host that may connect, no others; may be repeated', collect(text))
     .option('-p, --port <number>', 'port of RDMA_PS_TCP (default: 4420); repeated: several paths', collectPort)
     .option('--queues <count>', 'I/O queues of a host at most', integer(1, 128), 8)
-    .option('--depth <entries>', 'entries of a queue at most', integer(2, 1024), 128);
+    .option('--depth <entries>', 'entries of a queue at most', integer(2, 1024), 128)
+    .option(
+      '--srq <receives>',
+      'receives that all I/O queues of a port share; 0: each has its own',
+      integer(0, 65_536),
+      0,
+    );
   return addLinkOptions(addTargetSecretOptions(command)).action(async () => {
     const flags = command.opts<LinkFlags & ServeOptions>();
     exitWith(await withDevice(flags, (device, signal) => serveDisks(device, flags, terminal, signal)));
@@ -64,7 +72,7 @@ export async function serveDisks(
   output: ToolOutput,
   signal: AbortSignal,
 ): Promise<number> {
-  const { nqn, allowHost, namespace, size, blockSize, readOnly, port = [4420], queues, depth } = options;
+  const { nqn, allowHost, namespace, size, blockSize, readOnly, port = [4420], queues, depth, srq } = options;
   const disks: ServedDisk[] = [];
   const targets: NvmeTarget[] = [];
   const statistics = new ServeStatistics(output, process.stderr);
@@ -91,6 +99,7 @@ export async function serveDisks(
           portId: i + 1,
           maxQueues: queues,
           maxEntries: depth,
+          srq,
           observer: printer(statistics),
           now: () => performance.now() * 1e6,
         }),

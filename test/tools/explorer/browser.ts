@@ -81,6 +81,13 @@ export class ExplorerBrowser {
     return this.#server.url;
   }
 
+  /** Process ids of the browser: its own, and those of pages. */
+  async processes(): Promise<number[]> {
+    const session = await this.#browser.newBrowserCDPSession();
+    const { processInfo } = await session.send('SystemInfo.getProcessInfo');
+    return processInfo.map(({ id }) => id);
+  }
+
   async close(): Promise<void> {
     await this.#browser.close();
     await this.#server.close();

@@ -29,9 +29,10 @@ import {
   PropertyOffset,
   ShutdownStatus,
 } from '../codec/index.ts';
+import { type AuthenticationWay, authenticateAgain } from './authenticate.ts';
 import { connectQueue } from './connect.ts';
 import { NvmeAuthenticationError, NvmeError } from './errors.ts';
-import { MS, type NvmeSettings } from './options.ts';
+import { type HostCredentials, MS, type NvmeSettings } from './options.ts';
 import type { HostQueue, QueueOwner } from './queue.ts';
 import { HostRequest } from './request.ts';
 
@@ -128,6 +129,38 @@ export class Association implements QueueOwner {
     const request = new HostRequest();
     request.command.begin(AdminOpcode.SetFeatures).setArguments(FEATURES, { fid, value });
     return (await this.admin('Set Features', request)).completion.dw0;
+  }
+
+  /**
+   * Authenticates again, the admin queue first and then all others; I/O goes on meanwhile. Rejects as
+   * `authenticateQueue`: an end that has not proved itself ends the association.
+   */
+  async reauthenticate(credentials: HostCredentials, adminPassed: () => void): Promise<void> {
+    const { settings } = this;
+    const again = async (queue: HostQueue): Promise<void> => {
+      const way: AuthenticationWay = {
+        qid: queue.qid,
+        send: (request) => {
+          request.sentTick = this.#tick;
+          queue.sendNext(request);
+        },
+        kill: (reason) => queue.kill(reason),
+      };
+      await authenticateAgain(way, credentials, {
+        hostNqn: settings.hostnqn,
+        subNqn: settings.subnqn,
+        timers: settings.timers,
+        timeoutMs: settings.commandTimeoutMs,
+      });
+    };
+    try {
+      if (this.#admin !== undefined) await again(this.#admin);
+      adminPassed();
+      await Promise.all(this.ioQueues.map(again));
+    } catch (error) {
+      if (error instanceof NvmeAuthenticationError) this.#die(error);
+      throw error;
+    }
   }
 
   /** Shuts the controller down, where it answers, and ends all connections. */

@@ -1,6 +1,6 @@
 /**
- * Authentication of one queue of a host, right after its Connect: Authentication Send and Receive with the messages of
- * `auth/host-side.ts`.
+ * Authentication of one queue of a host, right after its Connect or again later: Authentication Send and Receive with
+ * the messages of `auth/host-side.ts`.
  *
  * Owns when it is done, how long it may take, and with which error it fails. Rules: ref:nvmeof#5.
  */
@@ -9,12 +9,24 @@ import { type HostOutcome, HostSide } from '../auth/host-side.ts';
 import { AUTHENTICATION, type ConnectResult, FABRICS_OPCODE, FabricsType, SECP_NVME } from '../codec/index.ts';
 import { NvmeAuthenticationError, NvmeError } from './errors.ts';
 import { type HostCredentials, MS, type NvmeTimers } from './options.ts';
-import type { HostQueue } from './queue.ts';
 import { HostRequest } from './request.ts';
 
+/** What it needs of a queue. */
+export interface AuthenticationWay {
+  readonly qid: number;
+  /** Sends a command, now or when there is a slot. */
+  send(request: HostRequest): void;
+  /** Ends the queue. */
+  kill(reason: Error): void;
+}
+
 /** Who proves what to whom, and in which time. */
-export interface AuthenticationTerms {
+export interface AuthenticationTerms extends AuthenticationDemand {
   readonly credentials: HostCredentials | undefined;
+}
+
+/** Between whom, and in which time. */
+export interface AuthenticationDemand {
   readonly hostNqn: string;
   readonly subNqn: string;
   readonly timers: NvmeTimers;
@@ -28,7 +40,7 @@ export interface AuthenticationTerms {
  * secure channel. The queue is to be closed then.
  */
 export async function authenticateQueue(
-  queue: HostQueue,
+  queue: AuthenticationWay,
   { authRequired, secureChannelRequired }: ConnectResult,
   terms: AuthenticationTerms,
 ): Promise<void> {
@@ -39,11 +51,33 @@ export async function authenticateQueue(
   if (!authRequired && credentials?.controllerSecret === undefined) return;
   if (credentials === undefined)
     throw new NvmeAuthenticationError('the controller demands authentication, and there is no hostSecret');
+  await prove(queue, credentials, terms, !authRequired);
+}
+
+/**
+ * The same on a queue that is in use, whatever its Connect has demanded: each side proves itself anew. Rejects as
+ * `authenticateQueue`; with NvmeError where a controller without `controllerSecret` knows no authentication.
+ */
+export async function authenticateAgain(
+  queue: AuthenticationWay,
+  credentials: HostCredentials,
+  terms: AuthenticationDemand,
+): Promise<void> {
+  await prove(queue, credentials, terms, credentials.controllerSecret !== undefined);
+}
+
+/** `oursAlone`: a controller that does not take part is one that gives no proof. */
+async function prove(
+  queue: AuthenticationWay,
+  credentials: HostCredentials,
+  terms: AuthenticationDemand,
+  oursAlone: boolean,
+): Promise<void> {
   const cancel = deadline(queue, terms.timers, terms.timeoutMs, 'end the authentication');
   try {
     await exchange(queue, credentials, terms);
   } catch (cause) {
-    if (!authRequired && cause instanceof NvmeError)
+    if (oursAlone && cause instanceof NvmeError)
       throw new NvmeAuthenticationError(`the controller gives no proof of controllerSecret: ${cause.message}`);
     if (!(cause instanceof RoceError && cause.code === 'ERR_ROCE_CLOSED')) throw cause;
     // Linux's target disconnects so soon after a wrong secret that its reason is often lost.
@@ -55,9 +89,9 @@ export async function authenticateQueue(
 }
 
 async function exchange(
-  queue: HostQueue,
+  queue: AuthenticationWay,
   credentials: HostCredentials,
-  { hostNqn, subNqn }: AuthenticationTerms,
+  { hostNqn, subNqn }: AuthenticationDemand,
 ): Promise<void> {
   const number = credentials.suite.random(2);
   const transaction = (number[0] ?? 0) | ((number[1] ?? 0) << 8);
@@ -68,7 +102,7 @@ async function exchange(
 }
 
 /** Sends what there is to send; throws for a failure. */
-async function follow(queue: HostQueue, { send, failure, told }: HostOutcome): Promise<void> {
+async function follow(queue: AuthenticationWay, { send, failure, told }: HostOutcome): Promise<void> {
   if (failure === undefined) {
     if (send !== undefined) await sendMessage(queue, send);
     return;
@@ -86,14 +120,14 @@ async function follow(queue: HostQueue, { send, failure, told }: HostOutcome): P
   throw error;
 }
 
-async function sendMessage(queue: HostQueue, message: Uint8Array): Promise<void> {
+async function sendMessage(queue: AuthenticationWay, message: Uint8Array): Promise<void> {
   const request = new HostRequest();
   request.direction = 'write';
   request.data = message;
   await submit(queue, request, FabricsType.AuthenticationSend, 'Authentication Send');
 }
 
-async function receiveMessage(queue: HostQueue): Promise<Uint8Array> {
+async function receiveMessage(queue: AuthenticationWay): Promise<Uint8Array> {
   const request = new HostRequest();
   request.direction = 'read';
   request.data = new Uint8Array(ROOM_BYTES);
@@ -101,7 +135,7 @@ async function receiveMessage(queue: HostQueue): Promise<Uint8Array> {
   return request.data;
 }
 
-async function submit(queue: HostQueue, request: HostRequest, type: number, what: string): Promise<void> {
+async function submit(queue: AuthenticationWay, request: HostRequest, type: number, what: string): Promise<void> {
   request.command.begin(FABRICS_OPCODE, type).setArguments(AUTHENTICATION, {
     secp: SECP_NVME,
     spsp0: 1,
@@ -115,7 +149,7 @@ async function submit(queue: HostQueue, request: HostRequest, type: number, what
 }
 
 /** Ends the queue when the controller does not do what `what` says in time; to be cancelled. */
-export function deadline(queue: HostQueue, timers: NvmeTimers, timeoutMs: number, what: string): () => void {
+export function deadline(queue: AuthenticationWay, timers: NvmeTimers, timeoutMs: number, what: string): () => void {
   if (timeoutMs === 0) return () => {};
   return timers.after(timeoutMs * MS, () =>
     queue.kill(new RoceError('ERR_ROCE_TIMEOUT', `the controller does not ${what} of queue ${queue.qid}`)),

@@ -13,7 +13,14 @@ import { Dispatcher } from './dispatcher.ts';
 import { type NvmeEvent, readLogPage, watchEvents } from './events.ts';
 import { identifyNamespace, isSameNamespace, type KnownNamespace } from './known-namespace.ts';
 import { NvmeNamespace } from './namespace.ts';
-import { MS, type NvmeConnectOptions, type NvmeSettings, settingsOf } from './options.ts';
+import {
+  MS,
+  type NvmeConnectOptions,
+  type NvmeSecrets,
+  type NvmeSettings,
+  otherCredentials,
+  settingsOf,
+} from './options.ts';
 import type { HostQueue } from './queue.ts';
 import type { HostRequest } from './request.ts';
 
@@ -58,7 +65,7 @@ export class NvmeController implements AssociationOwner {
   /** Connections that came after a loss. */
   reconnects = 0;
   readonly #device: RdmaDevice;
-  readonly #settings: NvmeSettings;
+  #settings: NvmeSettings;
   readonly #dispatcher = new Dispatcher();
   /** Namespaces in use, as they were identified first. */
   readonly #known = new Map<number, KnownNamespace>();
@@ -68,6 +75,8 @@ export class NvmeController implements AssociationOwner {
   #cancelWait: (() => void) | undefined;
   #closing: Promise<void> | undefined;
   #reconnecting: Promise<void> | undefined;
+  /** The last authentication that was asked for. */
+  #authenticating: Promise<unknown> = Promise.resolve();
 
   private constructor(device: RdmaDevice, settings: NvmeSettings) {
     this.#device = device;
@@ -144,6 +153,25 @@ export class NvmeController implements AssociationOwner {
   /** Reads `bytes` bytes of a log page, a multiple of 4. */
   async logPage(lid: number, bytes: number, nsid = 0xff_ff_ff_ff): Promise<Uint8Array> {
     return readLogPage(this.#demandLive(), lid, bytes, { nsid });
+  }
+
+  /**
+   * Host and controller prove themselves again, on every queue, with the secrets in use or with others; commands go on
+   * meanwhile. New secrets hold from the proof on the admin queue on, for reconnections, too. Rejects with
+   * NvmeAuthenticationError where one side does not prove itself: the connection ends then, and is made again with the
+   * secrets that hold; with NvmeError where the controller knows no authentication, with ERR_ROCE_CLOSED while there is
+   * no connection, with ERR_ROCE_TIMEOUT, and with ERR_ROCE_ARGUMENT for secrets that are none, or none at all.
+   */
+  reauthenticate(secrets: NvmeSecrets = {}): Promise<void> {
+    const proof = this.#authenticating.then(() => {
+      const credentials = otherCredentials(this.#settings.credentials, secrets);
+      return this.#demandLive().reauthenticate(credentials, () => {
+        this.#settings = { ...this.#settings, credentials };
+      });
+    });
+    // One after the other: messages of two would mix.
+    this.#authenticating = proof.catch(() => {});
+    return proof;
   }
 
   /** Sends an I/O command, now or when there is a connection. @internal */

@@ -8,7 +8,7 @@ export { type Discovered, discoverNvme, type NvmeDiscoverOptions } from './disco
 export { NvmeAuthenticationError, NvmeError } from './errors.ts';
 export type { NvmeEvent } from './events.ts';
 export { NvmeNamespace, type NvmeRange, type NvmeWriteOptions } from './namespace.ts';
-export type { NvmeAddress, NvmeConnectOptions, NvmeTimers } from './options.ts';
+export type { NvmeAddress, NvmeConnectOptions, NvmeSecrets, NvmeTimers } from './options.ts';
 export { type NvmeStreamOptions, readNvme, writeNvme } from './stream.ts';
 
 /**

@@ -70,6 +70,9 @@ export interface HostCredentials {
 
 type Secrets = 'hostSecret' | 'controllerSecret' | 'crypto';
 
+/** Secrets in place of those in use; one that is left out stays. */
+export type NvmeSecrets = Pick<NvmeConnectOptions, 'hostSecret' | 'controllerSecret' | 'crypto'>;
+
 /** @throws RoceError ERR_ROCE_ARGUMENT */
 export function settingsOf(options: NvmeConnectOptions): NvmeSettings {
   const { hostSecret, controllerSecret, crypto, ...others } = options;
@@ -97,6 +100,17 @@ export function settingsOf(options: NvmeConnectOptions): NvmeSettings {
   demandRange('reconnectDelayMs', settings.reconnectDelayMs, 1, 86_400_000);
   if (settings.hostid.length !== 16) throw new RoceError('ERR_ROCE_ARGUMENT', 'a host identifier has 16 bytes');
   return settings;
+}
+
+/** Those in use with others in their place. @throws RoceError ERR_ROCE_ARGUMENT, where there are none */
+export function otherCredentials(before: HostCredentials | undefined, secrets: NvmeSecrets): HostCredentials {
+  const credentials = credentialsOf({
+    hostSecret: secrets.hostSecret ?? before?.secret,
+    controllerSecret: secrets.controllerSecret ?? before?.controllerSecret,
+    crypto: secrets.crypto ?? before?.suite,
+  });
+  if (credentials === undefined) throw new RoceError('ERR_ROCE_ARGUMENT', 'there is no hostSecret to prove');
+  return credentials;
 }
 
 function credentialsOf(

@@ -50,6 +50,8 @@ export class HostQueue {
   readonly #free: Slot[] = [];
   /** By slot, in the order of sending: a Map keeps it. */
   readonly #outstanding = new Map<number, HostRequest>();
+  /** What waits for a slot here, and goes before what waits at the owner. */
+  readonly #next: HostRequest[] = [];
   readonly #completion = new NvmeCompletion();
   #connection: RdmaConnection | undefined;
   #dead: Error | undefined;
@@ -92,6 +94,13 @@ export class HostQueue {
     void connection.closed.then(() => this.kill(new RoceError('ERR_ROCE_CLOSED', 'the target ended the connection')));
   }
 
+  /** Sends a command before all others that wait for a slot, as soon as there is one. */
+  sendNext(request: HostRequest): void {
+    if (this.#dead !== undefined) request.fail(this.#dead);
+    else if (this.#free.length > 0) this.send(request);
+    else this.#next.push(request);
+  }
+
   /** Sends a command; a slot has to be free. What cannot be posted kills the queue. */
   send(request: HostRequest): void {
     const slot = this.#free.pop();
@@ -121,6 +130,7 @@ export class HostQueue {
     this.#dead = reason;
     const unanswered = [...this.#outstanding.values()];
     this.#outstanding.clear();
+    for (const request of this.#next.splice(0)) request.fail(reason);
     // At once in ERROR: from here on the target reaches no memory of the callers.
     this.#disconnecting = this.#disconnect();
     this.#owner.died(this, reason, unanswered);
@@ -248,7 +258,9 @@ export class HostQueue {
 
   #release(slot: Slot): void {
     this.#free.push(slot);
-    this.#owner.slotFreed(this);
+    const next = this.#next.shift();
+    if (next !== undefined) this.send(next);
+    else this.#owner.slotFreed(this);
   }
 
   #breach(what: string): void {

@@ -47,6 +47,8 @@ export interface ControllerOptions {
   readonly maxQueues: number;
   /** Data in a capsule at most, in bytes. */
   readonly inCapsuleBytes: number;
+  /** How long a host without keep-alive may be silent before it is probed, in milliseconds; 0 for ever. */
+  readonly probeMs: number;
   readonly timers: TargetTimers;
   /** It is gone. */
   readonly closed: (controller: Controller) => void;
@@ -96,6 +98,7 @@ export class Controller implements SubsystemWatcher {
   errorCount = 0;
   /** Keep-alive timeout, in milliseconds; 0 for none. */
   kato: number;
+  readonly #probeMs: number;
   readonly #timers: TargetTimers;
   readonly #onClosed: (controller: Controller) => void;
   #cc = 0;
@@ -121,6 +124,7 @@ export class Controller implements SubsystemWatcher {
     this.maxEntries = options.maxEntries;
     this.maxQueues = options.maxQueues;
     this.inCapsuleBytes = options.inCapsuleBytes;
+    this.#probeMs = options.probeMs;
     this.#timers = options.timers;
     this.#onClosed = options.closed;
     this.subsystem?.watchers.add(this);
@@ -219,18 +223,22 @@ export class Controller implements SubsystemWatcher {
     return outcome;
   }
 
-  /** Begins to wait anew for a sign of life: any command is one. */
+  /** Begins to wait anew for a sign of life: any command is one. Without keep-alive the host's queue pair is asked. */
   armKeepAlive(): void {
     this.pauseKeepAlive();
-    if (this.kato === 0 || this.#closed) return;
+    const waitMs = this.kato === 0 ? this.#probeMs : this.kato + KEEP_ALIVE_GRACE_MS;
+    if (waitMs === 0 || this.#closed) return;
     this.#lastActivity = this.#activity();
-    this.#cancelKeepAlive = this.#timers.after((this.kato + KEEP_ALIVE_GRACE_MS) * 1e6, () => {
+    this.#cancelKeepAlive = this.#timers.after(waitMs * 1e6, () => {
       if (this.#activity() !== this.#lastActivity) {
         this.armKeepAlive();
-        return;
+      } else if (this.kato === 0) {
+        this.queues.get(0)?.probe();
+        this.armKeepAlive();
+      } else {
+        this.#fatal = true;
+        this.close();
       }
-      this.#fatal = true;
-      this.close();
     });
   }
 

@@ -25,10 +25,20 @@ export interface TargetOptions {
   readonly maxEntries?: number;
   /** Controllers at most [64]. */
   readonly maxControllers?: number;
+  /**
+   * Receives that all I/O queues share, 16..65536, in place of as many for each queue as it has entries: less memory
+   * for many hosts, and one that finds them all in use has to send again. 0: each queue has its own [0].
+   */
+  readonly srq?: number;
   /** Data in a capsule at most: 0, or a multiple of 512 up to 65536 bytes [4096]. */
   readonly inCapsuleBytes?: number;
   /** Memory for data of commands at most, in bytes [32 MiB]. */
   readonly dataBytes?: number;
+  /**
+   * After so many milliseconds without a command, a host that has no keep-alive timer is probed: its queue pair has to
+   * acknowledge an RDMA WRITE of nothing, or its controller ends. 0: never, as Linux's target [20 000].
+   */
+  readonly probeMs?: number;
   /** Ports that discovery tells hosts of [this one, at the address that the host used]. */
   readonly portals?: readonly Portal[];
 }
@@ -80,7 +90,9 @@ export function targetSettingsOf(options: TargetOptions): TargetSettings {
   demand('maxQueues', given.maxQueues, 1, 128);
   demand('maxEntries', given.maxEntries, 2, 1024);
   demand('maxControllers', given.maxControllers, 1, 0xff_00);
+  if (given.srq !== 0) demand('srq', given.srq, 16, 65_536);
   demand('inCapsuleBytes', given.inCapsuleBytes, 0, 65_536);
+  demand('probeMs', given.probeMs, 0, 0x7f_ff_ff_ff);
   demand('dataBytes', given.dataBytes, 1 << 20, Number.MAX_SAFE_INTEGER);
   if (given.inCapsuleBytes % 512 !== 0) throw new RoceError('ERR_ROCE_ARGUMENT', 'inCapsuleBytes is a multiple of 512');
   return given;
@@ -97,6 +109,8 @@ const DEFAULTS = {
   maxQueues: 8,
   maxEntries: 128,
   maxControllers: 64,
+  srq: 0,
   inCapsuleBytes: 4096,
   dataBytes: 32 << 20,
+  probeMs: 20_000,
 };

@@ -10,36 +10,14 @@
  */
 import { Access, type MemoryRegion } from '../../../../transport/memory.ts';
 import { QpState } from '../../../../transport/qp-state.ts';
-import { WcOpcode, WcStatus, WorkCompletion } from '../../../../transport/work.ts';
-import type { RdmaConnection, RdmaCq, RdmaDevice, RdmaPd, RdmaQp } from '../../../device/api.ts';
+import { WcOpcode, WcStatus, WorkCompletion, WrOpcode } from '../../../../transport/work.ts';
+import type { RdmaConnection, RdmaCq, RdmaQp } from '../../../device/api.ts';
 import { COMMAND_BYTES, COMPLETION_BYTES, Fuse, NvmeStatus, readCommand, SglSubtype, SglType } from '../codec/index.ts';
 import { type Answer, type AnswerQueue, AnswerSender } from './answers.ts';
-import { type DataPool, MAX_DATA_BYTES } from './data-pool.ts';
-import { NO_DATA, type Outcome, refused, Task } from './task.ts';
-
-/** What a queue needs of the target. */
-export interface QueueServices {
-  readonly device: RdmaDevice;
-  readonly pd: RdmaPd;
-  readonly pool: DataPool;
-  /** Data in a capsule at most, in bytes. */
-  readonly inCapsuleBytes: number;
-  /** Bytes of data that the command moves, 0 for none. Less than 0: a status as its complement, and no data moves. */
-  dataLength(queue: TargetQueue, task: Task): number;
-  /** Does what the command says, at once where it can. Undefined: it is held, and `queue.complete` ends it. */
-  execute(queue: TargetQueue, task: Task): Execution;
-  /** Nanoseconds; 0 where nobody wants to know. */
-  now(): number;
-  /** A response leaves. */
-  answered(queue: TargetQueue, arrivedAt: number): void;
-  /** An error of ours has ended the queue. */
-  failed(queue: TargetQueue, error: unknown): void;
-  /** The queue is gone. */
-  closed(queue: TargetQueue): void;
-}
-
-/** What a command ends with, now or later; undefined for one that is held. */
-export type Execution = Outcome | undefined | Promise<Outcome | undefined>;
+import { MAX_DATA_BYTES } from './data-pool.ts';
+import type { CapsuleReceives } from './receives.ts';
+import type { Execution, QueueServices } from './services.ts';
+import { NO_DATA, type Outcome, refused, type Task } from './task.ts';
 
 /** What a queue has done. */
 export interface QueueCounters {
@@ -69,52 +47,50 @@ export class TargetQueue {
   submissionEntries: number;
   /** Time of the last command, for the keep-alive timer: counts up. */
   activity = 0;
-  readonly #services: QueueServices;
+  readonly #services: QueueServices<TargetQueue>;
   readonly #cq: RdmaCq;
-  readonly #capsules: MemoryRegion;
-  readonly #capsuleBytes: number;
-  readonly #tasks: readonly Task[];
+  readonly #receives: CapsuleReceives;
   /** Identifiers of commands that are under way. */
   readonly #identifiers = new Set<number>();
   readonly #answers: AnswerSender;
   /** Answers leave when all completions are taken, or soon. */
   #flushes = false;
+  /** A probe has not been acknowledged yet. */
+  #probing = false;
   #sqHead = 0;
   #closed = false;
   #connection: RdmaConnection | undefined;
 
   /** Makes the queue pair and posts its receives. @throws RoceError ERR_ROCE_LIMIT, ERR_ROCE_CLOSED */
-  constructor(services: QueueServices, qid: number, entries: number) {
+  constructor(services: QueueServices<TargetQueue>, qid: number, entries: number) {
     this.#services = services;
     this.qid = qid;
     this.entries = entries;
     this.submissionEntries = entries;
-    const receives = entries + 1;
     const sends = 2 * entries + 2;
-    this.#capsuleBytes = COMMAND_BYTES + services.inCapsuleBytes;
+    this.#receives = services.receivesOf(qid, entries);
+    const { count, srq } = this.#receives;
     const { device, pd } = services;
-    this.#cq = device.createCq(sends + receives);
-    let qp: RdmaQp | undefined;
+    let cq: RdmaCq | undefined;
     try {
-      qp = pd.createQp({
-        sendCq: this.#cq,
-        recvCq: this.#cq,
-        maxSendWr: sends,
-        maxRecvWr: receives,
+      cq = device.createCq(sends + PROBES + count);
+      this.#cq = cq;
+      this.qp = pd.createQp({
+        sendCq: cq,
+        recvCq: cq,
+        maxSendWr: sends + PROBES,
+        ...(srq === undefined ? { maxRecvWr: count } : { srq }),
         maxSge: 1,
         maxInlineData: COMPLETION_BYTES,
       });
-      this.#capsules = pd.regMr(receives * this.#capsuleBytes, { access: Access.LocalWrite });
-      this.qp = qp;
     } catch (error) {
-      qp?.destroy();
-      device.destroyCq(this.#cq);
+      if (cq !== undefined) device.destroyCq(cq);
+      this.#receives.close();
       throw error;
     }
-    this.#answers = new AnswerSender(this.#answerQueue(qp), sends);
-    this.#tasks = Array.from({ length: receives }, (_, slot) => new Task(slot));
+    this.#answers = new AnswerSender(this.#answerQueue(this.qp), sends);
     this.qp.modifyNow({ state: QpState.Init, access: Access.LocalWrite });
-    for (const task of this.#tasks) this.#receive(task);
+    this.#receives.begin(this.qp);
     void this.#run();
   }
 
@@ -135,24 +111,38 @@ export class TargetQueue {
     else void connection.closed.then(() => this.close());
   }
 
+  /**
+   * Asks the host's queue pair whether it is there, with an RDMA WRITE of nothing, which needs no key (ref:nvmeof#4). A
+   * queue pair that does not acknowledge it is gone, and so is this queue then.
+   */
+  probe(): void {
+    if (this.#closed || this.#probing || this.#connection === undefined) return;
+    this.#probing = true;
+    this.qp.postSend({ wrId: 0, opcode: WrOpcode.RdmaWrite, sges: [], remoteAddr: 0n, rkey: 0 });
+  }
+
   /** Disconnects and frees; commands under way end without a response. May be called more than once. */
   close(): void {
+    this.#close(false);
+  }
+
+  #close(unanswered: boolean): void {
     if (this.#closed) return;
     this.#closed = true;
+    this.#handBack();
     void this.#connection?.disconnect();
     this.qp.destroy();
     this.#services.device.destroyCq(this.#cq);
-    this.#services.pd.deregMr(this.#capsules);
     this.#answers.close();
     // A backend may still use the memory of a command that it works on: that comes back when the command ends.
-    for (const task of this.#tasks) if (!task.executing) this.#freeData(task);
-    this.#services.closed(this);
+    for (const task of this.#receives.close()) if (!task.executing) this.#free(task);
+    this.#services.closed(this, unanswered);
   }
 
   /** Ends a command: data first, where there is some for the host, then the response. */
   complete(task: Task, { status, dw0 = 0, dw1 = 0 }: Outcome): void {
     if (this.#closed) {
-      this.#freeData(task);
+      this.#free(task);
       return;
     }
     const { region, data } = task;
@@ -191,7 +181,7 @@ export class TargetQueue {
       this.#services.answered(this, task.arrivedAt);
     }
     task.busy = false;
-    this.#receive(task);
+    this.#receives.post(task);
     return this.withoutFlowControl ? NO_SQ_HEAD : this.#sqHead;
   }
 
@@ -213,7 +203,11 @@ export class TargetQueue {
     const wc = new WorkCompletion();
     for (;;) {
       const { value, done } = await this.#cq.next();
-      if (done === true || this.#closed) return;
+      if (done === true) return;
+      if (this.#closed) {
+        this.#unused(value);
+        return;
+      }
       this.#flushes = true;
       this.#completed(value);
       while (!this.#closed && this.#cq.poll(wc)) this.#completed(wc);
@@ -221,14 +215,16 @@ export class TargetQueue {
     }
   }
 
-  #completed({ opcode, status, wrId, byteLen }: WorkCompletion): void {
+  #completed(wc: WorkCompletion): void {
+    const { opcode, status, wrId, byteLen } = wc;
     if (this.#closed) return;
     if (status !== WcStatus.Success) {
-      this.close();
+      this.#unused(wc);
+      this.#close(status === WcStatus.RetryExcErr);
       return;
     }
     if (opcode === WcOpcode.Recv) {
-      const task = this.#tasks[wrId];
+      const task = this.#receives.tasks[wrId];
       if (task !== undefined) this.#arrived(task, byteLen);
       return;
     }
@@ -236,17 +232,20 @@ export class TargetQueue {
       this.#answers.acknowledged();
     } else if (opcode === WcOpcode.RdmaRead) {
       this.#answers.readEnded();
-      const task = this.#tasks[wrId];
+      const task = this.#receives.tasks[wrId];
       if (task !== undefined) this.#execute(task);
+    } else if (opcode === WcOpcode.RdmaWrite) {
+      this.#probing = false;
     }
   }
 
   #arrived(task: Task, byteLen: number): void {
-    const at = task.slot * this.#capsuleBytes;
+    const { capsules, capsuleBytes } = this.#receives;
     this.activity++;
     this.counters.commands++;
-    if (!readCommand(this.#capsules.view, at, byteLen, task.command)) {
-      // There is not even an identifier to answer.
+    const fits = this.#receives.arrived(task);
+    if (!fits || !readCommand(capsules.view, task.slot * capsuleBytes, byteLen, task.command)) {
+      // More than it asked for, or not even an identifier to answer.
       this.close();
       return;
     }
@@ -279,8 +278,9 @@ export class TargetQueue {
     if (fault !== NvmeStatus.Success) {
       this.complete(task, refused(fault));
     } else if (sgl.type === SglType.DataBlock) {
-      const first = task.slot * this.#capsuleBytes + COMMAND_BYTES + sgl.offset;
-      task.data = this.#capsules.bytes.subarray(first, first + length);
+      const { capsules, capsuleBytes } = this.#receives;
+      const first = task.slot * capsuleBytes + COMMAND_BYTES + sgl.offset;
+      task.data = capsules.bytes.subarray(first, first + length);
       this.counters.bytesFromHost += length;
       this.#execute(task);
     } else {
@@ -301,19 +301,20 @@ export class TargetQueue {
   }
 
   #lent(task: Task, region: MemoryRegion | undefined, length: number): void {
-    if (region === undefined) {
-      this.complete(task, { status: NvmeStatus.InternalError });
-      return;
-    }
-    task.region = region;
-    task.data = region.bytes.subarray(0, length);
     if (this.#closed) {
-      this.#freeData(task);
-    } else if (task.command.sendsData) {
+      // The task may be that of another queue meanwhile.
+      this.#giveBack(region);
+    } else if (region === undefined) {
+      this.complete(task, { status: NvmeStatus.InternalError });
+    } else {
+      task.region = region;
+      task.data = region.bytes.subarray(0, length);
+      if (!task.command.sendsData) {
+        this.#execute(task);
+        return;
+      }
       this.counters.bytesFromHost += length;
       this.#answers.read(task);
-    } else {
-      this.#execute(task);
     }
   }
 
@@ -344,25 +345,38 @@ export class TargetQueue {
     if (outcome !== undefined) this.complete(task, outcome);
   }
 
-  #receive(task: Task): void {
-    this.qp.postRecv({
-      wrId: task.slot,
-      sges: [{ mr: this.#capsules, offset: task.slot * this.#capsuleBytes, length: this.#capsuleBytes }],
-    });
+  /** Receives that this queue pair has taken, and that nobody has looked at, go back to those who share them. */
+  #handBack(): void {
+    if (this.#receives.srq === undefined) return;
+    this.qp.modifyNow({ state: QpState.Error });
+    const wc = new WorkCompletion();
+    while (this.#cq.poll(wc)) this.#unused(wc);
+  }
+
+  /** A receive, if it is one, that brings no command. */
+  #unused({ opcode, wrId }: WorkCompletion): void {
+    if (this.#receives.srq === undefined) return;
+    const task = opcode === WcOpcode.Recv ? this.#receives.tasks[wrId] : undefined;
+    if (task !== undefined) this.#receives.post(task);
   }
 
   #giveBack(region: MemoryRegion | undefined): void {
     if (region !== undefined) this.#services.pool.giveBack(region);
   }
 
-  #freeData(task: Task): void {
+  /** The task is over without a response, for the queue is. */
+  #free(task: Task): void {
     this.#giveBack(task.region);
     task.region = undefined;
     task.data = NO_DATA;
+    task.busy = false;
+    this.#receives.post(task);
   }
 }
 
 /** Of a command whose backend broke its contract. */
 const FAILED: Outcome = { status: NvmeStatus.InternalError };
+/** Unacknowledged at a time. */
+const PROBES = 1;
 /** In place of the head pointer where there is no flow control. */
 const NO_SQ_HEAD = 0xff_ff;

@@ -8,32 +8,27 @@ import type { IpAddress } from '../../../../packets/address.ts';
 import { RoceError } from '../../../../packets/errors.ts';
 import type { RdmaConnectionRequest, RdmaDevice, RdmaListener, RdmaPd } from '../../../device/api.ts';
 import {
-  AddressFamily,
   CM_REJECT,
   CM_REPLY,
   CmRejectStatus,
-  CNTLID_DYNAMIC,
   CONNECT_RESULT,
   ConnectOffset,
-  encodeDiscoveryLog,
   FABRICS_OPCODE,
   FabricsType,
   NvmeStatus,
-  RDMA_CMS_RDMA_CM,
-  RDMA_QPTYPE_CONNECTED,
-  RdmaProvider,
   RECFMT,
-  SubsystemType,
-  TransportType,
 } from '../codec/index.ts';
 import { adminDataLength, executeAdmin, executeFabrics } from './admin.ts';
 import { isAuthentication, QueueAuthentication } from './authentication.ts';
 import { type AskedController, type AskedQueue, askedController, askedQueue, invalid } from './connect.ts';
 import { Controller } from './controller.ts';
 import { DataPool } from './data-pool.ts';
+import { discoveryLogFor } from './discovery-log.ts';
 import { executeIo, ioDataLength } from './nvm.ts';
 import { type TargetCounters, type TargetOptions, type TargetSettings, targetSettingsOf } from './options.ts';
-import { type Execution, type QueueServices, TargetQueue } from './queue.ts';
+import { TargetQueue } from './queue.ts';
+import { type CapsuleReceives, OwnReceives, SharedReceives } from './receives.ts';
+import type { Execution, QueueServices } from './services.ts';
 import type { NvmeSubsystem } from './subsystem.ts';
 import { type Outcome, refused, type Task } from './task.ts';
 
@@ -79,7 +74,7 @@ interface Known {
  * console.log(target.port, target.controllers.length, controller.state); // 4420 1 live
  * ```
  */
-export class NvmeTarget implements QueueServices {
+export class NvmeTarget implements QueueServices<TargetQueue> {
   /** The device that it serves them on. */
   readonly device: RdmaDevice;
   /** @internal */
@@ -96,6 +91,8 @@ export class NvmeTarget implements QueueServices {
   readonly counters: TargetCounters = { connectionsRefused: 0, queues: 0, authenticationsFailed: 0 };
   readonly #options: TargetSettings;
   readonly #listener: RdmaListener;
+  /** Of all I/O queues, where they share them. */
+  readonly #receives: SharedReceives | undefined;
   readonly #queues = new Map<TargetQueue, Known>();
   readonly #controllers = new Map<number, { readonly controller: Controller; readonly local: IpAddress }>();
   readonly #running: Promise<void>;
@@ -109,6 +106,7 @@ export class NvmeTarget implements QueueServices {
     this.inCapsuleBytes = options.inCapsuleBytes;
     this.#listener = device.cm.listen(options.port);
     this.pd = device.allocPd();
+    this.#receives = this.#share(options.srq);
     this.pool = new DataPool(this.pd, options.dataBytes);
     this.#running = this.#run();
   }
@@ -135,6 +133,20 @@ export class NvmeTarget implements QueueServices {
     for (const { controller } of [...this.#controllers.values()]) controller.close();
     for (const queue of [...this.#queues.keys()]) queue.close();
     this.pool.free();
+    this.#receives?.free();
+  }
+
+  /** Receives that wait for a capsule on any I/O queue; undefined where each queue has its own. */
+  get sharedReceives(): number | undefined {
+    return this.#receives?.srq.length;
+  }
+
+  /** @internal */
+  receivesOf(qid: number, entries: number): CapsuleReceives {
+    // An admin queue has its own: whatever I/O does, a host is heard there.
+    return qid === 0 || this.#receives === undefined
+      ? new OwnReceives(this.pd, entries + 1, this.inCapsuleBytes)
+      : this.#receives.share(entries + 1);
   }
 
   dataLength(queue: TargetQueue, { command }: Task): number {
@@ -168,7 +180,7 @@ export class NvmeTarget implements QueueServices {
     return controller.ended(queue, task, outcome);
   }
 
-  closed(queue: TargetQueue): void {
+  closed(queue: TargetQueue, unanswered: boolean): void {
     const { controller, authentication, noMoreWaiting } = this.#queues.get(queue) ?? {};
     noMoreWaiting?.();
     authentication?.close();
@@ -176,8 +188,8 @@ export class NvmeTarget implements QueueServices {
     this.#options.observer?.queueClosed(controller, queue);
     if (controller === undefined) return;
     if (controller.queues.get(queue.qid) === queue) controller.queues.delete(queue.qid);
-    // Without its admin queue there is no controller.
-    if (queue.qid === 0) controller.close();
+    // Without its admin queue there is no controller, nor without its host.
+    if (queue.qid === 0 || unanswered) controller.close();
   }
 
   now(): number {
@@ -196,27 +208,8 @@ export class NvmeTarget implements QueueServices {
   /** The discovery log page for this host. */
   discoveryLog(controller: Controller): Uint8Array {
     const local = this.#controllers.get(controller.id)?.local;
-    const { subsystems, portals, maxEntries } = this.#options;
-    const ways = portals ?? (local === undefined ? [] : [{ address: local, port: this.port, portId: this.portId }]);
-    const entries = subsystems
-      .filter((subsystem) => subsystem.allows(controller.hostNqn))
-      .flatMap(({ nqn }) =>
-        ways.map(({ address, port, portId }) => ({
-          trtype: TransportType.Rdma,
-          adrfam: address.version === 6 ? AddressFamily.Ipv6 : AddressFamily.Ipv4,
-          subtype: SubsystemType.Nvme,
-          portid: portId,
-          cntlid: CNTLID_DYNAMIC,
-          asqsz: Math.min(32, maxEntries),
-          trsvcid: `${port}`,
-          traddr: address.toString(),
-          subnqn: nqn,
-          rdmaQptype: RDMA_QPTYPE_CONNECTED,
-          rdmaPrtype: RdmaProvider.RoceV2,
-          rdmaCms: RDMA_CMS_RDMA_CM,
-        })),
-      );
-    return encodeDiscoveryLog(1n, entries);
+    const { port, portId } = this;
+    return discoveryLogFor(controller.hostNqn, this.#options, local && [{ address: local, port, portId }]);
   }
 
   #executeOn(controller: Controller, queue: TargetQueue, task: Task): Execution {
@@ -225,6 +218,16 @@ export class NvmeTarget implements QueueServices {
     const { subsystem } = controller;
     if (!controller.ready || subsystem === undefined) return refused(NvmeStatus.CommandSequenceError);
     return executeIo(subsystem, controller.port, task, controller.io, this.pool);
+  }
+
+  #share(receives: number): SharedReceives | undefined {
+    try {
+      return receives === 0 ? undefined : new SharedReceives(this.pd, receives, this.inCapsuleBytes);
+    } catch (error) {
+      this.#listener.close();
+      this.pd.dealloc();
+      throw error;
+    }
   }
 
   async #run(): Promise<void> {
@@ -242,15 +245,11 @@ export class NvmeTarget implements QueueServices {
   #take(request: RdmaConnectionRequest): void {
     const { maxQueues, maxEntries, maxControllers, timers } = this.#options;
     const asked = askedQueue(request.privateData, maxQueues, maxEntries);
-    if (typeof asked === 'number') {
-      this.#reject(request, asked);
-      return;
-    }
     const peer = request.remoteAddress.toString();
-    const full = this.#queues.size >= maxControllers * (1 + maxQueues) || !this.#makeRoom(peer);
-    const queue = full ? undefined : this.#makeQueue(asked);
-    if (queue === undefined) {
-      this.#reject(request, CmRejectStatus.NoResources);
+    const full = (): boolean => this.#queues.size >= maxControllers * (1 + maxQueues) || !this.#makeRoom(peer);
+    const queue = typeof asked === 'number' || full() ? undefined : this.#makeQueue(asked);
+    if (typeof asked === 'number' || queue === undefined) {
+      this.#reject(request, typeof asked === 'number' ? asked : CmRejectStatus.NoResources);
       return;
     }
     this.counters.queues++;
@@ -305,7 +304,7 @@ export class NvmeTarget implements QueueServices {
   }
 
   #connect(queue: TargetQueue, { command, data }: Task, local: IpAddress): Outcome {
-    const { subsystems, maxControllers, maxQueues, maxEntries, timers } = this.#options;
+    const { subsystems, maxControllers, maxQueues, maxEntries, probeMs, timers } = this.#options;
     const asked = askedController(command, data, queue, subsystems);
     if ('status' in asked) {
       this.counters.connectionsRefused++;
@@ -321,6 +320,7 @@ export class NvmeTarget implements QueueServices {
       maxEntries,
       maxQueues,
       inCapsuleBytes: this.inCapsuleBytes,
+      probeMs,
       timers,
       closed: () => this.#controllers.delete(id),
     });

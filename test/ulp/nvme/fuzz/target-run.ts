@@ -354,8 +354,8 @@ class Run {
     await this.#leave();
     // Queues of hosts that have vanished end when nothing comes back, or when no Connect has come.
     await this.#world.run(this.#world.sleep(200e9));
-    // Who asked for no keep-alive, or for one of days, and vanished, is not missed.
-    const missed = this.#target.controllers.filter(({ kato }) => kato !== 0 && kato < 190_000);
+    // Who asked for no keep-alive is probed; who asked for one of days, and vanished, is not missed.
+    const missed = this.#target.controllers.filter(({ kato }) => kato < 190_000);
     if (missed.length !== 0) judge.findings.push(`${missed.length} controllers are left`);
     for (const controller of this.#target.controllers) controller.close();
     if (this.#target.queues.length !== 0) judge.findings.push(`${this.#target.queues.length} queues are left`);

@@ -18,9 +18,11 @@ import {
   NvmeSubsystem,
   NvmeTarget,
   STATUS_DNR,
+  type TargetObserver,
 } from '../../../../src/ulp/nvme/index.ts';
 import { makePair } from '../../../device/support.ts';
 import { CONTROLLER_SECRET, HOST_SECRET, OTHER_SECRET, secretText } from '../auth/support.ts';
+import { gate } from '../target/support.ts';
 import { HOST, makeRig, NQN, pattern, timersOf } from './support.ts';
 
 const SECRETS = { hostSecret: HOST_SECRET, controllerSecret: CONTROLLER_SECRET, crypto: nvmeCrypto };
@@ -30,12 +32,20 @@ function guarded(access: Partial<HostAccess> | undefined = {}) {
   const timers = timersOf(pair.world);
   const host = { nqn: HOST.hostnqn, secret: HOST_SECRET, controllerSecret: CONTROLLER_SECRET, ...access };
   const subsystem = new NvmeSubsystem({ nqn: NQN, hosts: [host], crypto: nvmeCrypto });
-  subsystem.addNamespace({ backend: new MemoryBackend(1 << 20), uuid: new Uint8Array(16).fill(9) });
-  const listen = (): NvmeTarget => NvmeTarget.listen(pair.b, { subsystems: [subsystem], timers });
+  const disk = new MemoryBackend(1 << 20);
+  subsystem.addNamespace({ backend: disk, uuid: new Uint8Array(16).fill(9) });
+  /** Queue and failure of each authentication. */
+  const authentications: (readonly [number, number | undefined])[] = [];
+  const observer: TargetObserver = {
+    queueJoined: () => {},
+    queueClosed: () => {},
+    authenticated: (_, { qid }, failure) => authentications.push([qid, failure]),
+  };
+  const listen = (): NvmeTarget => NvmeTarget.listen(pair.b, { subsystems: [subsystem], timers, observer });
   const options: NvmeConnectOptions = { address: '10.0.0.2', subnqn: NQN, ...HOST, timers, reconnectDelayMs: 100 };
   const connect = (more: Partial<NvmeConnectOptions> = SECRETS) =>
     pair.world.run(connectNvme(pair.a, { ...options, ...more }));
-  return { ...pair, subsystem, target: listen(), listen, connect };
+  return { ...pair, subsystem, disk, authentications, target: listen(), listen, connect };
 }
 
 describe('our host and our target with secrets', () => {
@@ -111,7 +121,183 @@ describe('our host and our target with secrets', () => {
   });
 });
 
+describe('again, on a controller in use, our host and our target', () => {
+  it.each<[string, Partial<HostAccess>]>([
+    ['without group', {}],
+    ['with 2048 bits', { group: DhchapGroup.Ffdhe2048 }],
+  ])('authenticate each other on every queue, the admin queue first, while commands go on, %s', async (_, access) => {
+    const rig = guarded(access);
+    const controller = await rig.connect({ ...SECRETS, queues: 2 });
+    const disk = await rig.world.run(controller.namespace(1));
+    for (let round = 0; round < 2; round++) {
+      rig.authentications.length = 0;
+      const back = new Uint8Array(1 << 18);
+      await rig.world.run(Promise.all([controller.reauthenticate(), disk.read(0, back), disk.write(0, back)]));
+      expect(rig.authentications[0]).toEqual([0, undefined]);
+      expect(rig.authentications.slice(1).toSorted()).toEqual([
+        [1, undefined],
+        [2, undefined],
+      ]);
+    }
+    expect([controller.state, controller.reconnects]).toEqual(['live', 0]);
+    await rig.world.run(controller.close());
+    expect(rig.a.qpCount).toBe(0);
+  });
+
+  it('change their secrets, which hold for a reconnection, too', async () => {
+    const rig = guarded();
+    const controller = await rig.connect();
+    const disk = await rig.world.run(controller.namespace(1));
+    rig.subsystem.setHost({ nqn: HOST.hostnqn, secret: OTHER_SECRET, controllerSecret: HOST_SECRET });
+    await rig.world.run(controller.reauthenticate({ hostSecret: OTHER_SECRET, controllerSecret: HOST_SECRET }));
+    expect(controller.reconnects).toBe(0);
+    const write = disk.write(0, pattern(512));
+    await rig.world.run(rig.target.close());
+    rig.listen();
+    await rig.world.run(write);
+    expect([controller.state, controller.reconnects]).toEqual(['live', 1]);
+    await rig.world.run(controller.close());
+  });
+
+  it('part when the host has a wrong secret; it comes back with the one that held', async () => {
+    const rig = guarded();
+    const controller = await rig.connect();
+    const disk = await rig.world.run(controller.namespace(1));
+    // The target ends the I/O queues at once, so that the reason is not heard.
+    await expect(rig.world.run(controller.reauthenticate({ hostSecret: OTHER_SECRET }))).rejects.toMatchObject({
+      code: 'ERR_ROCE_CLOSED',
+      message: expect.stringContaining('as it may where a secret is wrong'),
+    });
+    expect(rig.authentications.at(-1)).toEqual([0, AuthenticationFailure.Failed]);
+    expect(controller.state).toBe('reconnecting');
+    await rig.world.run(disk.flush());
+    expect([controller.state, controller.reconnects]).toEqual(['live', 1]);
+    await rig.world.run(controller.close());
+  });
+
+  it('part for good when the controller does not prove itself any more', async () => {
+    const rig = guarded();
+    const controller = await rig.connect();
+    const disk = await rig.world.run(controller.namespace(1));
+    rig.subsystem.setHost({ nqn: HOST.hostnqn, secret: HOST_SECRET, controllerSecret: OTHER_SECRET });
+    await expect(rig.world.run(controller.reauthenticate())).rejects.toThrow('the controller is not trusted');
+    await expect(rig.world.run(disk.flush())).rejects.toThrow('the controller is not trusted');
+    expect(controller.state).toBe('closed');
+  });
+
+  it('wait for a slot of a queue that is full, and go before the commands that wait', async () => {
+    const rig = guarded();
+    const { passed, open } = gate();
+    const order: string[] = [];
+    const { read } = rig.disk;
+    Object.assign(rig.disk, {
+      read: (...given: Parameters<typeof read>) => passed.then(() => read.apply(rig.disk, given)),
+    });
+    const controller = await rig.connect({ ...SECRETS, queueSize: 2 });
+    const disk = await rig.world.run(controller.namespace(1));
+    const reads = [0, 1].map((lba) => disk.read(lba, new Uint8Array(512)).then(() => order.push(`read ${lba}`)));
+    const proof = controller.reauthenticate().then(() => order.push('proof'));
+    await rig.world.run(rig.world.sleep(1e9));
+    expect(order).toEqual([]);
+    open();
+    await rig.world.run(Promise.all([...reads, proof]));
+    expect(order[0]).toBe('read 0');
+    expect(rig.authentications).toHaveLength(4);
+    await rig.world.run(controller.close());
+  });
+
+  it('wait for no slot any more when the connection is lost', async () => {
+    const rig = guarded();
+    const { passed, open } = gate();
+    const { read } = rig.disk;
+    Object.assign(rig.disk, {
+      read: (...given: Parameters<typeof read>) => passed.then(() => read.apply(rig.disk, given)),
+    });
+    const controller = await rig.connect({ ...SECRETS, queueSize: 2 });
+    const disk = await rig.world.run(controller.namespace(1));
+    const reading = disk.read(0, new Uint8Array(512));
+    const proof = controller.reauthenticate().catch((error: unknown) => error);
+    await rig.world.run(rig.world.sleep(1e9));
+    await rig.world.run(rig.target.close());
+    rig.listen();
+    expect(await rig.world.run(proof)).toMatchObject({ code: 'ERR_ROCE_CLOSED' });
+    open();
+    await rig.world.run(reading);
+    await rig.world.run(controller.close());
+  });
+
+  it('do it one after the other when it is asked for twice', async () => {
+    const rig = guarded();
+    const controller = await rig.connect();
+    await rig.world.run(Promise.all([controller.reauthenticate(), controller.reauthenticate()]));
+    expect(rig.authentications.map(([qid]) => qid)).toEqual([0, 1, 0, 1, 0, 1]);
+    await rig.world.run(controller.close());
+  });
+
+  it('are interrupted by a loss of the connection; nothing of it is sent again on the next', async () => {
+    const rig = guarded();
+    const controller = await rig.connect();
+    const disk = await rig.world.run(controller.namespace(1));
+    const proof = controller.reauthenticate().catch((error: unknown) => error);
+    await rig.world.run(rig.target.close());
+    rig.listen();
+    expect(await rig.world.run(proof)).toMatchObject({ code: 'ERR_ROCE_CLOSED' });
+    await rig.world.run(disk.flush());
+    expect([controller.state, controller.reconnects, controller.replayed]).toEqual(['live', 1, 0]);
+    await rig.world.run(controller.close());
+  });
+});
+
 describe('our host', () => {
+  it('has nothing to prove again without a secret, nor to whom when it is closed', async () => {
+    const { connect, world } = makeRig();
+    const controller = await connect();
+    await expect(controller.reauthenticate()).rejects.toMatchObject({ code: 'ERR_ROCE_ARGUMENT' });
+    const hostSecret = HOST_SECRET;
+    await expect(controller.reauthenticate({ hostSecret })).rejects.toMatchObject({ code: 'ERR_ROCE_ARGUMENT' });
+    await world.run(controller.close());
+    const all = { hostSecret, crypto: nvmeCrypto };
+    await expect(controller.reauthenticate(all)).rejects.toMatchObject({ code: 'ERR_ROCE_CLOSED' });
+  });
+
+  it('stays connected with a controller that knows no authentication, unless it has to prove itself', async () => {
+    const { connect, world } = makeRig({
+      script: ({ command }) =>
+        command.opcode === FABRICS_OPCODE && command.fabricsType === FabricsType.AuthenticationSend
+          ? NvmeStatus.InvalidOpcode | STATUS_DNR
+          : 'serve',
+    });
+    const controller = await connect({ hostSecret: HOST_SECRET, crypto: nvmeCrypto });
+    await expect(world.run(controller.reauthenticate())).rejects.toThrow(NvmeError);
+    expect(controller.state).toBe('live');
+    await expect(world.run(controller.reauthenticate({ controllerSecret: CONTROLLER_SECRET }))).rejects.toThrow(
+      'gives no proof',
+    );
+    expect(controller.state).toBe('reconnecting');
+    await world.run(controller.close());
+  });
+
+  it('does not wait for ever for the answer of a queue in use, and sends it on no other', async () => {
+    let drops = true;
+    const asked: number[] = [];
+    const { connect, world } = makeRig({
+      script: ({ command, qid }) => {
+        if (command.opcode !== FABRICS_OPCODE || command.fabricsType !== FabricsType.AuthenticationSend) return 'serve';
+        asked.push(qid);
+        return drops ? 'drop' : 'serve';
+      },
+    });
+    const controller = await connect({ hostSecret: HOST_SECRET, crypto: nvmeCrypto, commandTimeoutMs: 2000 });
+    await world.run(world.sleep(10e9));
+    const late = await world.run(controller.reauthenticate().catch((error: unknown) => error));
+    const message = 'the controller does not end the authentication of queue 0';
+    expect(late).toMatchObject({ code: 'ERR_ROCE_TIMEOUT', message });
+    drops = false;
+    await world.run(world.sleep(5e9));
+    expect([controller.state, controller.reconnects, asked]).toEqual(['live', 1, [0]]);
+    await world.run(controller.close());
+  });
+
   it('asks for a proof where none of its own is demanded, and trusts no controller without', async () => {
     const { connect } = makeRig({
       script: ({ command }) =>

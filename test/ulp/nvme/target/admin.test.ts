@@ -35,8 +35,19 @@ import {
   STATUS_DNR,
   setBlocks,
 } from '../../../../src/ulp/nvme/codec/index.ts';
-import { NvmeSubsystem, NvmeTarget } from '../../../../src/ulp/nvme/index.ts';
-import { connectAdmin, connectHost, DISK_BYTES, HOST_NQN, ManualTimers, NQN, ScriptedQueue, serve } from './support.ts';
+import { MemoryBackend, NvmeSubsystem, NvmeTarget } from '../../../../src/ulp/nvme/index.ts';
+import {
+  connectAdmin,
+  connectHost,
+  DISK_BYTES,
+  gate,
+  HOST_NQN,
+  ManualTimers,
+  NQN,
+  ScriptedQueue,
+  type Served,
+  serve,
+} from './support.ts';
 
 const CSTS_READY = 1;
 const KATO_MS = 5000;
@@ -404,6 +415,80 @@ describe('the keep-alive timer', () => {
       served.timers.expire((KATO_MS + GRACE_MS) * 1e6);
     }
     expect(served.target.controllers).toHaveLength(1);
+  });
+});
+
+describe('a host without keep-alive', () => {
+  const PROBE_NS = 20e9;
+  /** Longer than all repetitions of a transport. */
+  const later = ({ world }: Served): Promise<void> => world.run(world.sleep(30e9));
+
+  it('that is silent, and there, keeps its controller: its queue pair acknowledges a WRITE of nothing', async () => {
+    const served = serve();
+    const admin = await connectAdmin(served);
+    admin.memory.bytes.fill(0x55);
+    const acknowledged: number[] = [];
+    for (let i = 0; i < 3; i++) {
+      const before = served.b.counters.receivedFrames;
+      expect(served.timers.expire(PROBE_NS)).toBe(1);
+      await later(served);
+      acknowledged.push(served.b.counters.receivedFrames - before);
+    }
+    // Each time: with the ACK comes an answer of ARP.
+    expect(acknowledged).toEqual([2, 2, 2]);
+    expect(await admin.property(PropertyOffset.Csts)).toBe(CSTS_READY);
+    expect(admin.memory.bytes.subarray(0, 4096).every((byte) => byte === 0x55)).toBe(true);
+  });
+
+  it('that has vanished is missed at the probe, and nothing of it is left', async () => {
+    const served = await connectHost();
+    served.admin.qp.destroy();
+    served.io.qp.destroy();
+    // Twice: the first time there was a command meanwhile.
+    served.timers.expire(PROBE_NS);
+    await later(served);
+    expect(served.target.controllers).toHaveLength(1);
+    served.timers.expire(PROBE_NS);
+    await later(served);
+    expect([served.target.controllers, served.target.queues]).toEqual([[], []]);
+    expect(served.timers.expire(PROBE_NS)).toBe(0);
+    expect(served.subsystem.watchers.size).toBe(0);
+  });
+
+  it('is not probed where the target is told so, as by Linux: silence alone is then no reason to end', async () => {
+    const served = serve({ probeMs: 0 });
+    const admin = await connectAdmin(served);
+    admin.qp.destroy();
+    expect([served.timers.expire(PROBE_NS), served.timers.expire(0)]).toEqual([0, 0]);
+    await later(served);
+    expect(served.target.controllers).toHaveLength(1);
+  });
+
+  it('that does not acknowledge what an I/O queue sends has no controller any more', async () => {
+    const served = await connectHost({ probeMs: 0 });
+    const { admin, io, target, subsystem } = served;
+    const { passed, open } = gate();
+    const slow = Object.assign(new MemoryBackend(DISK_BYTES), { read: () => passed.then(() => 0) });
+    subsystem.addNamespace({ nsid: 2, backend: slow, uuid: new Uint8Array(16) });
+    const read = io.command(NvmOpcode.Read);
+    setBlocks(read, NvmOpcode.Read, 2, 0, 1);
+    io.post(io.withData(read, 512));
+    await served.world.run(served.world.sleep(1e9));
+    // It is gone before the data comes.
+    admin.qp.destroy();
+    io.qp.destroy();
+    open();
+    await served.world.run(served.world.sleep(1e6));
+    await later(served);
+    expect([target.controllers, target.queues]).toEqual([[], []]);
+  });
+
+  it('that disconnects an I/O queue keeps its controller', async () => {
+    const { io, target, world } = await connectHost();
+    await world.run(io.connection.disconnect());
+    await world.run(world.sleep(1e9));
+    expect(target.queues.map(({ qid }) => qid)).toEqual([0]);
+    expect(target.controllers).toHaveLength(1);
   });
 });
 
