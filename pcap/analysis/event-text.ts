@@ -12,11 +12,23 @@ import type { TransportEvent, TransportEventReason } from './types.ts';
  * The details of an event beyond its kind and its numbers: "remote access error", "wait 0.32 ms". Empty where there are
  * none.
  */
-export function eventDetail({ reason, syndrome }: Pick<TransportEvent, 'reason' | 'syndrome'>): string {
-  if (reason !== undefined) return REASON_TEXTS[reason];
+export function eventDetail({
+  reason,
+  syndrome,
+  among = [],
+  amongCount = 0,
+}: Pick<TransportEvent, 'reason' | 'syndrome' | 'among' | 'amongCount'>): string {
+  const details = reason === undefined ? [] : [REASON_TEXTS[reason]];
+  if (among.length > 0) details.push(`true of ${amongCount} of these ${among.length}, not known which: ${psns(among)}`);
+  if (details.length > 0) return details.join('; ');
   if (syndrome === undefined) return '';
   if ((syndrome & SYNDROME_KIND_MASK) !== SyndromeKind.RnrNak) return nakName(syndrome);
   return `wait ${(RNR_TIMER_NS[syndrome & SYNDROME_VALUE_MASK] ?? 0) / 1e6} ms`;
+}
+
+/** "psn 5, 8, 9": the first of many. */
+function psns(among: readonly number[]): string {
+  return `psn ${among.slice(0, MOST_PSNS).join(', ')}${among.length > MOST_PSNS ? ', ...' : ''}`;
 }
 
 /**
@@ -27,6 +39,9 @@ export function nakName(syndrome: number): string {
   const code = syndrome & SYNDROME_VALUE_MASK;
   return NAK_NAMES[code] ?? `NAK code ${code}`;
 }
+
+/** So many PSNs are named. */
+const MOST_PSNS = 8;
 
 const REASON_TEXTS: Readonly<Record<TransportEventReason, string>> = {
   'seen-then-nak': 'seen here, then asked for by a NAK',

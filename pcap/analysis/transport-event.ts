@@ -110,6 +110,13 @@ export interface TransportEvent {
    * one, whatever the capture lacks.
    */
   readonly named?: boolean;
+  /**
+   * Of a loss, a reordering or `missing`: PSNs of requests that cannot be told apart, this one among them. What the
+   * event says is true of `amongCount` of them, which have an event each; which ones they are is not known.
+   */
+  readonly among?: readonly number[];
+  /** With `among`: of how many of them this is true. */
+  readonly amongCount?: number;
   /** Of `nak` and `rnr-nak`: the whole syndrome of the AETH, 0..255. */
   readonly syndrome?: number;
 }

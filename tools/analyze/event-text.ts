@@ -32,6 +32,7 @@ export function eventWords({ psn, count, cause, refersTo, durationNs, ...event }
   ].join(', ');
 }
 
-type EventWords = Pick<TransportEvent, 'psn' | 'count' | 'cause' | 'reason' | 'syndrome' | 'refersTo' | 'durationNs'>;
+type EventWords = Pick<TransportEvent, 'psn' | 'count' | 'cause' | 'refersTo' | 'durationNs'> &
+  Parameters<typeof eventDetail>[0];
 
 const HEADING = `${'seconds'.padStart(14)} ${'frame'.padStart(8)} ${'conv.end'.padStart(7)} event`;

@@ -78,7 +78,7 @@ export function judgeRequests(run: KnownRun, { vantage, analysis, faults }: Seen
   const truth = vantage === 'responder' ? run.gaps : run.naks;
   const claims = claimsOf(analysis.events, new Set(truth.map(({ psn }) => psn)), run.serials[vantage]);
   const judged: JudgedRequest[] = [];
-  for (const [request, claim] of paired(truth, claims)) {
+  for (const [request, claim] of byCount(paired(truth, claims))) {
     // Whichever is said is true.
     if (request.both) continue;
     const { psn, missing: was, timeNs } = request;
@@ -139,6 +139,28 @@ function paired(
   for (const request of truth) take(request, ({ serials }) => serials.includes(request.shownBy));
   for (const request of truth) if (pairs.get(request) === undefined) take(request, () => true);
   return [...pairs];
+}
+
+/**
+ * Where it is told how many of some requests were lost, and not which, the claims are held against as many of these:
+ * what is told too often is wrong.
+ */
+function byCount(pairs: [MissingRequest, Claim | undefined][]): [MissingRequest, Claim | undefined][] {
+  const groups = new Map<string, [MissingRequest, Claim | undefined][]>();
+  for (const pair of pairs) {
+    const among = pair[1]?.event.among?.join();
+    if (among !== undefined) groups.set(among, [...(groups.get(among) ?? []), pair]);
+  }
+  for (const group of groups.values()) {
+    const claims = group.map(([, claim]) => claim);
+    const take = (fits: (claim: Claim | undefined) => boolean): Claim | undefined => {
+      const at = claims.findIndex(fits);
+      return at < 0 ? undefined : claims.splice(at, 1)[0];
+    };
+    const right = group.map(([{ missing }]) => take((claim) => claim?.told === missing));
+    for (const [at, pair] of group.entries()) pair[1] = right[at] ?? take(() => true);
+  }
+  return pairs;
 }
 
 /** Analyzes a capture. */

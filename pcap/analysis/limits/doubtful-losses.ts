@@ -44,7 +44,7 @@ export function withoutDoubtful(
   conversation: CountedConversation | undefined,
 ): readonly TransportEvent[] {
   if (coverage?.isIncomplete !== true) return [event];
-  const { kind, reason, named, psn, count, ...rest } = event;
+  const { kind, reason, named, psn, count, among: _, amongCount: __, ...rest } = event;
   const { isSample } = coverage;
   const doubtful = kind === 'loss' ? isSample || reason !== 'service-without-acks' : isSample && kind === 'reordering';
   if (!doubtful) return [event];

@@ -47,6 +47,25 @@ export function noteGoingBack(state: PsnSpaceState, timeNs: number, waitedNs: nu
   if (waitedNs > state.patienceNs) state.patienceNs = waitedNs;
 }
 
+/** The requester has waited in vain, and goes back to `psn`. */
+export function noteSilence(state: PsnSpaceState, psn: number): void {
+  state.silentPsn = psn < state.lastNewPsn ? state.lastNewPsn : -1;
+}
+
+/**
+ * An ACK up to `psn` is the first answer after a timeout. Where it answers a duplicate, it shows what the responder
+ * has: everything but the last request, and none that asked for an ACK. That request was missing, and no answer.
+ */
+export function explainSilence(state: PsnSpaceState, psn: number): void {
+  const { silentPsn, acked, requests } = state;
+  state.silentPsn = -1;
+  if (silentPsn < 0 || psn !== silentPsn - 1 || psn < acked) return;
+  // Without an ACK before, anything may be unanswered.
+  if (psn - acked >= MOST_UNANSWERED) return;
+  for (let at = acked; at <= psn; at++) if ((requests.flagsOf(at) & PacketFlag.AckReq) !== 0) return;
+  state.explainedTimeouts++;
+}
+
 /** For so long nothing was answered and nothing sent again. */
 function notePatience(state: PsnSpaceState, timeNs: number): void {
   const { requests, acked, lastAnswerNs } = state;
@@ -72,5 +91,7 @@ export function agreedTimeoutNs({ conversation: { cm } }: PsnSpaceState): number
 }
 
 const PATIENCE_SHARE = 0.49;
+/** Requests without an answer of which it is looked up whether they asked for an ACK. */
+const MOST_UNANSWERED = 1024;
 /** A capture shows a wait shorter than it was when the first packet was held up on its way: two per cent. */
 const JITTER = 0.98;

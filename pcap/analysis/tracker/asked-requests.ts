@@ -86,7 +86,7 @@ function noteMissed(
   state.missedNs = timeNs;
   // It came damaged, or while the responder waited for one that was late already here.
   if (state.damagedRequests.take(psn) || state.lateWaits?.include(sentNs) === true) return;
-  state.missed ??= new MissedRequests((request, verdict) => bookMissed(state, request, verdict), state);
+  state.missed ??= new MissedRequests((...verdict) => bookMissed(state, ...verdict), state);
   const behind = state.reads.find(psn)?.end ?? psn + 1;
   state.missed.asked({
     psn,

@@ -4,8 +4,22 @@
  * Owns how an answer is attributed. An answer to a duplicate names no request: it may be about any that was sent again
  * before. It is taken for one that was sent again shortly before, where there is such a one, otherwise for any. Those
  * that an answer may be about are one group from then on; all of them came twice when the group has as many answers as
- * requests, and with fewer it cannot be told which.
+ * requests. With fewer, it can be told how many came twice, and not which.
  */
+
+import type { RoundTrips } from './round-trips.ts';
+
+/** What the ACKs of the space have shown so far. */
+export interface AckEvidence {
+  readonly roundTrips: Pick<RoundTrips, 'shortestNs' | 'longestNs' | 'boundNs' | 'isSteady'>;
+  /** ACKs that look like answers to duplicates of which nothing is known. */
+  readonly strayAcks: number;
+  /** ACKs, and those that are missing: a later one stands for them, or a timeout followed. */
+  readonly acks: number;
+  readonly missingAcks: number;
+  /** Packets that came late, here or behind this place. */
+  readonly latePackets: number;
+}
 
 /** A request that a sequence NAK asks for. */
 export interface AskedRequest {
@@ -40,17 +54,13 @@ export interface MissedRequest extends AskedRequest {
   /** It came while the receiver waited for one before it, and was dropped, unless it turns out to have come late. */
   readonly stoodBehind: boolean;
   /** The NAK came later than the request behind it can draw it: the receiver may have waited for something else. */
-  readonly waited: boolean;
+  waited: boolean;
   /** A duplicate was answered that a retransmission after a timeout may have been. */
   doubtful: boolean;
   /** The receiver sent an ACK that nobody asked for, as it often does, when it may have answered a duplicate of it. */
   unclear: boolean;
-  /**
-   * When READ responses came in the time in which an answer to a duplicate of it may have come: ACKs wait behind them,
-   * and one stands for all. -1: they did not.
-   */
-  hiddenFromNs: number;
-  hiddenToNs: number;
+  /** An ACK waited behind READ responses when it may have been about a duplicate of it; one stands for all that do. */
+  hidden: boolean;
   /** Answers to duplicates that may be about it; undefined: none. */
   group: AnswerGroup | undefined;
 }
@@ -59,6 +69,8 @@ export interface MissedRequest extends AskedRequest {
 export interface AnswerGroup {
   requests: number;
   answers: number;
+  /** An answer came long after: another one may have been taken for something else in that time. */
+  far: boolean;
 }
 
 /** Times in which answers come, nanoseconds. */
@@ -72,6 +84,17 @@ export interface AnswerTimes {
 /** Whether as many answers came as there are requests that they may be about. */
 export function cameTwice({ group }: MissedRequest): boolean {
   return group !== undefined && group.answers >= group.requests;
+}
+
+/** Requests that cannot be told apart, and how many of them a verdict is about. */
+export interface Among {
+  readonly requests: readonly MissedRequest[];
+  readonly count: number;
+}
+
+/** Nothing can be told of it: it was not sent again, or not acknowledged, or an answer may be about another sending. */
+export function isUncertain({ doubtful, resentNs, arrivedNs }: MissedRequest): boolean {
+  return doubtful || resentNs < 0 || arrivedNs < 0;
 }
 
 /**
@@ -98,13 +121,14 @@ export function candidates(
 }
 
 /** One answer more that may be about any of these. */
-export function share(open: readonly MissedRequest[], chosen: readonly MissedRequest[]): void {
-  const group: AnswerGroup = { requests: 0, answers: 1 };
+export function share(open: readonly MissedRequest[], chosen: readonly MissedRequest[], far = false): void {
+  const group: AnswerGroup = { requests: 0, answers: 1, far };
   for (const each of chosen) {
     const before = each.group;
     if (before === group) continue;
     group.requests += before?.requests ?? 1;
     group.answers += before?.answers ?? 0;
+    group.far ||= before?.far === true;
     each.group = group;
     if (before !== undefined) for (const other of open) if (other.group === before) other.group = group;
   }

@@ -19,32 +19,23 @@
  * Bounded: the oldest request gets its verdict when there are too many.
  */
 import {
+  type AckEvidence,
+  type Among,
+  type AnswerGroup,
   type AnswerTimes,
   type AskedRequest,
   cameTwice,
   candidates,
+  isUncertain,
   type MissedRequest,
   share,
 } from './missed-request.ts';
-import type { RoundTrips } from './round-trips.ts';
 
 /** What became of a request. */
 export type Verdict = 'lost' | 'overtaken' | 'unknown';
 
-/** What the ACKs of the space have shown so far. */
-export interface AckEvidence {
-  readonly roundTrips: Pick<RoundTrips, 'shortestNs' | 'longestNs' | 'boundNs'>;
-  /** ACKs that look like answers to duplicates of which nothing is known. */
-  readonly strayAcks: number;
-  /** ACKs, and those that are missing: a later one stands for them, or a timeout followed. */
-  readonly acks: number;
-  readonly missingAcks: number;
-  /** Packets that came late, here or behind this place. */
-  readonly latePackets: number;
-}
-
-/** Takes the verdicts, each once and for good. */
-export type VerdictSink = (request: MissedRequest, verdict: Verdict) => void;
+/** Takes the verdicts, each once and for good. `among`: it is true of so many of these; which of them is not known. */
+export type VerdictSink = (request: MissedRequest, verdict: Verdict, among?: Among) => void;
 
 export class MissedRequests {
   readonly #open: MissedRequest[] = [];
@@ -54,9 +45,10 @@ export class MissedRequests {
   #asked = 0;
   /** When the latest NAK came. */
   #askedNs = -1;
-  /** Answers that came soon after a retransmission, and others. */
+  /** Answers that came soon after a retransmission, others, and all that came later than one is answered. */
   #nearAnswers = 0;
   #farAnswers = 0;
+  #slowAnswers = 0;
   /**
    * ACKs that are expected for duplicates: up to one PSN, as nothing new arrives between them, or up to any, for what
    * was sent again though its ACK had passed here.
@@ -79,8 +71,9 @@ export class MissedRequests {
     this.#evidence = evidence;
   }
 
-  get isEmpty(): boolean {
-    return this.#open.length === 0;
+  /** Whether a sending of it is missing that was not captured. */
+  hasUnseen(psn: number): boolean {
+    return this.#open.some((each) => each.psn === psn && each.unseen);
   }
 
   /** A sequence NAK asks for a request that was captured. */
@@ -94,27 +87,29 @@ export class MissedRequests {
     // Of a sending that was not captured it is not known when it was.
     const latestNs = unseen ? Number.POSITIVE_INFINITY : sentNs;
     this.#noteDrawn(psn, behindFrame);
+    const waited = timeNs - behindNs > this.#longestNs;
+    // What it waited for is the one before: a sending of that came later than its retransmission would have.
+    if (waited) for (const each of this.#open) each.waited ||= each.arrivedNs < 0 && each.psn < psn;
     this.arrived(psn, timeNs, soon ? 0 : latestNs);
     const stoodBehind = soon ? sentNs >= this.#waitedToNs : sentNs >= this.#waitedFromNs && sentNs < this.#waitedToNs;
     const resentNs = soon ? sentNs : -1;
     const fresh = {
       resentFrame: soon ? frame : -1,
       drawnBefore: false,
-      waited: timeNs - behindNs > this.#longestNs,
+      waited,
       arrivedNs: -1,
       resentUnsure: false,
       doubtful: false,
       unclear: false,
-      hiddenFromNs: -1,
-      hiddenToNs: -1,
+      hidden: false,
       group: undefined,
     };
     this.#open.push({ ...request, resentNs, stoodBehind, ...fresh });
     if (this.#open.length > MOST_OPEN) this.#settle(this.#open[0] as MissedRequest);
   }
 
-  /** A request is sent again. @param unsure after a timeout, which leaves open what the receiver has */
-  resent(psn: number, timeNs: number, frame: number, unsure: boolean): void {
+  /** A request is sent again. @param unsure the receiver may have it @param drawsAck an ACK answers a duplicate */
+  resent(psn: number, timeNs: number, frame: number, unsure: boolean, drawsAck: boolean): void {
     for (const each of this.#open) {
       // What is sent again behind it was so right after it, which the capture lacks.
       const behind = each.psn < psn && !unsure && !each.unseen && timeNs >= each.askedNs;
@@ -123,7 +118,7 @@ export class MissedRequests {
       each.resentFrame = frame;
       each.resentUnsure = unsure;
     }
-    if (!unsure) return;
+    if (!unsure || !drawsAck) return;
     if (timeNs > this.#unsureUntilNs) this.#unsure = 0;
     this.#unsure++;
     this.#unsureUntilNs = timeNs + this.#soonNs;
@@ -198,9 +193,11 @@ export class MissedRequests {
     const { near, requests } = candidates(this.#open, psn, timeNs, this.#times);
     const newest = requests.at(-1);
     if (newest === undefined) return false;
+    if (!near && this.#isEcho(timeNs)) return true;
     if (near) this.#nearAnswers++;
     else this.#farAnswers++;
-    share(this.#open, requests);
+    if (timeNs - newest.resentNs > this.#soonNs) this.#slowAnswers++;
+    share(this.#open, requests, !near);
     this.#expectDuplicates(newest, psn, timeNs);
     return true;
   }
@@ -209,9 +206,8 @@ export class MissedRequests {
   answeredAgain(psn: number, timeNs: number): void {
     const each = this.#open.find((one) => one.psn === psn && one.resentNs >= 0 && !one.unseen && !cameTwice(one));
     if (each === undefined) return;
-    if (this.#isUnsure(timeNs)) {
-      this.#unsure--;
-      each.doubtful ||= each.resentUnsure;
+    if (each.resentUnsure) {
+      each.doubtful = true;
       return;
     }
     share(this.#open, [each]);
@@ -224,15 +220,11 @@ export class MissedRequests {
     if (near) for (const each of requests) each.unclear = true;
   }
 
-  /** A response of a READ comes: no ACK can come before the last of them. */
-  readAnswered(timeNs: number): void {
-    const { soonestNs, nearNs } = this.#times;
-    for (const each of this.#open) {
-      const sinceNs = timeNs - each.resentNs;
-      if (each.resentNs < 0 || sinceNs < soonestNs || sinceNs >= nearNs) continue;
-      if (each.hiddenFromNs < 0) each.hiddenFromNs = timeNs;
-      each.hiddenToNs = timeNs;
-    }
+  /** An ACK that waited behind READ responses, from `fromNs` on, stands for all that did: maybe for one about these. */
+  hiddenAck(psn: number, timeNs: number, fromNs: number): void {
+    const { near, requests } = candidates(this.#open, psn, timeNs, this.#times);
+    const latestNs = this.#slowAnswers > 0 ? Number.POSITIVE_INFINITY : this.#soonNs;
+    if (near) for (const each of requests) each.hidden ||= each.resentNs + latestNs >= fromNs;
   }
 
   /** A sending of it was captured late: it has its verdict. */
@@ -272,8 +264,8 @@ export class MissedRequests {
 
   /** A NAK that takes longer did not come at once. */
   get #longestNs(): number {
-    const { boundNs, longestNs } = this.#evidence.roundTrips;
-    return boundNs > 0 ? this.#soonNs : Math.max(this.#soonNs, longestNs);
+    const { isSteady, shortestNs, longestNs } = this.#evidence.roundTrips;
+    return isSteady ? Math.max(SHORTEST_SOON_NS, shortestNs * NAK_ROUND_TRIPS) : Math.max(this.#soonNs, longestNs);
   }
 
   get #times(): AnswerTimes {
@@ -289,6 +281,12 @@ export class MissedRequests {
   /** A duplicate may be one that was sent again after a timeout. */
   #isUnsure(timeNs: number): boolean {
     return this.#unsure > 0 && timeNs <= this.#unsureUntilNs;
+  }
+
+  /** What is late is so by little, and the receiver has just had requests twice: an answer more is about these. */
+  #isEcho(timeNs: number): boolean {
+    const short = this.#farAnswers === 0 && this.#nearAnswers + this.#told.overtaken >= FEWEST_NEAR;
+    return short && timeNs <= this.#explainedUntilNs + this.#times.nearNs;
   }
 
   /** @param to the last PSN that the receiver had then: up to there retransmissions are duplicates */
@@ -323,13 +321,29 @@ export class MissedRequests {
   }
 
   #settle(each: MissedRequest): void {
+    if (each.group !== undefined && !cameTwice(each) && this.#settleGroup(each.group)) return;
     const verdict = this.#verdictOn(each);
     this.#remove(each);
     if (!each.stoodBehind) this.#tell(each, verdict);
   }
 
+  /** With fewer answers than requests, all others were lost, whichever they are. Returns whether that can be told. */
+  #settleGroup(group: AnswerGroup): boolean {
+    const { requests, answers } = group;
+    const all = this.#open.filter((each) => each.group === group);
+    const known = all.every((each) => !isUncertain(each) && !each.stoodBehind && !this.#mayBeOvertaken(each));
+    if (all.length !== requests || !known || group.far) return false;
+    for (const each of all) this.#remove(each);
+    // Where some answers have other causes, no less of them were lost.
+    const answered = this.#isUnsound ? 'unknown' : 'overtaken';
+    for (const [at, each] of all.entries())
+      if (at < answers) this.#tell(each, answered, { requests: all, count: answers });
+      else this.#tell(each, 'lost', { requests: all, count: requests - answers });
+    return true;
+  }
+
   #verdictOn(each: MissedRequest): Verdict {
-    if (each.doubtful || each.resentNs < 0 || each.arrivedNs < 0) return 'unknown';
+    if (isUncertain(each)) return 'unknown';
     if (each.unseen) return 'lost';
     if (cameTwice(each)) return this.#isUnsound ? 'unknown' : 'overtaken';
     return each.group !== undefined || this.#mayBeOvertaken(each) ? 'unknown' : 'lost';
@@ -339,21 +353,20 @@ export class MissedRequests {
    * It looks lost. Where packets are overtaken it may have been, too, when answers are missing: lost on their way, not
    * captured, or never sent, as by a receiver that answers several requests at once.
    */
-  #mayBeOvertaken({ unclear, waited, hiddenFromNs, hiddenToNs }: MissedRequest): boolean {
+  #mayBeOvertaken({ unclear, waited, hidden }: MissedRequest): boolean {
     const { acks, missingAcks, latePackets } = this.#evidence;
     const overtaken = this.#told.overtaken + this.#open.filter(cameTwice).length;
     const answers = this.#nearAnswers + this.#farAnswers;
     if (unclear && answers + overtaken > 0) return true;
-    if (waited && answers + overtaken + latePackets > 0) return true;
+    if ((waited || hidden) && answers + overtaken + latePackets > 0) return true;
     const lost =
       this.#told.lost + this.#open.filter(({ group, stoodBehind }) => !stoodBehind && group === undefined).length;
-    if (overtaken * missingAcks > acks * lost * MOST_FALSE) return true;
-    return overtaken * (hiddenToNs - hiddenFromNs) > lost * this.#times.nearNs * MOST_HIDDEN;
+    return overtaken * missingAcks > acks * lost * MOST_FALSE;
   }
 
-  #tell(each: MissedRequest, verdict: Verdict): void {
+  #tell(each: MissedRequest, verdict: Verdict, among?: Among): void {
     this.#told[verdict]++;
-    this.#sink(each, verdict);
+    this.#sink(each, verdict, among);
   }
 
   #remove(each: MissedRequest): void {
@@ -369,14 +382,16 @@ const MIXED_SHARE = 0.1;
 /** How long after its acknowledgement a request may still turn out to have been overtaken. */
 const GRACE_NS = 100_000_000;
 const SOON_ROUND_TRIPS = 2.7;
+/** Where round trips do not vary, a NAK is as fast as an ACK, but for the length of packets. */
+const NAK_ROUND_TRIPS = 1.6;
 /** Next to the receiver a round trip takes no time. */
 const SHORTEST_SOON_NS = 2_000;
 /** A request that was sent again within this many times that is the likely cause of an answer. */
 const NEAR = 4;
 /** Of those that are told to be lost, the share that may have been overtaken. */
 const MOST_FALSE = 0.005;
-/** The same of a single one, for the time in which an answer was hidden. */
-const MOST_HIDDEN = 0.1;
+/** So many answers that came soon are no accident. */
+const FEWEST_NEAR = 2;
 /** By how much the sending on its way comes sooner than the one that answers the NAK. */
 const SOONER = 4;
 /** How long ACKs of known duplicates are expected. */

@@ -5,16 +5,21 @@
  * Such a response did not arrive in order behind this capture point. No answer tells more: it was lost, or the one
  * before it was overtaken, so that the requester had to drop it. Where packets are overtaken it cannot be told.
  */
-import type { MissedRequest } from './missed-request.ts';
+import type { Among, MissedRequest } from './missed-request.ts';
 import type { Verdict } from './missed-requests.ts';
 import { PacketFlag } from './packet-memory.ts';
 import type { PlacedDetails, PsnSpaceOwner, PsnSpaceState } from './psn-space-state.ts';
 
-/** Counts the request, and reports it as an event of the NAK that asked for it. */
-export function bookMissed(state: PsnSpaceState, request: MissedRequest, verdict: Verdict): void {
+/**
+ * Counts the request, and reports it as an event of the NAK that asked for it. @param among requests that it cannot be
+ * told apart from, and of how many of them this is true
+ */
+export function bookMissed(state: PsnSpaceState, request: MissedRequest, verdict: Verdict, among?: Among): void {
   const { report, requester } = state;
   const { psn, unseen, frame: refersTo } = request;
-  const details = { psn, frame: request.nakFrame, timeNs: request.askedNs, refersTo };
+  const psns = among?.requests.map((each) => state.absolute(each.psn));
+  const placed = { psn, frame: request.nakFrame, timeNs: request.askedNs, refersTo };
+  const details = { ...placed, among: psns, amongCount: among?.count };
   const reason = unseen ? 'retransmission-not-seen' : 'seen-then-nak';
   if (verdict === 'overtaken') {
     report.reorderedPackets++;

@@ -14,9 +14,10 @@ export interface OutOfTurn {
   readonly frame: number;
   readonly timeNs: number;
   readonly refersTo: number;
-  /** The run that it came in between, and the PSN that was next there. */
+  /** The run that it came in between, the PSN that was next there, and when the one before that came. */
   readonly run: RetransmissionRun;
   readonly cursor: number;
+  readonly lastNs: number;
   /** When it was seen to be missing; -1: it was not missing. */
   openedNs: number;
 }
@@ -29,10 +30,10 @@ export function outOfTurn(
   count: number,
 ): OutOfTurn | undefined {
   if (run === undefined || timeNs - run.lastNs >= RUN_JUMP_NS) return undefined;
-  const { cursor } = run;
+  const { cursor, lastNs } = run;
   // The last packet of a run once more may as well begin another run.
   if (psn === cursor || psn + count === cursor) return undefined;
-  return { psn, frame: packet.number, timeNs, refersTo, run, cursor, openedNs: -1 };
+  return { psn, frame: packet.number, timeNs, refersTo, run, cursor, lastNs, openedNs: -1 };
 }
 
 /** Whether the packet at hand belongs to the run by its identification, and was overtaken in it. */

@@ -5,7 +5,7 @@
  */
 import type { DamagedPsns } from './damaged-psns.ts';
 import { type Hole, unfilledReason } from './holes.ts';
-import { bookLost, lostFlags, unbookLost, unbookPacket } from './lost-packets.ts';
+import { bookLost, LastLosses, lostFlags, unbookLost, unbookPacket } from './lost-packets.ts';
 import type { MutableFacts } from './mutable-facts.ts';
 import { PacketFlag, type PacketMemory } from './packet-memory.ts';
 import { isExtensible, lossWithout, type PendingLoss, type PendingReport, pendingReport } from './pending-report.ts';
@@ -26,6 +26,7 @@ export interface LossOwner {
 export class PendingLosses {
   readonly #owner: LossOwner;
   #loss: PendingLoss | undefined;
+  readonly #last = new LastLosses();
 
   constructor(owner: LossOwner) {
     this.#owner = owner;
@@ -50,6 +51,7 @@ export class PendingLosses {
       this.#loss = { ...pendingReport(facts, psn, count, hole.openedFrame, -1), openedNs: hole.openedNs, named };
     }
     memory.put(psn, facts, memory.flagsOf(psn) | lostFlags(named), state.acked);
+    this.#last.add(psn, named);
   }
 
   /** What was taken for late was a retransmission. */
@@ -75,7 +77,8 @@ export class PendingLosses {
 
   /** Whether this packet counts as lost. */
   isCounted(psn: number): boolean {
-    return (this.#owner.memory.flagsOf(psn) & (PacketFlag.BookedLost | PacketFlag.Late)) === PacketFlag.BookedLost;
+    const flags = this.#owner.memory.flagsOf(psn) & (PacketFlag.BookedLost | PacketFlag.Late);
+    return flags === PacketFlag.BookedLost || this.#last.has(psn);
   }
 
   /** This packet was late, whether it counts as lost or not. */
@@ -98,8 +101,9 @@ export class PendingLosses {
     const loss = this.#loss;
     this.#loss = undefined;
     if (loss === undefined) return undefined;
-    const { counts, sender, state } = this.#owner;
-    const { count, timeNs, openedNs, named } = loss;
+    const { counts, memory, sender, state } = this.#owner;
+    const { psn, to, count, timeNs, openedNs, named } = loss;
+    for (const each of this.#last.takeAll(psn, to)) memory.addFlag(each, PacketFlag.Late);
     unbookLost(counts, count, named);
     counts.retransmittedPackets -= count;
     counts.reorderedPackets += count;
@@ -120,7 +124,8 @@ export class PendingLosses {
   #unbook(facts: MutableFacts, psn: number): void {
     const loss = this.#loss;
     const { counts, memory } = this.#owner;
-    if (!unbookPacket(counts, memory, psn) || loss === undefined || psn < loss.psn || psn >= loss.to) return;
+    const unbooked = unbookPacket(counts, memory, this.#last, psn);
+    if (!unbooked || loss === undefined || psn < loss.psn || psn >= loss.to) return;
     const [before, behind] = lossWithout(loss, psn);
     this.#loss = before;
     this.report(facts);

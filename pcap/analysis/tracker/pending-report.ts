@@ -7,6 +7,7 @@
 import type { TransportEvent, TransportEventReason } from '../types.ts';
 import type { IpIdOrder } from './id-order.ts';
 import type { MutableFacts } from './mutable-facts.ts';
+import type { PendingNak } from './psn-space-state.ts';
 
 /** Why packets are retransmitted. Its fields are those of the event. */
 export interface RetransmissionTrigger {
@@ -42,6 +43,31 @@ export function isFillAfterNak(
   ids: IpIdOrder,
 ): boolean {
   return !ids.isUsable && run?.trigger.cause === 'nak' && run.psn === loss?.psn && run.count === loss.count;
+}
+
+/**
+ * The last packet of a run that no NAK caused, up to `to`, comes once more for a NAK: the sender goes back for that as
+ * well, or one of the two is the original.
+ */
+export function isLastAgain(
+  run: RetransmissionRun | undefined,
+  { cause }: RetransmissionTrigger,
+  to: number,
+): run is RetransmissionRun {
+  return cause === 'nak' && run !== undefined && run.trigger.cause !== 'nak' && run.cursor === to;
+}
+
+/**
+ * A sender that goes back for this NAK begins long before `psn`: with the last packet of a run it does not, unless all
+ * in between is lost.
+ */
+export function isFarFromNak({ cause }: RetransmissionTrigger, nak: PendingNak | undefined, psn: number): boolean {
+  return cause === 'nak' && nak !== undefined && nak.psn < psn - 1;
+}
+
+/** One packet alone, which nothing caused: where it was missing, the original or its retransmission came late. */
+export function isStraggler({ trigger, count }: RetransmissionRun, ids: IpIdOrder): boolean {
+  return !ids.isUsable && trigger.cause === 'unknown' && count === 1;
 }
 
 /** Behind a named packet of several PSNs nobody could tell the next one. */

@@ -73,6 +73,8 @@ export interface EventDetails {
   readonly reason?: TransportEventReason | undefined;
   readonly syndrome?: number;
   readonly named?: boolean;
+  readonly among?: readonly number[] | undefined;
+  readonly amongCount?: number | undefined;
 }
 
 /** The same of an event that belongs to another packet than the one at hand. */
@@ -150,6 +152,12 @@ export class PsnSpaceState {
   unaskedAcks = 0;
   /** Requests that asked for an ACK and got none of their own, since the first request was missed. */
   skippedAcks = 0;
+  /** Timeouts for a request that was missing, as the next answer has shown. */
+  explainedTimeouts = 0;
+  /** The last request that was sent before a timeout that is not answered yet; -1: there is none. */
+  silentPsn = -1;
+  /** The last request that was new. */
+  lastNewPsn = -1;
   readonly requestHoles = new Holes();
   readonly responseHoles = new Holes();
   readonly requests: PacketMemory;
@@ -191,9 +199,9 @@ export class PsnSpaceState {
     return this.report.acks;
   }
 
-  /** A timeout may be due to a missing answer as well. */
+  /** A timeout may be due to a missing answer as well, unless the next one shows that it was not. */
   get missingAcks(): number {
-    return this.skippedAcks + this.report.timeouts;
+    return this.skippedAcks + this.report.timeouts - this.explainedTimeouts;
   }
 
   get latePackets(): number {
@@ -202,6 +210,11 @@ export class PsnSpaceState {
 
   get strayAcks(): number {
     return this.report.ghostAcks + this.unaskedAcks;
+  }
+
+  /** No retransmission answers a NAK sooner, nanoseconds; 0: that is not known. The first few may take longer. */
+  get soonestReactionNs(): number {
+    return this.shortestReactionNs === Number.POSITIVE_INFINITY ? 0 : this.shortestReactionNs * REACTION_SHARE;
   }
 
   get responses(): PacketMemory {
@@ -223,7 +236,7 @@ export class PsnSpaceState {
   }
 
   emitAt(kind: TransportEventKind, sender: 0 | 1, details: PlacedDetails): void {
-    const { timeNs, frame, psn, cause, reason, syndrome, named = false } = details;
+    const { timeNs, frame, psn, cause, reason, syndrome, named = false, among, amongCount } = details;
     const event: TransportEvent = {
       kind,
       timeNs,
@@ -239,9 +252,14 @@ export class PsnSpaceState {
       ...(reason === undefined ? {} : { reason }),
       ...(syndrome === undefined ? {} : { syndrome }),
       ...(named ? { named } : {}),
+      ...(among === undefined ? {} : { among }),
+      ...(amongCount === undefined ? {} : { amongCount }),
     };
     const { held } = this.conversation;
     if (held === undefined) this.surroundings.sink.emit(event);
     else held.push(event);
   }
 }
+
+/** A requester that has much to send reacts later: the shortest of a few reactions may be that of such a one. */
+const REACTION_SHARE = 0.5;

@@ -7,7 +7,7 @@
  */
 import { OpFlag } from '../../../packets/opcode.ts';
 import { Mark } from '../facts.ts';
-import { noteGoingBack } from './ack-waits.ts';
+import { noteGoingBack, noteSilence } from './ack-waits.ts';
 import { receiverGets, waitEnds } from './asked-requests.ts';
 import type { DamagedPsns } from './damaged-psns.ts';
 import type { Holes } from './holes.ts';
@@ -71,6 +71,7 @@ export class RequestTracker extends SequenceTracker {
     if (state.next < state.nextLimit) this.#closeOpenRead(psn);
     if (psn > state.next) this.#openGap(facts, psn);
     state.begun = true;
+    state.lastNewPsn = psn;
     this.ids.step(facts.ipId);
     this.#noteNakReaction(facts, psn);
     if (state.answered && psn === state.acked && state.lastProgressNs >= Math.max(state.lastRequestNs, 0))
@@ -167,7 +168,7 @@ export class RequestTracker extends SequenceTracker {
     if (this.losses.isCounted(psn)) this.losses.doubt(facts, psn, { refersTo: facts.refersTo, reason: 'came-twice' });
   }
 
-  #noteResent({ timeNs, ipId, packet }: MutableFacts, psn: number): void {
+  #noteResent({ timeNs, ipId, packet, dissection }: MutableFacts, psn: number): void {
     const { missed, acked } = this.state;
     const cause = this.run?.trigger.cause;
     if (cause === 'unknown' && !this.ids.isUsable) missed?.cameAgain(psn, timeNs);
@@ -175,7 +176,10 @@ export class RequestTracker extends SequenceTracker {
     // What came late here has arrived, too, or is about to.
     const vain = psn < acked || (this.memory.flagsOf(psn) & PacketFlag.Late) !== 0;
     if (vain) missed?.resentInVain(timeNs);
-    else missed?.resent(psn, timeNs, packet.number, this.#isUnsure);
+    else {
+      const drawsAck = (dissection.frame.flags & HAS_RESPONSE) === 0;
+      missed?.resent(psn, timeNs, packet.number, this.#isUnsure, drawsAck);
+    }
     // The retransmission itself was overtaken.
     if (this.ids.compareToLast(ipId) < 0) missed?.cameAgain(psn, timeNs);
   }
@@ -286,7 +290,10 @@ export class RequestTracker extends SequenceTracker {
       if (trigger.cause === 'nak') report.addNakReaction(trigger.durationNs);
     }
     if (trigger.cause === 'implied-nak') facts.marks |= Mark.ImpliedNak;
-    if (isTimeout(trigger)) facts.marks |= Mark.AfterTimeout;
+    if (isTimeout(trigger)) {
+      facts.marks |= Mark.AfterTimeout;
+      noteSilence(state, psn);
+    }
     const { run } = this;
     if (run === undefined) return;
     if (this.aside !== undefined || this.isLateAlone(run)) run.causeIsOpen = true;
@@ -318,11 +325,24 @@ export class RequestTracker extends SequenceTracker {
 
   /**
    * Without identifications: a requester that goes back sends everything from there on again. One packet alone, which
-   * had been acknowledged and is not the last, is its original.
+   * had been acknowledged and is not the last, is its original; and so is one whose retransmission is missing here.
    */
   protected override isLateAlone({ psn, count, cursor, acknowledged, trigger: { cause } }: RetransmissionRun): boolean {
-    if (!acknowledged || count !== 1 || cursor >= this.state.next || this.ids.isUsable) return false;
+    if (count !== 1 || cursor >= this.state.next || this.ids.isUsable) return false;
+    const { losses, state } = this;
+    const before = losses.isCounted(psn) && losses.pending?.psn !== psn;
+    if (cause === 'nak' && (before || state.missed?.hasUnseen(psn) === true)) return true;
+    if (!acknowledged) return false;
     return cause === 'timeout' || cause === 'unknown' || (cause === 'implied-nak' && this.losses.isCounted(psn));
+  }
+
+  protected override isLost(psn: number): boolean {
+    return super.isLost(psn) || this.state.missed?.hasUnseen(psn) === true;
+  }
+
+  protected override isTooSoon({ timeNs }: MutableFacts, psn: number): boolean {
+    const { nak, soonestReactionNs } = this.state;
+    return nak?.psn === psn && timeNs - nak.timeNs < soonestReactionNs;
   }
 
   /** The responder waited for it, and a retransmission may still answer its NAK. */

@@ -24,7 +24,7 @@ import { AETH_AT, OpFlag } from '../../../packets/opcode.ts';
 import { psnDiff } from '../../../packets/psn.ts';
 import { nakName } from '../event-text.ts';
 import { Mark } from '../facts.ts';
-import { noteAnswer } from './ack-waits.ts';
+import { explainSilence, noteAnswer } from './ack-waits.ts';
 import { responderAsks } from './asked-requests.ts';
 import { followRequester } from './awaited-response.ts';
 import type { DamagedPsns } from './damaged-psns.ts';
@@ -41,6 +41,9 @@ export class ResponseTracker extends SequenceTracker {
   #unrequestedNext = -1;
   /** The last progress was a response of a READ, behind which ACKs wait, so that one may stand for several. */
   #behindRead = false;
+  /** When the last response of a READ came, and the first of those that came one right behind the other. */
+  #firstReadNs = Number.NEGATIVE_INFINITY;
+  #lastReadNs = Number.NEGATIVE_INFINITY;
 
   get sender(): 0 | 1 {
     return this.state.requester === 0 ? 1 : 0;
@@ -121,6 +124,9 @@ export class ResponseTracker extends SequenceTracker {
     const sameCredits = report.creditCode === creditCode;
     report.acks++;
     report.creditCode = creditCode;
+    explainSilence(state, psn);
+    const isHeldUp = facts.timeNs - this.#lastReadNs < HELD_UP_NS;
+    if (isHeldUp) state.missed?.hiddenAck(psn, facts.timeNs, this.#firstReadNs);
     if (psn >= state.acked) {
       if (requests.has(psn) && (requests.flagsOf(psn) & PacketFlag.AckReq) === 0) this.#noteUnaskedAck(facts, psn);
       // The ACK may be for the first sending of a retransmitted request: no latency can be derived from it.
@@ -192,6 +198,7 @@ export class ResponseTracker extends SequenceTracker {
     const isSequenceNak = syndrome === Syndrome.NakSequence;
     if (psn >= state.acked) {
       if (isSequenceNak) responderAsks(state, facts, psn, this.#behindRead);
+      this.#behindRead = false;
       this.#acknowledgeUpTo(facts, psn);
       this.#skipReads(facts, psn);
     }
@@ -288,7 +295,8 @@ export class ResponseTracker extends SequenceTracker {
     else if (psn === entry.start && entry.askedAgainNs < 0) state.report.addReadLatency(facts.timeNs - entry.askedNs);
     entry.next = psn + 1;
     this.#behindRead = true;
-    state.missed?.readAnswered(facts.timeNs);
+    if (facts.timeNs - this.#lastReadNs >= HELD_UP_NS) this.#firstReadNs = facts.timeNs;
+    this.#lastReadNs = facts.timeNs;
     this.#learnEnd(facts, psn, entry);
     this.#acknowledgeUpTo(facts, psn + 1);
     this.#accept(facts, psn);
@@ -366,6 +374,8 @@ const ACK_ENTRIES = 12;
 /** Of the ACKs, those up to a request that asked for none, where only duplicates cause them. */
 const UNUSUAL_SHARE = 0.05;
 const COPY_NS = 500_000;
+/** An ACK that had to wait for a READ response comes so soon behind it. */
+const HELD_UP_NS = 2_000;
 /** PSNs that one ACK is likely to acknowledge at most. */
 const MOST_SKIPPED = 1024;
 /** 2^31 bytes in packets of 256. */

@@ -38,7 +38,12 @@ export class RoundTrips {
 
   /** No answer comes sooner, nanoseconds; 0: that is not known. */
   get boundNs(): number {
-    return this.#alike < ENOUGH ? 0 : this.shortestNs * SHARE;
+    return this.isSteady ? this.shortestNs * SHARE : 0;
+  }
+
+  /** They do not vary: the shortest came again and again. */
+  get isSteady(): boolean {
+    return this.#alike >= ENOUGH;
   }
 }
 

@@ -16,84 +16,26 @@
  * back, unless it was reported already.
  */
 import { Mark } from '../facts.ts';
-import type { DamagedPsns } from './damaged-psns.ts';
-import type { Hole, Holes } from './holes.ts';
-import type { IpIdOrder } from './id-order.ts';
+import type { Hole } from './holes.ts';
 import type { MutableFacts } from './mutable-facts.ts';
 import { isOvertakenIn, type OutOfTurn, outOfTurn, RUN_JUMP_NS } from './out-of-turn.ts';
-import { askedAck, PacketFlag, type PacketMemory } from './packet-memory.ts';
-import { PendingLosses } from './pending-losses.ts';
+import { askedAck, PacketFlag } from './packet-memory.ts';
 import {
+  isFarFromNak,
   isFillAfterNak,
+  isLastAgain,
+  isStraggler,
   newRun,
   type PendingReport,
   pendingReport,
   type RetransmissionRun,
-  type RetransmissionTrigger,
-  UNKNOWN_TRIGGER,
 } from './pending-report.ts';
-import type { PsnSpaceState } from './psn-space-state.ts';
-import type { PacketCounts } from './requester-figures.ts';
+import { SequenceRole } from './sequence-role.ts';
 
-export abstract class SequenceTracker {
-  readonly state: PsnSpaceState;
-  protected run: RetransmissionRun | undefined;
-  protected readonly losses: PendingLosses;
+export abstract class SequenceTracker extends SequenceRole {
   #late: PendingReport | undefined;
   /** The last packet, where it may have come out of turn in a run: what it seems to begin is not certain. */
   protected aside: OutOfTurn | undefined;
-
-  constructor(state: PsnSpaceState) {
-    this.state = state;
-    this.losses = new PendingLosses(this);
-  }
-
-  abstract get sender(): 0 | 1;
-
-  /** The identifications of the sender: all its packets share one counter. */
-  protected get ids(): IpIdOrder {
-    return this.state.conversation.end(this.sender).ids;
-  }
-
-  abstract get counts(): PacketCounts;
-  abstract get memory(): PacketMemory;
-  abstract get damaged(): DamagedPsns;
-  protected abstract get holes(): Holes;
-  /** Why the sender would retransmit from this PSN now; undefined when there is no cause. */
-  protected abstract triggerOf(facts: MutableFacts, psn: number): RetransmissionTrigger | undefined;
-  /** The trigger that is reported where `triggerOf` has none. */
-  protected fallbackTrigger(_psn: number): RetransmissionTrigger {
-    return UNKNOWN_TRIGGER;
-  }
-
-  protected isRequestedAgain(hole: Hole): boolean {
-    return hole.requestedAgain;
-  }
-
-  /** A run of retransmissions begins: reports what belongs to its trigger. */
-  protected abstract onRunStart(facts: MutableFacts, psn: number, trigger: RetransmissionTrigger): void;
-
-  /** Whether the peer asked for this very packet, which it lacked then. */
-  isNamed(psn: number): boolean {
-    const { requester, askedPsn, askedResponse } = this.state;
-    return psn === (this.sender === requester ? askedPsn : askedResponse);
-  }
-
-  /** A run of retransmissions ended: reports what is certain only now. */
-  protected onRunEnd(_run: RetransmissionRun): void {}
-
-  /** Whether what looked like a run of retransmissions was one packet that came late, after its retransmission. */
-  protected isLateAlone(_run: RetransmissionRun): boolean {
-    return false;
-  }
-
-  /** A packet filled the hole that was seen at `openedNs`, and it was no retransmission. */
-  protected onLate(_openedNs: number, _timeNs: number): void {}
-
-  protected onLateOriginal(_psn: number, _timeNs: number): void {}
-
-  /** A run goes on that another one seemed to have replaced, of which nothing is true but its packet. */
-  protected onRunResumed(_run: RetransmissionRun, _instead: RetransmissionRun): void {}
 
   /** Whether the packet at hand is a second copy of a frame, made by the network or by the mirror. */
   protected isCopy(facts: MutableFacts, psn: number): boolean {
@@ -136,8 +78,8 @@ export abstract class SequenceTracker {
   protected fillHole(facts: MutableFacts, psn: number, count: number, hole: Hole): boolean {
     this.holes.fill(hole, psn, psn + count);
     const order = this.ids.compare(facts.ipId, hole.behindId);
-    const likely =
-      this.continuesRun(facts, psn) || this.isRequestedAgain(hole) || this.triggerOf(facts, psn) !== undefined;
+    const asked = this.isRequestedAgain(hole) || this.triggerOf(facts, psn) !== undefined;
+    const likely = this.continuesRun(facts, psn) || (asked && !this.isTooSoon(facts, psn));
     const repeated = order === 0 ? likely : order > 0;
     if (!repeated) {
       this.onLate(hole.openedNs, facts.timeNs);
@@ -201,9 +143,12 @@ export abstract class SequenceTracker {
       return;
     }
     this.onRunEnd(run);
+    if (isStraggler(run, this.ids) && this.losses.isCounted(run.psn) && run.cursor < this.state.next)
+      this.losses.doubt(facts, run.psn, { ...run, count: 1, durationNs: -1, reason: 'out-of-turn' });
     const { psn, count, frame, timeNs, trigger } = run;
     this.state.emit('retransmission', facts, this.sender, { ...trigger, psn, count, frame, timeNs });
-    this.losses.report(facts);
+    // What is pending may have begun another run.
+    if (this.run === undefined || this.losses.pending?.frame !== this.run.frame) this.losses.report(facts);
   }
 
   /** Reports holes that the peer acknowledged a while ago, and that were never filled here. */
@@ -240,8 +185,9 @@ export abstract class SequenceTracker {
     const { run } = this;
     if (run === undefined) return false;
     if (psn < run.cursor) return isOvertakenIn(run, facts, psn, this.memory, this.ids);
-    const skips = psn > run.cursor + MOST_SKIPPED || (psn > run.cursor && this.losses.isCounted(psn));
+    const skips = psn > run.cursor + MOST_SKIPPED || (psn > run.cursor && this.isLost(psn));
     if (skips && run.acknowledged && run.count === 1 && !this.ids.isUsable) return false;
+    if (this.#isLateFill(facts, psn)) return false;
     return facts.timeNs - run.lastNs < (psn === run.cursor ? RUN_PAUSE_NS : RUN_JUMP_NS);
   }
 
@@ -263,6 +209,22 @@ export abstract class SequenceTracker {
     this.onLateOriginal(psn, timeNs);
     this.state.emit('reordering', facts, this.sender, { psn, frame, timeNs, refersTo, reason: 'after-retransmission' });
     this.losses.report(facts);
+  }
+
+  /** One packet alone filled a hole after a NAK, and the next one of its run is sent for another reason than that. */
+  #isLateFill(facts: MutableFacts, psn: number): boolean {
+    const { run, losses, ids, state } = this;
+    if (psn !== run?.cursor || ids.isUsable || run.count > 1 || run.trigger.cause !== 'nak') return false;
+    if (!losses.isCounted(run.psn)) return false;
+    const { cause, durationNs = 0 } = this.triggerOf(facts, psn) ?? {};
+    const reacts = facts.timeNs - durationNs > run.lastNs && durationNs >= state.soonestReactionNs;
+    return cause === 'timeout' || (cause === 'nak' && reacts);
+  }
+
+  #takeFillBack(facts: MutableFacts, run: RetransmissionRun): void {
+    if (this.losses.pending?.psn === run.psn) this.#takeLossBack(facts);
+    else this.#reportLateAlone(facts, run);
+    this.run = undefined;
   }
 
   #takeLossBack(facts: MutableFacts): void {
@@ -290,6 +252,7 @@ export abstract class SequenceTracker {
     if (instead === undefined) run.count--;
     else this.onRunResumed(run, instead);
     run.cursor = cursor;
+    run.lastNs = aside.lastNs;
     this.#reportOutOfTurn(facts, aside);
   }
 
@@ -324,8 +287,11 @@ export abstract class SequenceTracker {
     // The NAK would have brought more than what filled the hole: it was lost.
     const afterTimeout = this.#isLateAfterAll && this.triggerOf(facts, psn)?.cause === 'timeout';
     if (afterTimeout || this.#isLateBefore(facts, psn)) this.#takeLossBack(facts);
-    if (this.aside === undefined) this.closeRun(facts);
+    else if (this.run !== undefined && this.#isLateFill(facts, psn)) this.#takeFillBack(facts, this.run);
     const trigger = this.triggerOf(facts, psn) ?? this.fallbackTrigger(psn);
+    if (!this.ids.isUsable && isLastAgain(this.run, trigger, psn + count) && this.losses.isCounted(psn))
+      this.losses.doubt(facts, psn, { refersTo: facts.refersTo, reason: 'came-twice' });
+    if (this.aside === undefined) this.closeRun(facts);
     this.run = newRun(pendingReport(facts, psn, count, -1, -1), trigger, facts, psn < this.state.acked);
     this.onRunStart(facts, psn, trigger);
   }
@@ -365,15 +331,16 @@ export abstract class SequenceTracker {
   }
 
   /**
-   * Without identifications: a packet that counts as lost comes once more, by itself and without a cause, after its
-   * retransmission. Right behind that it is a copy of it.
+   * Without identifications: a packet that counts as lost comes once more, alone and without a cause. Right behind its
+   * retransmission it is a copy of that.
    */
   protected isLateOriginal(facts: MutableFacts, psn: number, count: number): boolean {
     const { memory, run } = this;
     if (!this.losses.isCounted(psn)) return false;
     if (this.ids.isUsable || this.continuesRun(facts, psn)) return false;
     if (run?.cursor === psn + count && (!this.ids.varies || memory.isSameFrame(psn, facts))) return false;
-    return this.triggerOf(facts, psn) === undefined;
+    const trigger = this.triggerOf(facts, psn);
+    return trigger === undefined || (run?.cursor === psn + count && isFarFromNak(trigger, this.state.nak, psn));
   }
 
   protected handleLateOriginal(facts: MutableFacts, psn: number): void {
@@ -390,9 +357,9 @@ export abstract class SequenceTracker {
 
 /** A copy without a usable identification follows its original so soon. */
 const COPY_NS = 500_000;
-/** Between packets of one run: of the one expected, and of one behind it. */
+/** Between packets of one run: of the one expected. */
 const RUN_PAUSE_NS = 1_000_000_000;
 /** PSNs that may be missing in between when a lone packet may have come late. */
 const MOST_SKIPPED = 4;
-/** A capture with several queues may have an ACK before the packets that it acknowledges: they may still follow. */
+/** A capture with several queues may have an ACK before the packets that it acknowledges. */
 const GRACE_NS = 1_000_000;

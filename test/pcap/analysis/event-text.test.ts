@@ -22,6 +22,15 @@ describe('the words of a transport event', () => {
     expect(texts).not.toContain('');
   });
 
+  it('say of how many it is true where it is not known of which', () => {
+    const lost = { reason: 'seen-then-nak', among: [5, 8, 9], amongCount: 2 } as const;
+    expect(eventDetail(lost)).toBe(
+      'seen here, then asked for by a NAK; true of 2 of these 3, not known which: psn 5, 8, 9',
+    );
+    const many = eventDetail({ among: Array.from({ length: 9 }, (_, at) => at + 1), amongCount: 4 });
+    expect(many).toBe('true of 4 of these 9, not known which: psn 1, 2, 3, 4, 5, 6, 7, 8, ...');
+  });
+
   it('are none where the kind of the event says everything', () => {
     expect(eventDetail({})).toBe('');
   });

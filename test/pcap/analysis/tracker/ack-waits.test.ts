@@ -2,8 +2,9 @@
  * Goal: without connection management a timeout is told only where the requester has not shown that it waits longer.
  * Method: conversations by hand, as rdma_rxe guests had them.
  */
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { Op } from '../../../../packets/opcode.ts';
+import { PacketMemory } from '../../../../pcap/analysis/tracker/packet-memory.ts';
 import { Script } from './script.ts';
 
 /** Waits of the timeouts that are told, in milliseconds. */
@@ -57,4 +58,34 @@ it('a requester waits from its last answer, whatever it has sent again for a NAK
 it('answers to a READ that came before are answers, too', () => {
   const script = begun().read(1, 4).answers(1, 4, [2]).wait(30e6).read(1, 4).wait(30e6).answers(1, 4, [2]).wait(20e6);
   expect(timeoutsOf(script.a(Op.ReadRequest, 2, { length: 3000 }).answers(2, 4))).toEqual([30]);
+});
+
+/** How often packets are looked up in a script. More than 10,000 times is an error: it may be without end. */
+function lookups(script: Script): number {
+  const { flagsOf } = PacketMemory.prototype;
+  let times = 0;
+  const counted = vi.spyOn(PacketMemory.prototype, 'flagsOf').mockImplementation(function (this: PacketMemory, psn) {
+    if (++times > 10_000) throw new Error('more than 10,000 packets were looked up');
+    return flagsOf.call(this, psn);
+  });
+  try {
+    script.analyze();
+  } finally {
+    counted.mockRestore();
+  }
+  return times;
+}
+
+it('an ACK of what is before the capture, or the first after a timeout, costs no look at all that was before', () => {
+  expect(lookups(new Script().sends(0, 0).ack(-2))).toBeLessThan(20);
+  const quiet = (script: Script, psn: number) => script.a(Op.SendOnly, psn, { asksAck: false });
+  const silent = quiet(quiet(new Script(), 0), 1).wait(200e6);
+  expect(lookups(quiet(quiet(silent, 0), 1).ack(0))).toBeLessThan(40);
+});
+
+it('the first ACK after a timeout looks at a bounded number of requests', () => {
+  // The capture has nothing of the 50,000 in between.
+  const quiet = (script: Script) => script.a(Op.SendOnly, 50_001, { asksAck: false });
+  const silent = quiet(begun()).sends(50_002, 50_002).wait(200e6);
+  expect(lookups(quiet(silent).ack(50_001))).toBeLessThan(5_000);
 });

@@ -8,13 +8,19 @@ import { MissedRequests } from '../../../../pcap/analysis/tracker/missed-request
 class Told {
   readonly verdicts: string[] = [];
   readonly evidence = {
-    roundTrips: { shortestNs: 10_000, longestNs: 10_000, boundNs: 9000 },
+    roundTrips: { shortestNs: 10_000, longestNs: 10_000, boundNs: 9000, isSteady: true },
     strayAcks: 0,
     acks: 100,
     missingAcks: 0,
     latePackets: 0,
   };
-  readonly #missed = new MissedRequests(({ psn }, verdict) => this.verdicts.push(`${psn} ${verdict}`), this.evidence);
+  readonly #missed = new MissedRequests(
+    ({ psn }, verdict, among) =>
+      this.verdicts.push(
+        `${psn} ${verdict}${among === undefined ? '' : `, ${among.count} of ${among.requests.length}`}`,
+      ),
+    this.evidence,
+  );
 
   /** A NAK comes for a request that was sent at `sent`. */
   nak(at: number, psn: number, sent: number, { unseen = false, again = false, behind = sent + 1 } = {}): this {
@@ -23,8 +29,8 @@ class Told {
     return this;
   }
 
-  resent(at: number, psn: number, { timeout = false } = {}): this {
-    this.#missed.resent(psn, at * 1000, at, timeout);
+  resent(at: number, psn: number, { timeout = false, read = false } = {}): this {
+    this.#missed.resent(psn, at * 1000, at, timeout, !read);
     return this;
   }
 
@@ -51,8 +57,14 @@ class Told {
     return this;
   }
 
-  readResponses(from: number, to: number): this {
-    for (let at = from; at <= to; at++) this.#missed.readAnswered(at * 1000);
+  responseAgain(at: number, psn: number): this {
+    this.#missed.answeredAgain(psn, at * 1000);
+    return this;
+  }
+
+  /** An ACK that waited behind READ responses, the first of which came at `from`. */
+  hidden(at: number, psn: number, from = at - 1): this {
+    this.#missed.hiddenAck(psn, at * 1000, from * 1000);
     return this;
   }
 
@@ -145,14 +157,32 @@ describe('it cannot be told', () => {
     expect(new Told().nak(12, 5, 0).resent(13, 5).end()).toEqual(['5 unknown']);
   });
 
-  it('which of two that were sent again shortly before had come twice', () => {
+  it('which of two that were sent again shortly before had come twice, only that one did and one was lost', () => {
     const told = new Told().nak(12, 5, 0).resent(13, 5).ack(24, 7).nak(36, 8, 20).resent(37, 8).ack(48, 9);
-    expect(told.duplicate(50, 9).end()).toEqual(['5 unknown', '8 unknown']);
+    expect(told.duplicate(50, 9).end()).toEqual(['5 overtaken, 1 of 2', '8 lost, 1 of 2']);
   });
 
-  it('which of three had come twice, when two answers say so', () => {
+  it('which of three had come twice, when two answers say that two did', () => {
     const told = new Told().nak(12, 5, 0).resent(13, 5).nak(36, 8, 20).resent(37, 8).nak(60, 9, 44).resent(61, 9);
-    expect(told.ack(72, 9).duplicate(75, 9).duplicate(110, 9).end()).toEqual(['5 unknown', '8 unknown', '9 unknown']);
+    const verdicts = ['5 overtaken, 2 of 3', '8 overtaken, 2 of 3', '9 lost, 1 of 3'];
+    expect(told.ack(72, 9).duplicate(75, 9).duplicate(110, 9).end()).toEqual(verdicts);
+  });
+
+  it('how many of a group were lost, where an answer came long after: another may have been taken for a new ACK', () => {
+    const told = new Told().nak(12, 5, 0).resent(13, 5).ack(24, 7).nak(36, 8, 20).resent(37, 8).ack(48, 9);
+    expect(told.duplicate(2_050, 9).end()).toEqual(['5 unknown', '8 unknown']);
+  });
+
+  it('how many of a group were lost, where an answer for one of them may have waited behind READ responses', () => {
+    const told = new Told().nak(12, 5, 0).resent(13, 5).ack(24, 7).nak(36, 8, 20).resent(37, 8).ack(48, 9);
+    expect(told.duplicate(50, 9).hidden(60, 9).end()).toEqual(['5 unknown', '8 unknown']);
+  });
+
+  it('what became of two, where the second NAK came later than the second can draw it', () => {
+    // The first came late, after its own retransmission was lost; what it drew is no loss either.
+    const told = new Told().nak(112, 5, 100).resent(113, 5).nak(135, 6, 114, { behind: 115 }).resent(136, 6);
+    told.evidence.latePackets = 1;
+    expect(told.ack(150, 9).end()).toEqual(['5 unknown', '6 unknown']);
   });
 
   it('whether it was lost where others are overtaken and answers go missing', () => {
@@ -162,8 +192,30 @@ describe('it cannot be told', () => {
   });
 
   it('whether it was lost where others are overtaken and READ responses hid the answer', () => {
-    expect(overtakenAndLost().readResponses(1025, 1060).end()).toEqual(['5 overtaken', '505 unknown']);
-    expect(overtakenAndLost().readResponses(1025, 1026).end()).toEqual(['5 overtaken', '505 lost']);
+    expect(overtakenAndLost().hidden(1030, 510).end()).toEqual(['5 overtaken', '505 unknown']);
+    // An ACK that is too early to be about it, or up to a request before it, hides nothing.
+    expect(overtakenAndLost().hidden(1015, 510).end()).toEqual(['5 overtaken', '505 lost']);
+    expect(overtakenAndLost().hidden(1030, 504).end()).toEqual(['5 overtaken', '505 lost']);
+    // Or one whose READ responses began when that had been answered, unless answers are known to take longer.
+    expect(overtakenAndLost().hidden(1045, 510, 1038).end()).toEqual(['5 overtaken', '505 unknown']);
+    expect(overtakenAndLost().hidden(1045, 510, 1042).end()).toEqual(['5 overtaken', '505 lost']);
+    const slow = new Told().nak(12, 5, 0).resent(13, 5).ack(24, 8).duplicate(45, 8);
+    expect(slow.nak(1012, 505, 1000).resent(1013, 505).ack(1024, 510).hidden(1045, 510, 1042).end()).toEqual([
+      '5 overtaken',
+      '505 unknown',
+    ]);
+  });
+
+  it('nothing of what is long ago when duplicates have just been expected, where all others came soon', () => {
+    const told = (overtaken: number) => {
+      const begun = new Told().nak(12, 5, 0).resent(13, 5).ack(24, 8);
+      for (let i = 1; i <= overtaken; i++) begun.nak(500 * i + 12, 100 * i, 500 * i).ack(500 * i + 13, 100 * i + 3);
+      return begun.duplicate(500 * overtaken + 60, 100 * overtaken + 9).end();
+    };
+    // The last of them has just been overtaken, and some of what was sent behind it came twice.
+    expect(told(2)).toContain('5 lost');
+    // One is no rule.
+    expect(told(1)).not.toContain('5 lost');
   });
 
   it('whether it was lost where others are overtaken and the receiver sent an ACK unasked', () => {
@@ -186,6 +238,11 @@ describe('it cannot be told', () => {
     expect(asked(2001).ack(2052, 910).end()).toEqual(['5 overtaken', '505 lost', '905 unknown']);
     // Nothing was sent behind it until then.
     expect(asked(2028).ack(2052, 910).end()).toEqual(['5 overtaken', '505 lost', '905 lost']);
+  });
+
+  it('when its response comes again and it was sent again after a timeout', () => {
+    const told = new Told().nak(12, 5, 0).resent(4_000, 5, { timeout: true }).ack(4_011, 8);
+    expect(told.responseAgain(4_012, 5).end()).toEqual(['5 unknown']);
   });
 
   it('when an answer may be about it or about what was sent again after a timeout, where others are overtaken', () => {
@@ -212,11 +269,18 @@ describe('a NAK that is slow', () => {
   });
 });
 
+it('a READ that was sent again after a timeout draws no ACK: an ACK that may be about another is about that', () => {
+  const told = (read: boolean) =>
+    new Told().nak(12, 5, 0).resent(13, 5).ack(24, 8).resent(25, 9, { timeout: true, read }).duplicate(28, 8).end();
+  expect(told(true)).toEqual(['5 overtaken']);
+  expect(told(false)).toEqual(['5 lost']);
+});
+
 describe('NAKs that come when everything was sent again unasked', () => {
   /** 5 came late, 6 is asked for as well and then acknowledged; where round trips vary, or do not. */
   const verdicts = ({ again, varies }: { again: boolean; varies: boolean }) => {
     const told = new Told();
-    if (varies) told.evidence.roundTrips.boundNs = 0;
+    if (varies) Object.assign(told.evidence.roundTrips, { boundNs: 0, isSteady: false });
     return told.nak(200, 5, 150, { again }).nak(201, 6, 151, { again }).ack(202, 8).end();
   };
 

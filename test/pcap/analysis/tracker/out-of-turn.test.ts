@@ -5,7 +5,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import { Op } from '../../../../packets/opcode.ts';
-import { Script } from './script.ts';
+import { eventsOf, Script } from './script.ts';
 
 const BACK_NS = 20_000;
 
@@ -97,4 +97,18 @@ it('a NAK that waited behind READ responses asks for nothing that has come since
   script.sends(43, 45).wait(BACK_NS).read(11, 30).sends(41, 45).answers(21, 40).nak(42);
   script.wait(BACK_NS).sends(42, 45).ack(45, { msn: 6 });
   expect(told(script).events).toEqual(['loss 42']);
+});
+
+it('the last packet that is sent again after a timeout, and once more for a NAK, cannot be told', () => {
+  const script = (ids: 'ipv6' | 'count', again: boolean) => {
+    const begun = new Script({ ids }).sends(0, 0).ack(0);
+    begun.fromA(Op.SendOnly, 1);
+    begun.sends(2, 2).wait(200e6).sends(1, 1);
+    return eventsOf((again ? begun.nak(1).sends(1, 2) : begun.sends(2, 2)).ack(2).analyze());
+  };
+  expect(script('ipv6', true)).toContain('missing 1');
+  expect(script('ipv6', true)).not.toContain('loss 1');
+  // Where identifications count, both are retransmissions; and one that comes once is a retransmission.
+  expect(script('count', true)).toContain('loss 1');
+  expect(script('ipv6', false)).toContain('loss 1');
 });

@@ -256,14 +256,18 @@ describe('packets that come late, where identifications do not count', () => {
   });
 
   it('are no loss for certain as retransmissions that come beside the next ones', () => {
-    const script = new Script({ ids: 'random' }).sends(0, 0).ack(0, { msn: 1 });
-    script.fromA(Op.SendOnly, 1);
-    script.sends(2, 3).nak(1).wait(3000).a(Op.SendOnly, 1);
-    const late2 = script.fromA(Op.SendOnly, 2);
-    script.a(Op.SendOnly, 3).nak(2).wait(3000).see(late2).wait(500).sends(2, 3).ack(3, { msn: 4 });
-    script.sends(4, 5).ack(5, { msn: 6 });
-    expect(requesterOf(script).requester).toMatchObject({ lostPackets: 1, undecidedPackets: 1 });
-    expect(eventsOf(script.analyze())).toContain('missing 2');
+    const told = (ids: 'random' | 'constant') => {
+      const script = new Script({ ids }).sends(0, 0).ack(0, { msn: 1 });
+      script.fromA(Op.SendOnly, 1);
+      script.sends(2, 3).nak(1).wait(3000).a(Op.SendOnly, 1);
+      const late2 = script.fromA(Op.SendOnly, 2);
+      script.a(Op.SendOnly, 3).nak(2).wait(3000).see(late2).wait(500).sends(2, 3).ack(3, { msn: 4 });
+      const { lostPackets, reorderedPackets, undecidedPackets } = requesterOf(script.sends(4, 5).ack(5)).requester;
+      return { lostPackets, reorderedPackets, undecidedPackets };
+    };
+    // The second of the two may be a copy of the first, or both were sent: then none of them is lost.
+    expect(told('constant')).toEqual({ lostPackets: 1, reorderedPackets: 0, undecidedPackets: 1 });
+    expect(told('random')).toEqual({ lostPackets: 1, reorderedPackets: 1, undecidedPackets: 0 });
   });
 
   it('are lost where the retransmission comes once', () => {

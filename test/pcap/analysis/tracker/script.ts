@@ -48,6 +48,8 @@ export interface Extra {
   readonly trafficClass?: number;
   /** The PSN as it stands on the wire. */
   readonly wirePsn?: number;
+  /** It asks for an ACK. Default: it does. */
+  readonly asksAck?: boolean;
 }
 
 export interface ScriptOptions {
@@ -172,7 +174,8 @@ export class Script {
     writer.nextIpId = ids === 'constant' ? 7 : ids === 'random' ? scattered(id) : id;
     const bth = writer.begin(template);
     const wirePsn = extra.wirePsn ?? (FIRST_PSN + psn) & PSN_MASK;
-    writeBth(writer.view, bth, opcode, 0, 1, pad, 0xff_ff, extra.qpn ?? 0, 1, wirePsn);
+    const asks = extra.asksAck === false ? 0 : 1;
+    writeBth(writer.view, bth, opcode, 0, 1, pad, 0xff_ff, extra.qpn ?? 0, asks, wirePsn);
     this.#writeHeaders(bth, opcode, extra);
     const at = bth + BTH_BYTES + (OPCODE_HEADER_BYTES[opcode] ?? 0);
     writer.bytes.fill(0x5a, at, at + payload);

@@ -1,0 +1,47 @@
+/**
+ * Goal: where packets are overtaken, a loss is told only as far as no answer is missing that would say otherwise, and
+ * what only looks like a missing answer is none. Method: one request overtaken, one lost, and then what may be missing.
+ */
+import { expect, it } from 'vitest';
+import { Op } from '../../../../packets/opcode.ts';
+import { eventsOf, Script } from './script.ts';
+
+/** Request 10 was overtaken, and request 20 lost, unless an answer was missing. */
+function overtakenAndLost(): Script {
+  const script = new Script();
+  for (let psn = 0; psn < 10; psn++) script.sends(psn, psn).ack(psn);
+  script.sends(10, 11).nak(10).ack(10).ack(11);
+  for (let psn = 12; psn < 20; psn++) script.sends(psn, psn).ack(psn);
+  return script.sends(20, 21).nak(20).sends(20, 21).ack(20).ack(21).wait(30e3);
+}
+
+/** What is told of request 20. */
+const toldOf20 = (script: Script): string | undefined =>
+  eventsOf(script.analyze()).find((event) => event === 'loss 20' || event === 'missing 20');
+
+it('every request has its answer: the loss is one', () => {
+  expect(toldOf20(overtakenAndLost())).toBe('loss 20');
+});
+
+it('one ACK for two requests that asked for one: an answer may be missing', () => {
+  expect(toldOf20(overtakenAndLost().sends(22, 23).ack(23))).toBe('missing 20');
+});
+
+it('one ACK for two requests may have waited behind READ responses, and no NAK has come since', () => {
+  const behindRead = () => overtakenAndLost().read(22, 2).answers(22, 23).wait(10e3);
+  expect(toldOf20(behindRead().sends(24, 25).ack(25))).toBe('loss 20');
+  expect(toldOf20(behindRead().sends(24, 25).nak(24).sends(24, 27).ack(27))).toBe('missing 20');
+});
+
+it('a timeout is a missing answer, unless the next ACK shows that the last request was missing', () => {
+  const timeout = (asksAck: boolean) => {
+    const waits = overtakenAndLost().a(Op.SendOnly, 22, { asksAck }).sends(23, 23).wait(200e6);
+    return waits.a(Op.SendOnly, 22, { asksAck }).sends(23, 23);
+  };
+  // It has 22 already, which asked for no ACK, and answers the duplicate.
+  expect(toldOf20(timeout(false).ack(22).ack(23))).toBe('loss 20');
+  // The answer to 22 was missing.
+  expect(toldOf20(timeout(true).ack(22).ack(23))).toBe('missing 20');
+  // It may have had 23 before, and its answer was missing.
+  expect(toldOf20(timeout(false).ack(23))).toBe('missing 20');
+});
