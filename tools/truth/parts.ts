@@ -4,7 +4,7 @@
  * Owns how such a capture is made of a run, and what is counted: alarms that are errors, and losses that were none.
  */
 
-import type { Analysis, CapturedPacket } from 'rocev2/pcap';
+import type { Analysis, CapturedPacket, TransportEvent } from 'rocev2/pcap';
 import { Prng } from 'rocev2/sim';
 import { analyze } from './judge.ts';
 import type { KnownRun } from './recording.ts';
@@ -48,7 +48,7 @@ export function partsOf(kind: string, run: KnownRun, seed: number): PartRow[] {
       withErrors: analysis.findings.some(({ severity }) => severity === 'error') ? 1 : 0,
       lost: lost.length,
       told: told.length,
-      falselyTold: told.filter((psn) => !lostPsns.has(psn)).length,
+      falselyTold: falselyTold(told, lostPsns),
     };
   });
 }
@@ -71,12 +71,31 @@ export function sumParts(rows: readonly PartRow[]): PartRow[] {
   return [...sums.values()];
 }
 
-/** PSNs of requests that are told to be lost, at the first interface. */
-function lossesOf({ events, conversations }: Analysis): number[] {
+/** Requests that are told to be lost, at the first interface. */
+function lossesOf({ events, conversations }: Analysis): TransportEvent[] {
   const first = conversations[0]?.id;
-  return events.flatMap(({ kind, psn, count, requester, sender, conversation }) =>
-    kind === 'loss' && requester === 0 && sender === 0 && conversation === first && count === 1 ? [psn] : [],
+  return events.filter(
+    ({ kind, count, requester, sender, conversation }) =>
+      kind === 'loss' && requester === 0 && sender === 0 && conversation === first && count === 1,
   );
+}
+
+/** How many of these are not true; of those that are told by their number, how many are told too often. */
+export function falselyTold(
+  told: readonly Pick<TransportEvent, 'psn' | 'among'>[],
+  lostPsns: ReadonlySet<number>,
+): number {
+  const groups = new Map<string, { readonly among: readonly number[]; told: number }>();
+  for (const { psn, among = [psn] } of told) {
+    const key = among.join();
+    const group = groups.get(key) ?? { among, told: 0 };
+    group.told++;
+    groups.set(key, group);
+  }
+  let falsely = 0;
+  for (const { among, told: count } of groups.values())
+    falsely += Math.max(0, count - among.filter((psn) => lostPsns.has(psn)).length);
+  return falsely;
 }
 
 /** Two interfaces, by their own clocks. */
