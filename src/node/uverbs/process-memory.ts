@@ -144,6 +144,8 @@ export class ClientMemory implements ProcessMemory {
     const most = Math.min(ahead, MOST_AHEAD);
     if (most <= length) return false;
     aheadAt = apartFrom(this.#libc, AHEAD, to, toAt);
+    // A copy that fails may have overwritten what another client had there.
+    aheadOf = undefined;
     if (!this.#copy(address, AHEAD, aheadAt, most)) return false;
     aheadOf = this;
     this.#aheadFrom = address;

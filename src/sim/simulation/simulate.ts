@@ -238,9 +238,10 @@ class Simulation {
 
 /** Each flow that relays gets the flow of its relay that ends where it begins, if there is one. */
 function joinRelays(flows: readonly FlowRun[]): void {
-  const ending = new Map(flows.map((run) => [`${run.flow.dst} ${run.flow.relay}`, run]));
-  for (const run of flows) {
-    const before = run.flow.relay === undefined ? undefined : ending.get(`${run.flow.src} ${run.flow.relay}`);
+  const relaying = flows.filter(({ flow }) => flow.relay !== undefined);
+  const ending = new Map(relaying.map((run) => [`${run.flow.dst} ${run.flow.relay}`, run]));
+  for (const run of relaying) {
+    const before = ending.get(`${run.flow.src} ${run.flow.relay}`);
     if (before !== undefined) run.relays(before);
   }
 }

@@ -207,6 +207,18 @@ describeWith('koffi', 'a message that is read', () => {
     expect([...short]).toEqual(Array.from({ length: 8 }, () => 0));
   });
 
+  it('is not what another client has of a message that ends before its memory does', async () => {
+    const { libc, into, read, readAll } = await setUp();
+    const gone = libc.mmap(null, 2 * PAGE, READ_AND_WRITE, PRIVATE_AND_ANONYMOUS, -1, 0);
+    libc.munmap(gone + PAGE, PAGE);
+    const other = new ClientMemory(libc, process.pid);
+    const readOther = (n: number): boolean => other.read(gone + n * PACKET, into, 0, PACKET, (8 - n) * PACKET);
+    readAll(4);
+    await Promise.resolve();
+    // Their packets take turns in one turn of the device; the call for the rest of the other's fails half way.
+    expect([read(0, 4), readOther(0), readOther(1), read(1, 4), read(2, 4)]).toEqual([1, true, true, 2, 3]);
+  });
+
   it('ends before a page that is gone, also where it would be fetched at once', async () => {
     const { libc, memory, into, readAll } = await setUp();
     readAll(4);

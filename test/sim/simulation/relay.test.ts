@@ -88,6 +88,12 @@ describe('a chain', () => {
     expect(Math.max(...times) - Math.min(...times)).toBeLessThan(2 * FRAME_NS);
   });
 
+  it('is none with a flow that relays nothing, whatever its name', () => {
+    const late: Flow = { src: 3, dst: 0, bytes: MESSAGE, startNs: 1e6, operation: 'send' };
+    const [first] = simulated(4, [...chain.map((flow) => ({ ...flow, relay: 'undefined' })), late]).flows;
+    expect(first?.endNs).toBeLessThan(1e6);
+  });
+
   const refused: readonly (readonly [string, Partial<Flow>, string])[] = [
     ['that writes', { operation: 'write' }, 'flows[1] relays: its operation is send'],
     ['of other messages', { messageBytes: 3 * MESSAGE }, 'flows[1]: flows of relay chain have as many messages'],

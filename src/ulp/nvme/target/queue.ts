@@ -347,7 +347,8 @@ export class TargetQueue {
 
   /** Receives that this queue pair has taken, and that nobody has looked at, go back to those who share them. */
   #handBack(): void {
-    if (this.#receives.srq === undefined) return;
+    // With its device everything is gone.
+    if (this.#receives.srq === undefined || this.qp.destroyed) return;
     this.qp.modifyNow({ state: QpState.Error });
     const wc = new WorkCompletion();
     while (this.#cq.poll(wc)) this.#unused(wc);

@@ -21,6 +21,7 @@ const BLOCK = 512;
 const SRQ = 16;
 /** Longer than all repetitions of a transport. */
 const LONG_NS = 30e9;
+const PROBE_NS = 20e9;
 
 /** A host and, as namespace 2, a disk whose reads wait until `open` is called. */
 async function slowHost(options: Partial<TargetOptions> = {}) {
@@ -121,6 +122,39 @@ describe('I/O queues that share receives', () => {
     await after(served, LONG_NS);
     expect(served.target.sharedReceives).toBe(SRQ);
     expect(served.target.queues.filter(({ qid }) => qid !== 0)).toEqual([]);
+  });
+
+  it.each<[string, (served: ConnectedHost) => void]>([
+    ['is closed', ({ b }) => b.close()],
+    ['loses its wire', ({ b }) => b.lostWire()],
+  ])('are gone when the device %s, and so is every queue', async (_, end) => {
+    const served = await slowHost();
+    const { io, target, world, open } = served;
+    for (let i = 0; i < 4; i++) io.post(read(io, 2));
+    await after(served, 1e6);
+    end(served);
+    open();
+    await world.run(world.sleep(1e6));
+    expect(target.queues).toEqual([]);
+    await target.close();
+  });
+
+  it('come back when a host vanishes in the middle of a capsule, and its admin queue does not answer', async () => {
+    const served = await connectHost({ srq: SRQ, inCapsuleBytes: 8192 });
+    const { admin, io, target, world } = served;
+    const command = io.command(NvmOpcode.Write);
+    setBlocks(command, NvmOpcode.Write, 1, 0, 16);
+    command.sgl.setInCapsule(0, 8192);
+    world.network.port('device 1')?.setFaults({ rateBps: 1e6 });
+    io.post(command, pattern(8192));
+    world.runUntil(() => target.sharedReceives === SRQ - 1);
+    for (const queue of [io, admin]) queue.qp.destroy();
+    // Twice: the first time there was a command meanwhile.
+    for (const _ of [1, 2]) {
+      served.timers.expire(PROBE_NS);
+      await after(served, LONG_NS);
+    }
+    expect([target.sharedReceives, target.queues]).toEqual([SRQ, []]);
   });
 
   it('come back when capsules have arrived that nobody has looked at', async () => {
