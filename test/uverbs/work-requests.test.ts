@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import { Prng } from '../../src/ground/prng.ts';
-import { WR_ATOMIC, WR_RDMA } from '../../src/uverbs/abi/rxe.ts';
+import { WR_ATOMIC, WR_RDMA, WR_UD } from '../../src/uverbs/abi/rxe.ts';
 import { Fields } from '../../src/uverbs/fields.ts';
 import { NOWHERE } from '../../src/uverbs/process-region.ts';
 import { SendReader } from '../../src/uverbs/work-requests.ts';
@@ -78,6 +78,30 @@ describe('an entry of a send queue', () => {
       ...{ opcode, remoteAddr: 0x8000n, rkey: 0x77, compareAdd: 5n, swap: 6n },
       sges: [{ mr: region, offset: 16, length: 8 }],
     });
+  });
+
+  it('has as many segments as the queue pair was made for, and none of no bytes', () => {
+    const two = [...sges, { addr: 0x1100, length: 32, lkey: region.lkey }];
+    expect(reader({ maxSge: 2 })({ opcode: WrOpcode.RdmaWrite, sges: two, wr }).sges).toEqual([
+      { mr: region, offset: 16, length: 64 },
+      { mr: region, offset: 256, length: 32 },
+    ]);
+    const empty = { addr: 0, length: 0, lkey: 0 };
+    expect(reader({ maxSge: 2 })({ opcode: WrOpcode.Send, sges: [empty, ...sges] }).sges).toHaveLength(1);
+  });
+
+  it('of datagrams has its destination', () => {
+    const ah = {} as never;
+    const handles = { ...objects, handle: (number: number) => (number === 9 ? ah : undefined) };
+    const bounds = { maxSge: 2, maxInline: 64, datagrams: true, allSignaled: false };
+    const read = (values: Parameters<typeof fill>[1], opcode: WrOpcode = WrOpcode.SendWithImm): SendWr =>
+      new SendReader(bounds, handles).read(new Fields(sendWqe({ opcode, sges, imm, wr: fill(WR_UD, values) })), 3);
+    const to = { remote_qpn: 0x1234, remote_qkey: 0x8765, ah_num: 9 };
+    const destination = { ah, remoteQpn: 0x1234, remoteQkey: 0x8765 };
+    expect(read(to)).toMatchObject({ ...destination, opcode: WrOpcode.SendWithImm, wrId: 3, immData: imm });
+    expect(read(to, WrOpcode.Send)).toMatchObject({ ...destination, sges: [{ mr: region, offset: 16, length: 64 }] });
+    for (const failing of [read({ ...to, ah_num: 8 }), read({ ...to, remote_qpn: 0 }), read(to, WrOpcode.RdmaWrite)])
+      expect(failing).toMatchObject({ opcode: WrOpcode.Send, sges: [{ mr: NOWHERE, length: 1 }], wrId: 3 });
   });
 
   it('has its position for an id, whatever the client calls it', () => {

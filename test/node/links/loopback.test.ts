@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { Frame, FrameStatus, Medium, parseFrame } from '../../../packets/frame.ts';
 import { FrameWriter } from '../../../packets/frame-writer.ts';
 import { icrcMatches } from '../../../packets/icrc.ts';
+import type { PathObserver } from '../../../src/faults/path.ts';
 import { openDevice, QpState, type RdmaDevice, WcStatus, WrOpcode } from '../../../src/index.ts';
 import type { FaultOptions } from '../../../src/node/links/fault-link.ts';
 import { LoopbackLink, openLink } from '../../../src/node/links/index.ts';
@@ -77,6 +78,22 @@ describe('loopback', () => {
     const { device, close } = await openDevice({ link: LINK, faults: corrupt });
     expect(await writeToSelf(device, '10.0.0.1')).toBe(true);
     expect(device.counters.badIcrc).toBe(1);
+    await close();
+  });
+
+  it('shows whole packets to who observes its faults, of which there are none', async () => {
+    const whole: boolean[] = [];
+    const entered: PathObserver['entered'] = (_, __, ___, bytes, start, end) => {
+      const parsed = new Frame();
+      const view = new DataView(bytes.buffer, bytes.byteOffset);
+      if (parseFrame(bytes, view, start, end, Medium.Ip, parsed) === FrameStatus.Ok) whole.push(icrcMatches(parsed));
+    };
+    const { device, close } = await openDevice({
+      link: LINK,
+      faults: { observer: { entered, left: () => undefined } },
+    });
+    expect(await writeToSelf(device, '10.0.0.1')).toBe(true);
+    expect([device.icrcOffload, whole.length > BYTES / 4096, whole.every(Boolean)]).toEqual([false, true, true]);
     await close();
   });
 

@@ -161,6 +161,22 @@ describeWith('koffi', 'a message that is read', () => {
     expect(read(2, 4)).toBe(93);
   });
 
+  it('is what was written into it meanwhile', async () => {
+    const { address, memory, read, readAll } = await setUp();
+    readAll(4);
+    expect(read(0, 4)).toBe(1);
+    memory.write(address + PACKET, Uint8Array.of(92), 0, 1);
+    expect(read(1, 4)).toBe(92);
+  });
+
+  it('is gone with its process, what was fetched of it as well', async () => {
+    const { memory, read, readAll } = await setUp();
+    readAll(4);
+    expect(read(0, 4)).toBe(1);
+    memory.close();
+    expect(read(1, 4)).toBeUndefined();
+  });
+
   it('is fetched packet by packet where each has a turn of its own', async () => {
     const { fetched, read, readAll } = await setUp();
     readAll(4);

@@ -1,5 +1,6 @@
 /** Admission, the admin queue and the life of a controller, told by a scripted host. */
 import { describe, expect, it } from 'vitest';
+import { Op } from '../../../../packets/opcode.ts';
 import { attachDevice, ConnectionRejected, World } from '../../../../src/index.ts';
 import {
   ABORT,
@@ -19,6 +20,7 @@ import {
   FEATURES,
   Feature,
   GET_LOG_PAGE,
+  IDENTIFY,
   IDENTIFY_CONTROLLER,
   IDENTIFY_NAMESPACE,
   IdentifyCns,
@@ -453,6 +455,29 @@ describe('a host without keep-alive', () => {
     expect([served.target.controllers, served.target.queues]).toEqual([[], []]);
     expect(served.timers.expire(PROBE_NS)).toBe(0);
     expect(served.subsystem.watchers.size).toBe(0);
+  });
+
+  it('is probed while answers fill the send queue, and not again before it has acknowledged that', async () => {
+    const served = serve();
+    const { target, world } = served;
+    const admin = await connectAdmin(served);
+    const [queue] = target.queues;
+    await world.run(world.sleep(1e6));
+    const isAck = ({ opcode }: { opcode: number }) => opcode === Op.Acknowledge;
+    const lost = world.network.addRule({ port: 'device 1', match: isAck, action: 'drop' });
+    // Each answer is two requests, and the send queue has two for each entry, and two.
+    for (let answers = 0; answers < (queue?.entries ?? 0) + 1; answers++) {
+      const identify = admin.command(AdminOpcode.Identify);
+      identify.setArguments(IDENTIFY, { cns: IdentifyCns.Controller });
+      admin.post(admin.withData(identify, 4096));
+      await world.run(world.sleep(20_000));
+    }
+    expect(queue?.outstanding).toBe(0);
+    for (const _ of [1, 2]) queue?.probe();
+    world.network.removeRule(lost);
+    await world.run(world.sleep(30e9));
+    expect(target.queues).toEqual([queue]);
+    expect((await admin.send(admin.command(AdminOpcode.KeepAlive))).status).toBe(0);
   });
 
   it('is not probed where the target is told so, as by Linux: silence alone is then no reason to end', async () => {

@@ -234,6 +234,24 @@ describe('I/O queues that share receives', () => {
     target.pd.dealloc();
   });
 
+  it('are none of a queue for which the device has no queue pair, as those of its own are none', async () => {
+    const { a, world } = serve();
+    for (const srq of [0, SRQ]) {
+      const address = `10.0.0.${8 + Math.sign(srq)}`;
+      const poor = attachDevice(world, `poor ${srq}`, {
+        addresses: [`${address}/24`],
+        limits: { maxQp: 1 },
+        mtu: 4200,
+      });
+      NvmeTarget.listen(poor, { subsystems: [new NvmeSubsystem({ nqn: NQN })], timers: new ManualTimers(), srq });
+      await ScriptedQueue.open({ a, world, address }, 0);
+      const before = poor.tables();
+      for (const qid of [0, 1]) await expect(ScriptedQueue.open({ a, world, address }, qid)).rejects.toThrow();
+      const { memoryRegions, completionQueues } = before;
+      expect(poor.tables()).toMatchObject({ memoryRegions, completionQueues });
+    }
+  });
+
   it('are as many as a device allows, or the target does not listen and leaves nothing behind', () => {
     const { b, world } = serve();
     const subsystems = [new NvmeSubsystem({ nqn: NQN })];
@@ -243,5 +261,9 @@ describe('I/O queues that share receives', () => {
     const poor = attachDevice(world, 'poor', { addresses: ['10.0.0.9/24'], limits: { maxSrq: 0 } });
     expect(() => NvmeTarget.listen(poor, { subsystems, timers, srq: 64 })).toThrow(/shared receive queues/);
     expect(NvmeTarget.listen(poor, { subsystems, timers }).sharedReceives).toBeUndefined();
+    const poorer = attachDevice(world, 'poorer', { addresses: ['10.0.0.8/24'], limits: { maxMr: 0 } });
+    const wanted = { subsystems, timers, srq: 64 };
+    expect(() => NvmeTarget.listen(poorer, wanted)).toThrow(expect.objectContaining({ code: 'ERR_ROCE_LIMIT' }));
+    expect(poorer.tables()).toMatchObject({ sharedReceiveQueues: 0, listeners: 0 });
   });
 });
