@@ -88,6 +88,13 @@ describe('a chain', () => {
     expect(Math.max(...times) - Math.min(...times)).toBeLessThan(2 * FRAME_NS);
   });
 
+  it('has messages of its own length, whatever its hosts send otherwise', () => {
+    const times = [MESSAGE / 4, MESSAGE, 8 * MESSAGE].map((messageBytes) =>
+      simulated(4, chain, { host: { ackEveryPackets: PACKETS, messageBytes } }).flows.map(({ fctNs }) => fctNs),
+    );
+    expect(times).toEqual(times.map(() => simulated(4, chain).flows.map(({ fctNs }) => fctNs)));
+  });
+
   it('is none with a flow that relays nothing, whatever its name', () => {
     const late: Flow = { src: 3, dst: 0, bytes: MESSAGE, startNs: 1e6, operation: 'send' };
     const [first] = simulated(4, [...chain.map((flow) => ({ ...flow, relay: 'undefined' })), late]).flows;
