@@ -125,10 +125,12 @@ describe('moves between states', () => {
     ['maxDestRdAtomic', 256],
     ['maxDestRdAtomic', 1.5],
     ['minRnrTimer', Number.NaN],
-  ])('QPS-09 %s %d is out of range on a running connection and changes nothing', (name, value) => {
-    const { qp } = inState(QpState.Rts);
+  ])('QPS-09 %s %d is out of range on a connection that may change it, and changes nothing', (name, value) => {
+    const { qp } = inState(QpState.Sqd);
     const before = { ...qp.config };
-    expect(codeOf(() => qp.modify({ pkey: 0x1234, [name]: value }))).toBe('ERR_ROCE_ARGUMENT');
+    expect(codeOf(() => qp.modify({ pkey: 0x1234, access: 0, minRnrTimer: 7, [name]: value }))).toBe(
+      'ERR_ROCE_ARGUMENT',
+    );
     expect({ ...qp.config }).toEqual(before);
   });
 
@@ -157,6 +159,16 @@ describe('moves between states', () => {
     const { qp } = inState(QpState.Rtr);
     expect(codeOf(() => qp.modify({ ...toRts, [name]: value }))).toBe('ERR_ROCE_ARGUMENT');
     expect(qp.state).toBe(QpState.Rtr);
+  });
+
+  it.each([
+    ['access', 0x3_ff],
+    ['minRnrTimer', 31],
+    ['migReq', 1],
+  ])('QPS-09 %s %d is the last of its range', (name, value) => {
+    const { qp } = inState(QpState.Rts);
+    const codes = [value, value + 1].map((each) => codeOf(() => qp.modify({ [name]: each })));
+    expect(codes).toEqual(['ok', 'ERR_ROCE_ARGUMENT']);
   });
 
   it.each(['path', 'destQpn', 'rqPsn', 'mtu', 'sqPsn', 'timeout', 'retryCnt', 'rnrRetry', 'maxRdAtomic'])(

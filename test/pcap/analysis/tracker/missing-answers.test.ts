@@ -42,6 +42,8 @@ it('a timeout is a missing answer, unless the next ACK shows that the last reque
   expect(toldOf20(timeout(false).ack(22).ack(23))).toBe('loss 20');
   // The answer to 22 was missing.
   expect(toldOf20(timeout(true).ack(22).ack(23))).toBe('missing 20');
+  // Only the first answer shows what it had: this one comes second.
+  expect(toldOf20(timeout(false).ack(21).ack(22).ack(23))).toBe('missing 20');
   // It may have had 23 before, and its answer was missing.
   expect(toldOf20(timeout(false).ack(23))).toBe('missing 20');
 });
