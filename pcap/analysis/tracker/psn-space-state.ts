@@ -199,9 +199,12 @@ export class PsnSpaceState {
     return this.report.acks;
   }
 
-  /** A timeout may be due to a missing answer as well, unless the next one shows that it was not. */
+  /**
+   * A timeout may be due to a missing answer as well, unless the next one shows that it was not. A silence that is
+   * explained may turn out to have been no timeout, and makes up for no answer that was skipped.
+   */
   get missingAcks(): number {
-    return this.skippedAcks + this.report.timeouts - this.explainedTimeouts;
+    return this.skippedAcks + Math.max(0, this.report.timeouts - this.explainedTimeouts);
   }
 
   get latePackets(): number {

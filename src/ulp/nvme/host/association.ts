@@ -156,7 +156,9 @@ export class Association implements QueueOwner {
     try {
       if (this.#admin !== undefined) await again(this.#admin);
       adminPassed();
-      await Promise.all(this.ioQueues.map(again));
+      // All of them have ended when this does: the next proof must not begin in the middle of one.
+      const proofs = await Promise.allSettled(this.ioQueues.map(again));
+      for (const proof of proofs) if (proof.status === 'rejected') throw proof.reason;
     } catch (error) {
       if (error instanceof NvmeAuthenticationError) this.#die(error);
       throw error;
