@@ -56,6 +56,11 @@ describe('a ring', () => {
     expect(simulated(4, ringOf(4)).endNs).toBeGreaterThan(endNs + 5 * 2 * LINK.delayNs - 5 * FRAME_NS);
   });
 
+  it('has more messages than are posted ahead', () => {
+    const flows = ringAllReduce({ hosts: 2, bytes: 2 * 1_024 }, new Prng(1)).map((flow) => ({ ...flow, bytes: 2e6 }));
+    expect(simulated(2, flows).flows.map(({ status }) => status)).toEqual(['done', 'done']);
+  });
+
   it('loses no step when packets are lost', () => {
     const { flows, network } = simulated(3, ringOf(3), { loss: 0.001, seed: 3 });
     expect(network.lost).toBeGreaterThan(0);
