@@ -24,13 +24,14 @@ const writeFiles = (mebibytes: number): string =>
     'sync',
   ].join(' && ');
 
-/** The short half: everything on a clean wire. */
-export function testMount(kernel: KernelLabel): void {
-  describeWith('lab', `a disk of ours in Linux ${kernel}`, () => {
+/** The short half: everything on a clean wire. `srq`: receives that all I/O queues share; 0: each has its own. */
+export function testMount(kernel: KernelLabel, srq = 0): void {
+  describeWith('lab', `a disk of ours in Linux ${kernel}${srq === 0 ? '' : `, with ${srq} shared receives`}`, () => {
     useWhereThere('tshark');
     const lab = new MountedLab();
-    beforeAll(() => lab.start(kernel));
+    beforeAll(() => lab.start(kernel, { srq }));
     afterAll(() => lab.stop());
+    const allReceivesAreThere = () => expect.poll(() => lab.targets[0]?.sharedReceives ?? 0).toBe(srq);
     let sums = '';
 
     it('is discovered', async () => {
@@ -63,6 +64,7 @@ export function testMount(kernel: KernelLabel): void {
     it('has them after a disconnect, and the file system is clean', async () => {
       await lab.run(`umount /mnt && nvme disconnect -n ${NQN}`);
       expect(lab.targets[0]?.controllers).toEqual([]);
+      await allReceivesAreThere();
       await lab.run(`nvme connect -t rdma -a ${OURS} -s 4420 -n ${NQN} ${HOST}`);
       await lab.run(until('/dev/nvme0n1'));
       await lab.run('e2fsck -fn /dev/nvme0n1 && mount -t ext4 /dev/nvme0n1 /mnt');
@@ -86,6 +88,8 @@ export function testMount(kernel: KernelLabel): void {
       const account = await lab.wire({});
       const dropped = Object.values(account?.directions ?? {}).map((direction) => direction.dropped);
       expect(Math.min(...dropped)).toBeGreaterThan(0);
+      await lab.run(`nvme disconnect -n ${NQN}`);
+      await allReceivesAreThere();
     });
   });
 }
