@@ -142,8 +142,8 @@ function paired(
 }
 
 /**
- * Where it is told how many of some requests were lost, and not which, the claims are held against as many of these:
- * what is told too often is wrong.
+ * Where it is told how many of some requests were lost, and not which, the claims are compared by their number: what
+ * is told too often is wrong.
  */
 function byCount(pairs: [MissingRequest, Claim | undefined][]): [MissingRequest, Claim | undefined][] {
   const groups = new Map<string, [MissingRequest, Claim | undefined][]>();

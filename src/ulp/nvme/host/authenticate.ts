@@ -30,7 +30,7 @@ export interface AuthenticationDemand {
   readonly hostNqn: string;
   readonly subNqn: string;
   readonly timers: NvmeTimers;
-  /** For the whole exchange, in milliseconds; 0 for ever. */
+  /** For the whole exchange, in milliseconds; 0: no limit. */
   readonly timeoutMs: number;
 }
 

@@ -42,7 +42,7 @@ export interface QueueTerms {
   readonly remoteInvalidate: boolean;
   /** For controllers that demand authentication. */
   readonly credentials: HostCredentials | undefined;
-  /** How long Connect may take, and the authentication, in milliseconds; 0 for ever. */
+  /** How long Connect may take, and the authentication, in milliseconds; 0: no limit. */
   readonly timeoutMs: number;
 }
 

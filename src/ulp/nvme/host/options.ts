@@ -41,7 +41,7 @@ export interface NvmeConnectOptions extends NvmeAddress {
   readonly inCapsuleBytes?: number;
   /** Bytes of one command at most; longer reads and writes become several [1 MiB]. */
   readonly maxTransferBytes?: number;
-  /** How long a command may take before the connection is given up, in milliseconds; 0 for ever [30000]. */
+  /** How long a command may take before the connection is given up, in milliseconds; 0: no limit [30000]. */
   readonly commandTimeoutMs?: number;
   /** Attempts to reconnect after a loss before everything fails; 0 for none [60]. */
   readonly reconnectTries?: number;

@@ -47,7 +47,7 @@ export interface ControllerOptions {
   readonly maxQueues: number;
   /** Data in a capsule at most, in bytes. */
   readonly inCapsuleBytes: number;
-  /** How long a host without keep-alive may be silent before it is probed, in milliseconds; 0 for ever. */
+  /** How long a host without keep-alive may be silent before it is probed, in milliseconds; 0: it is never probed. */
   readonly probeMs: number;
   readonly timers: TargetTimers;
   /** It is gone. */

@@ -277,7 +277,7 @@ describe('our host', () => {
     await world.run(controller.close());
   });
 
-  it('does not wait for ever for the answer of a queue in use, and sends it on no other', async () => {
+  it('gives up after its timeout where a queue in use does not answer, and uses no other queue', async () => {
     let drops = true;
     const asked: number[] = [];
     const { connect, world } = makeRig({

@@ -48,6 +48,16 @@ function write(io: ScriptedQueue, lba: number) {
   return command;
 }
 
+/** Posts a WRITE whose data are in its capsule, of which half is on a slow wire when this returns. */
+function sendHalf({ io, target, world }: ConnectedHost): void {
+  const command = io.command(NvmOpcode.Write);
+  setBlocks(command, NvmOpcode.Write, 1, 0, 16);
+  command.sgl.setInCapsule(0, 8192);
+  world.network.port('device 1')?.setFaults({ rateBps: 1e6 });
+  io.post(command, pattern(8192));
+  world.runUntil(() => target.sharedReceives === SRQ - 1);
+}
+
 async function after({ world }: Pick<ConnectedHost, 'world'>, ns: number): Promise<void> {
   await world.run(world.sleep(1000));
   await world.run(world.sleep(ns));
@@ -141,13 +151,8 @@ describe('I/O queues that share receives', () => {
 
   it('come back when a host vanishes in the middle of a capsule, and its admin queue does not answer', async () => {
     const served = await connectHost({ srq: SRQ, inCapsuleBytes: 8192 });
-    const { admin, io, target, world } = served;
-    const command = io.command(NvmOpcode.Write);
-    setBlocks(command, NvmOpcode.Write, 1, 0, 16);
-    command.sgl.setInCapsule(0, 8192);
-    world.network.port('device 1')?.setFaults({ rateBps: 1e6 });
-    io.post(command, pattern(8192));
-    world.runUntil(() => target.sharedReceives === SRQ - 1);
+    const { admin, io, target } = served;
+    sendHalf(served);
     for (const queue of [io, admin]) queue.qp.destroy();
     // Twice: the first time there was a command meanwhile.
     for (const _ of [1, 2]) {
@@ -171,13 +176,8 @@ describe('I/O queues that share receives', () => {
 
   it('come back when a queue ends in the middle of a capsule', async () => {
     const served = await connectHost({ srq: SRQ, inCapsuleBytes: 8192 });
-    const { io, target, world } = served;
-    const command = io.command(NvmOpcode.Write);
-    setBlocks(command, NvmOpcode.Write, 1, 0, 16);
-    command.sgl.setInCapsule(0, 8192);
-    world.network.port('device 1')?.setFaults({ rateBps: 1e6 });
-    io.post(command, pattern(8192));
-    world.runUntil(() => target.sharedReceives === SRQ - 1);
+    const { target } = served;
+    sendHalf(served);
     target.queues[1]?.close();
     await after(served, 1e6);
     expect(target.sharedReceives).toBe(SRQ);
