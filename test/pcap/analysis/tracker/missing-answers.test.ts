@@ -47,3 +47,18 @@ it('a timeout is a missing answer, unless the next ACK shows that the last reque
   // It may have had 23 before, and its answer was missing.
   expect(toldOf20(timeout(false).ack(23))).toBe('missing 20');
 });
+
+it('an ACK right behind many READ responses may have waited since the first of them, and stand for an answer', () => {
+  const script = (overtaken: boolean) => {
+    const before = new Script();
+    for (let psn = 0; psn < 20; psn++) {
+      // A round trip of three microseconds.
+      if (overtaken && psn === 10) before.sends(10, 11).wait(2e3).nak(10).ack(10).ack(11);
+      else if (!overtaken || psn !== 11) before.sends(psn, psn).wait(2e3).ack(psn);
+    }
+    const twice = before.sends(20, 20).read(21, 10).sends(31, 31).wait(2e3).nak(20);
+    return twice.sends(20, 20).read(21, 10).sends(31, 31).answers(21, 30).ack(31).wait(30e3);
+  };
+  expect(toldOf20(script(true))).toBe('missing 20');
+  expect(toldOf20(script(false))).toBe('loss 20');
+});
