@@ -131,7 +131,7 @@ function writeGoodput(howLong: string): Promise<number> {
   return perftest(`ib_write_bw -F -s 65536 ${howLong}`, Column.Average);
 }
 
-/** Two seconds, after two that do not count and before as many; all of the shortest run in a bench that is scaled down. */
+/** Two seconds, with two before and two after them that do not count; in a bench scaled down all of one second. */
 function steady({ scale }: BenchSettings): string {
   return scale < 1 ? '-D 1 -f 0' : '-D 6 -f 2';
 }
