@@ -42,7 +42,7 @@ export const verbsStartBench: Bench = {
     verbsBench('verbs-start', settings, {
       unit: 'MiB/s',
       peer: 'qperf tcp_bw over loopback',
-      ours: () => writeGoodput(`-n ${scaled(FIRST_WRITES, settings, MIN_ITERATIONS)}`),
+      ours: () => writeGoodput(first(settings)),
       theirs: tcpGoodput,
     }),
 };
@@ -131,9 +131,14 @@ function writeGoodput(howLong: string): Promise<number> {
   return perftest(`ib_write_bw -F -s 65536 ${howLong}`, Column.Average);
 }
 
-/** Two seconds, with two before and two after them that do not count; in a bench scaled down all of one second. */
-function steady({ scale }: BenchSettings): string {
-  return scale < 1 ? '-D 1 -f 0' : '-D 6 -f 2';
+/** The first messages of a device. */
+function first(settings: BenchSettings): string {
+  return `-n ${scaled(FIRST_WRITES, settings, MIN_ITERATIONS)}`;
+}
+
+/** Two seconds; two before and two after them do not count. A bench that is scaled down has no time for them. */
+function steady(settings: BenchSettings): string {
+  return settings.scale < 1 ? first(settings) : '-D 6 -f 2';
 }
 
 async function tcpGoodput(qperf: Qperf): Promise<number> {
