@@ -143,7 +143,8 @@ function growth(before: bigint, after: bigint): { grown: number; how: 'grown' | 
   return { grown: Number(after), how: 'reset' };
 }
 
-function listed(names: readonly string[]): string {
+/** The first three, and how many more there are. */
+export function listed(names: readonly string[]): string {
   const shown = names.slice(0, 3).join(', ');
   return names.length > 3 ? `${shown} and ${names.length - 3} more` : shown;
 }
