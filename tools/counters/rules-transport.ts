@@ -191,14 +191,12 @@ function sequenceError(delta: PortDelta, all: readonly PortDelta[]): FindingDraf
   );
   if (missing + naks === 0) return undefined;
   // Each has packets of its own direction to be compared with, if the port counts them.
-  const shares = [
-    ...(missing > 0 ? [ratio(missing, countOf(delta, 'rx-packets'))] : []),
-    ...(naks > 0 ? [ratio(naks, countOf(delta, 'tx-packets'))] : []),
-  ];
-  const known = shares.filter((share) => share !== undefined);
+  const received = ratio(missing, countOf(delta, 'rx-packets'));
+  const sent = ratio(naks, countOf(delta, 'tx-packets'));
+  const known = [...(missing > 0 ? [received] : []), ...(naks > 0 ? [sent] : [])].filter((each) => each !== undefined);
   const share = known.length === 0 ? undefined : Math.max(...known);
-  const costly =
-    (share ?? 0) >= COSTLY_LOSS_SHARE || (known.length < shares.length && missing + naks >= MANY_WITHOUT_SHARE);
+  const uncompared = (received === undefined ? missing : 0) + (sent === undefined ? naks : 0);
+  const costly = (share ?? 0) >= COSTLY_LOSS_SHARE || uncompared >= MANY_WITHOUT_SHARE;
   const apart = delta.figures.has('sequence-nak') || delta.figures.has('implied-nak');
   const said = [
     ...(missing > 0 ? [`${placeOf(delta)} received ${packets(missing)} out of sequence`] : []),
@@ -305,7 +303,7 @@ export function ratio(part: number, whole: number): number | undefined {
 /** "3.1 %", "0.004 %". */
 export function percent(share: number): string {
   const value = share * 100;
-  return `${value >= 10 || value === 0 ? Math.round(value) : Number(value.toPrecision(2))} %`;
+  return `${value >= 10 ? Math.round(value) : Number(value.toPrecision(2))} %`;
 }
 
 export function packets(count: number): string {

@@ -190,6 +190,8 @@ describe('sequence-error', () => {
     // Of what was received nothing is known but the losses.
     ['100 received, and only what was sent is counted', { out_of_sequence: 100, rdma_tx_packets: 1e9 }, 'warning'],
     ['100 NAKs, and only what was received is counted', { packet_seq_err: 100, rdma_rx_packets: 1e9 }, 'warning'],
+    ['few received, and 100 NAKs', { out_of_sequence: 1, rdma_rx_packets: 1e9, packet_seq_err: 100 }, 'warning'],
+    ['few received, and one NAK', { out_of_sequence: 100, rdma_rx_packets: 1e9, packet_seq_err: 1 }, 'note'],
   ])('%s', (_, growth, severity) => {
     expect(said('sequence-error', [growth])?.severity).toBe(severity);
   });
@@ -238,6 +240,7 @@ describe('sequence-error', () => {
     ['warning', 'as many came damaged, but to another host', [{ out_of_sequence: 5 }, { rx_icrc_encapsulated: 5 }]],
     ['note', 'its peer got as many damaged', [{ packet_seq_err: 5 }, { out_of_sequence: 5, rx_icrc_encapsulated: 5 }]],
     ['warning', 'one came damaged, and the losses are at its peers', [{ packet_seq_err: 5, rx_icrc_encapsulated: 1 }]],
+    ['warning', 'five came damaged, and the losses are at its peers', [{ packet_seq_err: 5, rx_icrc_encapsulated: 5 }]],
   ])('%s: %s', (severity, _, [first, ...others]) => {
     const traffic = { rdma_rx_packets: 1000, rdma_tx_packets: 1000 };
     expect(said('sequence-error', [{ ...traffic, ...first }, ...others])?.severity).toBe(severity);
