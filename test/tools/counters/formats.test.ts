@@ -46,6 +46,12 @@ describe('rdma statistic', () => {
     expect(values(snapshot, 'irdma0/1')).toEqual({ rnr_sent: 3, rto: 1 });
   });
 
+  it('ends at an empty line', () => {
+    const snapshot = only('link mlx5_0/1 out_of_buffer 0\n\n    duplicate_request 7\n');
+    expect(values(snapshot, 'mlx5_0/1')).toEqual({ out_of_buffer: 0 });
+    expect(snapshot.unread).toEqual(['duplicate_request 7']);
+  });
+
   it('leaves out counters of single queue pairs', () => {
     const [snapshot] = snapshotsOf('link mlx5_0/1 cntn 4 type RC out_of_buffer 9\n', 'test');
     expect(snapshot).toBeUndefined();
