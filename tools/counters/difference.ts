@@ -1,8 +1,8 @@
 /**
  * What was counted between two snapshots of a host, in kinds.
  *
- * Owns wraps, resets, and how names of one kind go together. A counter that fell has wrapped if it was in the upper
- * half of 32 bits; otherwise it was reset, and what it has now is the least that was counted.
+ * Owns wraps, resets, and how names of one kind go together. A counter of 32 bits, or of a width that nobody knows,
+ * that fell from its upper half has wrapped; any other was reset, and what it has now is the least that was counted.
  */
 import { ALL_KINDS, type Kind } from './kinds.ts';
 import { counterOf } from './names.ts';
@@ -85,7 +85,7 @@ function portDelta(before: PortCounts | undefined, after: PortCounts, { host, se
   for (const [name, value] of after.values) {
     const earlier = before?.values.get(name) ?? (before === undefined ? 0n : value);
     const known = counterOf(name);
-    const { grown, how } = growth(earlier, value);
+    const { grown, how } = growth(earlier, value, known === undefined || known.row.bits === 32);
     if (how === 'wrap') wrapped.push(name);
     if (how === 'reset') reset.push(name);
     if (known === undefined) {
@@ -137,13 +137,14 @@ class KindSum {
   }
 }
 
-function growth(before: bigint, after: bigint): { grown: number; how: 'grown' | 'wrap' | 'reset' } {
+function growth(before: bigint, after: bigint, may32: boolean): { grown: number; how: 'grown' | 'wrap' | 'reset' } {
   if (after >= before) return { grown: Number(after - before), how: 'grown' };
-  if (before < TWO_32 && before >= TWO_32 / 2n) return { grown: Number(after + TWO_32 - before), how: 'wrap' };
+  if (may32 && before < TWO_32 && before >= TWO_32 / 2n) return { grown: Number(after + TWO_32 - before), how: 'wrap' };
   return { grown: Number(after), how: 'reset' };
 }
 
-function listed(names: readonly string[]): string {
+/** The first three, and how many more there are. */
+export function listed(names: readonly string[]): string {
   const shown = names.slice(0, 3).join(', ');
   return names.length > 3 ? `${shown} and ${names.length - 3} more` : shown;
 }

@@ -84,13 +84,6 @@ export type Kind = keyof typeof KINDS;
 /** All of them, in the order of the list. */
 export const ALL_KINDS = Object.keys(KINDS) as readonly Kind[];
 
-/** "3 requests", "1 packet", "12 us". */
-export function amount(kind: Kind, value: number, grouped: (value: number) => string): string {
-  const { unit } = KINDS[kind];
-  const word = value === 1 ? unit.replace(/s$/, '') : unit;
-  return unit === 'us' ? `${grouped(value)} us` : `${grouped(value)} ${word}`;
-}
-
 function info(role: Role, unit: KindInfo['unit'], about: string): KindInfo {
   return { role, unit, about };
 }

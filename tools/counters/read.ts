@@ -30,15 +30,11 @@ export function readSnapshots(path: string): Snapshot[] {
 
 /** Snapshots in one text, such as the output of `snapshot.sh`; without a header one in all. */
 export function snapshotsOf(text: string, origin: string, host = '', stage = ''): Snapshot[] {
-  return text
-    .split(/^(?=#\s*roce-counters\b)/m)
-    .map((part) => {
-      const builder = new SnapshotBuilder();
-      readText(part, builder);
-      return { builder, isEmpty: builder.isEmpty };
-    })
-    .filter(({ isEmpty }) => !isEmpty)
-    .map(({ builder }) => builder.finish(origin, stage, host));
+  return text.split(/^(?=#\s*roce-counters\b)/m).flatMap((part) => {
+    const builder = new SnapshotBuilder();
+    readText(part, builder);
+    return builder.finish(origin, stage, host);
+  });
 }
 
 function readFile(path: string, host: string, stage: string): Snapshot[] {
@@ -75,7 +71,7 @@ function readFolder(path: string): Snapshot[] {
     else setCounter(place, text, group.builder);
   }
   for (const { host, stage, builder } of groups.values()) {
-    if (!builder.isEmpty) snapshots.push(builder.finish(path, stage, host));
+    snapshots.push(...builder.finish(path, stage, host));
   }
   return snapshots;
 }

@@ -15,7 +15,7 @@ export function counterReport(analysis: CounterAnalysis, verbose: boolean): stri
   const { findings, outliers, ports, remarks, hosts } = analysis;
   const named = hosts.filter((host) => host !== '').length;
   const lines = [
-    `counters of ${counted(ports.length, 'port')}${named === 0 ? '' : ` of ${counted(named, 'host')}`}: ${verdict(findings)}`,
+    `counters of ${counted(ports.length, 'port')}${named === 0 ? '' : ` of ${counted(named, 'host')}`}: ${ports.length === 0 ? 'nothing was compared' : verdict(findings)}`,
   ];
   for (const finding of findings) lines.push('', ...findingText(finding, verbose));
   if (outliers.length > 0) lines.push('', 'STANDS OUT among the ports', ...outliers.flatMap(outlierText));

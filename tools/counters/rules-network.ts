@@ -3,9 +3,9 @@
  * of the analyzer where a capture shows the same.
  */
 import { grouped } from '../table.ts';
-import { countOf, type Figure, type PortDelta, placeOf } from './difference.ts';
+import { countOf, type Figure, listed, type PortDelta, placeOf } from './difference.ts';
 import { type FindingDraft, type FleetRule, figuresOf, type PortRule } from './finding.ts';
-import { packets, percent, ratio, times, WHICH } from './rules-transport.ts';
+import { packets, percent, times, WHICH, were } from './rules-transport.ts';
 
 export const NETWORK_RULES: readonly PortRule[] = [
   icrcInvalid,
@@ -26,7 +26,7 @@ export const FLEET_RULES: readonly FleetRule[] = [firstError, cnpsLost];
 function icrcInvalid(delta: PortDelta): FindingDraft | undefined {
   const wrong = countOf(delta, 'icrc-error');
   if (wrong === 0) return undefined;
-  const share = ratio(wrong, countOf(delta, 'rx-packets') + wrong);
+  const share = delta.figures.has('rx-packets') ? wrong / (countOf(delta, 'rx-packets') + wrong) : undefined;
   return {
     id: 'icrc-invalid',
     severity: wrong > 1 ? 'warning' : 'note',
@@ -58,7 +58,7 @@ function cnpsIgnored(delta: PortDelta): FindingDraft | undefined {
   return {
     id: 'ecn-misconfigured',
     severity: ignored >= LEAST_CNPS && ignored >= handled ? 'warning' : 'note',
-    text: `${placeOf(delta)} ignored ${grouped(ignored)} of ${grouped(ignored + handled)} CNPs: it goes on at its rate.`,
+    text: `${placeOf(delta)} ignored ${grouped(ignored)} of ${grouped(ignored + handled)} CNPs: ${handled === 0 ? 'it goes on at its rate' : 'only the others slow it down'}.`,
     ports: [placeOf(delta)],
     evidence: figuresOf(delta, 'cnp-ignored', 'cnp-handled', 'cnp-received'),
     limit: `Not in the counters is ${WHICH}`,
@@ -80,7 +80,7 @@ function cnpsLost(all: readonly PortDelta[]): FindingDraft | undefined {
   return {
     id: 'ecn-misconfigured',
     severity: 'warning',
-    text: `${grouped(sent)} CNPs were sent (${senders.map(placeOf).slice(0, 3).join(', ')}), and none of these ${hosts.size} hosts received one.`,
+    text: `${grouped(sent)} CNPs were sent (${listed(senders.map(placeOf))}), and none of these ${hosts.size} hosts received one.`,
     ports: senders.map(placeOf),
     evidence: { 'cnp-sent': sent, 'cnp-received': heard },
     limit: 'They may have gone to hosts of which there is no snapshot.',
@@ -111,7 +111,7 @@ interface PauseSide {
   readonly text: string;
 }
 
-/** Priorities are stopped one by one, so the longest counts, not the sum. */
+/** Priorities are stopped one by one, so the longest counts, not the sum; without any, the port as a whole. */
 function pauseSide(
   delta: PortDelta,
   side: 'rx' | 'tx',
@@ -121,12 +121,13 @@ function pauseSide(
   if (frames === undefined || frames.value === 0) return undefined;
   const { seconds } = delta;
   const classes = [...frames.priorities].filter(([, count]) => count > 0).map(([priority]) => priority);
-  const longest =
-    time === undefined ? 0 : time.priorities.size > 0 ? Math.max(...time.priorities.values()) : time.value;
+  const longest = Math.max(0, ...(time?.priorities.values() ?? [])) || (time?.value ?? 0);
   const share = seconds === undefined || time === undefined ? undefined : Math.min(1, longest / 1e6 / seconds);
   const who = side === 'rx' ? `${placeOf(delta)} was stopped` : `${placeOf(delta)} stopped its link partner`;
   const what = `${grouped(frames.value)} pause frame${frames.value === 1 ? '' : 's'}${classes.length === 0 ? '' : `, priority ${classes.join(' and ')}`}`;
-  const rate = seconds === undefined ? '' : `, ${grouped(Math.round(frames.value / seconds))} a second`;
+  const perSecond = seconds === undefined ? undefined : frames.value / seconds;
+  const rate =
+    perSecond === undefined ? '' : `, ${perSecond < 1 ? 'less than one' : grouped(Math.round(perSecond))} a second`;
   const lasted = share === undefined ? '' : `: ${percent(share)} of the time`;
   const many = frames.value >= LEAST_PAUSES && (seconds === undefined || seconds >= LEAST_SECONDS);
   const severity =
@@ -140,7 +141,7 @@ function wrongClass(delta: PortDelta): FindingDraft | undefined {
   const sent = countOf(delta, 'tx-packets');
   const byPriority = delta.figures.get('priority-tx')?.priorities;
   if (pfc === undefined || byPriority === undefined || sent < LEAST_DATA) return undefined;
-  if (pfc.length === 0) return undefined;
+  if (pfc.length === 0 || !pfc.every((priority) => byPriority.has(priority))) return undefined;
   const lossless = pfc.reduce((sum, priority) => sum + (byPriority.get(priority) ?? 0), 0);
   const outside = Math.max(0, sent - lossless);
   if (outside / sent < WRONG_CLASS_SHARE) return undefined;
@@ -149,7 +150,7 @@ function wrongClass(delta: PortDelta): FindingDraft | undefined {
     id: 'dscp-mismatch',
     severity: 'warning',
     text:
-      `${placeOf(delta)} sent ${packets(sent)} of RoCE, and at least ${grouped(outside)} of them not in priority ${pfc.join(' or ')}, which alone has PFC here` +
+      `${placeOf(delta)} sent ${packets(sent)} of RoCE, and at least ${grouped(outside)} of them not in priority ${pfc.join(' or ')}, which alone ${pfc.length === 1 ? 'has' : 'have'} PFC here` +
       `${used.length === 0 ? '' : `, but in ${used.join(', ')}`}.${trust === 'pcp' ? ' The port takes the priority from the VLAN tag (trust pcp), not from the DSCP.' : ''}`,
     ports: [placeOf(delta)],
     evidence: { ...figuresOf(delta, 'tx-packets', 'rx-discard'), lossless, outside },
@@ -181,10 +182,12 @@ function refusedConnections(delta: PortDelta): FindingDraft | undefined {
     received > 0
       ? `${placeOf(delta)} was refused ${times(received)} when it asked for a connection`
       : `${placeOf(delta)} refused ${times(sent)} what asked for a connection: nobody listens there, or not to this`;
+  const counted = delta.figures.has('cm-reply-received') || (sent > 0 && delta.figures.has('cm-accepted'));
+  const rest = accepted > 0 ? '; others succeeded' : counted ? ', and nothing succeeded' : '';
   return {
     id: 'connection-refused',
     severity: accepted > 0 ? 'note' : 'error',
-    text: `${text}${accepted > 0 ? '; others succeeded' : ', and nothing succeeded'}.`,
+    text: `${text}${rest}.`,
     ports: [placeOf(delta)],
     evidence: figuresOf(delta, 'cm-reject-received', 'cm-refused', 'cm-reply-received', 'cm-accepted'),
     limit: 'The reason and the service asked for are not in the counters.',
@@ -197,19 +200,30 @@ function silentConnections(delta: PortDelta): FindingDraft | undefined {
   const full = countOf(delta, 'cm-backlog-full');
   if (again + repeated + full === 0) return undefined;
   const answered = countOf(delta, 'cm-reply-received') + countOf(delta, 'cm-reject-received');
+  const counted = delta.figures.has('cm-reply-received') || delta.figures.has('cm-reject-received');
+  const answers =
+    answered > 0 ? `, ${grouped(answered)} ${were(answered)} answered` : counted ? ', and nothing was answered' : '';
   const text =
     full > 0
       ? `${placeOf(delta)} dropped ${times(full)} what asked for a connection, because too many were waiting`
       : again > 0
-        ? `${placeOf(delta)} repeated its requests for connections ${times(again)}, ${answered === 0 ? 'and nothing was answered' : `${grouped(answered)} were answered`}`
+        ? `${placeOf(delta)} repeated its requests for connections ${times(again)}${answers}`
         : `${placeOf(delta)} was asked the same ${times(repeated)} again: its answers did not arrive, or were late`;
-  const lost = full > 0 || (again > 0 && answered === 0);
+  const lost = full > 0 || (again > 0 && counted && answered === 0);
+  const unclear = Math.max(repeated, counted ? 0 : again);
   return {
     id: 'connect-timeout',
-    severity: lost ? 'error' : repeated >= MANY_REPEATS ? 'warning' : 'note',
+    severity: lost ? 'error' : unclear >= MANY_REPEATS ? 'warning' : 'note',
     text: `${text}.`,
     ports: [placeOf(delta)],
-    evidence: figuresOf(delta, 'cm-request-retry', 'cm-duplicate', 'cm-backlog-full', 'cm-reply-received'),
+    evidence: figuresOf(
+      delta,
+      'cm-request-retry',
+      'cm-duplicate',
+      'cm-backlog-full',
+      'cm-reply-received',
+      'cm-reject-received',
+    ),
     limit: 'Which service it was is not in the counters.',
   };
 }
@@ -220,7 +234,7 @@ function discards(delta: PortDelta): FindingDraft | undefined {
   if (received + sent === 0) return undefined;
   const said = [
     ...(received > 0 ? [`${packets(received)} that came in`] : []),
-    ...(sent > 0 ? [`${packets(sent)} that were to leave`] : []),
+    ...(sent > 0 ? [`${packets(sent)} that ${were(sent)} to leave`] : []),
   ];
   return {
     id: 'counter/discards',
@@ -239,7 +253,7 @@ function damagedFrames(delta: PortDelta): FindingDraft | undefined {
   return {
     id: 'counter/frame-errors',
     severity: damaged >= MANY_FRAME_ERRORS ? 'warning' : 'note',
-    text: `${placeOf(delta)} received ${grouped(damaged)} damaged Ethernet frame${damaged === 1 ? '' : 's'}, and dropped them.`,
+    text: `${placeOf(delta)} received ${grouped(damaged)} damaged Ethernet frame${damaged === 1 ? ', and dropped it' : 's, and dropped them'}.`,
     ports: [placeOf(delta)],
     evidence: figuresOf(delta, 'frame-error', 'out-of-sequence'),
     limit: 'What was in them is not known to anybody.',
@@ -272,7 +286,7 @@ function firstError(all: readonly PortDelta[]): FindingDraft | undefined {
     id: 'first-error',
     severity: 'warning',
     text:
-      `Retries were used up at ${silent.map(placeOf).slice(0, 3).join(', ')}, while requests of ${causes.map(placeOf).slice(0, 3).join(', ')} failed with a cause (${kinds.join(', ')}): ` +
+      `Retries were used up at ${listed(silent.map(placeOf))}, while requests of ${listed(causes.map(placeOf))} failed with a cause (${kinds.join(', ')}): ` +
       'a queue pair that has failed answers nobody, so look at the cause first.',
     ports: [...causes, ...silent].map(placeOf),
     evidence: { causes: kinds, silent: silent.length },

@@ -28,13 +28,16 @@ function noReply(delta: PortDelta): FindingDraft | undefined {
   const exceeded = countOf(delta, 'retry-exceeded');
   const timeouts = countOf(delta, 'ack-timeout');
   if (!isDeaf(delta) || (exceeded === 0 && timeouts < SURE_TIMEOUTS)) return undefined;
-  const gaveUp = exceeded > 0;
+  const signs = [
+    ...(timeouts > 0 ? [`the ACK timer ran out ${times(timeouts)}`] : []),
+    ...(exceeded > 0 ? [`${requests(exceeded)} used up the retries`] : []),
+  ];
   return {
     id: 'no-reply',
-    severity: gaveUp ? 'error' : 'warning',
+    severity: exceeded > 0 ? 'error' : 'warning',
     text:
       `${placeOf(delta)} sent ${packets(countOf(delta, 'tx-packets'))} and received none: ` +
-      `the ACK timer ran out ${times(timeouts)}${gaveUp ? `, and ${requests(exceeded)} used up the retries` : ''}.`,
+      `${signs.join(', and ')}.`,
     ports: [placeOf(delta)],
     evidence: figuresOf(delta, 'retry-exceeded', 'ack-timeout', 'tx-packets', 'rx-packets'),
     limit: `Which peer does not answer is not in the counters, nor ${WHICH}`,
@@ -58,7 +61,7 @@ function retryExceeded(delta: PortDelta): FindingDraft | undefined {
   };
 }
 
-/** Timeouts after which an answer came. */
+/** Timeouts after which an answer came, as far as is known: some drivers do not count retries that were used up. */
 function slowAnswers(delta: PortDelta): FindingDraft | undefined {
   const timeouts = Math.max(countOf(delta, 'ack-timeout'), countOf(delta, 'adaptive-timeout'));
   if (timeouts === 0 || countOf(delta, 'retry-exceeded') > 0 || isDeaf(delta)) return undefined;
@@ -68,7 +71,10 @@ function slowAnswers(delta: PortDelta): FindingDraft | undefined {
   return {
     id: 'retry-exceeded',
     severity: costly ? 'warning' : 'note',
-    text: `The ACK timer of ${placeOf(delta)} ran out ${times(timeouts)}${share === undefined ? '' : `, for ${packets(countOf(delta, 'tx-packets'))} sent`}; the retries were not used up. Each time the connection stood still for an ACK timeout.`,
+    text:
+      `The ACK timer of ${placeOf(delta)} ran out ${times(timeouts)}${share === undefined ? '' : `, for ${packets(countOf(delta, 'tx-packets'))} sent`}; ` +
+      `${delta.figures.has('retry-exceeded') ? 'the retries were not used up' : 'whether retries were used up is not counted here'}. ` +
+      'Each time the connection stood still for an ACK timeout.',
     ports: [placeOf(delta)],
     evidence: figuresOf(delta, 'ack-timeout', 'adaptive-timeout', 'retransmission', 'tx-packets'),
     limit: `Whether requests or answers were lost, or late, is not in the counters: duplicate requests at the peers say that it was the answers. Nor is ${WHICH}`,
@@ -83,10 +89,14 @@ function rnrExceeded(delta: PortDelta): FindingDraft | undefined {
   const share = ratio(received, countOf(delta, 'tx-packets'));
   const costly = received >= MANY_RNR_NAKS && (share === undefined || share >= COSTLY_RNR_SHARE);
   const severity = exceeded > 0 ? 'error' : costly ? 'warning' : 'note';
+  const reason = 'because its peers had no receive posted';
+  const gaveUp = `gave up ${times(exceeded)}`;
   const asks =
-    received > 0 || exceeded > 0
-      ? `${placeOf(delta)} was asked to wait ${times(received)}, because its peers had no receive posted${exceeded > 0 ? `, and gave up ${times(exceeded)}` : ''}`
-      : `${placeOf(delta)} had no receive posted for ${packets(sent)}`;
+    received > 0
+      ? `${placeOf(delta)} was asked to wait ${times(received)}, ${reason}${exceeded > 0 ? `, and ${gaveUp}` : ''}`
+      : exceeded > 0
+        ? `${placeOf(delta)} ${gaveUp}, ${reason}`
+        : `${placeOf(delta)} had no receive posted for ${packets(sent)}`;
   return {
     id: 'rnr-exceeded',
     severity,
@@ -98,36 +108,46 @@ function rnrExceeded(delta: PortDelta): FindingDraft | undefined {
 }
 
 function accessError(delta: PortDelta): FindingDraft | undefined {
-  return refusal(
-    delta,
-    'remote-access-error',
-    'access-error',
-    'access-refused',
-    'for the key, the range or the rights',
-  );
+  return refusal(delta, {
+    id: 'remote-access-error',
+    asked: 'access-error',
+    refused: 'access-refused',
+    why: 'for the key, the range or the rights',
+    notCounted: 'Which key and which address were meant',
+  });
 }
 
 function invalidRequest(delta: PortDelta): FindingDraft | undefined {
-  return refusal(delta, 'remote-invalid-request', 'invalid-request', 'invalid-refused', 'as invalid');
+  return refusal(delta, {
+    id: 'remote-invalid-request',
+    asked: 'invalid-request',
+    refused: 'invalid-refused',
+    why: 'as invalid',
+    notCounted: 'What was asked for',
+  });
 }
 
 function operationError(delta: PortDelta): FindingDraft | undefined {
-  return refusal(
-    delta,
-    'remote-operational-error',
-    'operation-error',
-    'operation-refused',
-    'because the responder itself failed',
-  );
+  return refusal(delta, {
+    id: 'remote-operational-error',
+    asked: 'operation-error',
+    refused: 'operation-refused',
+    why: 'because the responder itself failed',
+    notCounted: 'Why the responder failed',
+  });
 }
 
-function refusal(
-  delta: PortDelta,
-  id: string,
-  asked: 'access-error' | 'invalid-request' | 'operation-error',
-  refused: 'access-refused' | 'invalid-refused' | 'operation-refused',
-  why: string,
-): FindingDraft | undefined {
+interface Refusal {
+  readonly id: string;
+  /** Counted by the requester. */
+  readonly asked: 'access-error' | 'invalid-request' | 'operation-error';
+  /** Counted by the responder. */
+  readonly refused: 'access-refused' | 'invalid-refused' | 'operation-refused';
+  readonly why: string;
+  readonly notCounted: string;
+}
+
+function refusal(delta: PortDelta, { id, asked, refused, why, notCounted }: Refusal): FindingDraft | undefined {
   const got = countOf(delta, asked);
   const gave = countOf(delta, refused);
   if (got + gave === 0) return undefined;
@@ -141,7 +161,7 @@ function refusal(
     text: `${said.join(', and ')}. Each ends its connection.`,
     ports: [placeOf(delta)],
     evidence: figuresOf(delta, asked, refused),
-    limit: `Which key and which address were meant is not in the counters, nor ${WHICH}`,
+    limit: `${notCounted} is not in the counters, nor ${WHICH}`,
   };
 }
 
@@ -165,32 +185,39 @@ function refusedHere(delta: PortDelta, all: readonly PortDelta[]): FindingDraft 
 
 function sequenceError(delta: PortDelta, all: readonly PortDelta[]): FindingDraft | undefined {
   const missing = countOf(delta, 'out-of-sequence');
-  const implied = countOf(delta, 'implied-nak');
   const naks = Math.max(
     countOf(delta, 'sequence-nak'),
-    Math.max(0, countOf(delta, 'sequence-or-implied-nak') - implied),
+    Math.max(0, countOf(delta, 'sequence-or-implied-nak') - countOf(delta, 'implied-nak')),
   );
   if (missing + naks === 0) return undefined;
+  // Each has packets of its own direction to be compared with, if the port counts them.
   const received = ratio(missing, countOf(delta, 'rx-packets'));
   const sent = ratio(naks, countOf(delta, 'tx-packets'));
-  const share = Math.max(received ?? 0, sent ?? 0);
-  const unknown = received === undefined && sent === undefined;
-  const costly = unknown ? missing + naks >= MANY_WITHOUT_SHARE : share >= COSTLY_LOSS_SHARE;
+  const known = [...(missing > 0 ? [received] : []), ...(naks > 0 ? [sent] : [])].filter((each) => each !== undefined);
+  const share = known.length === 0 ? undefined : Math.max(...known);
+  const uncompared = (received === undefined ? missing : 0) + (sent === undefined ? naks : 0);
+  const costly = (share ?? 0) >= COSTLY_LOSS_SHARE || uncompared >= MANY_WITHOUT_SHARE;
+  const apart = delta.figures.has('sequence-nak') || delta.figures.has('implied-nak');
   const said = [
     ...(missing > 0 ? [`${placeOf(delta)} received ${packets(missing)} out of sequence`] : []),
-    ...(naks > 0 ? [`${placeOf(delta)} was told ${times(naks)} that its packets were missing`] : []),
+    ...(naks > 0
+      ? [
+          `${placeOf(delta)} was told ${times(naks)} that its packets were missing${apart ? '' : ', or missed responses'}`,
+        ]
+      : []),
   ];
   return {
     id: 'sequence-error',
-    severity: costly && !isCausedByDamage(all) ? 'warning' : 'note',
+    severity: costly && !isCausedByDamage(missing, naks, delta, all) ? 'warning' : 'note',
     text:
-      `${said.join(', and ')}${unknown ? '' : ` (${percent(share)} of its packets)`}. ` +
+      `${said.join(', and ')}${share === undefined ? '' : ` (${percent(share)} of its packets)`}. ` +
       'Each time everything from the missing packet on is sent again.',
     ports: [placeOf(delta)],
     evidence: figuresOf(
       delta,
       'out-of-sequence',
       'sequence-nak',
+      'sequence-or-implied-nak',
       'rx-packets',
       'tx-packets',
       'retransmission',
@@ -200,10 +227,11 @@ function sequenceError(delta: PortDelta, all: readonly PortDelta[]): FindingDraf
   };
 }
 
-/** What was dropped for its ICRC is missing afterwards. */
-function isCausedByDamage(all: readonly PortDelta[]): boolean {
-  const damaged = all.reduce((sum, delta) => sum + countOf(delta, 'icrc-error'), 0);
-  return damaged > 0 && damaged >= all.reduce((sum, delta) => sum + countOf(delta, 'out-of-sequence'), 0);
+/** What a port drops for its ICRC is missing there afterwards, and its peer is told so. */
+function isCausedByDamage(missing: number, naks: number, delta: PortDelta, all: readonly PortDelta[]): boolean {
+  const anywhere = all.reduce((sum, each) => sum + countOf(each, 'icrc-error'), 0);
+  const elsewhere = anywhere - countOf(delta, 'icrc-error');
+  return missing <= countOf(delta, 'icrc-error') && naks <= elsewhere;
 }
 
 function impliedNak(delta: PortDelta): FindingDraft | undefined {
@@ -240,15 +268,22 @@ function duplicateRequests(delta: PortDelta, all: readonly PortDelta[]): Finding
   // After a sequence NAK some packets arrive a second time anyway.
   if (duplicates === 0 || countOf(delta, 'out-of-sequence') > 0) return undefined;
   const timeouts = all.reduce((sum, each) => sum + countOf(each, 'ack-timeout'), 0);
-  const requesters = all.some(({ figures }) => figures.has('ack-timeout'));
+  const requesters = all.some((each) => each !== delta && each.figures.has('ack-timeout'));
+  const missed = all.reduce((sum, each) => sum + countOf(each, 'implied-nak'), 0);
   const share = ratio(duplicates, countOf(delta, 'rx-packets'));
   const costly = duplicates >= MANY_DUPLICATES && (share === undefined || share >= COSTLY_DUPLICATE_SHARE);
+  const cause =
+    timeouts > 0
+      ? `ACK timers ran out ${times(timeouts)} at requesters, though the requests had arrived`
+      : missed > 0
+        ? `responses were missed ${times(missed)} at requesters, which asked for them again`
+        : requesters
+          ? 'no ACK timer of these hosts ran out, so the network has copied them, unless their requesters are other hosts'
+          : 'the answers were lost or late';
   return {
     id: 'duplicate-requests',
     severity: costly && (timeouts > 0 || !requesters) ? 'warning' : 'note',
-    text:
-      `${placeOf(delta)} received ${packets(duplicates)} of requests that it had already${share === undefined ? '' : ` (${percent(share)} of what came in)`}: ` +
-      `${timeouts > 0 ? `ACK timers ran out ${times(timeouts)} at requesters, though the requests had arrived` : requesters ? 'no ACK timer of these hosts ran out, so the network has copied them' : 'the answers were lost or late'}.`,
+    text: `${placeOf(delta)} received ${packets(duplicates)} of requests that it had already${share === undefined ? '' : ` (${percent(share)} of what came in)`}: ${cause}.`,
     ports: [placeOf(delta)],
     evidence: { ...figuresOf(delta, 'duplicate-request', 'rx-packets'), timeouts },
     limit: `Whether the answers were lost or only later than the ACK timeout is not in the counters, nor ${WHICH}`,
@@ -268,7 +303,7 @@ export function ratio(part: number, whole: number): number | undefined {
 /** "3.1 %", "0.004 %". */
 export function percent(share: number): string {
   const value = share * 100;
-  return `${value >= 10 || value === 0 ? Math.round(value) : Number(value.toPrecision(2))} %`;
+  return `${value >= 10 ? Math.round(value) : Number(value.toPrecision(2))} %`;
 }
 
 export function packets(count: number): string {
@@ -283,7 +318,7 @@ function requests(count: number): string {
   return `${grouped(count)} request${count === 1 ? '' : 's'}`;
 }
 
-function were(count: number): string {
+export function were(count: number): string {
   return count === 1 ? 'was' : 'were';
 }
 

@@ -44,6 +44,7 @@ export class SnapshotBuilder {
   timeMs: number | undefined;
   readonly #ports = new Map<string, PortCounts>();
   readonly #netdevs = new Map<string, string>();
+  readonly #others = new Map<string, SnapshotBuilder>();
   readonly #unread: string[] = [];
   #unreadCount = 0;
 
@@ -61,6 +62,16 @@ export class SnapshotBuilder {
     this.#netdevs.set(netdev, port);
   }
 
+  /** Where the counters of a host belong, which is here as long as it is the only one. */
+  of(host: string): SnapshotBuilder {
+    if (this.host === '') this.host = host;
+    if (this.host === host) return this;
+    const other = this.#others.get(host) ?? new SnapshotBuilder();
+    other.host = host;
+    this.#others.set(host, other);
+    return other;
+  }
+
   unreadable(line: string): void {
     this.#unreadCount += 1;
     if (this.#unread.length < MOST_UNREAD) this.#unread.push(line.slice(0, 80));
@@ -70,7 +81,14 @@ export class SnapshotBuilder {
     return this.#ports.size === 0;
   }
 
-  finish(origin: string, stage: string, host = ''): Snapshot {
+  /** One snapshot of each host that has counters, all of the same time. */
+  finish(origin: string, stage: string, host = ''): Snapshot[] {
+    return [this, ...this.#others.values()]
+      .filter(({ isEmpty }) => !isEmpty)
+      .map((each) => ({ ...each.#snapshot(origin, stage, host), timeMs: this.timeMs }));
+  }
+
+  #snapshot(origin: string, stage: string, host: string): Snapshot {
     return {
       host: this.host === '' ? host : this.host,
       timeMs: this.timeMs,

@@ -46,6 +46,12 @@ describe('rdma statistic', () => {
     expect(values(snapshot, 'irdma0/1')).toEqual({ rnr_sent: 3, rto: 1 });
   });
 
+  it('ends at an empty line', () => {
+    const snapshot = only('link mlx5_0/1 out_of_buffer 0\n\n    duplicate_request 7\n');
+    expect(values(snapshot, 'mlx5_0/1')).toEqual({ out_of_buffer: 0 });
+    expect(snapshot.unread).toEqual(['duplicate_request 7']);
+  });
+
   it('leaves out counters of single queue pairs', () => {
     const [snapshot] = snapshotsOf('link mlx5_0/1 cntn 4 type RC out_of_buffer 9\n', 'test');
     expect(snapshot).toBeUndefined();
@@ -113,6 +119,93 @@ it('CSV of a switch has a port in each row, and numbers with commas', () => {
     SAI_PORT_STAT_IF_IN_DISCARDS: 0,
     SAI_PORT_STAT_IF_OUT_DISCARDS: 9268210,
   });
+});
+
+it('CSV of several switches is a snapshot of each, with ports of the same names', () => {
+  const text = '# date 1767225660\nswitch,port,TX_DRP\nleaf1,Ethernet0,1\nleaf2,Ethernet0,2\nleaf1,Ethernet4,3\n';
+  const found = snapshotsOf(text, 'test');
+  expect(found.map(({ host, timeMs }) => [host, timeMs])).toEqual([
+    ['leaf1', 1767225660000],
+    ['leaf2', 1767225660000],
+  ]);
+  const ports = found.map((each) => [...each.ports.keys()].map((port) => [port, ...Object.values(values(each, port))]));
+  expect(ports).toEqual([
+    [
+      ['Ethernet0', 1],
+      ['Ethernet4', 3],
+    ],
+    [['Ethernet0', 2]],
+  ]);
+});
+
+it.each([
+  ['PFC3 Rx', 'rx_prio3_pause'],
+  ['Pause Rx', 'rx_global_pause'],
+  ['tx pause', 'tx_global_pause'],
+  ['PFC prio 4 pause time rx', 'rx_prio4_pause_duration'],
+  ['PFC4 pause duration sent', 'tx_prio4_pause_duration'],
+  ['RX_DRP', 'SAI_PORT_STAT_IF_IN_DISCARDS'],
+  ['discards', 'SAI_PORT_STAT_IF_IN_DISCARDS'],
+  ['egress drops', 'SAI_PORT_STAT_IF_OUT_DISCARDS'],
+  ['WRED marked', 'SAI_PORT_STAT_ECN_MARKED_PACKETS'],
+  // What is a name already, or says nothing, stays as it is.
+  ['SAI_PORT_STAT_PFC_3_RX_PKTS', 'SAI_PORT_STAT_PFC_3_RX_PKTS'],
+  ['RX_OK', 'RX_OK'],
+])('a column "%s" of a switch is %s', (column, counter) => {
+  expect(values(only(`port,${column}\nEthernet0,7\n`), 'Ethernet0')).toEqual({ [counter]: 7 });
+});
+
+it('a row of CSV that is short, or has no number, is no counter', () => {
+  const snapshot = only('port,RX_DRP,TX_DRP\nEthernet0,1,N/A\nEthernet4,1\n');
+  expect(values(snapshot, 'Ethernet0')).toEqual({ SAI_PORT_STAT_IF_IN_DISCARDS: 1 });
+  expect(snapshot).toMatchObject({ unreadCount: 1, unread: ['Ethernet4,1'] });
+});
+
+it('ethtool without its command and heading: what is known of it, as grep leaves it, at "netdev"', () => {
+  const snapshot = only('rx_prio3_pause: 12\nsome_thing: 4\n');
+  expect(values(snapshot, 'netdev')).toEqual({ rx_prio3_pause: 12 });
+  expect(snapshot.unread).toEqual(['some_thing: 4']);
+});
+
+it('counters of a device without a port are those of port 0', () => {
+  expect(values(only('/sys/class/infiniband/rxe0/hw_counters/sent_pkts:3\n'), 'rxe0/0')).toEqual({ sent_pkts: 3 });
+});
+
+it('a prompt and its command are no counters, in whatever way they are pasted', () => {
+  const text = [
+    'root@n1:~# sudo ethtool -S eth2 | grep prio3',
+    '     rx_prio3_pause: 12',
+    '# grep . -r /sys/class/infiniband',
+    'mlx5_0/ports/1/counters/link_downed:0',
+    '```',
+    '$ mlnx_qos -i eth2',
+    'Priority trust mode: pcp',
+  ].join('\n');
+  const snapshot = only(text);
+  expect(snapshot.unread).toEqual([]);
+  expect(snapshot.ports.get('mlx5_0/1')?.settings).toEqual({ trust: 'pcp' });
+});
+
+it('rdma statistic -j leaves out queue pairs, and what is no count', () => {
+  const text =
+    '[{"ifindex":0,"ifname":"rxe0","port":1,"sent_pkts":5,"rcvd_pkts":-1},' +
+    '{"ifname":"rxe0","port":1,"cntn":4,"sent_pkts":9}]\n';
+  expect(values(only(text), 'rxe0/1')).toEqual({ sent_pkts: 5 });
+});
+
+it('an interface joins the only device, not one of two interfaces', () => {
+  const sysfs = 'mlx5_0/ports/1/counters/link_downed:0';
+  const two = only(`${sysfs}\n$ ethtool -S eth0\n  rx_prio3_pause: 1\n$ ethtool -S eth1\n  rx_prio3_pause: 2\n`);
+  expect([...two.ports.keys()]).toEqual(['mlx5_0/1', 'eth0', 'eth1']);
+});
+
+it('the host of a header goes before that of the folder; five unread lines are kept, 80 characters of each', () => {
+  const [named] = snapshotsOf('# host n1\nmlx5_0/ports/1/counters/link_downed:0\n', 'test', 'folder');
+  expect(named?.host).toBe('n1');
+  const lines = [1, 2, 3, 4, 5, 6, 7].map((at) => `${at}${'?'.repeat(100)}`).join('\n');
+  const [snapshot] = snapshotsOf(`${lines}\nmlx5_0/ports/1/counters/link_downed:0\n`, 'test', 'folder');
+  expect(snapshot).toMatchObject({ host: 'folder', unreadCount: 7 });
+  expect(snapshot?.unread.map((line) => line.length)).toEqual([80, 80, 80, 80, 80]);
 });
 
 it('a header names host and date, and begins a new snapshot', () => {

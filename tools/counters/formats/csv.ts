@@ -2,7 +2,7 @@
  * Counters of switches as CSV: a header with a column of port names, then a row for each port.
  *
  * Owns the columns. A column counts if its name is that of a counter, or says what it counts: "PFC3 Rx", "ECN marked",
- * "RX_DRP". A column `host` or `switch` names the switch.
+ * "RX_DRP". A column `host` or `switch` names the switch, of which there may be several.
  */
 import { counterOf } from '../names.ts';
 import type { SnapshotBuilder } from '../snapshot.ts';
@@ -19,10 +19,10 @@ export function csvReader(header: string, into: SnapshotBuilder): ((line: string
     if (row.length !== columns.length) return false;
     const port = row[portAt] ?? '';
     const host = row[hostAt] ?? '';
-    if (host !== '' && into.host === '') into.host = host;
+    const builder = host === '' ? into : into.of(host);
     for (const [at, counter] of counters.entries()) {
       const value = (row[at] ?? '').replaceAll(',', '');
-      if (counter !== undefined && /^\d{1,20}$/.test(value)) into.set(port, counter, BigInt(value));
+      if (counter !== undefined && /^\d{1,20}$/.test(value)) builder.set(port, counter, BigInt(value));
     }
     return true;
   };
