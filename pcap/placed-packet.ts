@@ -6,7 +6,11 @@
  */
 import { type CapturedPacket, Direction } from './types.ts';
 
-/** The packet at hand of a reader: read it before the next one, and while the bytes of the file are there. */
+/**
+ * The packet at hand of a reader: read it before the next one, and while the bytes of the file are there.
+ *
+ * @internal
+ */
 export class PlacedPacket implements CapturedPacket {
   number = 0;
   seconds = 0;

@@ -8,14 +8,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
-import {
-  Direction,
-  Dissection,
-  dissectPlaced,
-  IcrcState,
-  LinkType,
-  PcapngWriter,
-} from '../../../pcap/index.ts';
+import { Direction, Dissection, dissectPlaced, IcrcState, LinkType, PcapngWriter } from '../../../pcap/index.ts';
 import { ownPacket, PlacedPacket } from '../../../pcap/placed-packet.ts';
 import { type Analyzed, analyzeBy, analyzeChunks } from '../../../tools/analyze/analyze.ts';
 import { filePieces } from '../../../tools/analyze/file-pieces.ts';
