@@ -39,6 +39,7 @@ export const BENCH_NAMES = [
   'explorer-scroll',
   'explorer-filter',
   'verbs-write',
+  'verbs-start',
   'verbs-wire',
   'verbs-events',
   'verbs-polling',

@@ -50,7 +50,7 @@ import {
 import { qpsAliveBench } from './qps-alive.ts';
 import { report } from './report.ts';
 import { stagesBench } from './stages.ts';
-import { verbsEventsBench, verbsPollingBench, verbsWireBench, verbsWriteBench } from './verbs.ts';
+import { verbsEventsBench, verbsPollingBench, verbsStartBench, verbsWireBench, verbsWriteBench } from './verbs.ts';
 import { writeBench } from './write.ts';
 
 const BENCHES: readonly Bench[] = [
@@ -77,6 +77,7 @@ const BENCHES: readonly Bench[] = [
   explorerScrollBench,
   explorerFilterBench,
   verbsWriteBench,
+  verbsStartBench,
   verbsWireBench,
   verbsEventsBench,
   verbsPollingBench,

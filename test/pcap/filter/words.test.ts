@@ -237,6 +237,7 @@ describe('the words of the filter', () => {
     expect(new Set(spellings).size).toBe(spellings.length);
     for (const { word, syntax, meaning, operand, expected, bind } of words) {
       expect(syntax.startsWith(word)).toBe(true);
+      expect(/ \[.+\]$/.test(syntax), word).toBe(operand === 'optional');
       expect(meaning).not.toMatch(/\.$/);
       expect(bind('') === undefined, word).toBe(operand === 'required');
       if (operand !== 'none') expect(expected, word).not.toBe('');

@@ -3,34 +3,20 @@
  * tables are made again; the queries are taken from the page and run by DuckDB over captures of a small fleet, and each
  * answer is compared with what the analyzer says of the same captures.
  */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { ConversationReport, EndReport, TransportEvent } from '../../../pcap/index.ts';
 import { Dissection, dissect, readCapture } from '../../../pcap/index.ts';
-import { exportFiles } from '../../../tools/export/command.ts';
 import { exportPage } from '../../../tools/export/page.ts';
 import { describeWith } from '../../support/need.ts';
-import { chunksOf, Sink } from '../../support/sink.ts';
-import { LOST, type Member, makeFleet } from './fleet.ts';
-
-const page = readFileSync(fileURLToPath(new URL('../../../docs/export.md', import.meta.url)), 'utf8');
+import { LOST, type Member } from './fleet.ts';
+import { exportFleet, openInDuckDb, page, QUESTIONS, question, type Row } from './questions.ts';
 
 it('docs/export.md has the tables of the code; npx tsx tools/export/page.ts writes them', () => {
   expect(page).toBe(exportPage(page));
 });
-
-/** The statements below a heading of the page; each heading has one block of them at most. */
-function sqlOf(heading: RegExp): string {
-  const sections = page.split(/^##+ /m).filter((section) => heading.test(section));
-  const sql = sections[0]?.match(/```sql\n([\s\S]*?)```/)?.[1];
-  if (sections.length !== 1 || sql === undefined) throw new Error(`docs/export.md has no query below ${heading}`);
-  return sql;
-}
-
-type Row = Readonly<Record<string, unknown>>;
 
 /** BIGINT and HUGEINT are BigInt there; these are small, times apart. */
 function plain(row: Row): Row {
@@ -93,28 +79,16 @@ describeWith('duckdb', 'the questions of docs/export.md', () => {
   let ask: (sql: string) => Promise<Row[]> = async () => [];
 
   beforeAll(async () => {
-    fleet = await makeFleet(scratch);
-    const streams = { stdin: chunksOf(), stdout: new Sink(), stderr: new Sink() };
-    const flags = { out: join(scratch, 'fleet'), hostFrom: /([^/]+)\/roce\.pcapng$/, icrc: true };
-    expect(
-      await exportFiles(
-        fleet.map(({ file }) => file),
-        flags,
-        streams,
-      ),
-    ).toBe(0);
-    // Loaded here alone: the binary is large, and may be missing.
-    const { DuckDBInstance } = await import('@duckdb/node-api');
-    const connection = await (await DuckDBInstance.create(':memory:')).connect();
-    ask = async (sql) => (await connection.runAndReadAll(sql)).getRowObjects().map(plain);
-    await connection.run(`SET file_search_path = '${flags.out}'`);
-    await connection.run(sqlOf(/^Files/));
+    const exported = await exportFleet(scratch);
+    fleet = exported.fleet;
+    const askDuckDb = await openInDuckDb(exported.folder);
+    ask = async (sql) => (await askDuckDb(sql)).map(plain);
   });
 
-  const answer = (number: number): Promise<Row[]> => ask(sqlOf(new RegExp(`^${number}\\. `)));
+  const answer = (number: number): Promise<Row[]> => ask(question(number));
 
   it('are as many as are asked below', () => {
-    expect(page.match(/^### \d+\. /gm)?.length).toBe(13);
+    expect(QUESTIONS.length).toBe(13);
   });
 
   it('1: pairs that retransmit', async () => {
@@ -164,7 +138,7 @@ describeWith('duckdb', 'the questions of docs/export.md', () => {
   it('4: receivers that are not ready', async () => {
     const rows = await answer(4);
     expect(rows.length).toBeGreaterThan(0);
-    expect(tallied(rows, ['host', 'receiver'], 'rnr_naks')).toEqual(
+    expect(tallied(rows, ['host', 'receiver'], 'naks')).toEqual(
       tally(
         endsOf(fleet),
         ({ host, peer }) => [host, peer.address],
