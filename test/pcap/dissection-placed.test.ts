@@ -6,7 +6,9 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { unpackDissection } from '../../pcap/dissection-row.ts';
+import { PcapngWriter } from '../../pcap/pcapng-writer.ts';
 import { CaptureReader, Dissection, dissect, dissectPlaced, packDissection } from '../../pcap/read.ts';
+import { LinkType } from '../../pcap/types.ts';
 import { allScenes } from '../../tools/symptoms/index.ts';
 
 const RXE = readFileSync(fileURLToPath(new URL('../vectors/rxe-6.12.pcap', import.meta.url)));
@@ -86,4 +88,17 @@ it('is dissected where it lies after another dissection has used the same object
     expect(saidBy(used)).toEqual(saidBy(wanted));
   }
   expect(plain).toBeGreaterThan(0);
+});
+
+it('has nothing of the packet before it', () => {
+  const writer = new PcapngWriter();
+  const id = writer.addInterface({ name: 'wire', linkType: LinkType.Ethernet });
+  writer.packet(id, new Uint8Array(60), 0, 60, 1, 0, { comments: ['first'], dropCount: 3, direction: 1 });
+  writer.packet(id, new Uint8Array(60), 0, 60, 1, 0);
+  const reader = new CaptureReader();
+  reader.push(writer.take());
+  expect(reader.next()).toMatchObject({ comments: ['first'], dropCount: 3, direction: 1 });
+  const second = reader.next();
+  expect(second).toMatchObject({ comments: [], direction: 0 });
+  expect(second).not.toHaveProperty('dropCount');
 });
