@@ -4,6 +4,7 @@
 
 import type { ByteQueue } from './byte-queue.ts';
 import type { Block } from './pcapng-block.ts';
+import type { PlacedPacket } from './placed-packet.ts';
 import type { CapturedPacket, CaptureInterface, CaptureSection } from './types.ts';
 
 /** What each file format does behind `CaptureReader`. */
@@ -15,8 +16,11 @@ export interface CaptureFormat {
   readonly names: ReadonlyMap<string, readonly string[]>;
   /** Where in the file the bytes of the packet begin that `next` returned last. */
   readonly packetOffset: number;
-  /** Consumes records up to and including the next packet; undefined when the queue holds no further whole packet. */
-  next(queue: ByteQueue): CapturedPacket | undefined;
+  /**
+   * Consumes records up to and including the next packet: the same object each time. Undefined when the queue holds no
+   * further whole packet.
+   */
+  next(queue: ByteQueue): PlacedPacket | undefined;
 }
 
 /**

@@ -11,20 +11,27 @@ import { OPCODE_FLAGS } from '../packets/opcode.ts';
 import { UDP_BYTES } from '../packets/udp.ts';
 import type { Dissection } from './dissection.ts';
 import { Tunnel } from './tunnels/index.ts';
-import { type CapturedPacket, type Direction, LinkType } from './types.ts';
+import { type Direction, LinkType } from './types.ts';
 
 /** Numbers in a row. */
 export const DISSECTION_ROW = 12;
 
 /**
- * Writes the dissection of `packet` to `rows` from `at` on; false, and nothing of use there, if it has no row.
+ * Writes the dissection of a packet of this link type and captured length to `rows` from `at` on; false, and nothing of
+ * use there, if it has no row.
  *
  * @param rows 32-bit numbers
  */
-export function packDissection(packet: CapturedPacket, dissection: Dissection, rows: Int32Array, at: number): boolean {
+export function packDissection(
+  linkType: number,
+  captured: number,
+  dissection: Dissection,
+  rows: Int32Array,
+  at: number,
+): boolean {
   const { frame, status, cut, depth, unreadable } = dissection;
   if (status !== FrameStatus.Ok || cut || depth > 0 || unreadable !== Tunnel.None) return false;
-  if (packet.linkType !== LinkType.Ethernet || packet.bytes.length > LONGEST) return false;
+  if (linkType !== LinkType.Ethernet || captured > LONGEST) return false;
   const { start } = frame;
   rows[at] = frame.vlanTci;
   rows[at + 1] = (frame.etherType << 16) | frame.sourcePort;
@@ -68,6 +75,8 @@ export function unpackDissection(rows: Int32Array, at: number, place: PackedPlac
   const { frame } = into;
   into.memory = memory;
   into.memoryView = view;
+  into.chunk = memory;
+  into.chunkAt = 0;
   into.status = FrameStatus.Ok;
   into.linkKnown = true;
   into.cut = false;

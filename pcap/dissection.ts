@@ -12,6 +12,7 @@ import { IPV6_BYTES } from '../packets/ipv6.ts';
 import { isRxeFlush } from '../packets/rxe-flush-icrc.ts';
 import { UDP_BYTES, UDP_DEST_PORT_AT, UDP_SOURCE_PORT_AT } from '../packets/udp.ts';
 import { cookedDirection, cookedInterface, isKnownLinkType, parseLink } from './link-header.ts';
+import type { PlacedPacket } from './placed-packet.ts';
 import { findInner, Tunnel, TunnelLayer } from './tunnels/index.ts';
 import { type CapturedPacket, Direction, LinkType } from './types.ts';
 
@@ -93,6 +94,10 @@ export class Dissection {
   memory: Uint8Array = NO_BYTES;
   /** @internal */
   memoryView: DataView = NO_VIEW;
+  /** @internal The part of `memory` that the last packet of `dissectPlaced` was in, and where that begins. */
+  chunk: Uint8Array = NO_BYTES;
+  /** @internal */
+  chunkAt = 0;
   /** @internal Where packets lie that the capture cut; made for the first one. */
   scratch: Uint8Array = NO_BYTES;
   /** @internal */
@@ -117,14 +122,37 @@ const NO_VIEW = new DataView(NO_BYTES.buffer);
 
 /** Dissects `packet`; returns `into.status`. The ICRC is a question of its own: `icrcState`. */
 export function dissect(packet: CapturedPacket, into: Dissection): FrameStatus {
-  const { bytes, linkType, originalLength } = packet;
-  const { buffer } = bytes;
-  if (into.memory.buffer !== buffer) {
-    into.memory = new Uint8Array(buffer);
-    into.memoryView = new DataView(buffer);
+  const { bytes } = packet;
+  useMemory(bytes.buffer, into);
+  return dissectAt(packet, bytes.byteOffset, bytes.length, into);
+}
+
+/**
+ * As `dissect`, of the packet at hand of a reader.
+ *
+ * @internal
+ */
+export function dissectPlaced(packet: PlacedPacket, into: Dissection): FrameStatus {
+  const { memory } = packet;
+  // What memory an array lies in is a question to the engine: asked once a chunk.
+  if (into.chunk !== memory) {
+    useMemory(memory.buffer, into);
+    into.chunk = memory;
+    into.chunkAt = memory.byteOffset;
   }
-  const start = bytes.byteOffset;
-  const end = start + bytes.length;
+  return dissectAt(packet, into.chunkAt + packet.at, packet.captured, into);
+}
+
+function useMemory(buffer: ArrayBufferLike, into: Dissection): void {
+  into.chunk = NO_BYTES;
+  if (into.memory.buffer === buffer) return;
+  into.memory = new Uint8Array(buffer);
+  into.memoryView = new DataView(buffer);
+}
+
+function dissectAt(packet: CapturedPacket, start: number, captured: number, into: Dissection): FrameStatus {
+  const { linkType, originalLength } = packet;
+  const end = start + captured;
   const view = into.memoryView;
   into.packetOffset = start;
   into.capturedEnd = end;
@@ -136,7 +164,7 @@ export function dissect(packet: CapturedPacket, into: Dissection): FrameStatus {
     into.cookedInterface = cookedInterface(linkType, view, start, end);
   }
   into.status = parsePackets(linkType, into.memory, view, start, end, into);
-  into.cut = bytes.length < originalLength || isCutByMirror(into);
+  into.cut = captured < originalLength || isCutByMirror(into);
   if (into.cut) dissectCut(packet, into);
   return into.status;
 }

@@ -15,7 +15,8 @@
 import type { ByteQueue } from './byte-queue.ts';
 import { captureError, LARGEST_RECORD_BYTES } from './capture-error.ts';
 import type { CaptureFormat, RecordSink } from './capture-format.ts';
-import { type CapturedPacket, type CaptureInterface, Direction } from './types.ts';
+import { PlacedPacket } from './placed-packet.ts';
+import type { CaptureInterface } from './types.ts';
 
 /** The variant of a pcap file, from its magic number. */
 export interface PcapVariant {
@@ -45,15 +46,15 @@ export class PcapFormat implements CaptureFormat {
   packetOffset = 0;
   private readonly variant: PcapVariant;
   private readonly sink: RecordSink | undefined;
+  private readonly packet = new PlacedPacket();
   private linkType = -1;
-  private packets = 0;
 
   constructor(variant: PcapVariant, sink: RecordSink | undefined) {
     this.variant = variant;
     this.sink = sink;
   }
 
-  next(queue: ByteQueue): CapturedPacket | undefined {
+  next(queue: ByteQueue): PlacedPacket | undefined {
     const { littleEndian, nanosecondsPerUnit, recordHeaderBytes } = this.variant;
     if (this.linkType < 0 && !this.readFileHeader(queue)) return undefined;
     if (!queue.has(PLAIN_RECORD_HEADER_BYTES)) return undefined;
@@ -64,20 +65,17 @@ export class PcapFormat implements CaptureFormat {
     if (!queue.has(recordHeaderBytes + captured)) return undefined;
     const { view, start } = queue;
     const nanoseconds = view.getUint32(start + 4, littleEndian) * nanosecondsPerUnit;
-    const at = start + recordHeaderBytes;
     this.packetOffset = queue.offset + recordHeaderBytes;
-    const packet: CapturedPacket = {
-      number: ++this.packets,
-      // Some writers let the fraction run past a second; carry it over.
-      seconds: view.getUint32(start, littleEndian) + Math.floor(nanoseconds / 1e9),
-      nanoseconds: nanoseconds % 1e9,
-      bytes: new Uint8Array(queue.bytes.buffer, queue.bytes.byteOffset + at, captured),
-      originalLength: view.getUint32(start + 12, littleEndian),
-      linkType: this.linkType,
-      interfaceIndex: 0,
-      direction: Direction.Unknown,
-      comments: NO_COMMENTS,
-    };
+    const { packet } = this;
+    packet.number++;
+    // Some writers let the fraction run past a second; carry it over.
+    packet.seconds = view.getUint32(start, littleEndian) + Math.floor(nanoseconds / 1e9);
+    packet.nanoseconds = nanoseconds % 1e9;
+    packet.memory = queue.bytes;
+    packet.at = start + recordHeaderBytes;
+    packet.captured = captured;
+    packet.originalLength = view.getUint32(start + 12, littleEndian);
+    packet.linkType = this.linkType;
     queue.consume(recordHeaderBytes + captured);
     this.sink?.packetRecord(packet);
     return packet;
@@ -108,4 +106,3 @@ const FILE_HEADER_BYTES = 24;
 const PLAIN_RECORD_HEADER_BYTES = 16;
 // The bits above say how long a frame check sequence at the end of each packet is; frames are read by their IP length.
 const LINK_TYPE_MASK = 0x03ff_ffff;
-const NO_COMMENTS: readonly string[] = [];

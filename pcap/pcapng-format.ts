@@ -21,8 +21,9 @@ import {
 } from './pcapng-blocks.ts';
 import { INTERFACE_FIXED_BYTES, keepComment, PcapngInterface, STATISTICS_FIXED_BYTES } from './pcapng-interface.ts';
 import { readNames } from './pcapng-names.ts';
+import { PlacedPacket } from './placed-packet.ts';
 import { TextBudget } from './text-budget.ts';
-import { type CapturedPacket, type CaptureSection, Direction } from './types.ts';
+import { type CaptureSection, Direction } from './types.ts';
 
 export class PcapngFormat implements CaptureFormat {
   readonly name = 'pcapng';
@@ -33,7 +34,7 @@ export class PcapngFormat implements CaptureFormat {
   private readonly sink: RecordSink | undefined;
   private readonly budget = new TextBudget();
   private readonly block = new Block();
-  private readonly options = new PacketOptions();
+  private readonly packet = new PlacedPacket();
   private littleEndian = true;
   /** Interface numbers in the file count from the start of their section. */
   private sectionFirstInterface = 0;
@@ -44,7 +45,7 @@ export class PcapngFormat implements CaptureFormat {
     this.sink = sink;
   }
 
-  next(queue: ByteQueue): CapturedPacket | undefined {
+  next(queue: ByteQueue): PlacedPacket | undefined {
     for (;;) {
       const length = this.blockLength(queue);
       if (length === 0) return undefined;
@@ -81,7 +82,7 @@ export class PcapngFormat implements CaptureFormat {
     return length;
   }
 
-  private readBlock(block: Block): CapturedPacket | undefined {
+  private readBlock(block: Block): PlacedPacket | undefined {
     switch (block.type) {
       case BlockType.EnhancedPacket:
         return this.timedPacket(block, block.require(PACKET_FIXED_BYTES).u32(0), NO_DROP_COUNT);
@@ -147,47 +148,34 @@ export class PcapngFormat implements CaptureFormat {
   }
 
   // interface 4 | time high 4 | time low 4 | captured length 4 | original length 4 | bytes, padded | options
-  private timedPacket(block: Block, sectionInterface: number, drops: number): CapturedPacket {
+  private timedPacket(block: Block, sectionInterface: number, drops: number): PlacedPacket {
     const captured = block.u32(12);
     const optionsAt = PACKET_FIXED_BYTES + padded(captured);
     if (optionsAt > block.bodyLength) {
       throw captureError(block.offsetOf(12), `a packet of ${captured} bytes does not fit into its block`);
     }
     const interfaceIndex = this.interfaceIndex(block, sectionInterface);
-    const { options } = this;
-    options.read(block, optionsAt);
+    const { packet } = this;
+    readOptions(block, optionsAt, packet);
+    if (drops !== NO_DROP_COUNT) packet.dropCount ??= drops;
     const { linkType, clock } = this.interfaceAt(interfaceIndex);
     clock.read(block.u32(4), block.u32(8));
     this.packetOffset = block.offsetOf(PACKET_FIXED_BYTES);
-    const packet = {
-      number: ++this.numbered,
-      seconds: clock.seconds,
-      nanoseconds: clock.nanoseconds,
-      bytes: block.bytes(PACKET_FIXED_BYTES, captured),
-      originalLength: block.u32(16),
-      linkType,
-      interfaceIndex,
-      direction: options.direction,
-      comments: options.comments,
-    };
-    const complete = this.withFacts(packet, drops);
-    this.sink?.packetBlock(block, complete, optionsAt);
-    return complete;
-  }
-
-  /** Adds what most packets do not have; those that lack it all have one shape. */
-  private withFacts(packet: CapturedPacket, drops: number): CapturedPacket {
-    const { dropCount = drops === NO_DROP_COUNT ? undefined : drops, packetId } = this.options;
-    if (dropCount === undefined && packetId === undefined) return packet;
-    return {
-      ...packet,
-      ...(dropCount === undefined ? {} : { dropCount }),
-      ...(packetId === undefined ? {} : { packetId }),
-    };
+    packet.number = ++this.numbered;
+    packet.seconds = clock.seconds;
+    packet.nanoseconds = clock.nanoseconds;
+    packet.memory = block.memory;
+    packet.at = block.body + PACKET_FIXED_BYTES;
+    packet.captured = captured;
+    packet.originalLength = block.u32(16);
+    packet.linkType = linkType;
+    packet.interfaceIndex = interfaceIndex;
+    this.sink?.packetBlock(block, packet, optionsAt);
+    return packet;
   }
 
   // original length 4 | bytes. No time, and the captured length follows from the interface's snap length.
-  private simplePacket(block: Block): CapturedPacket {
+  private simplePacket(block: Block): PlacedPacket {
     block.require(SIMPLE_PACKET_FIXED_BYTES);
     const interfaceIndex = this.interfaceIndex(block, 0);
     const { snapLength, linkType } = this.interfaceAt(interfaceIndex);
@@ -197,17 +185,17 @@ export class PcapngFormat implements CaptureFormat {
       throw captureError(block.offsetOf(0), `a packet of ${captured} bytes does not fit into its block`);
     }
     this.packetOffset = block.offsetOf(SIMPLE_PACKET_FIXED_BYTES);
-    const packet = {
-      number: ++this.numbered,
-      seconds: 0,
-      nanoseconds: 0,
-      bytes: block.bytes(SIMPLE_PACKET_FIXED_BYTES, captured),
-      originalLength,
-      linkType,
-      interfaceIndex,
-      direction: Direction.Unknown,
-      comments: NO_COMMENTS,
-    };
+    const { packet } = this;
+    forgetOptions(packet);
+    packet.number = ++this.numbered;
+    packet.seconds = 0;
+    packet.nanoseconds = 0;
+    packet.memory = block.memory;
+    packet.at = block.body + SIMPLE_PACKET_FIXED_BYTES;
+    packet.captured = captured;
+    packet.originalLength = originalLength;
+    packet.linkType = linkType;
+    packet.interfaceIndex = interfaceIndex;
     this.sink?.packetBlock(block, packet, -1);
     return packet;
   }
@@ -227,31 +215,28 @@ export class PcapngFormat implements CaptureFormat {
   }
 }
 
-/** What the options of one packet say; filled again for each packet, without allocation where there are none. */
-class PacketOptions {
-  direction: Direction = Direction.Unknown;
-  comments: readonly string[] = NO_COMMENTS;
-  dropCount: number | undefined = undefined;
-  packetId: bigint | undefined = undefined;
+function forgetOptions(packet: PlacedPacket): void {
+  packet.direction = Direction.Unknown;
+  packet.comments = NO_COMMENTS;
+  packet.dropCount = undefined;
+  packet.packetId = undefined;
+}
 
-  read(block: Block, at: number): void {
-    this.direction = Direction.Unknown;
-    this.comments = NO_COMMENTS;
-    this.dropCount = undefined;
-    this.packetId = undefined;
-    let comments: string[] | undefined;
-    block.optionsAt(at);
-    while (block.nextOption()) {
-      const { code, valueAt, valueLength } = block;
-      if (code === Option.Comment) {
-        comments ??= [];
-        comments.push(block.optionText());
-        this.comments = comments;
-      }
-      if (code === Option.PacketFlags && valueLength === 4) this.direction = directionOf(block.u32(valueAt));
-      else if (code === Option.PacketDropCount && valueLength === 8) this.dropCount = Number(block.u64(valueAt));
-      else if (code === Option.PacketId && valueLength === 8) this.packetId = block.u64(valueAt);
+/** Reads the options of a packet, without allocation where there are none. */
+function readOptions(block: Block, at: number, packet: PlacedPacket): void {
+  forgetOptions(packet);
+  let comments: string[] | undefined;
+  block.optionsAt(at);
+  while (block.nextOption()) {
+    const { code, valueAt, valueLength } = block;
+    if (code === Option.Comment) {
+      comments ??= [];
+      comments.push(block.optionText());
+      packet.comments = comments;
     }
+    if (code === Option.PacketFlags && valueLength === 4) packet.direction = directionOf(block.u32(valueAt));
+    else if (code === Option.PacketDropCount && valueLength === 8) packet.dropCount = Number(block.u64(valueAt));
+    else if (code === Option.PacketId && valueLength === 8) packet.packetId = block.u64(valueAt);
   }
 }
 

@@ -24,6 +24,7 @@ import { foreignFile } from './foreign-files.ts';
 import { PcapFormat, pcapVariant } from './pcap-format.ts';
 import { BlockType } from './pcapng-blocks.ts';
 import { PcapngFormat } from './pcapng-format.ts';
+import { ownPacket, type PlacedPacket } from './placed-packet.ts';
 import type { CapturedPacket, CaptureInterface, CaptureSection } from './types.ts';
 
 /**
@@ -107,6 +108,16 @@ export class CaptureReader {
    * after all packets before that place were returned. Nothing after that place is read.
    */
   next(): CapturedPacket | undefined {
+    const packet = this.nextPlaced();
+    return packet === undefined ? undefined : ownPacket(packet);
+  }
+
+  /**
+   * As `next`, but the same object each time, for those who look at a packet once and are in a hurry.
+   *
+   * @internal
+   */
+  nextPlaced(): PlacedPacket | undefined {
     this.format ??= detectFormat(this.queue, this.sink);
     return this.format?.next(this.queue);
   }

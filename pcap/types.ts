@@ -130,9 +130,9 @@ export interface CapturedPacket extends CaptureTime {
    * Packets that the capture lost between the one before on this interface and this one, where the file has that
    * number.
    */
-  readonly dropCount?: number;
+  readonly dropCount?: number | undefined;
   /** The same packet seen on several interfaces has the same number, where the file gives one (64 bits). */
-  readonly packetId?: bigint;
+  readonly packetId?: bigint | undefined;
 }
 
 /** A time in the two parts of `CapturedPacket`. */

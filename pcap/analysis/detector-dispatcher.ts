@@ -9,10 +9,16 @@ import { ALL_KINDS, PacketKind, packetKind } from './packet-kind.ts';
 
 type PacketDetector = Detector & Required<Pick<Detector, 'packet'>>;
 
+/** A detector and its method: to find the method of one object among many classes takes longer than to call it. */
+interface Listener {
+  readonly detector: PacketDetector;
+  readonly packet: PacketDetector['packet'];
+}
+
 export class DetectorDispatcher {
   readonly #all: readonly PacketDetector[];
   /** By kind; the order is always that of `#all`. */
-  readonly #byKind: PacketDetector[][];
+  readonly #byKind: Listener[][];
   /** The interest of each of `#all` when the lists were built. */
   readonly #interests: number[];
   /** Packets until the interests are read again, as some may be smaller. */
@@ -28,9 +34,12 @@ export class DetectorDispatcher {
   /** Hands a packet to the detectors whose interest includes its kind. */
   packet(facts: PacketFacts): void {
     const kind = packetKind(facts);
-    const detectors = this.#byKind[kind] as PacketDetector[];
+    const listeners = this.#byKind[kind] as Listener[];
     // By index: an iterator for each packet is not free.
-    for (let i = 0; i < detectors.length; i++) (detectors[i] as PacketDetector).packet(facts);
+    for (let i = 0; i < listeners.length; i++) {
+      const { detector, packet } = listeners[i] as Listener;
+      packet.call(detector, facts);
+    }
     if ((kind & RARE) !== 0 || --this.#untilUpdate === 0) this.updateInterests();
   }
 
@@ -46,7 +55,8 @@ export class DetectorDispatcher {
     }
     if (!changed) return;
     for (let kind = 1; kind <= ALL_KINDS; kind <<= 1) {
-      this.#byKind[kind] = this.#all.filter((_, i) => ((this.#interests[i] ?? 0) & kind) !== 0);
+      const interested = this.#all.filter((_, i) => ((this.#interests[i] ?? 0) & kind) !== 0);
+      this.#byKind[kind] = interested.map((detector) => ({ detector, packet: detector.packet }));
     }
   }
 }

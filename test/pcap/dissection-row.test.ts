@@ -47,7 +47,7 @@ function check(packet: CapturedPacket, start: number): boolean {
   dissect(packet, packed);
   dissect(copy, again);
   rows.fill(-1);
-  if (!packDissection(packet, packed, rows, 3)) return false;
+  if (!packDissection(packet.linkType, packet.bytes.length, packed, rows, 3)) return false;
   const { length } = packet.bytes;
   unpackDissection(rows, 3, { memory, view, start, length, direction: packet.direction }, used);
   expect(numbersOf(used)).toEqual(numbersOf(again));

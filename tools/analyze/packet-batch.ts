@@ -10,6 +10,7 @@ import {
   type Direction,
   type Dissection,
   type IcrcState,
+  type PlacedPacket,
   packDissection,
   unpackDissection,
 } from 'rocev2/pcap/read';
@@ -38,6 +39,9 @@ export class PacketBatch {
   /** Filled again for each packet. */
   readonly #packet = new BatchPacket();
   readonly #place: { memory: Uint8Array; view: DataView; start: number; length: number; direction: Direction };
+  /** Of the packet before, and where it begins in this batch; -1: elsewhere. */
+  #chunk: Uint8Array | undefined;
+  #chunkAt = -1;
   #spilled = 0;
 
   /** The same batch in either thread: one makes the memory and the other gets it. */
@@ -59,18 +63,18 @@ export class PacketBatch {
   }
 
   /** Notes the packet at position `i`. What does not fit into the memory is put into `rests`. */
-  set(i: number, packet: CapturedPacket, dissection: Dissection, icrc: IcrcState, rests: Map<number, Rest>): void {
-    const { bytes, comments, dropCount, packetId } = packet;
+  set(i: number, packet: PlacedPacket, dissection: Dissection, icrc: IcrcState, rests: Map<number, Rest>): void {
+    const { captured, linkType, comments, dropCount, packetId } = packet;
     const words = this.#words;
     const row = i * WORDS;
-    const at = this.#keep(bytes);
-    const isPacked = at >= 0 && packDissection(packet, dissection, words, row + Word.Dissection);
+    const at = this.#keep(packet);
+    const isPacked = at >= 0 && packDissection(linkType, captured, dissection, words, row + Word.Dissection);
     this.#seconds[i] = packet.seconds;
     this.#numbers[i] = packet.number;
     words[row + Word.Nanoseconds] = packet.nanoseconds;
-    words[row + Word.Captured] = bytes.length;
+    words[row + Word.Captured] = captured;
     words[row + Word.Original] = packet.originalLength;
-    words[row + Word.LinkType] = packet.linkType;
+    words[row + Word.LinkType] = linkType;
     words[row + Word.Interface] = packet.interfaceIndex;
     words[row + Word.Flags] = packet.direction | (icrc << ICRC_SHIFT) | (isPacked ? PACKED : 0);
     words[row + Word.At] = Math.max(at, 0);
@@ -79,7 +83,7 @@ export class PacketBatch {
       comments,
       ...(dropCount === undefined ? {} : { dropCount }),
       ...(packetId === undefined ? {} : { packetId }),
-      ...(at >= 0 ? {} : { bytes: bytes.slice() }),
+      ...(at >= 0 ? {} : { bytes: packet.bytes.slice() }),
     });
   }
 
@@ -123,12 +127,17 @@ export class PacketBatch {
   }
 
   /** Where these bytes are in the memory, or are copied to: a record that begins in one piece and ends in the next. */
-  #keep(bytes: Uint8Array): number {
-    if (bytes.buffer === this.memory) return bytes.byteOffset;
-    if (bytes.length > SPILL_BYTES - this.#spilled) return -1;
-    this.#spill.set(bytes, this.#spilled);
-    this.#spilled += bytes.length;
-    return PIECE_BYTES + this.#spilled - bytes.length;
+  #keep(packet: PlacedPacket): number {
+    const { memory, at, captured } = packet;
+    if (memory !== this.#chunk) {
+      this.#chunk = memory;
+      this.#chunkAt = memory.buffer === this.memory ? memory.byteOffset : -1;
+    }
+    if (this.#chunkAt >= 0) return this.#chunkAt + at;
+    if (captured > SPILL_BYTES - this.#spilled) return -1;
+    this.#spill.set(packet.bytes, this.#spilled);
+    this.#spilled += captured;
+    return PIECE_BYTES + this.#spilled - captured;
   }
 }
 

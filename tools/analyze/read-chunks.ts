@@ -1,7 +1,7 @@
 /**
  * Reads a capture that comes in chunks, up to its first defect. Opens no file; runs in a browser too.
  */
-import { type CapturedPacket, type CaptureInterface, CaptureReader } from 'rocev2/pcap/read';
+import { type CapturedPacket, type CaptureInterface, CaptureReader, Dissection, dissectPlaced } from 'rocev2/pcap/read';
 import { isDamage } from './damage.ts';
 import { type PacketFeed, type PacketTaker, type ReadingResult, readFeed } from './packet-feed.ts';
 
@@ -16,7 +16,7 @@ export function readChunks(chunks: AsyncIterable<Uint8Array>, take: PacketTaker)
 /** The packets of a capture in chunks; the promise of `readChunks` about chunks holds. */
 export class ChunkFeed implements PacketFeed {
   readonly icrc = undefined;
-  readonly dissection = undefined;
+  readonly dissection = new Dissection();
   damage: Error | undefined;
   readonly #chunks: AsyncIterator<Uint8Array>;
   readonly #reader = new CaptureReader();
@@ -33,7 +33,9 @@ export class ChunkFeed implements PacketFeed {
   next(): CapturedPacket | undefined {
     if (this.#ended) return undefined;
     try {
-      return this.#reader.next();
+      const packet = this.#reader.nextPlaced();
+      if (packet !== undefined) dissectPlaced(packet, this.dissection);
+      return packet;
     } catch (error) {
       this.#end(error);
       return undefined;

@@ -6,7 +6,7 @@ import { readSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
 import { loadNativeCrc32 } from 'rocev2/crc32';
 import { invariant } from 'rocev2/packets';
-import { CaptureReader, Dissection, dissect, IcrcState, icrcState } from 'rocev2/pcap/read';
+import { CaptureReader, Dissection, dissectPlaced, IcrcState, icrcState } from 'rocev2/pcap/read';
 import { isDamage } from './damage.ts';
 import { PacketBatch, type Rest } from './packet-batch.ts';
 import type { FromReader, ReadingTask } from './threaded-reading.ts';
@@ -52,8 +52,8 @@ function readPiece(slot: number): boolean {
   batch.clear();
   try {
     reader.push(batch.piece.subarray(0, length));
-    for (let packet = reader.next(); packet !== undefined; packet = reader.next()) {
-      dissect(packet, dissection);
+    for (let packet = reader.nextPlaced(); packet !== undefined; packet = reader.nextPlaced()) {
+      dissectPlaced(packet, dissection);
       batch.set(count++, packet, dissection, icrc ? icrcState(dissection) : IcrcState.Unknown, rests);
     }
   } finally {

@@ -8,15 +8,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
-import {
-  type CapturedPacket,
-  Direction,
-  Dissection,
-  dissect,
-  IcrcState,
-  LinkType,
-  PcapngWriter,
-} from '../../../pcap/index.ts';
+import { Direction, Dissection, dissectPlaced, IcrcState, LinkType, PcapngWriter } from '../../../pcap/index.ts';
+import { ownPacket, PlacedPacket } from '../../../pcap/placed-packet.ts';
 import { type Analyzed, analyzeBy, analyzeChunks } from '../../../tools/analyze/analyze.ts';
 import { filePieces } from '../../../tools/analyze/file-pieces.ts';
 import { PacketBatch, type Rest } from '../../../tools/analyze/packet-batch.ts';
@@ -154,21 +147,17 @@ describe('PacketBatch', () => {
         batch.piece.forEach((_, i) => {
           if (i % 4099 === 0) batch.piece[i] = i & 0xff;
         });
-        const given = all.map(({ at, length, inPiece, icrc, dropCount, packetId, ...rest }, i) => {
+        const given = all.map(({ at, length, inPiece, icrc, ...rest }, i) => {
           const elsewhere = Uint8Array.from({ length }, (_, j) => (j + i) & 0xff);
-          const packet: CapturedPacket = {
-            ...rest,
-            bytes: inPiece ? batch.piece.subarray(at, at + length) : elsewhere,
-            ...(dropCount === undefined ? {} : { dropCount }),
-            ...(packetId === undefined ? {} : { packetId }),
-          };
-          dissect(packet, dissection);
+          const place = inPiece ? { memory: batch.piece, at } : { memory: elsewhere, at: 0 };
+          const packet = Object.assign(new PlacedPacket(), { ...rest, ...place, captured: length });
+          dissectPlaced(packet, dissection);
           batch.set(i, packet, dissection, icrc, rests);
           return { packet, icrc };
         });
         for (const [i, { packet, icrc }] of given.entries()) {
           const { bytes, ...rest } = there.packet(i, rests);
-          const { bytes: wanted, ...others } = packet;
+          const { bytes: wanted, ...others } = ownPacket(packet);
           expect(rest).toEqual(others);
           expect(Buffer.compare(bytes, wanted)).toBe(0);
           expect(there.icrc(i)).toBe(icrc);
