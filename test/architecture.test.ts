@@ -81,7 +81,6 @@ const ALLOWED_PACKAGES: readonly (readonly [string, readonly string[]])[] = [
   ['tools/explorer/', ['vite', 'vite-plugin-singlefile']],
   ['tools/bench/explorer.ts', ['playwright-core']],
   ['tools/conformance/mutants/syntax.ts', ['vite']],
-  ['tools/bundle-analysis.mjs', ['esbuild']],
   ['tools/conformance/mutants/run.ts', ['node', 'esbuild', 'rocev2']],
   ['tools/conformance/properties/', ['fast-check']],
   ['tools/export/', ['hyparquet-writer']],

@@ -159,10 +159,8 @@ describeUnless(whyMissing('koffi') ?? (await registryMissing()), 'the package', 
     }
     // What no entry leads to has no declarations: no compiler could ask for them.
     const detectors = readdirSync(join(folder, 'node_modules/rocev2/dist/pcap/analysis/detectors'));
+    expect(detectors.length).toBeGreaterThan(20);
     expect(detectors.filter((file) => file.endsWith('.d.ts'))).toEqual(['index.d.ts']);
-    // The analyzer is one file, beside what the display filter uses of it.
-    const analysis = filesBelow(join(folder, 'node_modules/rocev2/dist/pcap/analysis'));
-    expect(analysis.filter((file) => file.endsWith('.js')).sort()).toEqual(['facts.js', 'index.js']);
     // Editors show what declarations say.
     const declared = readFileSync(join(folder, 'node_modules/rocev2/dist/packets/psn.d.ts'), 'utf8');
     expect(declared).toContain('Signed distance from');

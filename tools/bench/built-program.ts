@@ -17,7 +17,6 @@ import { fileURLToPath } from 'node:url';
 export function buildProgram(folder: string): void {
   const library = join(folder, 'rocev2');
   compile('tsconfig.build.json', join(library, 'dist'));
-  runNode(join(ROOT, 'tools/bundle-analysis.mjs'), join(library, 'dist'));
   copyFileSync(join(ROOT, 'package.json'), join(library, 'package.json'));
   compile('tools/tsconfig.build.json', join(folder, 'dist'));
   copyFileSync(join(ROOT, 'tools/package.json'), join(folder, 'package.json'));
@@ -30,12 +29,8 @@ export function buildProgram(folder: string): void {
 function compile(project: string, outDir: string): void {
   const args = ['--project', project, '--noCheck', '--declaration', 'false', '--outDir', outDir];
   const compiler = join(ROOT, 'node_modules/typescript/bin/tsc');
-  runNode(compiler, ...args);
-}
-
-function runNode(...args: readonly string[]): void {
-  const { status, stdout, stderr, error } = spawnSync(process.execPath, args, { cwd: ROOT, encoding: 'utf8' });
-  if (status !== 0) throw new Error(`the program does not compile: ${error?.message ?? stdout + stderr}`);
+  const { status, stdout, error } = spawnSync(process.execPath, [compiler, ...args], { cwd: ROOT, encoding: 'utf8' });
+  if (status !== 0) throw new Error(`the program does not compile: ${error?.message ?? stdout}`);
 }
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
