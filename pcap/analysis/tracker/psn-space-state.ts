@@ -14,6 +14,7 @@ import type { LateWaits } from './late-waits.ts';
 import type { MessageEnds } from './message-ends.ts';
 import type { MissedRequests } from './missed-requests.ts';
 import type { MutableFacts } from './mutable-facts.ts';
+import { OutdatedNaks, type PendingNak } from './outdated-naks.ts';
 import { type MemoryBudget, PacketMemory } from './packet-memory.ts';
 import { ReadQueue } from './read-queue.ts';
 import type { ReceiverModel } from './receiver-model.ts';
@@ -50,15 +51,6 @@ export interface PsnSpaceOwner {
     /** Largest payload of a FIRST or MIDDLE packet of this end, bytes; 0: none seen. */
     readonly pathMtu: number;
   };
-}
-
-/** A NAK or RNR NAK that the requester has to react to. */
-export interface PendingNak {
-  readonly psn: number;
-  readonly timeNs: number;
-  readonly frame: number;
-  /** The requester has gone back to its PSN. */
-  answered: boolean;
 }
 
 /** What is particular to an event; the rest is that of the packet at hand. */
@@ -116,8 +108,8 @@ export class PsnSpaceState {
   lastResponseFrame = -1;
   nak: PendingNak | undefined;
   rnr: PendingNak | undefined;
-  /** A NAK to which the requester has not gone back when what it asks for came late: it may do so all the same. */
-  outdatedNak: PendingNak | undefined;
+  /** NAKs that seem to be dealt with, and for which the requester may go back all the same. */
+  outdatedNaks: OutdatedNaks | undefined;
   /** What a sequence NAK asked for last, and the response that was requested again last; NaN: none. */
   askedPsn = Number.NaN;
   askedResponse = Number.NaN;
@@ -188,6 +180,12 @@ export class PsnSpaceState {
     this.announced = announced;
     this.reliable = reliable;
     if (announced) this.acked = 0;
+  }
+
+  /** The requester has not gone back for this NAK, and may do so all the same. */
+  noteOutdated(nak: PendingNak): void {
+    this.outdatedNaks ??= new OutdatedNaks();
+    this.outdatedNaks.add(nak);
   }
 
   get roundTrips(): RoundTrips {

@@ -233,7 +233,7 @@ export class ResponseTracker extends SequenceTracker {
     }
     if (state.requestHoles.list.length > 0) this.#acknowledgeHoles(facts, to);
     if (state.nak !== undefined && state.nak.psn < to) {
-      if (!state.nak.answered) state.outdatedNak = state.nak;
+      if (!state.nak.answered) state.noteOutdated(state.nak);
       state.nak = undefined;
     }
     if (state.rnr !== undefined && state.rnr.psn < to) state.rnr = undefined;

@@ -69,6 +69,23 @@ describe('a requester that goes back for a NAK after what it asks for came late'
     expect(kindsOf(elsewhere, ['timeout'])).toEqual(['timeout 9']);
   });
 
+  it('has none for the second of several NAKs that it gets to one after the other, while more come', () => {
+    const script = new Script().sends(0, 20).ack(3).nak(4).ack(4).nak(5).wait(1e6).sends(4, 20);
+    script.ack(8).nak(12).nak(13).wait(12e6).sends(21, 24).sends(5, 20).ack(24);
+    expect(kindsOf(script, timeouts)).toEqual(['retransmission 4+17 nak', 'retransmission 5+16 nak']);
+  });
+
+  it('has none for the second NAK, when what that asks for was sent again for the first', () => {
+    const twice = (ns: number) =>
+      new Script().sends(0, 9).ack(3).nak(4).ack(4).nak(5).wait(23e6).sends(4, 5).wait(ns).sends(5, 9).ack(9);
+    expect(kindsOf(twice(0), timeouts)).toEqual(['retransmission 4+2 nak', 'retransmission 5+5 nak']);
+    expect(kindsOf(twice(67e6), timeouts)).toEqual([
+      'retransmission 4+2 nak',
+      'timeout 5',
+      'retransmission 5+5 timeout',
+    ]);
+  });
+
   it('goes back once for it: later repetitions have other causes', () => {
     const script = new Script().sends(0, 9).ack(3).nak(4).nak(5).wait(2e6).sends(4, 9).wait(67e6).sends(5, 9).ack(9);
     expect(kindsOf(script, ['timeout'])).toEqual(['timeout 5']);
@@ -86,6 +103,30 @@ describe('what is overtaken while it is sent again', () => {
     const { script, late } = went(6e6);
     const events = kindsOf(script.see(late).sends(9, 9).ack(9), ['timeout', 'retransmission']);
     expect(events).toEqual(['retransmission 4+6 nak']);
+  });
+
+  it('does so also where it is the first, and was to begin that', () => {
+    const script = new Script().sends(0, 9).ack(3).nak(4).wait(12e6);
+    const first = script.fromA(Op.SendOnly, 4);
+    const events = kindsOf(script.sends(5, 6).see(first).sends(7, 9).ack(9), ['timeout', 'retransmission']);
+    expect(events).toEqual(['retransmission 5+6 nak']);
+  });
+
+  it('leaves what comes before it in that, by the identifications, though the sender paused there', () => {
+    const paused = (dropped: number) => {
+      const script = new Script().sends(0, 9).ack(3).nak(4).wait(6e6).sends(4, 5);
+      const late = script.fromA(Op.SendOnly, 6);
+      for (let i = 0; i < dropped; i++) script.fromA(Op.SendOnly, 9);
+      return kindsOf(script.wait(6e6).sends(7, 8).see(late).sends(9, 9).ack(9), ['timeout', 'retransmission']);
+    };
+    expect(paused(0)).toEqual(['retransmission 4+6 nak']);
+    expect(paused(1)).toContain('timeout 7');
+  });
+
+  it('is sent for no timeout, however late it comes', () => {
+    const { script, late } = went(6e6);
+    const events = kindsOf(script.sends(9, 20).wait(38e6).see(late).sends(21, 21).nak(6), ['timeout']);
+    expect(events).toEqual([]);
   });
 
   it('does not, when it is sent once more behind that', () => {
