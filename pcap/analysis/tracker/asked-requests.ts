@@ -94,6 +94,7 @@ function noteMissed(
     sentNs,
     behindNs: behindRead ? Number.NaN : requests.timeOf(psn + 1),
     behindFrame: requests.frameOf(behind),
+    behindPsn: behind,
     unseen,
     again: state.runUnsure && psn >= state.runPsn && sentNs >= state.runNs,
     nakFrame: packet.number,

@@ -31,6 +31,8 @@ export interface AskedRequest {
   readonly behindNs: number;
   /** The frame of that; -1: not known. */
   readonly behindFrame: number;
+  /** The PSN of that. */
+  readonly behindPsn: number;
   /** Its last sending was not captured: it was lost or overtaken before this capture point. */
   readonly unseen: boolean;
   /** Nobody asked for its last sending: the NAK may be about the one before, and this one on its way. */
@@ -55,6 +57,10 @@ export interface MissedRequest extends AskedRequest {
   readonly stoodBehind: boolean;
   /** The NAK came later than the request behind it can draw it: the receiver may have waited for something else. */
   waited: boolean;
+  /** The request before it, which the receiver waited for when it was sent; undefined: it waited for none. */
+  readonly after: MissedRequest | undefined;
+  /** Its retransmission was answered later than one is that comes in time. */
+  slow: boolean;
   /** A duplicate was answered that a retransmission after a timeout may have been. */
   doubtful: boolean;
   /** The receiver sent an ACK that nobody asked for, as it often does, when it may have answered a duplicate of it. */
@@ -84,6 +90,11 @@ export interface AnswerTimes {
 /** Whether as many answers came as there are requests that they may be about. */
 export function cameTwice({ group }: MissedRequest): boolean {
   return group !== undefined && group.answers >= group.requests;
+}
+
+/** It was sent again, and the receiver was not known to have it. */
+export function isAwaited({ arrivedNs, resentNs, unseen }: MissedRequest): boolean {
+  return arrivedNs < 0 && resentNs >= 0 && !unseen;
 }
 
 /** Requests that cannot be told apart, and how many of them a verdict is about. */

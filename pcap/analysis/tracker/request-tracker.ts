@@ -175,7 +175,7 @@ export class RequestTracker extends SequenceTracker {
     if (cause === 'nak') missed?.resentForNak(psn, timeNs);
     // What came late here has arrived, too, or is about to.
     const vain = psn < acked || (this.memory.flagsOf(psn) & PacketFlag.Late) !== 0;
-    if (vain) missed?.resentInVain(timeNs);
+    if (vain) missed?.resentInVain(psn, timeNs);
     else {
       const drawsAck = (dissection.frame.flags & HAS_RESPONSE) === 0;
       missed?.resent(psn, timeNs, packet.number, this.#isUnsure, drawsAck);
@@ -358,7 +358,7 @@ export class RequestTracker extends SequenceTracker {
 
   protected override onLateOriginal(psn: number, timeNs: number): void {
     this.state.missed?.cameLate(psn);
-    this.state.missed?.resentInVain(timeNs);
+    this.state.missed?.resentInVain(-1, timeNs);
   }
 
   #reportImpliedNak(psn: number, details: PlacedDetails): void {

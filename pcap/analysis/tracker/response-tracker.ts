@@ -218,7 +218,9 @@ export class ResponseTracker extends SequenceTracker {
 
   override finish(facts: MutableFacts): void {
     super.finish(facts);
-    this.state.missed?.finish();
+    const { missed, conversation, lastAnswerNs } = this.state;
+    // Behind a DREQ there is nobody who answers.
+    missed?.finish(conversation.ended ? lastAnswerNs : facts.timeNs);
   }
 
   /** Everything before `to` has arrived. */
