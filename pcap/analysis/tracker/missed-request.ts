@@ -55,7 +55,9 @@ export interface MissedRequest extends AskedRequest {
   arrivedNs: number;
   /** It came while the receiver waited for one before it, and was dropped, unless it turns out to have come late. */
   readonly stoodBehind: boolean;
-  /** The NAK came later than the request behind it can draw it: the receiver may have waited for something else. */
+  /** How long after the request behind it was sent the NAK came, its own or that of one behind it; nanoseconds. */
+  waitNs: number;
+  /** That was longer than it takes to draw a NAK: the receiver may have waited for something else. */
   waited: boolean;
   /** The request before it, which the receiver waited for when it was sent; undefined: it waited for none. */
   readonly after: MissedRequest | undefined;
@@ -69,6 +71,25 @@ export interface MissedRequest extends AskedRequest {
   hidden: boolean;
   /** Answers to duplicates that may be about it; undefined: none. */
   group: AnswerGroup | undefined;
+}
+
+/** Of one that was just asked for. */
+export const NOTHING_KNOWN = {
+  drawnBefore: false,
+  slow: false,
+  arrivedNs: -1,
+  resentUnsure: false,
+  doubtful: false,
+  unclear: false,
+  hidden: false,
+  group: undefined,
+} as const;
+export const NOT_RESENT = { resentNs: -1, resentFrame: -1 } as const;
+
+/** A NAK came so long after the request behind this one was sent; `waited`: it was not drawn at once. */
+export function noteWait(each: MissedRequest, waitNs: number, waited: boolean): void {
+  each.waited ||= waited;
+  each.waitNs = Math.max(each.waitNs, waitNs);
 }
 
 /** Answers, and the requests that they may be about. */

@@ -30,6 +30,9 @@ import {
   isAwaited,
   isUncertain,
   type MissedRequest,
+  NOT_RESENT,
+  NOTHING_KNOWN,
+  noteWait,
   share,
 } from './missed-request.ts';
 
@@ -81,27 +84,15 @@ export class MissedRequests {
     // Of a sending that was not captured it is not known when it was.
     const latestNs = unseen ? Number.POSITIVE_INFINITY : sentNs;
     this.#noteDrawn(psn, behindFrame);
-    const waited = timeNs - behindNs > this.#longestNs;
+    const waitNs = Number.isNaN(behindNs) ? 0 : timeNs - behindNs;
+    const waited = waitNs > this.#longestNs;
     // What it waited for is the one before: a sending of that came later than its retransmission would have.
-    if (waited) for (const each of this.#open) each.waited ||= each.arrivedNs < 0 && each.psn < psn;
+    for (const each of this.#open) if (each.arrivedNs < 0 && each.psn < psn) noteWait(each, waitNs, waited);
     const after = this.#open.find((each) => each.behindPsn === psn && isAwaited(each) && each.resentNs <= sentNs);
     this.arrived(psn, timeNs, soon ? 0 : latestNs);
     const stoodBehind = soon ? sentNs >= this.#waitedToNs : sentNs >= this.#waitedFromNs && sentNs < this.#waitedToNs;
-    const resentNs = soon ? sentNs : -1;
-    const fresh = {
-      resentFrame: soon ? frame : -1,
-      drawnBefore: false,
-      waited,
-      after,
-      slow: false,
-      arrivedNs: -1,
-      resentUnsure: false,
-      doubtful: false,
-      unclear: false,
-      hidden: false,
-      group: undefined,
-    };
-    this.#open.push({ ...request, resentNs, stoodBehind, ...fresh });
+    const resent = soon ? { resentNs: sentNs, resentFrame: frame } : NOT_RESENT;
+    this.#open.push({ ...request, ...NOTHING_KNOWN, ...resent, stoodBehind, waitNs, waited, after });
     if (this.#open.length > MOST_OPEN) this.#settle(this.#open[0] as MissedRequest);
   }
 
@@ -345,13 +336,14 @@ export class MissedRequests {
    * It looks lost. Where packets are overtaken it may have been, too, when answers are missing: lost on their way, not
    * captured, or never sent, as by a receiver that answers several requests at once.
    */
-  #mayBeOvertaken({ unclear, waited, hidden, after, sentNs }: MissedRequest): boolean {
+  #mayBeOvertaken({ unclear, hidden, after, sentNs, ...each }: MissedRequest): boolean {
     const { acks, missingAcks, latePackets, roundTrips } = this.#evidence;
     const overtaken = this.#told.overtaken + this.#open.filter(cameTwice).length;
     const answers = this.#nearAnswers + this.#farAnswers;
     if (unclear && answers + overtaken > 0) return true;
     // Nobody was there to answer one that came as late as others did, or a little later.
     if (this.#endNs - sentNs < this.#longestLateNs * LATER) return true;
+    const waited = each.waited || each.waitNs > this.#longestNs;
     // Sent again behind one that was late then: it stood behind that, and no second NAK tells so.
     const behindLate = after !== undefined && (after.slow || !roundTrips.isSteady);
     if ((waited || hidden || behindLate) && answers + overtaken + latePackets > 0) return true;

@@ -269,6 +269,15 @@ describe('it cannot be told', () => {
     expect(behind(6, true).duplicate(25, 5).end()).toEqual(['5 overtaken', '6 lost']);
   });
 
+  it('where others are overtaken, when a NAK is seen to be slow only later, by round trips that turn out to be alike', () => {
+    const told = overtakenAndLost();
+    const { roundTrips } = told.evidence;
+    Object.assign(roundTrips, { isSteady: false, longestNs: 50_000 });
+    told.nak(2020, 905, 2000, { behind: 2001 }).resent(2021, 905).ack(2032, 910);
+    Object.assign(roundTrips, { isSteady: true });
+    expect(told.end()).toEqual(['5 overtaken', '505 lost', '905 unknown']);
+  });
+
   it('when its response comes again and it was sent again after a timeout', () => {
     const told = new Told().nak(12, 5, 0).resent(4_000, 5, { timeout: true }).ack(4_011, 8);
     expect(told.responseAgain(4_012, 5).end()).toEqual(['5 unknown']);
