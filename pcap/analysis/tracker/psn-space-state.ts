@@ -75,6 +75,12 @@ export interface PlacedDetails extends EventDetails {
   readonly timeNs: number;
 }
 
+/** A response that was captured is requested again, and was not sent again yet. */
+export interface MissedResponse {
+  readonly psn: number;
+  readonly details: PlacedDetails;
+}
+
 export class PsnSpaceState {
   conversation: PsnSpaceOwner;
   requester: 0 | 1;
@@ -115,6 +121,8 @@ export class PsnSpaceState {
   askedResponse = Number.NaN;
   /** The response that the requester waits for: it has dropped those behind it; NaN: none. */
   awaitedResponse = Number.NaN;
+  /** A response that came here, and that the requester lacks. */
+  missedResponse: MissedResponse | undefined;
   /** The PSN behind the last response. */
   responsesEnd = -1;
   /** Retransmitted requests, each of which the responder may acknowledge once more. */

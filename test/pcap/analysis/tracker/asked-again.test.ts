@@ -34,6 +34,20 @@ describe('READ responses', () => {
     expect(kindsOf(script, VERDICTS)).toEqual(['loss 5']);
   });
 
+  it('are late where the requester has one before it was sent again, and what came behind that was dropped', () => {
+    const begun = () => new Script().read(0, 4).answers(0, 3).read(4, 4).answers(4, 7).read(5, 3);
+    expect(kindsOf(begun().read(6, 2).answers(5, 7).answers(6, 7), VERDICTS)).toEqual(['reordering 5']);
+    const twice = begun().read(6, 2).answers(5, 7).read(8, 4).answers(8, 11).read(9, 3).read(10, 2).answers(9, 11);
+    expect(kindsOf(twice, VERDICTS)).toEqual(['reordering 5', 'reordering 9']);
+    // Sent again before: it may be that which the requester has.
+    expect(kindsOf(begun().answers(5, 7).read(6, 2).answers(6, 7), VERDICTS)).toEqual(['loss 5', 'loss 6']);
+    // Never sent again, or asked for twice.
+    expect(kindsOf(begun(), VERDICTS)).toEqual(['loss 5']);
+    expect(kindsOf(begun().read(5, 3).answers(5, 7), VERDICTS)).toEqual(['loss 5']);
+    // Another one than the next stood behind nothing.
+    expect(kindsOf(begun().read(7, 1).answers(5, 7), VERDICTS)).toEqual(['reordering 5', 'missing 7']);
+  });
+
   it('that come while the requester waits for what it asked for again are dropped as well', () => {
     const script = new Script().read(0, 8).answers(0, 3).read(2, 6).answers(4, 7).answers(2, 4, []);
     // Its second sending of 5 is missing, the first was dropped: the requester asks for it.
