@@ -3,8 +3,9 @@
  * verdict on a READ response that was captured and is requested again.
  *
  * Such a response did not arrive in order behind this capture point. No answer tells more: it was lost, or the one
- * before it was overtaken, so that the requester had to drop it. Where packets are overtaken it cannot be told. One that
- * the requester has before it is sent again was overtaken: it asks for what is behind it, and dropped that meanwhile.
+ * before it was overtaken, so that the requester had to drop it. Where packets are overtaken it cannot be told. But one
+ * that the requester has before it is sent again was overtaken: the requester asks for what is behind it, and had to
+ * drop that meanwhile.
  */
 import type { Among, MissedRequest } from './missed-request.ts';
 import type { Verdict } from './missed-requests.ts';

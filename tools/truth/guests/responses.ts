@@ -43,7 +43,7 @@ export function judgeResponses(
 interface Fates {
   /** All sendings that did not arrive whole. */
   readonly lost: ReadonlySet<number>;
-  /** First ones of these, with a response behind that came before it was asked for again; damaged ones show themselves. */
+  /** First ones of these, with a response behind that came before it was asked for again. Damage shows itself. */
   readonly shown: ReadonlySet<number>;
   /** Of these, asked for by a READ that begins there and arrived before it was sent once more. */
   readonly asked: ReadonlySet<number>;
