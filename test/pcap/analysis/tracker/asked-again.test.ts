@@ -89,6 +89,13 @@ describe('a requester that goes back for a NAK after what it asks for came late'
     expect(kindsOf(script, timeouts)).toEqual(['retransmission 4+17 nak', 'retransmission 5+16 nak']);
   });
 
+  it('has none for the second of several that were outdated when it went back for the first', () => {
+    const three = () => new Script().sends(0, 9).ack(3).nak(4).nak(5).nak(6).wait(1e6).sends(4, 9).wait(12e6);
+    expect(kindsOf(three().sends(5, 9).ack(9), timeouts)).toEqual(['retransmission 4+6 nak', 'retransmission 5+5 nak']);
+    // Not for the first, once more.
+    expect(kindsOf(three().sends(4, 9).ack(9), timeouts)[1]).toBe('timeout 4');
+  });
+
   it('has none for the second NAK, when what that asks for was sent again for the first', () => {
     const twice = (ns: number) =>
       new Script().sends(0, 9).ack(3).nak(4).ack(4).nak(5).wait(23e6).sends(4, 5).wait(ns).sends(5, 9).ack(9);
