@@ -264,6 +264,11 @@ describe('it cannot be told', () => {
     // One that is not the next one did not stand behind it, and where round trips are all alike the NAK came in time.
     expect(behind(7).end()).toEqual(['5 lost', '7 lost']);
     expect(behind(6, true).end()).toEqual(['5 lost', '6 lost']);
+    // Nor did one that was sent when that had arrived.
+    const there = new Told().nak(12, 5, 0).resent(13, 5).ack(24, 5).nak(42, 6, 30).resent(43, 6).ack(54, 9);
+    there.evidence.latePackets = 1;
+    there.evidence.roundTrips.isSteady = false;
+    expect(there.end()).toEqual(['5 lost', '6 lost']);
     // Unless the answer to that one shows that it was late.
     expect(behind(6, true).duplicate(41, 5).end()).toEqual(['5 overtaken', '6 unknown']);
     expect(behind(6, true).duplicate(25, 5).end()).toEqual(['5 overtaken', '6 lost']);
