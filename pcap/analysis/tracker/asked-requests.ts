@@ -88,6 +88,7 @@ function noteMissed(
   if (state.damagedRequests.take(psn) || state.lateWaits?.include(sentNs) === true) return;
   state.missed ??= new MissedRequests((...verdict) => bookMissed(state, ...verdict), state);
   const behind = state.reads.find(psn)?.end ?? psn + 1;
+  const again = state.runUnsure && psn >= state.runPsn && sentNs >= state.runNs;
   state.missed.asked({
     psn,
     frame: requests.frameOf(psn),
@@ -96,7 +97,8 @@ function noteMissed(
     behindFrame: requests.frameOf(behind),
     behindPsn: behind,
     unseen,
-    again: state.runUnsure && psn >= state.runPsn && sentNs >= state.runNs,
+    again,
+    afterTimeout: again && !state.runOutdated,
     nakFrame: packet.number,
     askedNs: timeNs,
   });

@@ -37,6 +37,8 @@ export interface AskedRequest {
   readonly unseen: boolean;
   /** Nobody asked for its last sending: the NAK may be about the one before, and this one on its way. */
   readonly again: boolean;
+  /** That was for a timeout, or for no reason that is known. */
+  readonly afterTimeout: boolean;
   /** Frame and time of the NAK. */
   readonly nakFrame: number;
   readonly askedNs: number;

@@ -140,10 +140,12 @@ export class MissedRequests {
       this.#remove(each);
       i--;
       // Or its first sending was dropped behind a late one, whose NAK was slow, and the second has come in order.
-      const second = each.stoodBehind && each.again && this.#soonestNs === 0;
-      if (second) continue;
-      this.#noteLate(each, timeNs);
-      this.#tell(each, 'overtaken');
+      const second = each.again && this.#soonestNs === 0;
+      if (second && each.stoodBehind) continue;
+      // Or that was lost, and all was sent again for a timeout before its NAK came.
+      const unclear = second && each.afterTimeout && each.resentNs < 0;
+      if (!unclear) this.#noteLate(each, timeNs);
+      this.#tell(each, unclear ? 'unknown' : 'overtaken');
     }
     this.#age(timeNs);
   }

@@ -23,9 +23,24 @@ class Told {
   );
 
   /** A NAK comes for a request that was sent at `sent`. */
-  nak(at: number, psn: number, sent: number, { unseen = false, again = false, behind = sent + 1 } = {}): this {
+  nak(
+    at: number,
+    psn: number,
+    sent: number,
+    { unseen = false, again = false, afterTimeout = false, behind = sent + 1 } = {},
+  ): this {
     const times = { sentNs: sent * 1000, behindNs: behind * 1000, askedNs: at * 1000 };
-    this.#missed.asked({ psn, frame: -1, behindFrame: -1, behindPsn: psn + 1, unseen, again, nakFrame: 99, ...times });
+    this.#missed.asked({
+      psn,
+      frame: -1,
+      behindFrame: -1,
+      behindPsn: psn + 1,
+      unseen,
+      again,
+      afterTimeout,
+      nakFrame: 99,
+      ...times,
+    });
     return this;
   }
 
@@ -337,6 +352,18 @@ describe('NAKs that come when everything was sent again unasked', () => {
 
   it('may be about the first sending, in which one stood behind a late one; the second came in order', () => {
     expect(verdicts({ again: true, varies: true })).toEqual(['5 overtaken']);
+  });
+
+  it('may be about the first sending, which was lost, where a timeout had all sent again before the NAK came', () => {
+    const told = (again: boolean, varies: boolean) => {
+      const each = new Told().nak(2_000, 5, 1_900, { again, afterTimeout: again });
+      each.evidence.roundTrips.boundNs = varies ? 0 : 9000;
+      // What comes after it is judged without it.
+      return each.ack(2_050, 8).nak(3_012, 20, 3_000).resent(3_013, 20).ack(3_024, 22).end();
+    };
+    expect(told(true, true)).toEqual(['5 unknown', '20 lost']);
+    expect(told(false, true)).toEqual(['5 overtaken', '20 lost']);
+    expect(told(true, false)).toEqual(['5 overtaken', '20 lost']);
   });
 
   it('are about the only sending where there is no other, or about the last where round trips are all alike', () => {
