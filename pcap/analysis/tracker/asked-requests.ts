@@ -88,14 +88,17 @@ function noteMissed(
   if (state.damagedRequests.take(psn) || state.lateWaits?.include(sentNs) === true) return;
   state.missed ??= new MissedRequests((...verdict) => bookMissed(state, ...verdict), state);
   const behind = state.reads.find(psn)?.end ?? psn + 1;
+  const again = state.runUnsure && psn >= state.runPsn && sentNs >= state.runNs;
   state.missed.asked({
     psn,
     frame: requests.frameOf(psn),
     sentNs,
     behindNs: behindRead ? Number.NaN : requests.timeOf(psn + 1),
     behindFrame: requests.frameOf(behind),
+    behindPsn: behind,
     unseen,
-    again: state.runUnsure && psn >= state.runPsn && sentNs >= state.runNs,
+    again,
+    afterTimeout: again && !state.runOutdated,
     nakFrame: packet.number,
     askedNs: timeNs,
   });

@@ -31,10 +31,14 @@ export interface AskedRequest {
   readonly behindNs: number;
   /** The frame of that; -1: not known. */
   readonly behindFrame: number;
+  /** The PSN of that. */
+  readonly behindPsn: number;
   /** Its last sending was not captured: it was lost or overtaken before this capture point. */
   readonly unseen: boolean;
   /** Nobody asked for its last sending: the NAK may be about the one before, and this one on its way. */
   readonly again: boolean;
+  /** That was for a timeout, or for no reason that is known. */
+  readonly afterTimeout: boolean;
   /** Frame and time of the NAK. */
   readonly nakFrame: number;
   readonly askedNs: number;
@@ -53,8 +57,14 @@ export interface MissedRequest extends AskedRequest {
   arrivedNs: number;
   /** It came while the receiver waited for one before it, and was dropped, unless it turns out to have come late. */
   readonly stoodBehind: boolean;
-  /** The NAK came later than the request behind it can draw it: the receiver may have waited for something else. */
+  /** How long after the request behind it was sent the NAK came, its own or that of one behind it; nanoseconds. */
+  waitNs: number;
+  /** That was longer than it takes to draw a NAK: the receiver may have waited for something else. */
   waited: boolean;
+  /** The request before it, which the receiver waited for when it was sent; undefined: it waited for none. */
+  readonly after: MissedRequest | undefined;
+  /** Its retransmission was answered later than one is that comes in time. */
+  slow: boolean;
   /** A duplicate was answered that a retransmission after a timeout may have been. */
   doubtful: boolean;
   /** The receiver sent an ACK that nobody asked for, as it often does, when it may have answered a duplicate of it. */
@@ -63,6 +73,25 @@ export interface MissedRequest extends AskedRequest {
   hidden: boolean;
   /** Answers to duplicates that may be about it; undefined: none. */
   group: AnswerGroup | undefined;
+}
+
+/** Of one that was just asked for. */
+export const NOTHING_KNOWN = {
+  drawnBefore: false,
+  slow: false,
+  arrivedNs: -1,
+  resentUnsure: false,
+  doubtful: false,
+  unclear: false,
+  hidden: false,
+  group: undefined,
+} as const;
+export const NOT_RESENT = { resentNs: -1, resentFrame: -1 } as const;
+
+/** A NAK came so long after the request behind this one was sent; `waited`: it was not drawn at once. */
+export function noteWait(each: MissedRequest, waitNs: number, waited: boolean): void {
+  each.waited ||= waited;
+  each.waitNs = Math.max(each.waitNs, waitNs);
 }
 
 /** Answers, and the requests that they may be about. */
@@ -84,6 +113,11 @@ export interface AnswerTimes {
 /** Whether as many answers came as there are requests that they may be about. */
 export function cameTwice({ group }: MissedRequest): boolean {
   return group !== undefined && group.answers >= group.requests;
+}
+
+/** It was sent again, and the receiver was not known to have it. */
+export function isAwaited({ arrivedNs, resentNs, unseen }: MissedRequest): boolean {
+  return arrivedNs < 0 && resentNs >= 0 && !unseen;
 }
 
 /** Requests that cannot be told apart, and how many of them a verdict is about. */

@@ -18,6 +18,7 @@
  *   first was on its way.
  * Bounded: the oldest request gets its verdict when there are too many.
  */
+import { ExpectedAnswers } from './expected-answers.ts';
 import {
   type AckEvidence,
   type Among,
@@ -26,8 +27,12 @@ import {
   type AskedRequest,
   cameTwice,
   candidates,
+  isAwaited,
   isUncertain,
   type MissedRequest,
+  NOT_RESENT,
+  NOTHING_KNOWN,
+  noteWait,
   share,
 } from './missed-request.ts';
 
@@ -49,22 +54,14 @@ export class MissedRequests {
   #nearAnswers = 0;
   #farAnswers = 0;
   #slowAnswers = 0;
-  /**
-   * ACKs that are expected for duplicates: up to one PSN, as nothing new arrives between them, or up to any, for what
-   * was sent again though its ACK had passed here.
-   */
-  #explained = 0;
-  #explainedPsn = -1;
-  #explainedUntilNs = -1;
-  #vain = 0;
-  #vainUntilNs = -1;
+  readonly #expected = new ExpectedAnswers();
   /** While the receiver waited for what came late at last: it dropped what was sent then. */
   #waitedFromNs = Number.POSITIVE_INFINITY;
   #waitedToNs = Number.POSITIVE_INFINITY;
-  /** Requests sent again after a timeout: whether the receiver had them is not known. */
-  #unsure = 0;
-  #unsureUntilNs = -1;
   #latestNs = Number.NEGATIVE_INFINITY;
+  /** The longest time from a request that was overtaken to the answer that shows it; and when the capture ends. */
+  #longestLateNs = 0;
+  #endNs = Number.POSITIVE_INFINITY;
 
   constructor(sink: VerdictSink, evidence: AckEvidence) {
     this.#sink = sink;
@@ -87,24 +84,15 @@ export class MissedRequests {
     // Of a sending that was not captured it is not known when it was.
     const latestNs = unseen ? Number.POSITIVE_INFINITY : sentNs;
     this.#noteDrawn(psn, behindFrame);
-    const waited = timeNs - behindNs > this.#longestNs;
+    const waitNs = Number.isNaN(behindNs) ? 0 : timeNs - behindNs;
+    const waited = waitNs > this.#longestNs;
     // What it waited for is the one before: a sending of that came later than its retransmission would have.
-    if (waited) for (const each of this.#open) each.waited ||= each.arrivedNs < 0 && each.psn < psn;
+    for (const each of this.#open) if (each.arrivedNs < 0 && each.psn < psn) noteWait(each, waitNs, waited);
+    const after = this.#open.find((each) => each.behindPsn === psn && isAwaited(each) && each.resentNs <= sentNs);
     this.arrived(psn, timeNs, soon ? 0 : latestNs);
     const stoodBehind = soon ? sentNs >= this.#waitedToNs : sentNs >= this.#waitedFromNs && sentNs < this.#waitedToNs;
-    const resentNs = soon ? sentNs : -1;
-    const fresh = {
-      resentFrame: soon ? frame : -1,
-      drawnBefore: false,
-      waited,
-      arrivedNs: -1,
-      resentUnsure: false,
-      doubtful: false,
-      unclear: false,
-      hidden: false,
-      group: undefined,
-    };
-    this.#open.push({ ...request, resentNs, stoodBehind, ...fresh });
+    const resent = soon ? { resentNs: sentNs, resentFrame: frame } : NOT_RESENT;
+    this.#open.push({ ...request, ...NOTHING_KNOWN, ...resent, stoodBehind, waitNs, waited, after });
     if (this.#open.length > MOST_OPEN) this.#settle(this.#open[0] as MissedRequest);
   }
 
@@ -118,10 +106,7 @@ export class MissedRequests {
       each.resentFrame = frame;
       each.resentUnsure = unsure;
     }
-    if (!unsure || !drawsAck) return;
-    if (timeNs > this.#unsureUntilNs) this.#unsure = 0;
-    this.#unsure++;
-    this.#unsureUntilNs = timeNs + this.#soonNs;
+    if (unsure && drawsAck) this.#expected.sentUnsure(timeNs, timeNs + this.#soonNs);
   }
 
   /**
@@ -136,11 +121,9 @@ export class MissedRequests {
     }
   }
 
-  /** A request is sent again that the receiver has acknowledged. */
-  resentInVain(timeNs: number): void {
-    if (timeNs > this.#vainUntilNs) this.#vain = 0;
-    this.#vain++;
-    this.#vainUntilNs = timeNs + this.#soonNs;
+  /** A request is sent again that the receiver has acknowledged. @param psn -1: it comes again, and nobody sent it */
+  resentInVain(psn: number, timeNs: number): void {
+    this.#expected.sentInVain(psn, timeNs, timeNs + this.#soonNs);
   }
 
   /** The receiver has everything before `to`. @param sentNs of the packet that it asks for instead */
@@ -155,10 +138,14 @@ export class MissedRequests {
       if (!soon && sentNs >= each.resentNs) continue;
       this.#expectDuplicates(each, to - 1, timeNs);
       this.#remove(each);
-      // Or its first sending was dropped behind a late one, whose NAK was slow, and the second has come in order.
-      const second = each.stoodBehind && each.again && this.#soonestNs === 0;
-      if (!second) this.#tell(each, 'overtaken');
       i--;
+      // Or its first sending was dropped behind a late one, whose NAK was slow, and the second has come in order.
+      const second = each.again && this.#soonestNs === 0;
+      if (second && each.stoodBehind) continue;
+      // Or that was lost, and all was sent again for a timeout before its NAK came.
+      const unclear = second && each.afterTimeout && each.resentNs < 0;
+      if (!unclear) this.#noteLate(each, timeNs);
+      this.#tell(each, unclear ? 'unknown' : 'overtaken');
     }
     this.#age(timeNs);
   }
@@ -174,18 +161,15 @@ export class MissedRequests {
 
   /** An ACK up to `psn` that a duplicate explains. Returns whether one is known. */
   duplicateAck(psn: number, timeNs: number): boolean {
-    if (this.#explained > 0 && psn === this.#explainedPsn && timeNs <= this.#explainedUntilNs) {
-      this.#explained--;
-      return true;
-    }
-    if (this.#vain > 0 && timeNs <= this.#vainUntilNs) {
-      this.#vain--;
+    if (this.#expected.takeDuplicate(psn, timeNs)) return true;
+    const vainNs = this.#expected.takeVain(timeNs);
+    if (vainNs !== undefined) {
       // Two round trips after the last of them it is as likely to be about another one.
-      if (this.#vainUntilNs - timeNs < this.#soonestNs) this.unaskedAck(psn, timeNs);
+      if (vainNs < this.#soonestNs) this.unaskedAck(psn, timeNs);
       return true;
     }
-    if (this.#isUnsure(timeNs)) {
-      this.#unsure--;
+    // Or one that was sent again after a timeout.
+    if (this.#expected.takeUnsure(timeNs)) {
       for (const each of this.#open) if (each.resentNs >= 0) each.doubtful ||= each.resentUnsure;
       this.unaskedAck(psn, timeNs);
       return true;
@@ -198,6 +182,10 @@ export class MissedRequests {
     else this.#farAnswers++;
     if (timeNs - newest.resentNs > this.#soonNs) this.#slowAnswers++;
     share(this.#open, requests, !near);
+    for (const each of requests) {
+      each.slow ||= timeNs - each.resentNs > this.#longestNs;
+      if (cameTwice(each)) this.#noteLate(each, timeNs);
+    }
     this.#expectDuplicates(newest, psn, timeNs);
     return true;
   }
@@ -242,11 +230,16 @@ export class MissedRequests {
       known = true;
     }
     // Whichever comes second is a duplicate for the receiver.
-    if (known) this.resentInVain(timeNs);
+    if (known) this.resentInVain(-1, timeNs);
   }
 
-  /** The capture ends. */
-  finish(): void {
+  /** The capture ends. @param endNs when the receiver answers no more */
+  finish(endNs: number): void {
+    this.#endNs = endNs;
+    this.#settleAll();
+  }
+
+  #settleAll(): void {
     while (this.#open.length > 0) this.#settle(this.#open[0] as MissedRequest);
   }
 
@@ -278,15 +271,10 @@ export class MissedRequests {
     return this.#evidence.strayAcks > this.#asked * STRAY_SHARE || Math.min(near, far) > (near + far) * MIXED_SHARE;
   }
 
-  /** A duplicate may be one that was sent again after a timeout. */
-  #isUnsure(timeNs: number): boolean {
-    return this.#unsure > 0 && timeNs <= this.#unsureUntilNs;
-  }
-
   /** What is late is so by little, and the receiver has just had requests twice: an answer more is about these. */
   #isEcho(timeNs: number): boolean {
     const short = this.#farAnswers === 0 && this.#nearAnswers + this.#told.overtaken >= FEWEST_NEAR;
-    return short && timeNs <= this.#explainedUntilNs + this.#times.nearNs;
+    return short && timeNs <= this.#expected.explainedUntilNs + this.#times.nearNs;
   }
 
   /** @param to the last PSN that the receiver had then: up to there retransmissions are duplicates */
@@ -295,9 +283,8 @@ export class MissedRequests {
     this.#waitedFromNs = each.sentNs;
     this.#waitedToNs = each.resentNs < 0 ? timeNs : each.resentNs;
     // The original came after its retransmission: only that one was a duplicate.
-    this.#explained = sinceNs > this.#soonNs ? 0 : to - each.psn + (sinceNs < this.#soonestNs ? 1 : 0);
-    this.#explainedPsn = to;
-    this.#explainedUntilNs = timeNs + (sinceNs < 0 ? Math.max(EXPECTED_NS, this.#soonNs) : this.#soonNs);
+    const count = sinceNs > this.#soonNs ? 0 : to - each.psn + (sinceNs < this.#soonestNs ? 1 : 0);
+    this.#expected.duplicates(count, to, timeNs + (sinceNs < 0 ? Math.max(EXPECTED_NS, this.#soonNs) : this.#soonNs));
   }
 
   /** When the clock went back, nothing that is decided by times can be told. */
@@ -306,10 +293,8 @@ export class MissedRequests {
     this.#latestNs = timeNs;
     if (!stepped) return;
     for (const each of this.#open) each.doubtful = true;
-    this.finish();
-    this.#explained = 0;
-    this.#vain = 0;
-    this.#unsure = 0;
+    this.#settleAll();
+    this.#expected.forget();
   }
 
   /** Those that have been acknowledged for long get their verdict. */
@@ -353,15 +338,24 @@ export class MissedRequests {
    * It looks lost. Where packets are overtaken it may have been, too, when answers are missing: lost on their way, not
    * captured, or never sent, as by a receiver that answers several requests at once.
    */
-  #mayBeOvertaken({ unclear, waited, hidden }: MissedRequest): boolean {
-    const { acks, missingAcks, latePackets } = this.#evidence;
+  #mayBeOvertaken({ unclear, hidden, after, sentNs, ...each }: MissedRequest): boolean {
+    const { acks, missingAcks, latePackets, roundTrips } = this.#evidence;
     const overtaken = this.#told.overtaken + this.#open.filter(cameTwice).length;
     const answers = this.#nearAnswers + this.#farAnswers;
     if (unclear && answers + overtaken > 0) return true;
-    if ((waited || hidden) && answers + overtaken + latePackets > 0) return true;
+    // Nobody was there to answer one that came as late as others did, or a little later.
+    if (this.#endNs - sentNs < this.#longestLateNs * LATER) return true;
+    const waited = each.waited || each.waitNs > this.#longestNs;
+    // Sent again behind one that was late then: it stood behind that, and no second NAK tells so.
+    const behindLate = after !== undefined && (after.slow || !roundTrips.isSteady);
+    if ((waited || hidden || behindLate) && answers + overtaken + latePackets > 0) return true;
     const lost =
       this.#told.lost + this.#open.filter(({ group, stoodBehind }) => !stoodBehind && group === undefined).length;
     return overtaken * missingAcks > acks * lost * MOST_FALSE;
+  }
+
+  #noteLate({ sentNs }: MissedRequest, answeredNs: number): void {
+    this.#longestLateNs = Math.max(this.#longestLateNs, answeredNs - sentNs);
   }
 
   #tell(each: MissedRequest, verdict: Verdict, among?: Among): void {
@@ -394,5 +388,7 @@ const MOST_FALSE = 0.005;
 const FEWEST_NEAR = 2;
 /** By how much the sending on its way comes sooner than the one that answers the NAK. */
 const SOONER = 4;
+/** Of the longest time that an answer took about one that was overtaken. */
+const LATER = 2;
 /** How long ACKs of known duplicates are expected. */
 const EXPECTED_NS = 1_000_000;

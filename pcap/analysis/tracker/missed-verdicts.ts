@@ -3,12 +3,14 @@
  * verdict on a READ response that was captured and is requested again.
  *
  * Such a response did not arrive in order behind this capture point. No answer tells more: it was lost, or the one
- * before it was overtaken, so that the requester had to drop it. Where packets are overtaken it cannot be told.
+ * before it was overtaken, so that the requester had to drop it. Where packets are overtaken it cannot be told. But one
+ * that the requester has before it is sent again was overtaken: the requester asks for what is behind it, and had to
+ * drop that meanwhile.
  */
 import type { Among, MissedRequest } from './missed-request.ts';
 import type { Verdict } from './missed-requests.ts';
 import { PacketFlag } from './packet-memory.ts';
-import type { PlacedDetails, PsnSpaceOwner, PsnSpaceState } from './psn-space-state.ts';
+import type { MissedResponse, PlacedDetails, PsnSpaceOwner, PsnSpaceState } from './psn-space-state.ts';
 
 /**
  * Counts the request, and reports it as an event of the NAK that asked for it. @param among requests that it cannot be
@@ -36,13 +38,30 @@ export function bookMissed(state: PsnSpaceState, request: MissedRequest, verdict
 
 /** A READ response that was captured is requested again, by the packet of `details`. */
 export function bookMissedResponse(state: PsnSpaceState, psn: number, { frame, timeNs }: PlacedDetails): void {
-  const { responses, report, conversation, requester } = state;
+  const { missedResponse } = state;
+  if (missedResponse !== undefined && missedResponse.psn < psn) {
+    tellLate(state, missedResponse);
+    // It came here already, while the requester waited for that.
+    if (missedResponse.psn + 1 === psn) return;
+  }
+  const { responses } = state;
   // It came, here already, while the requester waited for one before it.
   if (state.awaitedResponse === psn) return;
   const known = PacketFlag.BookedLost | PacketFlag.Late;
   if ((responses.flagsOf(psn) & known) !== 0 || state.damagedResponses.take(psn)) return;
-  const sender = requester === 0 ? 1 : 0;
+  if (state.missedResponse?.psn === psn) return;
+  settleMissedResponse(state);
   const details = { psn, frame, timeNs, refersTo: responses.frameOf(psn), reason: 'seen-then-implied-nak' } as const;
+  state.missedResponse = { psn, details };
+}
+
+/** It is sent again, or the capture ends: nothing tells that it was overtaken. */
+export function settleMissedResponse(state: PsnSpaceState): void {
+  const { missedResponse, responses, report, conversation, requester } = state;
+  if (missedResponse === undefined) return;
+  state.missedResponse = undefined;
+  const { psn, details } = missedResponse;
+  const sender = requester === 0 ? 1 : 0;
   if (overtakes(conversation)) {
     report.responses.undecidedPackets++;
     responses.addFlag(psn, PacketFlag.Late);
@@ -52,6 +71,15 @@ export function bookMissedResponse(state: PsnSpaceState, psn: number, { frame, t
     responses.addFlag(psn, PacketFlag.BookedLost);
     state.emitAt('loss', sender, { ...details, named: true });
   }
+}
+
+/** The requester has it, as it asks for what is behind it, though it was not sent again. */
+function tellLate(state: PsnSpaceState, { psn, details }: MissedResponse): void {
+  const { responses, report, requester } = state;
+  state.missedResponse = undefined;
+  report.responses.reorderedPackets++;
+  responses.addFlag(psn, PacketFlag.Late);
+  state.emitAt('reordering', requester === 0 ? 1 : 0, { ...details, reason: 'behind-capture' });
 }
 
 /** Packets of this conversation have been overtaken, in either direction. */

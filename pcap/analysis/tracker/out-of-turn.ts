@@ -39,12 +39,11 @@ export function outOfTurn(
 /** Whether the packet at hand belongs to the run by its identification, and was overtaken in it. */
 export function isOvertakenIn(
   run: RetransmissionRun,
-  { timeNs, ipId }: MutableFacts,
+  { ipId }: MutableFacts,
   psn: number,
   memory: Pick<PacketMemory, 'timeOf'>,
   ids: Pick<IpIdOrder, 'compareToLast'>,
 ): boolean {
-  if (psn <= run.psn || timeNs - run.lastNs >= RUN_JUMP_NS) return false;
   return memory.timeOf(psn) < run.timeNs && ids.compareToLast(ipId) < 0;
 }
 

@@ -7,7 +7,7 @@
 import type { TransportEvent, TransportEventReason } from '../types.ts';
 import type { IpIdOrder } from './id-order.ts';
 import type { MutableFacts } from './mutable-facts.ts';
-import type { PendingNak } from './psn-space-state.ts';
+import type { PendingNak } from './outdated-naks.ts';
 
 /** Why packets are retransmitted. Its fields are those of the event. */
 export interface RetransmissionTrigger {
@@ -89,7 +89,9 @@ export interface RetransmissionRun extends PendingReport {
   readonly trigger: RetransmissionTrigger;
   /** The next PSN of the run. */
   cursor: number;
+  /** Time and identification of its last packet. */
   lastNs: number;
+  lastId: number;
   /** Its first packet had been acknowledged. */
   readonly acknowledged: boolean;
   /** Its cause is reported when it ends, unless it was one late packet. */
@@ -111,10 +113,10 @@ export function pendingReport(
 export function newRun(
   first: PendingReport,
   trigger: RetransmissionTrigger,
-  { timeNs: lastNs }: MutableFacts,
+  { timeNs: lastNs, ipId: lastId }: MutableFacts,
   acknowledged: boolean,
 ): RetransmissionRun {
-  return { ...first, trigger, cursor: first.to, lastNs, acknowledged, causeIsOpen: false };
+  return { ...first, trigger, cursor: first.to, lastNs, lastId, acknowledged, causeIsOpen: false };
 }
 
 /** Nothing that was captured caused it. */

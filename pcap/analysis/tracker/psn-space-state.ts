@@ -14,6 +14,7 @@ import type { LateWaits } from './late-waits.ts';
 import type { MessageEnds } from './message-ends.ts';
 import type { MissedRequests } from './missed-requests.ts';
 import type { MutableFacts } from './mutable-facts.ts';
+import { OutdatedNaks, type PendingNak } from './outdated-naks.ts';
 import { type MemoryBudget, PacketMemory } from './packet-memory.ts';
 import { ReadQueue } from './read-queue.ts';
 import type { ReceiverModel } from './receiver-model.ts';
@@ -52,15 +53,6 @@ export interface PsnSpaceOwner {
   };
 }
 
-/** A NAK or RNR NAK that the requester has to react to. */
-export interface PendingNak {
-  readonly psn: number;
-  readonly timeNs: number;
-  readonly frame: number;
-  /** The requester has gone back to its PSN. */
-  answered: boolean;
-}
-
 /** What is particular to an event; the rest is that of the packet at hand. */
 export interface EventDetails {
   readonly psn?: number;
@@ -81,6 +73,12 @@ export interface EventDetails {
 export interface PlacedDetails extends EventDetails {
   readonly frame: number;
   readonly timeNs: number;
+}
+
+/** A response that was captured is requested again, and was not sent again yet. */
+export interface MissedResponse {
+  readonly psn: number;
+  readonly details: PlacedDetails;
 }
 
 export class PsnSpaceState {
@@ -116,13 +114,15 @@ export class PsnSpaceState {
   lastResponseFrame = -1;
   nak: PendingNak | undefined;
   rnr: PendingNak | undefined;
-  /** A NAK to which the requester has not gone back when what it asks for came late: it may do so all the same. */
-  outdatedNak: PendingNak | undefined;
+  /** NAKs that seem to be dealt with, and for which the requester may go back all the same. */
+  outdatedNaks: OutdatedNaks | undefined;
   /** What a sequence NAK asked for last, and the response that was requested again last; NaN: none. */
   askedPsn = Number.NaN;
   askedResponse = Number.NaN;
   /** The response that the requester waits for: it has dropped those behind it; NaN: none. */
   awaitedResponse = Number.NaN;
+  /** A response that came here, and that the requester lacks. */
+  missedResponse: MissedResponse | undefined;
   /** The PSN behind the last response. */
   responsesEnd = -1;
   /** Retransmitted requests, each of which the responder may acknowledge once more. */
@@ -188,6 +188,12 @@ export class PsnSpaceState {
     this.announced = announced;
     this.reliable = reliable;
     if (announced) this.acked = 0;
+  }
+
+  /** The requester has not gone back for this NAK, and may do so all the same. */
+  noteOutdated(nak: PendingNak): void {
+    this.outdatedNaks ??= new OutdatedNaks();
+    this.outdatedNaks.add(nak);
   }
 
   get roundTrips(): RoundTrips {

@@ -175,7 +175,7 @@ export class RequestTracker extends SequenceTracker {
     if (cause === 'nak') missed?.resentForNak(psn, timeNs);
     // What came late here has arrived, too, or is about to.
     const vain = psn < acked || (this.memory.flagsOf(psn) & PacketFlag.Late) !== 0;
-    if (vain) missed?.resentInVain(timeNs);
+    if (vain) missed?.resentInVain(psn, timeNs);
     else {
       const drawsAck = (dissection.frame.flags & HAS_RESPONSE) === 0;
       missed?.resent(psn, timeNs, packet.number, this.#isUnsure, drawsAck);
@@ -280,13 +280,16 @@ export class RequestTracker extends SequenceTracker {
     state.runNs = facts.timeNs;
     state.runPsn = psn;
     state.runCause = trigger.cause;
-    state.runOutdated = trigger.refersTo === state.outdatedNak?.frame;
+    state.runOutdated = state.outdatedNaks?.take(trigger.refersTo) === true;
     state.runUnsure = state.runOutdated || (trigger.cause !== 'nak' && trigger.cause !== 'rnr');
-    state.outdatedNak = undefined;
     if (trigger.refersTo >= 0) facts.refersTo = trigger.refersTo;
     if (trigger.cause === 'nak' || trigger.cause === 'rnr') {
       const pendingNak = trigger.cause === 'nak' ? state.nak : state.rnr;
-      if (pendingNak !== undefined) pendingNak.answered = true;
+      if (pendingNak !== undefined) {
+        // What it asks for is sent again for an earlier one.
+        if (state.runOutdated && !pendingNak.answered) state.noteOutdated(pendingNak);
+        pendingNak.answered = true;
+      }
       if (trigger.cause === 'nak') report.addNakReaction(trigger.durationNs);
     }
     if (trigger.cause === 'implied-nak') facts.marks |= Mark.ImpliedNak;
@@ -355,7 +358,7 @@ export class RequestTracker extends SequenceTracker {
 
   protected override onLateOriginal(psn: number, timeNs: number): void {
     this.state.missed?.cameLate(psn);
-    this.state.missed?.resentInVain(timeNs);
+    this.state.missed?.resentInVain(-1, timeNs);
   }
 
   #reportImpliedNak(psn: number, details: PlacedDetails): void {

@@ -29,6 +29,7 @@ import { responderAsks } from './asked-requests.ts';
 import { followRequester } from './awaited-response.ts';
 import type { DamagedPsns } from './damaged-psns.ts';
 import type { Hole, Holes } from './holes.ts';
+import { settleMissedResponse } from './missed-verdicts.ts';
 import type { MutableFacts } from './mutable-facts.ts';
 import { PacketFlag, PacketMemory } from './packet-memory.ts';
 import type { RetransmissionTrigger } from './pending-report.ts';
@@ -73,6 +74,7 @@ export class ResponseTracker extends SequenceTracker {
     state.answered = true;
     noteAnswer(state, facts.timeNs);
     if ((frame.flags & OpFlag.Ack) === 0) {
+      if (state.missedResponse?.psn === psn) settleMissedResponse(state);
       this.#handleResponse(facts, psn);
       followRequester(state, facts, psn);
     } else this.#handleAcknowledgement(facts, psn, aethSyndrome(frame.view, frame.bthOffset + aeth));
@@ -218,7 +220,10 @@ export class ResponseTracker extends SequenceTracker {
 
   override finish(facts: MutableFacts): void {
     super.finish(facts);
-    this.state.missed?.finish();
+    settleMissedResponse(this.state);
+    const { missed, conversation, lastAnswerNs } = this.state;
+    // Behind a DREQ there is nobody who answers.
+    missed?.finish(conversation.ended ? lastAnswerNs : facts.timeNs);
   }
 
   /** Everything before `to` has arrived. */
@@ -233,7 +238,7 @@ export class ResponseTracker extends SequenceTracker {
     }
     if (state.requestHoles.list.length > 0) this.#acknowledgeHoles(facts, to);
     if (state.nak !== undefined && state.nak.psn < to) {
-      if (!state.nak.answered) state.outdatedNak = state.nak;
+      if (!state.nak.answered) state.noteOutdated(state.nak);
       state.nak = undefined;
     }
     if (state.rnr !== undefined && state.rnr.psn < to) state.rnr = undefined;

@@ -3,7 +3,9 @@
  *
  * Owns the decision. Rules:
  * - After a sequence NAK the requester goes back to the PSN of the NAK (ref:wire#8), after an RNR NAK to that of the
- *   RNR NAK; soon after a sequence NAK also when the next NAK or an ACK says that what was missing has come late.
+ *   RNR NAK; soon after a sequence NAK also when the next NAK or an ACK says that what was missing has come late, or
+ *   when it was sent again for an earlier NAK.
+ * - What was sent before something that has come, by its identification, began nothing.
  * - A READ that begins in the middle of an earlier one, or at a gap in the responses, is an implied NAK
  *   (ref:analyzer#1, 9).
  * - Otherwise the cause is a timeout. After a wait shorter than the ACK timeout of connection management the cause is
@@ -14,9 +16,9 @@
 import { agreedTimeoutNs, SURE_TIMEOUT_NS, shownTimeoutNs, TIMEOUT_UNIT_NS, unansweredNs } from './ack-waits.ts';
 import { impliedNak } from './implied-nak.ts';
 import type { MutableFacts } from './mutable-facts.ts';
-import { outdatedNakFor } from './outdated-nak.ts';
+import type { PendingNak } from './outdated-naks.ts';
 import type { RetransmissionTrigger } from './pending-report.ts';
-import type { PendingNak, PsnSpaceState } from './psn-space-state.ts';
+import type { PsnSpaceState } from './psn-space-state.ts';
 
 /** The cause for which the request at hand would be sent again; undefined: none is known. */
 export function triggerOfRequest(
@@ -46,6 +48,8 @@ export function triggerOfRequest(
   const shortestNs = Math.max(USUAL_ROUND_TRIPS * state.roundTrips.meanNs, shownTimeoutNs(state));
   const short = soon || durationNs < shortestNs;
   if (durationNs < (agreedNs ?? 0) || (agreedNs === undefined && short)) return undefined;
+  // What was sent before something that has come was late on its way.
+  if (state.conversation.end(state.requester).ids.compareToLast(facts.ipId) < 0) return undefined;
   const reason = psn < state.acked ? 'ack-not-received' : undefined;
   return { cause: 'timeout', refersTo: state.requests.frameOf(psn), durationNs, reason };
 }
@@ -62,6 +66,23 @@ function pendingNakFor(
   return nak !== undefined && !nak.answered && psn >= nak.psn ? nak : undefined;
 }
 
+/** The requester may get to an older NAK now; undefined: there is none for `psn`, or it is too long ago. */
+function outdatedNakFor(state: PsnSpaceState, psn: number, timeNs: number): PendingNak | undefined {
+  const { outdatedNaks, roundTrips } = state;
+  const nak = outdatedNaks?.find(psn);
+  if (nak === undefined) return undefined;
+  const usedNs = Math.max(SHORTEST_USED_NS, shownTimeoutNs(state), LONGEST_ROUND_TRIPS * roundTrips.longestNs);
+  const longestNs = agreedTimeoutNs(state) ?? usedNs;
+  return timeNs - nak.timeNs < longestNs ? nak : undefined;
+}
+
+/** A requester that is busy takes as long to go back as a responder to answer; later it goes back for a timeout. */
+const LONGEST_ROUND_TRIPS = 2;
+/**
+ * No program that is in use asks for an ACK timeout below 2^13, and hardware takes up to twice that. A timeout would go
+ * back to what is not acknowledged, unless answers were lost.
+ */
+const SHORTEST_USED_NS = TIMEOUT_UNIT_NS * 2 ** 14;
 /** No network can use an ACK timeout below this. */
 const SHORTEST_TIMEOUT_NS = 200_000;
 /** A timeout no longer than so many round trips of the usual length would strike all the time. */

@@ -117,6 +117,7 @@ export abstract class SequenceTracker extends SequenceRole {
       run.count++;
       run.cursor = Math.max(run.cursor, psn + count);
       run.lastNs = facts.timeNs;
+      run.lastId = facts.ipId;
     } else this.#startRun(facts, psn, count);
     const flags = this.memory.flagsOf(psn) | PacketFlag.Repeated | askedAck(facts);
     this.memory.put(psn, facts, flags, this.state.acked);
@@ -188,7 +189,9 @@ export abstract class SequenceTracker extends SequenceRole {
     const skips = psn > run.cursor + MOST_SKIPPED || (psn > run.cursor && this.isLost(psn));
     if (skips && run.acknowledged && run.count === 1 && !this.ids.isUsable) return false;
     if (this.#isLateFill(facts, psn)) return false;
-    return facts.timeNs - run.lastNs < (psn === run.cursor ? RUN_PAUSE_NS : RUN_JUMP_NS);
+    // Or its identification is the one that follows, as is its PSN.
+    const isNext = psn === run.cursor || this.ids.compare(facts.ipId, run.lastId) === psn - run.cursor + 1;
+    return facts.timeNs - run.lastNs < (isNext ? RUN_PAUSE_NS : RUN_JUMP_NS);
   }
 
   /** A single packet filled a hole after a NAK, and what was sent behind it was not sent again: no one went back. */

@@ -123,7 +123,26 @@ it('a READ response that was dropped is known to its requester by the gap, and t
   expect(judged('requester', [loss(psn)])).toEqual({ real: 1, found: 1, falsely: 0 });
   expect(judged('requester', [loss(psn + 1)])).toEqual({ real: 1, found: 0, falsely: 1 });
   expect(judged('responder', [loss(psn)])).toEqual(noShare());
+
+  // It is asked for, sent again and dropped again, and asked for once more: two losses for the responder.
+  const read = { ...frames.find((frame) => parsed(frame).opcode === Op.ReadRequest), bytes: asking(frames, psn) };
+  const ask = [
+    { ...(read as WireFrame), side: requester, direction: 'out' },
+    { ...(read as WireFrame), side: dropped.side, direction: 'in' },
+  ] as const;
+  frames.splice(frames.indexOf(dropped) + 1, 0, ...ask, dropped, ...ask, ...ask);
+  expect(judged('responder', [loss(psn)])).toEqual({ real: 2, found: 1, falsely: 0 });
+  expect(judged('responder', [loss(psn), loss(psn)])).toEqual({ real: 2, found: 2, falsely: 0 });
+  expect(judged('responder', [loss(psn), loss(psn), loss(psn)])).toEqual({ real: 2, found: 2, falsely: 1 });
 });
+
+/** A READ request that begins at `psn`. */
+function asking(frames: readonly WireFrame[], psn: number): Uint8Array {
+  const frame = frames.find((each) => parsed(each).opcode === Op.ReadRequest) as WireFrame;
+  const bytes = whole(frame.bytes);
+  new DataView(bytes.buffer).setUint32(parsed(frame).bthOffset + 8, psn);
+  return bytes;
+}
 
 function requestRows() {
   return { requester: newGuestRow('made up', 'requester'), responder: newGuestRow('made up', 'responder') };

@@ -34,6 +34,20 @@ describe('READ responses', () => {
     expect(kindsOf(script, VERDICTS)).toEqual(['loss 5']);
   });
 
+  it('are late where the requester has one before it was sent again, and what came behind that was dropped', () => {
+    const begun = () => new Script().read(0, 4).answers(0, 3).read(4, 4).answers(4, 7).read(5, 3);
+    expect(kindsOf(begun().read(6, 2).answers(5, 7).answers(6, 7), VERDICTS)).toEqual(['reordering 5']);
+    const twice = begun().read(6, 2).answers(5, 7).read(8, 4).answers(8, 11).read(9, 3).read(10, 2).answers(9, 11);
+    expect(kindsOf(twice, VERDICTS)).toEqual(['reordering 5', 'reordering 9']);
+    // Sent again before: it may be that which the requester has.
+    expect(kindsOf(begun().answers(5, 7).read(6, 2).answers(6, 7), VERDICTS)).toEqual(['loss 5', 'loss 6']);
+    // Never sent again, or asked for twice.
+    expect(kindsOf(begun(), VERDICTS)).toEqual(['loss 5']);
+    expect(kindsOf(begun().read(5, 3).answers(5, 7), VERDICTS)).toEqual(['loss 5']);
+    // Another one than the next stood behind nothing.
+    expect(kindsOf(begun().read(7, 1).answers(5, 7), VERDICTS)).toEqual(['reordering 5', 'missing 7']);
+  });
+
   it('that come while the requester waits for what it asked for again are dropped as well', () => {
     const script = new Script().read(0, 8).answers(0, 3).read(2, 6).answers(4, 7).answers(2, 4, []);
     // Its second sending of 5 is missing, the first was dropped: the requester asks for it.
@@ -69,6 +83,30 @@ describe('a requester that goes back for a NAK after what it asks for came late'
     expect(kindsOf(elsewhere, ['timeout'])).toEqual(['timeout 9']);
   });
 
+  it('has none for the second of several NAKs that it gets to one after the other, while more come', () => {
+    const script = new Script().sends(0, 20).ack(3).nak(4).ack(4).nak(5).wait(1e6).sends(4, 20);
+    script.ack(8).nak(12).nak(13).wait(12e6).sends(21, 24).sends(5, 20).ack(24);
+    expect(kindsOf(script, timeouts)).toEqual(['retransmission 4+17 nak', 'retransmission 5+16 nak']);
+  });
+
+  it('has none for the second of several that were outdated when it went back for the first', () => {
+    const three = () => new Script().sends(0, 9).ack(3).nak(4).nak(5).nak(6).wait(1e6).sends(4, 9).wait(12e6);
+    expect(kindsOf(three().sends(5, 9).ack(9), timeouts)).toEqual(['retransmission 4+6 nak', 'retransmission 5+5 nak']);
+    // Not for the first, once more.
+    expect(kindsOf(three().sends(4, 9).ack(9), timeouts)[1]).toBe('timeout 4');
+  });
+
+  it('has none for the second NAK, when what that asks for was sent again for the first', () => {
+    const twice = (ns: number) =>
+      new Script().sends(0, 9).ack(3).nak(4).ack(4).nak(5).wait(23e6).sends(4, 5).wait(ns).sends(5, 9).ack(9);
+    expect(kindsOf(twice(0), timeouts)).toEqual(['retransmission 4+2 nak', 'retransmission 5+5 nak']);
+    expect(kindsOf(twice(67e6), timeouts)).toEqual([
+      'retransmission 4+2 nak',
+      'timeout 5',
+      'retransmission 5+5 timeout',
+    ]);
+  });
+
   it('goes back once for it: later repetitions have other causes', () => {
     const script = new Script().sends(0, 9).ack(3).nak(4).nak(5).wait(2e6).sends(4, 9).wait(67e6).sends(5, 9).ack(9);
     expect(kindsOf(script, ['timeout'])).toEqual(['timeout 5']);
@@ -86,6 +124,30 @@ describe('what is overtaken while it is sent again', () => {
     const { script, late } = went(6e6);
     const events = kindsOf(script.see(late).sends(9, 9).ack(9), ['timeout', 'retransmission']);
     expect(events).toEqual(['retransmission 4+6 nak']);
+  });
+
+  it('does so also where it is the first, and was to begin that', () => {
+    const script = new Script().sends(0, 9).ack(3).nak(4).wait(12e6);
+    const first = script.fromA(Op.SendOnly, 4);
+    const events = kindsOf(script.sends(5, 6).see(first).sends(7, 9).ack(9), ['timeout', 'retransmission']);
+    expect(events).toEqual(['retransmission 5+6 nak']);
+  });
+
+  it('leaves what comes before it in that, by the identifications, though the sender paused there', () => {
+    const paused = (dropped: number) => {
+      const script = new Script().sends(0, 9).ack(3).nak(4).wait(6e6).sends(4, 5);
+      const late = script.fromA(Op.SendOnly, 6);
+      for (let i = 0; i < dropped; i++) script.fromA(Op.SendOnly, 9);
+      return kindsOf(script.wait(6e6).sends(7, 8).see(late).sends(9, 9).ack(9), ['timeout', 'retransmission']);
+    };
+    expect(paused(0)).toEqual(['retransmission 4+6 nak']);
+    expect(paused(1)).toContain('timeout 7');
+  });
+
+  it('is sent for no timeout, however late it comes', () => {
+    const { script, late } = went(6e6);
+    const events = kindsOf(script.sends(9, 20).wait(38e6).see(late).sends(21, 21).nak(6), ['timeout']);
+    expect(events).toEqual([]);
   });
 
   it('does not, when it is sent once more behind that', () => {

@@ -23,9 +23,24 @@ class Told {
   );
 
   /** A NAK comes for a request that was sent at `sent`. */
-  nak(at: number, psn: number, sent: number, { unseen = false, again = false, behind = sent + 1 } = {}): this {
+  nak(
+    at: number,
+    psn: number,
+    sent: number,
+    { unseen = false, again = false, afterTimeout = false, behind = sent + 1 } = {},
+  ): this {
     const times = { sentNs: sent * 1000, behindNs: behind * 1000, askedNs: at * 1000 };
-    this.#missed.asked({ psn, frame: -1, behindFrame: -1, unseen, again, nakFrame: 99, ...times });
+    this.#missed.asked({
+      psn,
+      frame: -1,
+      behindFrame: -1,
+      behindPsn: psn + 1,
+      unseen,
+      again,
+      afterTimeout,
+      nakFrame: 99,
+      ...times,
+    });
     return this;
   }
 
@@ -38,6 +53,12 @@ class Told {
   resentForNak(at: number, psn: number): this {
     this.#missed.resentForNak(psn, at * 1000);
     return this.resent(at, psn);
+  }
+
+  /** The same, although it was acknowledged. */
+  resentInVain(at: number, psn: number): this {
+    this.#missed.resentInVain(psn, at * 1000);
+    return this;
   }
 
   /** Everything up to `psn` is acknowledged. */
@@ -78,8 +99,9 @@ class Told {
     return this;
   }
 
-  end(): string[] {
-    this.#missed.finish();
+  /** @param at when the receiver is gone */
+  end(at = 1e9): string[] {
+    this.#missed.finish(at * 1000);
     return this.verdicts;
   }
 }
@@ -163,9 +185,15 @@ describe('it cannot be told', () => {
   });
 
   it('which of three had come twice, when two answers say that two did', () => {
-    const told = new Told().nak(12, 5, 0).resent(13, 5).nak(36, 8, 20).resent(37, 8).nak(60, 9, 44).resent(61, 9);
-    const verdicts = ['5 overtaken, 2 of 3', '8 overtaken, 2 of 3', '9 lost, 1 of 3'];
-    expect(told.ack(72, 9).duplicate(75, 9).duplicate(110, 9).end()).toEqual(verdicts);
+    const told = new Told().nak(12, 5, 0).resent(13, 5).nak(36, 8, 20).resent(37, 8).nak(60, 10, 44).resent(61, 10);
+    const verdicts = ['5 overtaken, 2 of 3', '8 overtaken, 2 of 3', '10 lost, 1 of 3'];
+    expect(told.ack(72, 10).duplicate(75, 10).duplicate(110, 10).end()).toEqual(verdicts);
+  });
+
+  it('what an answer is about that is due already: a request sent again in vain behind a late one is answered once', () => {
+    const told = new Told().nak(12, 5, 0).ack(13, 5).resentInVain(14, 5).duplicate(26, 5);
+    // It is about the next request, which was sent again since.
+    expect(told.nak(27, 6, 15).resent(28, 6).ack(39, 6).duplicate(40, 6).end()).toEqual(['5 overtaken', '6 overtaken']);
   });
 
   it('how many of a group were lost, where an answer came long after: another may have been taken for a new ACK', () => {
@@ -240,6 +268,36 @@ describe('it cannot be told', () => {
     expect(asked(2028).ack(2052, 910).end()).toEqual(['5 overtaken', '505 lost', '905 lost']);
   });
 
+  it('when it was sent again behind one that the receiver waited for, and that may have been late then', () => {
+    const behind = (psn: number, steady = false) => {
+      const told = new Told().nak(12, 5, 0).resent(13, 5).resent(14, psn).nak(25, psn, 14).resent(26, psn).ack(37, 9);
+      told.evidence.latePackets = 1;
+      told.evidence.roundTrips.isSteady = steady;
+      return told;
+    };
+    expect(behind(6).end()).toEqual(['5 lost', '6 unknown']);
+    // One that is not the next one did not stand behind it, and where round trips are all alike the NAK came in time.
+    expect(behind(7).end()).toEqual(['5 lost', '7 lost']);
+    expect(behind(6, true).end()).toEqual(['5 lost', '6 lost']);
+    // Nor did one that was sent when that had arrived.
+    const there = new Told().nak(12, 5, 0).resent(13, 5).ack(24, 5).nak(42, 6, 30).resent(43, 6).ack(54, 9);
+    there.evidence.latePackets = 1;
+    there.evidence.roundTrips.isSteady = false;
+    expect(there.end()).toEqual(['5 lost', '6 lost']);
+    // Unless the answer to that one shows that it was late.
+    expect(behind(6, true).duplicate(41, 5).end()).toEqual(['5 overtaken', '6 unknown']);
+    expect(behind(6, true).duplicate(25, 5).end()).toEqual(['5 overtaken', '6 lost']);
+  });
+
+  it('where others are overtaken, when a NAK is seen to be slow only later, by round trips that turn out to be alike', () => {
+    const told = overtakenAndLost();
+    const { roundTrips } = told.evidence;
+    Object.assign(roundTrips, { isSteady: false, longestNs: 50_000 });
+    told.nak(2020, 905, 2000, { behind: 2001 }).resent(2021, 905).ack(2032, 910);
+    Object.assign(roundTrips, { isSteady: true });
+    expect(told.end()).toEqual(['5 overtaken', '505 lost', '905 unknown']);
+  });
+
   it('when its response comes again and it was sent again after a timeout', () => {
     const told = new Told().nak(12, 5, 0).resent(4_000, 5, { timeout: true }).ack(4_011, 8);
     expect(told.responseAgain(4_012, 5).end()).toEqual(['5 unknown']);
@@ -248,6 +306,14 @@ describe('it cannot be told', () => {
   it('when an answer may be about it or about what was sent again after a timeout, where others are overtaken', () => {
     const told = overtakenAndLost().resent(1020, 700, { timeout: true }).duplicate(1040, 510);
     expect(told.end()).toEqual(['5 overtaken', '505 unknown']);
+  });
+
+  it('when the receiver is gone before an answer can come as late as others did', () => {
+    // That of 5 came after 25.
+    expect(overtakenAndLost().end(1051)).toEqual(['5 overtaken', '505 lost']);
+    expect(overtakenAndLost().end(1049)).toEqual(['5 overtaken', '505 unknown']);
+    const alone = new Told().nak(1012, 505, 1000).resent(1013, 505).ack(1024, 510);
+    expect(alone.end(1030)).toEqual(['505 lost']);
   });
 
   it('on a network that doubles packets', () => {
@@ -286,6 +352,18 @@ describe('NAKs that come when everything was sent again unasked', () => {
 
   it('may be about the first sending, in which one stood behind a late one; the second came in order', () => {
     expect(verdicts({ again: true, varies: true })).toEqual(['5 overtaken']);
+  });
+
+  it('may be about the first sending, which was lost, where a timeout had all sent again before the NAK came', () => {
+    const told = (again: boolean, varies: boolean) => {
+      const each = new Told().nak(2_000, 5, 1_900, { again, afterTimeout: again });
+      each.evidence.roundTrips.boundNs = varies ? 0 : 9000;
+      // What comes after it is judged without it.
+      return each.ack(2_050, 8).nak(3_012, 20, 3_000).resent(3_013, 20).ack(3_024, 22).end();
+    };
+    expect(told(true, true)).toEqual(['5 unknown', '20 lost']);
+    expect(told(false, true)).toEqual(['5 overtaken', '20 lost']);
+    expect(told(true, false)).toEqual(['5 overtaken', '20 lost']);
   });
 
   it('are about the only sending where there is no other, or about the last where round trips are all alike', () => {
