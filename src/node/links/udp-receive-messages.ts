@@ -1,9 +1,9 @@
 /**
  * Messages of one recvmmsg as a batch of frames. With UDP_GRO a message is a run of datagrams of one size, one behind
- * the other; each needs its headers in front. So the kernel is given vectors as long as most datagrams before were, with
- * a gap between: when the next are of that size, as they are in a stream, every one of them lies where its headers fit,
- * and no byte is copied. Owns the structures of the call and the memory that frames lie in until the next. Never calls,
- * never looks into a payload. Whatever the kernel reports, nothing is read or written outside the memory.
+ * the other; each needs its headers in front. So the kernel is given vectors as long as most datagrams before were,
+ * with a gap between: when the next are of that size, as they are in a stream, every one of them lies where its headers
+ * fit, and no byte is copied. Owns the structures of the call and the memory that frames lie in until the next. Never
+ * calls, never looks into a payload. Whatever the kernel reports, nothing is read or written outside the memory.
  */
 import type { FrameBatch } from '../../../packets/frame-writer.ts';
 import { ROCE_UDP_PORT } from '../../../packets/udp.ts';

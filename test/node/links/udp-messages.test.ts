@@ -342,6 +342,8 @@ describe('ReceiveMessages', () => {
     expect(seen.indexOf(true, 2)).toBe(2 + 11);
     expect(seen.slice(2 + 11).filter((there) => !there)).toHaveLength(1);
     const first = [4128, 15] as const;
+    const fresh = make();
+    expect(inPlace(fresh.messages, fresh.memory, [first, [36, 14], first])).toEqual([false, false, true]);
     expect(inPlace(messages, memory, [first, first, [36, 14], first])).toEqual([false, false, false, true]);
   });
 
