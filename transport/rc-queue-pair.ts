@@ -29,6 +29,12 @@ import { Verdict } from './verdict.ts';
 import { type RecvWr, WcStatus } from './work.ts';
 
 /**
+ * Requests that go ahead of a lone ACK: the data of a message in two parts, and the SEND behind it that says so. A link
+ * that cuts datagrams out of a run hands over both as one, which a peer that waits for them sees at once.
+ */
+const REQUESTS_AHEAD = 2;
+
+/**
  * A queue pair of a reliable connection: RC, or either end of XRC.
  *
  * @example
@@ -113,9 +119,12 @@ export class RcQueuePair extends QueuePair {
   /** Replies first, then requests; but READ responses and requests take turns: a busy responder would send none. */
   transmit(now: number, writer: FrameWriter): void {
     let budget = BURST;
-    // One request goes ahead of a lone ACK where both fit: it matters more to the application. Where one packet fits,
+    // A few requests go ahead of a lone ACK where all fit: they matter more to the application. Where one packet fits,
     // the ACK goes: requests would delay it infinitely, and the peer would run out of retries.
-    if (writer.room > 1 && this.#replies.isAcknowledge && this.#transmitRequest(now, writer)) budget--;
+    for (let ahead = 0; ahead < REQUESTS_AHEAD && writer.room > 1 && this.#replies.isAcknowledge; ahead++) {
+      if (!this.#transmitRequest(now, writer)) break;
+      budget--;
+    }
     for (; budget > 0 && !writer.full; budget--) {
       if (this.#requestGoesNext && this.#replies.isData && this.#transmitRequest(now, writer)) continue;
       if (!this.#transmitReply(now, writer) && !this.#transmitRequest(now, writer)) return;

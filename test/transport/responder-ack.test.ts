@@ -54,18 +54,19 @@ describe('acknowledgements, responder', () => {
     peer.expectTx([ack({ psn: 63, msn: 64 })]);
   });
 
-  it('ACK-03 an acknowledgement lets one request go ahead of it, and no more; a NAK or an answer goes first', () => {
+  it('ACK-03 an acknowledgement lets two requests go ahead of it, and no more; a NAK or an answer goes first', () => {
+    const two = [Op.SendOnly, Op.SendOnly];
     const opcodes = (stimulus: Packet): number[] => {
       const peer = new Peer();
       const { iova: va, rkey } = peer.region();
       peer.postRecv(1);
-      peer.post({ wrId: 1, opcode: WrOpcode.Send }, { wrId: 2, opcode: WrOpcode.Send });
+      peer.post(...[1, 2, 3].map((wrId) => ({ wrId, opcode: WrOpcode.Send })));
       peer.rx(stimulus.reth === undefined ? stimulus : { ...stimulus, reth: { va, rkey, length: 4 } });
       return peer.drain().map(({ opcode }) => opcode);
     };
-    expect(opcodes(sendOnly({ psn: 0, ackReq: true }))).toEqual([Op.SendOnly, Op.Acknowledge, Op.SendOnly]);
-    expect(opcodes(sendOnly({ psn: 1, ackReq: true }))).toEqual([Op.Acknowledge, Op.SendOnly, Op.SendOnly]);
-    expect(opcodes(readRequest({ psn: 0, reth: empty }))).toEqual([Op.ReadResponseOnly, Op.SendOnly, Op.SendOnly]);
+    expect(opcodes(sendOnly({ psn: 0, ackReq: true }))).toEqual([...two, Op.Acknowledge, Op.SendOnly]);
+    expect(opcodes(sendOnly({ psn: 1, ackReq: true }))).toEqual([Op.Acknowledge, ...two, Op.SendOnly]);
+    expect(opcodes(readRequest({ psn: 0, reth: empty }))).toEqual([Op.ReadResponseOnly, ...two, Op.SendOnly]);
   });
 
   it('ACK-04 every NAK travels in opcode ACKNOWLEDGE', () => {

@@ -1,9 +1,9 @@
 /**
  * Messages of one recvmmsg as a batch of frames. With UDP_GRO a message is a run of datagrams of one size, one behind
- * the other; each needs its headers in front. So the kernel is given vectors as long as the datagrams before were, with
- * a gap between: when the next are of that size, as they are in a stream, every one of them lies where its headers fit,
- * and no byte is copied. Owns the structures of the call and the memory that frames lie in until the next. Never calls,
- * never looks into a payload. Whatever the kernel reports, nothing is read or written outside the memory.
+ * the other; each needs its headers in front. So the kernel is given vectors as long as most datagrams before were,
+ * with a gap between: when the next are of that size, as they are in a stream, every one of them lies where its headers
+ * fit, and no byte is copied. Owns the structures of the call and the memory that frames lie in until the next. Never
+ * calls, never looks into a payload. Whatever the kernel reports, nothing is read or written outside the memory.
  */
 import type { FrameBatch } from '../../../packets/frame-writer.ts';
 import { ROCE_UDP_PORT } from '../../../packets/udp.ts';
@@ -37,8 +37,10 @@ export class ReceiveMessages implements FrameBatch {
   #size = 0;
   #slots = 0;
   #stride = 0;
-  /** The size of the latest run; what the vectors are to be next. */
+  /** The size of the datagrams that most bytes of runs come in; what the vectors are to be next. */
   #expected: number;
+  /** Bytes that came in runs of this size, less those that came in others since; at most `MOST_LEAD`. */
+  #lead = 0;
 
   /**
    * @param port what is 4791 on this wire
@@ -87,13 +89,26 @@ export class ReceiveMessages implements FrameBatch {
       } else this.#gather(message, size, length, trafficClass);
       return;
     }
-    this.#expected = size;
+    this.#learn(size, length);
     if (size !== this.#size || length > this.#slots * size) {
       this.#gather(message, size, length, trafficClass);
       return;
     }
     for (let slot = 0, left = length; left > 0; slot++, left -= size)
       this.#add(message, first + slot * this.#stride + HEADROOM_BYTES, Math.min(left, size), trafficClass);
+  }
+
+  /**
+   * A run has come. Acknowledgements, short responses and first packets come as runs, too, between those of data: they
+   * change nothing until they are most of what comes, or the data would be copied time and again.
+   */
+  #learn(size: number, length: number): void {
+    if (size === this.#expected) this.#lead = Math.min(MOST_LEAD, this.#lead + length);
+    else if (length <= this.#lead) this.#lead -= length;
+    else {
+      this.#expected = size;
+      this.#lead = length;
+    }
   }
 
   /** A frame whose payload is at `at`, behind room for its headers. */
@@ -172,6 +187,8 @@ export class ReceiveMessages implements FrameBatch {
 
 /** Messages of one call. */
 export const MAX_MESSAGES = 8;
+/** As much as one message holds: after so many bytes of another size in a row the vectors are of that one. */
+const MOST_LEAD = 0x1_00_00;
 
 /**
  * Whole cache lines, so that payloads never stand where copies of 4 KiB are slow (ref:platform#6): their offsets are 12

@@ -6,10 +6,10 @@
  * as one (ref:platform#3). A response never overtakes the WRITE of its data. Lent memory comes back when a response
  * behind it is acknowledged. Never knows what a command means.
  */
-import type { MemoryRegion } from '../../../../transport/memory.ts';
 import { WrOpcode } from '../../../../transport/work.ts';
 import type { RdmaQp } from '../../../device/api.ts';
 import { COMPLETION_BYTES, writeCompletion } from '../codec/index.ts';
+import type { DataMemory } from './data-memory.ts';
 import type { Task } from './task.ts';
 
 /** What becomes of a command. */
@@ -18,10 +18,10 @@ export interface Answer {
   readonly status: number;
   readonly dw0: number;
   readonly dw1: number;
-  /** Data for the host, from the beginning of `region`; 0 for none. */
+  /** Data for the host, from the beginning of `memory`; 0 for none. */
   readonly bytes: number;
   /** Memory that was lent for the command, with or without data for the host. */
-  readonly region: MemoryRegion | undefined;
+  readonly memory: DataMemory | undefined;
   /** Its identifier is that of another command, which is still under way. */
   readonly conflict: boolean;
 }
@@ -31,14 +31,12 @@ export interface AnswerQueue {
   readonly qp: RdmaQp;
   /** The answer leaves now: its receive may be posted again. Returns the head pointer for the response. */
   leaves(answer: Answer): number;
-  /** Nothing uses the memory any more. */
-  giveBack(region: MemoryRegion): void;
 }
 
 /** Responses with one signal: how much of the send queue they free, and the memory that comes back. */
 interface Signaled {
   requests: number;
-  readonly regions: MemoryRegion[];
+  readonly memories: DataMemory[];
 }
 
 export class AnswerSender {
@@ -80,7 +78,7 @@ export class AnswerSender {
     const signaled = this.#posted.shift();
     if (signaled === undefined) return;
     this.#room += signaled.requests;
-    for (const region of signaled.regions) this.#queue.giveBack(region);
+    for (const memory of signaled.memories) memory.giveBack();
   }
 
   /** Posts what there is and for which there is room. */
@@ -92,20 +90,20 @@ export class AnswerSender {
   /** The queue pair is gone: all memory comes back, and nothing is sent any more. */
   close(): void {
     this.#reads.length = 0;
-    const posted = this.#posted.splice(0).flatMap(({ regions }) => regions);
-    const ready = this.#ready.splice(0).map(({ region }) => region);
-    for (const region of [...posted, ...ready]) if (region !== undefined) this.#queue.giveBack(region);
+    const posted = this.#posted.splice(0).flatMap(({ memories }) => memories);
+    const ready = this.#ready.splice(0).map(({ memory }) => memory);
+    for (const memory of [...posted, ...ready]) memory?.giveBack();
   }
 
   #postReads(): void {
     while (this.#reads.length > 0 && this.#room >= ROOM_OF_ANSWER) {
-      const { slot, command, region, data } = this.#reads.shift() as Task;
-      if (region === undefined) continue;
+      const { slot, command, memory, data } = this.#reads.shift() as Task;
+      if (memory === undefined) continue;
       this.#room -= 1;
       this.#queue.qp.postSend({
         wrId: slot,
         opcode: WrOpcode.RdmaRead,
-        sges: [{ mr: region, length: data.length }],
+        sges: [{ mr: memory.region, offset: memory.offset, length: data.length }],
         remoteAddr: command.sgl.address,
         rkey: command.sgl.key,
       });
@@ -128,22 +126,22 @@ export class AnswerSender {
 
   #post(answers: readonly Answer[]): void {
     const { qp } = this.#queue;
-    for (const { bytes, region, task } of answers) {
-      if (bytes === 0 || region === undefined) continue;
+    for (const { bytes, memory, task } of answers) {
+      if (bytes === 0 || memory === undefined) continue;
       const { address, key } = task.command.sgl;
       qp.postSend({
         wrId: 0,
         opcode: WrOpcode.RdmaWrite,
-        sges: [{ mr: region, length: bytes }],
+        sges: [{ mr: memory.region, offset: memory.offset, length: bytes }],
         remoteAddr: address,
         rkey: key,
         signaled: false,
       });
     }
-    const signaled: Signaled = { requests: 0, regions: [] };
+    const signaled: Signaled = { requests: 0, memories: [] };
     for (const answer of answers) {
       signaled.requests += answer.bytes > 0 ? 2 : 1;
-      if (answer.region !== undefined) signaled.regions.push(answer.region);
+      if (answer.memory !== undefined) signaled.memories.push(answer.memory);
     }
     this.#room -= signaled.requests;
     this.#posted.push(signaled);

@@ -136,6 +136,12 @@ export class Controller implements SubsystemWatcher {
     return this.#closed;
   }
 
+  /** Whether it is what this host has of this subsystem. */
+  isOf({ subsystem, hostNqn, hostId }: Pick<ControllerOptions, 'subsystem' | 'hostNqn' | 'hostId'>): boolean {
+    if (this.subsystem !== subsystem || this.hostNqn !== hostNqn) return false;
+    return this.hostId.every((byte, i) => byte === hostId[i]);
+  }
+
   /** Enabled, not shut down and not failed. */
   get ready(): boolean {
     return (this.#cc & 1) !== 0 && !this.#fatal;

@@ -5,19 +5,22 @@
  * users send only what they have written. What is read and goes to no host has a little memory of its own, `scratch`.
  */
 import { invariant, RoceError } from '../../../../packets/errors.ts';
-import { Access, type MemoryRegion } from '../../../../transport/memory.ts';
+import { Access } from '../../../../transport/memory.ts';
 import type { RdmaPd } from '../../../device/api.ts';
 import { LentBuffers } from '../../../ground/lent-buffers.ts';
+import { type DataMemory, LentDisks } from './data-memory.ts';
 
-type Take = (region: MemoryRegion | undefined) => void;
+type Take = (memory: DataMemory | undefined) => void;
 
 export class DataPool {
   /** For what is read to be looked at: Compare, Verify. */
   readonly scratch = new LentBuffers(SCRATCH_BYTES, SCRATCH_BUFFERS);
+  /** Disks that lend what is read of them. */
+  readonly disks: LentDisks;
   readonly #pd: RdmaPd;
   readonly #limitBytes: number;
-  /** Free regions by their size class. */
-  readonly #free: MemoryRegion[][] = Array.from({ length: CLASSES }, () => []);
+  /** Free memory by its size class. */
+  readonly #free: DataMemory[][] = Array.from({ length: CLASSES }, () => []);
   readonly #waiting: { readonly sizeClass: number; readonly take: Take }[] = [];
   /** Bytes that are registered, lent or not. */
   #registered = 0;
@@ -27,6 +30,7 @@ export class DataPool {
   constructor(pd: RdmaPd, limitBytes: number) {
     invariant(limitBytes >= LARGEST, 'the pool has room for the largest command');
     this.#pd = pd;
+    this.disks = new LentDisks(pd);
     this.#limitBytes = limitBytes;
   }
 
@@ -36,7 +40,7 @@ export class DataPool {
   }
 
   /**
-   * Calls `take` with a region of `bytes` bytes or more, at most `MAX_DATA_BYTES`: at once where there is room. Without
+   * Calls `take` with memory of `bytes` bytes or more, at most `MAX_DATA_BYTES`: at once where there is room. Without
    * one when the device takes no more registrations: nobody knows when it will.
    */
   lend(bytes: number, take: Take): void {
@@ -46,9 +50,8 @@ export class DataPool {
     else take(found);
   }
 
-  /** The region is not used any more by anyone, the queue pair included. */
-  giveBack(region: MemoryRegion): void {
-    this.#free[classOf(region.bytes.length)]?.push(region);
+  #giveBack(memory: DataMemory): void {
+    this.#free[classOf(memory.region.length)]?.push(memory);
     // Who waited may give back at once: that is for the loop that runs, not for one within it.
     if (this.#serving) return;
     this.#serving = true;
@@ -70,11 +73,11 @@ export class DataPool {
 
   /** Ends the registrations of what is free. What is lent belongs to queues that must be closed before. */
   free(): void {
-    for (const list of this.#free) for (const region of list.splice(0)) this.#drop(region);
+    for (const list of this.#free) for (const memory of list.splice(0)) this.#drop(memory);
   }
 
   /** 'wait': until others have given back. Undefined: the device refuses. */
-  #find(sizeClass: number): MemoryRegion | undefined | 'wait' {
+  #find(sizeClass: number): DataMemory | undefined | 'wait' {
     const free = this.#free[sizeClass]?.pop();
     if (free !== undefined) return free;
     const bytes = SMALLEST * 4 ** sizeClass;
@@ -88,15 +91,16 @@ export class DataPool {
     try {
       const region = this.#pd.regMr(bytes, { access: Access.LocalWrite });
       this.#registered += bytes;
-      return region;
+      const memory: DataMemory = { region, offset: 0, giveBack: () => this.#giveBack(memory) };
+      return memory;
     } catch (error) {
       if (!(error instanceof RoceError)) throw error;
       return undefined;
     }
   }
 
-  #drop(region: MemoryRegion): void {
-    this.#registered -= region.bytes.length;
+  #drop({ region }: DataMemory): void {
+    this.#registered -= region.length;
     this.#pd.deregMr(region);
   }
 }

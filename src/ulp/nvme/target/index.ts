@@ -1,8 +1,9 @@
 /** The target of NVMe over Fabrics: what it serves, and where. Owns nothing but this list. */
-export { MemoryBackend, type NvmeBackend, readOnlyBackend } from './backend.ts';
+export { type NvmeBackend, type NvmeLoan, readOnlyBackend } from './backend.ts';
 export type { Controller, FailedCommand, TargetTimers } from './controller.ts';
 export { type DiskFault, type DiskOperation, FaultyBackend } from './faulty-backend.ts';
 export type { HostAccess } from './hosts.ts';
+export { MemoryBackend } from './memory-backend.ts';
 export type { IoCounters } from './nvm.ts';
 export type { Portal, TargetCounters, TargetObserver, TargetOptions, TargetSettings } from './options.ts';
 export type { QueueCounters, TargetQueue } from './queue.ts';

@@ -20,6 +20,7 @@ import {
 } from '../codec/index.ts';
 import { lbaOf } from '../codec/nvm.ts';
 import type { NvmeBackend } from './backend.ts';
+import type { DataMemory, LentDisks } from './data-memory.ts';
 import { MAX_DATA_BYTES } from './data-pool.ts';
 import type { NvmeSubsystem, TargetNamespace } from './subsystem.ts';
 import { DONE, type Outcome, refused, type Task } from './task.ts';
@@ -104,12 +105,10 @@ function onBlocks(
   { scratch }: IoServices,
 ): Outcome | Promise<Outcome> {
   const { backend, blockBytes } = namespace;
-  const lba = lbaOf(command);
-  const blocks = blocksOf(command);
-  if (!(lba + blocks <= Math.floor(backend.bytes / blockBytes))) return refused(NvmeStatus.LbaOutOfRange);
-  if (protectionOf(command) !== 0) return refused(NvmeStatus.InvalidProtectionInformation);
-  const offset = lba * blockBytes;
-  const bytes = blocks * blockBytes;
+  const fault = rangeFault(namespace, command);
+  if (fault !== NvmeStatus.Success) return refused(fault);
+  const offset = lbaOf(command) * blockBytes;
+  const bytes = blocksOf(command) * blockBytes;
   switch (command.opcode) {
     case NvmOpcode.Read:
       counters.reads++;
@@ -133,6 +132,39 @@ function onBlocks(
       counters.writes++;
       return counted(backend.zero(offset, bytes, isFua(command)), counters);
   }
+}
+
+/** Why these are no blocks of the namespace; Success when they are. */
+function rangeFault({ backend, blockBytes }: TargetNamespace, command: NvmeCommand): number {
+  if (!(lbaOf(command) + blocksOf(command) <= Math.floor(backend.bytes / blockBytes))) return NvmeStatus.LbaOutOfRange;
+  return protectionOf(command) === 0 ? NvmeStatus.Success : NvmeStatus.InvalidProtectionInformation;
+}
+
+/** Whose command it is. */
+export interface IoPlace {
+  readonly subsystem: NvmeSubsystem | undefined;
+  readonly port: number;
+  readonly io: IoCounters;
+  readonly ready: boolean;
+}
+
+/** What a command reads, where its disk lends it: it is done then. Whatever is wrong with it, `executeIo` finds. */
+export function lendRead(
+  { subsystem, port, io, ready }: IoPlace,
+  command: NvmeCommand,
+  disks: LentDisks,
+): DataMemory | undefined {
+  if (command.opcode !== NvmOpcode.Read || subsystem === undefined || !ready) return undefined;
+  const namespace = subsystem.namespace(command.nsid);
+  if (namespace?.backend.lend === undefined || PATH_STATUS.has(subsystem.anaState(port))) return undefined;
+  if (rangeFault(namespace, command) !== NvmeStatus.Success) return undefined;
+  const bytes = blocksOf(command) * namespace.blockBytes;
+  const loan = namespace.backend.lend(lbaOf(command) * namespace.blockBytes, bytes);
+  const memory = loan && disks.take(loan);
+  if (memory === undefined) return undefined;
+  io.reads++;
+  io.bytesRead += bytes;
+  return memory;
 }
 
 /** Reads what no host gets, piece by piece, until `judge` says other than Success. */

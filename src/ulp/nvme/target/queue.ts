@@ -8,16 +8,17 @@
  * on the queue pair ends the queue, never the target.
  * Rules: ref:nvmeof.
  */
-import { Access, type MemoryRegion } from '../../../../transport/memory.ts';
+import { Access } from '../../../../transport/memory.ts';
 import { QpState } from '../../../../transport/qp-state.ts';
 import { WcOpcode, WcStatus, WorkCompletion, WrOpcode } from '../../../../transport/work.ts';
 import type { RdmaConnection, RdmaCq, RdmaQp } from '../../../device/api.ts';
 import { COMMAND_BYTES, COMPLETION_BYTES, Fuse, NvmeStatus, readCommand, SglSubtype, SglType } from '../codec/index.ts';
 import { type Answer, type AnswerQueue, AnswerSender } from './answers.ts';
+import type { DataMemory } from './data-memory.ts';
 import { MAX_DATA_BYTES } from './data-pool.ts';
 import type { CapsuleReceives } from './receives.ts';
 import type { Execution, QueueServices } from './services.ts';
-import { NO_DATA, type Outcome, refused, type Task } from './task.ts';
+import { DONE, NO_DATA, type Outcome, refused, type Task } from './task.ts';
 
 /** What a queue has done. */
 export interface QueueCounters {
@@ -145,14 +146,14 @@ export class TargetQueue {
       this.#free(task);
       return;
     }
-    const { region, data } = task;
-    const writes = status === NvmeStatus.Success && region !== undefined && !task.command.sendsData;
+    const { memory, data } = task;
+    const writes = status === NvmeStatus.Success && memory !== undefined && !task.command.sendsData;
     const bytes = writes ? data.length : 0;
     if (status !== NvmeStatus.Success) this.counters.errors++;
     this.counters.bytesToHost += bytes;
-    task.region = undefined;
+    task.memory = undefined;
     task.data = NO_DATA;
-    this.#answers.add({ task, status, dw0, dw1, bytes, region, conflict: false });
+    this.#answers.add({ task, status, dw0, dw1, bytes, memory, conflict: false });
     this.#flushSoon();
   }
 
@@ -171,7 +172,7 @@ export class TargetQueue {
   }
 
   #answerQueue(qp: RdmaQp): AnswerQueue {
-    return { qp, leaves: (answer) => this.#leaves(answer), giveBack: (region) => this.#giveBack(region) };
+    return { qp, leaves: (answer) => this.#leaves(answer) };
   }
 
   #leaves({ task, conflict }: Answer): number {
@@ -257,7 +258,7 @@ export class TargetQueue {
       // The response names the identifier of the command that is under way, too: it must stay in use.
       this.counters.errors++;
       const { status } = refused(NvmeStatus.CommandIdConflict);
-      this.#answers.add({ task, status, dw0: 0, dw1: 0, bytes: 0, region: undefined, conflict: true });
+      this.#answers.add({ task, status, dw0: 0, dw1: 0, bytes: 0, memory: undefined, conflict: true });
       return;
     }
     this.#identifiers.add(command.cid);
@@ -273,7 +274,8 @@ export class TargetQueue {
 
   /** Finds the data of a command, or room for it. */
   #moveData(task: Task, length: number): void {
-    const { sgl } = task.command;
+    const { command } = task;
+    const { sgl } = command;
     const fault = this.#descriptorFault(task, length);
     if (fault !== NvmeStatus.Success) {
       this.complete(task, refused(fault));
@@ -283,9 +285,25 @@ export class TargetQueue {
       task.data = capsules.bytes.subarray(first, first + length);
       this.counters.bytesFromHost += length;
       this.#execute(task);
-    } else {
-      this.#services.pool.lend(length, (region) => this.#lent(task, region, length));
+    } else if (command.sendsData || !this.#sendsFromDisk(task, length)) {
+      this.#services.pool.lend(length, (memory) => this.#lent(task, memory, length));
     }
+  }
+
+  /** Whether that was all: the disk lends what the command reads. */
+  #sendsFromDisk(task: Task, length: number): boolean {
+    let memory: DataMemory | undefined;
+    try {
+      memory = this.#services.lend(this, task);
+    } catch {
+      this.complete(task, FAILED);
+      return true;
+    }
+    if (memory === undefined) return false;
+    task.memory = memory;
+    task.data = memory.region.bytes.subarray(memory.offset, memory.offset + length);
+    this.complete(task, DONE);
+    return true;
   }
 
   /** Why the descriptor cannot be of this command's data; 0 when it can. */
@@ -300,15 +318,15 @@ export class TargetQueue {
     return length > MAX_DATA_BYTES ? NvmeStatus.InvalidField : 0;
   }
 
-  #lent(task: Task, region: MemoryRegion | undefined, length: number): void {
+  #lent(task: Task, memory: DataMemory | undefined, length: number): void {
     if (this.#closed) {
       // The task may be that of another queue meanwhile.
-      this.#giveBack(region);
-    } else if (region === undefined) {
+      memory?.giveBack();
+    } else if (memory === undefined) {
       this.complete(task, { status: NvmeStatus.InternalError });
     } else {
-      task.region = region;
-      task.data = region.bytes.subarray(0, length);
+      task.memory = memory;
+      task.data = memory.region.bytes.subarray(0, length);
       if (!task.command.sendsData) {
         this.#execute(task);
         return;
@@ -361,14 +379,10 @@ export class TargetQueue {
     if (task !== undefined) this.#receives.post(task);
   }
 
-  #giveBack(region: MemoryRegion | undefined): void {
-    if (region !== undefined) this.#services.pool.giveBack(region);
-  }
-
   /** The task is over without a response, for the queue is. */
   #free(task: Task): void {
-    this.#giveBack(task.region);
-    task.region = undefined;
+    task.memory?.giveBack();
+    task.memory = undefined;
     task.data = NO_DATA;
     task.busy = false;
     this.#receives.post(task);

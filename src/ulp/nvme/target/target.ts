@@ -22,9 +22,10 @@ import { adminDataLength, executeAdmin, executeFabrics } from './admin.ts';
 import { isAuthentication, QueueAuthentication } from './authentication.ts';
 import { type AskedController, type AskedQueue, askedController, askedQueue, invalid } from './connect.ts';
 import { Controller } from './controller.ts';
+import type { DataMemory } from './data-memory.ts';
 import { DataPool } from './data-pool.ts';
 import { discoveryLogFor } from './discovery-log.ts';
-import { executeIo, ioDataLength } from './nvm.ts';
+import { executeIo, ioDataLength, lendRead } from './nvm.ts';
 import { type TargetCounters, type TargetOptions, type TargetSettings, targetSettingsOf } from './options.ts';
 import { TargetQueue } from './queue.ts';
 import { type CapsuleReceives, OwnReceives, SharedReceives } from './receives.ts';
@@ -162,6 +163,12 @@ export class NvmeTarget implements QueueServices<TargetQueue> {
     return controller.subsystem === undefined
       ? ~refused(NvmeStatus.InvalidOpcode).status
       : ioDataLength(controller.subsystem, command);
+  }
+
+  lend(queue: TargetQueue, { command }: Task): DataMemory | undefined {
+    const { controller, authentication } = this.#queues.get(queue) ?? {};
+    if (queue.qid === 0 || controller === undefined || authentication?.passed === false) return undefined;
+    return lendRead(controller, command, this.pool.disks);
   }
 
   execute(queue: TargetQueue, task: Task): Execution {
@@ -330,12 +337,7 @@ export class NvmeTarget implements QueueServices<TargetQueue> {
 
   #connectIo(queue: TargetQueue, cntlid: number, asked: AskedController): Outcome {
     const controller = this.#controllers.get(cntlid)?.controller;
-    const isTheirs =
-      controller !== undefined &&
-      controller.subsystem === asked.subsystem &&
-      controller.hostNqn === asked.hostNqn &&
-      controller.hostId.every((byte, i) => byte === asked.hostId[i]);
-    if (!isTheirs || controller.subsystem === undefined) return invalid(ConnectOffset.Cntlid, true);
+    if (controller?.subsystem === undefined || !controller.isOf(asked)) return invalid(ConnectOffset.Cntlid, true);
     if (!controller.ready || controller.queues.has(queue.qid)) return refused(NvmeStatus.CommandSequenceError);
     return this.#join(queue, controller, asked);
   }

@@ -1,6 +1,6 @@
 /** One command that the target works on, and what comes of it. */
-import type { MemoryRegion } from '../../../../transport/memory.ts';
 import { NvmeCommand, NvmeStatus, STATUS_DNR } from '../codec/index.ts';
+import type { DataMemory } from './data-memory.ts';
 
 /** What a command ends with. */
 export interface Outcome {
@@ -19,10 +19,10 @@ export class Task {
   readonly command = new NvmeCommand();
   /** Bytes of the capsule. */
   capsuleBytes = 0;
-  /** Its data: in the capsule, or in `region`; of commands that send data to the host, where to put it. */
+  /** Its data: in the capsule, or in `memory`; of commands that send data to the host, where to put it. */
   data: Uint8Array = NO_DATA;
   /** Memory that was lent for it. */
-  region: MemoryRegion | undefined;
+  memory: DataMemory | undefined;
   /** When it came, where somebody wants to know; in nanoseconds. */
   arrivedAt = 0;
   /** Whether the command has no response yet. */

@@ -1,8 +1,9 @@
 /** What a queue posts, and in which order: answers that are ready together leave together. */
 import { expect, it } from 'vitest';
 import type { RdmaQp, SendWr } from '../../../../src/index.ts';
-import { type MemoryRegion, WrOpcode } from '../../../../src/index.ts';
+import { WrOpcode } from '../../../../src/index.ts';
 import { type Answer, AnswerSender } from '../../../../src/ulp/nvme/target/answers.ts';
+import type { DataMemory } from '../../../../src/ulp/nvme/target/data-memory.ts';
 import { Task } from '../../../../src/ulp/nvme/target/task.ts';
 import { makePair } from '../../../device/support.ts';
 
@@ -16,12 +17,19 @@ const NAMES = new Map<number, string>([
 
 function rig(room: number) {
   const posted: string[] = [];
-  const returned: MemoryRegion[] = [];
+  const returned: DataMemory[] = [];
+  /** Memory from byte `offset` of a region on. */
+  const memoryOf = (bytes: number, offset = 0): DataMemory => {
+    const memory = { region: pd.regMr(offset + bytes), offset, giveBack: () => void returned.push(memory) };
+    return memory;
+  };
   const qp = {
     postSend({ opcode, signaled = true, sges, inline, invalidateRkey }: SendWr): void {
       const what = NAMES.get(opcode) ?? '?';
       // The identifier of the command is at 12 in a response.
-      const which = inline === undefined ? (sges?.[0]?.length ?? 0) : (inline[12] ?? 0);
+      const [{ length = 0, offset = 0 } = {}] = sges ?? [];
+      const place = offset === 0 ? `${length}` : `${length} from ${offset}`;
+      const which = inline === undefined ? place : (inline[12] ?? 0);
       posted.push(
         `${what} ${which}${invalidateRkey === undefined ? '' : ` key ${invalidateRkey}`}${signaled ? ' !' : ''}`,
       );
@@ -33,16 +41,16 @@ function rig(room: number) {
     command.sgl.setKeyed(0n, 1, 0xff, !command.sgl.invalidates);
     return slot;
   };
-  const sender = new AnswerSender({ qp, leaves, giveBack: (region) => void returned.push(region) }, room);
-  const answer = (cid: number, bytes = 0, key = -1): Answer => {
+  const sender = new AnswerSender({ qp, leaves }, room);
+  const answer = (cid: number, bytes = 0, key = -1, offset = 0): Answer => {
     const task = new Task(cid);
     task.command.cid = cid;
     task.command.sgl.setKeyed(0n, bytes, Math.max(0, key), key >= 0);
-    const region = bytes === 0 ? undefined : pd.regMr(bytes);
-    return { task, status: 0, dw0: 0, dw1: 0, bytes, region, conflict: false };
+    const memory = bytes === 0 ? undefined : memoryOf(bytes, offset);
+    return { task, status: 0, dw0: 0, dw1: 0, bytes, memory, conflict: false };
   };
   const take = (): string[] => posted.splice(0);
-  return { sender, answer, take, returned };
+  return { sender, answer, take, returned, memoryOf };
 }
 
 it('writes the data of all that is ready first, then responds, and asks for one completion', () => {
@@ -51,6 +59,17 @@ it('writes the data of all that is ready first, then responds, and asks for one 
   expect(take()).toEqual([]);
   sender.flush();
   expect(take()).toEqual(['write 4096', 'write 512', 'send 1', 'send 2', 'send-inv 3 key 7 !']);
+});
+
+it('writes and fetches from where the data of a command begins in its memory', () => {
+  const { sender, answer, take, memoryOf } = rig(64);
+  sender.add(answer(1, 512, -1, 4096));
+  sender.flush();
+  const task = new Task(2);
+  task.memory = memoryOf(512, 1024);
+  task.data = task.memory.region.bytes.subarray(1024);
+  sender.read(task);
+  expect(take()).toEqual(['write 512 from 4096', 'send 1 !', 'read 512 from 1024 !']);
 });
 
 it('lets no small answer wait for the data of large ones', () => {
@@ -69,7 +88,7 @@ it('posts no more than the send queue takes, and the rest when responses are ack
   sender.flush();
   expect([take(), returned]).toEqual([[], []]);
   sender.acknowledged();
-  expect(returned).toEqual([answers[0]?.region, answers[1]?.region]);
+  expect(returned).toEqual([answers[0]?.memory, answers[1]?.memory]);
   sender.flush();
   expect(take()).toEqual(['write 512', 'send 3 !']);
 });
@@ -92,10 +111,10 @@ it('counts what was posted: room comes back for it and for nothing else', () => 
 });
 
 it('fetches data when there is room, before it answers others', () => {
-  const { sender, answer, take } = rig(4);
+  const { sender, answer, take, memoryOf } = rig(4);
   const task = new Task(9);
-  task.region = pd.regMr(512);
-  task.data = task.region.bytes;
+  task.memory = memoryOf(512);
+  task.data = task.memory.region.bytes;
   for (let i = 0; i < 4; i++) sender.read(task);
   expect(take()).toEqual(['read 512 !', 'read 512 !', 'read 512 !']);
   sender.add(answer(1));
@@ -116,7 +135,7 @@ it('gives all memory back when it is closed, and posts nothing any more', () => 
   sender.flush();
   take();
   sender.close();
-  expect(returned).toEqual(answers.map(({ region }) => region));
+  expect(returned).toEqual(answers.map(({ memory }) => memory));
   sender.acknowledged();
   sender.flush();
   expect([take(), returned.length]).toEqual([[], 2]);

@@ -1,36 +1,35 @@
 /** The memory that commands borrow: in turn, and however many wait. */
 import { expect, it } from 'vitest';
-import { attachDevice, type MemoryRegion, World } from '../../../../src/index.ts';
+import { attachDevice, World } from '../../../../src/index.ts';
+import type { DataMemory } from '../../../../src/ulp/nvme/target/data-memory.ts';
 import { DataPool, MAX_DATA_BYTES } from '../../../../src/ulp/nvme/target/data-pool.ts';
 import { makePair } from '../../../device/support.ts';
 
 it('serves those that wait in the order in which they came', () => {
   const pool = new DataPool(makePair().a.allocPd(), MAX_DATA_BYTES);
   const served: number[] = [];
-  let first: MemoryRegion | undefined;
-  pool.lend(MAX_DATA_BYTES, (region) => {
-    first = region;
+  let first: DataMemory | undefined;
+  pool.lend(MAX_DATA_BYTES, (memory) => {
+    first = memory;
   });
   for (let i = 0; i < 3; i++) pool.lend(100, () => served.push(i));
   expect([served, pool.waiting]).toEqual([[], 3]);
-  if (first !== undefined) pool.giveBack(first);
+  first?.giveBack();
   expect([served, pool.waiting]).toEqual([[0, 1, 2], 0]);
 });
 
 it('takes back at once from any number of those that waited, whose queues are gone', () => {
   const pool = new DataPool(makePair().a.allocPd(), MAX_DATA_BYTES);
-  const lent: MemoryRegion[] = [];
+  const lent: (DataMemory | undefined)[] = [];
   let served = 0;
-  const keep = (region: MemoryRegion | undefined): void => {
-    if (region !== undefined) lent.push(region);
-  };
+  const keep = (memory: DataMemory | undefined): void => void lent.push(memory);
   pool.lend(MAX_DATA_BYTES, keep);
   for (let i = 0; i < 20_000; i++)
-    pool.lend(MAX_DATA_BYTES, (region) => {
+    pool.lend(MAX_DATA_BYTES, (memory) => {
       served++;
-      if (region !== undefined) pool.giveBack(region);
+      memory?.giveBack();
     });
-  for (const region of lent) pool.giveBack(region);
+  for (const memory of lent) memory?.giveBack();
   expect([served, pool.waiting]).toEqual([20_000, 0]);
 });
 
@@ -39,10 +38,10 @@ it('says that there is none where the device registers no more, and loses nothin
   const pd = attachDevice(world, 'small', { addresses: ['10.0.0.1/24'], limits: { maxMr: 1 } }).allocPd();
   const pool = new DataPool(pd, 2 * MAX_DATA_BYTES);
   const only = pd.regMr(4096);
-  const got: (MemoryRegion | undefined)[] = [];
-  for (let i = 0; i < 3; i++) pool.lend(MAX_DATA_BYTES, (region) => got.push(region));
+  const got: (DataMemory | undefined)[] = [];
+  for (let i = 0; i < 3; i++) pool.lend(MAX_DATA_BYTES, (memory) => got.push(memory));
   expect([got, pool.waiting]).toEqual([[undefined, undefined, undefined], 0]);
   pd.deregMr(only);
-  pool.lend(MAX_DATA_BYTES, (region) => got.push(region));
-  expect(got.at(-1)?.bytes).toHaveLength(MAX_DATA_BYTES);
+  pool.lend(MAX_DATA_BYTES, (memory) => got.push(memory));
+  expect(got.at(-1)?.region.bytes).toHaveLength(MAX_DATA_BYTES);
 });

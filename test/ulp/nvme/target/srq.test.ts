@@ -3,7 +3,13 @@
 import { describe, expect, it } from 'vitest';
 import { attachDevice, WrOpcode } from '../../../../src/index.ts';
 import { AdminOpcode, NvmeStatus, NvmOpcode, setBlocks } from '../../../../src/ulp/nvme/codec/index.ts';
-import { MemoryBackend, NvmeSubsystem, NvmeTarget, type TargetOptions } from '../../../../src/ulp/nvme/index.ts';
+import {
+  FaultyBackend,
+  MemoryBackend,
+  NvmeSubsystem,
+  NvmeTarget,
+  type TargetOptions,
+} from '../../../../src/ulp/nvme/index.ts';
 import {
   type ConnectedHost,
   connectAdmin,
@@ -27,11 +33,10 @@ const PROBE_NS = 20e9;
 async function slowHost(options: Partial<TargetOptions> = {}) {
   const host = await connectHost({ srq: SRQ, probeMs: 0, ...options });
   const { passed, open } = gate();
-  const slow = new MemoryBackend(DISK_BYTES);
-  const read = slow.read.bind(slow);
-  Object.assign(slow, { read: (...given: Parameters<typeof read>) => passed.then(() => read(...given)) });
-  slow.content.set(pattern(DISK_BYTES, 3));
-  host.subsystem.addNamespace({ nsid: 2, backend: slow, uuid: new Uint8Array(16).fill(2) });
+  const disk = new MemoryBackend(DISK_BYTES);
+  disk.content.set(pattern(DISK_BYTES, 3));
+  const backend = new FaultyBackend(disk, ({ kind }) => (kind === 'read' ? { wait: passed } : undefined));
+  host.subsystem.addNamespace({ nsid: 2, backend, uuid: new Uint8Array(16).fill(2) });
   return { ...host, open };
 }
 
@@ -206,7 +211,7 @@ describe('I/O queues that share receives', () => {
     await other.connect({ qid: 2 }, { cntlid: 1 });
     other.post(read(other, 2, 1 << 11));
     await after(served, 1e6);
-    io.post(read(io, 1, 1 << 11));
+    io.post(read(io, 2, 1 << 11));
     await after(served, 1e6);
     expect(target.pool.waiting).toBe(1);
     target.queues[1]?.close();
