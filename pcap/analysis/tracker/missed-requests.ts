@@ -142,8 +142,9 @@ export class MissedRequests {
       // Or its first sending was dropped behind a late one, whose NAK was slow, and the second has come in order.
       const second = each.again && this.#soonestNs === 0;
       if (second && each.stoodBehind) continue;
-      // Or that was lost, and all was sent again for a timeout before its NAK came.
-      const unclear = second && each.afterTimeout && each.resentNs < 0;
+      // Or that was lost, and all was sent again for a timeout before its NAK came: likelier where nothing else has
+      // been overtaken.
+      const unclear = second && each.afterTimeout && each.resentNs < 0 && this.#told.overtaken === 0;
       if (!unclear) this.#noteLate(each, timeNs);
       this.#tell(each, unclear ? 'unknown' : 'overtaken');
     }
