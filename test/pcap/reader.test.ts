@@ -9,7 +9,7 @@ import { PcapWriter } from '../../pcap/pcap-writer.ts';
 import { PcapngWriter } from '../../pcap/pcapng-writer.ts';
 import { CaptureReader, readCapture } from '../../pcap/reader.ts';
 import { Direction, LinkType, nanosecondsSince } from '../../pcap/types.ts';
-import { block, file, interfaceBlock, join, readAll, section, u16, u32 } from './made-files.ts';
+import { block, file, interfaceBlock, join, option, packetBlock, readAll, section, u16, u32 } from './made-files.ts';
 
 function pcapFile(littleEndian: boolean, magic: number): Uint8Array {
   return file(
@@ -145,6 +145,19 @@ describe('a pcapng file', () => {
       block(true, 3, file(true, u32(100), new Uint8Array([1, 2, 3, 0]))),
     );
     expect([...readCapture(bytes)][0]).toMatchObject({ bytes: new Uint8Array([1, 2, 3]), originalLength: 100 });
+  });
+
+  it('gives a simple packet nothing of the one before it', () => {
+    const told = option(true, 1, 'a comment');
+    const simple = block(true, 3, file(true, u32(1), new Uint8Array([7, 0, 0, 0])));
+    const bytes = join(
+      section(true),
+      interfaceBlock(true, 1, 0),
+      packetBlock(true, 0, 1n, Uint8Array.of(7), told),
+      simple,
+    );
+    const [first, second] = [...readCapture(bytes)];
+    expect([first?.comments, second?.comments, second?.seconds]).toEqual([['a comment'], [], 0]);
   });
 
   const start = join(section(true), interfaceBlock(true, 1, 0)); // 28 + 20 bytes
