@@ -34,7 +34,7 @@ export const verbsWriteBench: Bench = {
     }),
 };
 
-/** The same of a new device: what V8 has not compiled yet is most of it. */
+/** The same of a new device, whose first messages run code that V8 has not compiled yet. */
 export const verbsStartBench: Bench = {
   name: 'verbs-start',
   title: 'roce run: the first 20,000 messages of ib_write_bw beside qperf tcp_bw',

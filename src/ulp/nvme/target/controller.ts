@@ -136,7 +136,7 @@ export class Controller implements SubsystemWatcher {
     return this.#closed;
   }
 
-  /** Whether it is what this host has of this subsystem. */
+  /** Whether it is what this host has of this subsystem. @internal */
   isOf({ subsystem, hostNqn, hostId }: Pick<ControllerOptions, 'subsystem' | 'hostNqn' | 'hostId'>): boolean {
     if (this.subsystem !== subsystem || this.hostNqn !== hostNqn) return false;
     return this.hostId.every((byte, i) => byte === hostId[i]);

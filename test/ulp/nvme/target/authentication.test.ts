@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { nvmeCrypto } from '../../../../src/node/nvme/crypto.ts';
 import { HostSide, type HostTerms } from '../../../../src/ulp/nvme/auth/host-side.ts';
 import { DhchapSecret } from '../../../../src/ulp/nvme/auth/secret.ts';
+import { setBlocks } from '../../../../src/ulp/nvme/codec/index.ts';
 import {
   AdminOpcode,
   AUTH_FAILURE,
@@ -114,6 +115,10 @@ describe('a target with a secret for the host', () => {
     const joined = await io.connect({ qid: 1 }, { cntlid: 1 });
     expect(CONNECT_RESULT.ofNumber(joined.dw0).authRequired).toBe(true);
     expect((await io.send(io.command(NvmOpcode.Flush, 1))).status).toBe(required);
+    // As large as a disk in memory lends: it does not come by another way.
+    const read = io.command(NvmOpcode.Read);
+    setBlocks(read, NvmOpcode.Read, 1, 0, 256);
+    expect((await io.send(io.withData(read, 256 * 512))).status).toBe(required);
     expect(await authenticate(io)).toBe(0);
     expect((await io.send(io.command(NvmOpcode.Flush, 1))).status).toBe(0);
     expect(served.told).toEqual([
