@@ -13,6 +13,8 @@ export interface Contestant {
   /** Whether it is a stack of ours: those lose no frames, and are soaked. */
   readonly ours: boolean;
   readonly tasks: readonly MeasuredTask[];
+  /** Whether its processes take their processors whole while they wait: they are stopped while others are measured. */
+  readonly spins?: boolean;
   /** Server and client, or both in one. */
   configs(place: BenchPlace): readonly [PeerConfig] | readonly [PeerConfig, PeerConfig];
 }
@@ -121,6 +123,7 @@ function waiting(contestant: Contestant, poll: 'event' | 'busy'): Contestant {
   return {
     ...contestant,
     name: `${contestant.name} ${poll}`,
+    spins: poll === 'busy',
     configs: (place) => {
       const [server, client] = contestant.configs(place);
       const polled = (config: PeerConfig): PeerConfig => (config.kind === 'roce' ? { ...config, poll } : config);

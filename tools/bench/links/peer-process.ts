@@ -89,8 +89,22 @@ export class PeerProcess {
     return (await this.#ask({ do: 'memory' })) as PeerMemory;
   }
 
+  /** The process takes no processor time until `resume`; meanwhile it answers nothing. */
+  pause(): void {
+    if (this.#gone !== undefined || !this.#child.kill('SIGSTOP')) return;
+    if (PAUSED.size === 0) for (const signal of ENDING) process.on(signal, endWithPaused);
+    PAUSED.add(this.#child);
+  }
+
+  resume(): void {
+    if (!PAUSED.delete(this.#child)) return;
+    this.#child.kill('SIGCONT');
+    if (PAUSED.size === 0) for (const signal of ENDING) process.off(signal, endWithPaused);
+  }
+
   /** In good order if it can be; ends the process in any case. */
   async close(): Promise<void> {
+    this.resume();
     if (this.#gone === undefined) {
       await this.#ask({ do: 'close' }, 0, CLOSE_PATIENCE_MS).catch(() => {});
       this.#child.stdin?.end();
@@ -147,5 +161,14 @@ function errorOf({ code, message }: { readonly code: string; readonly message: s
   return code === 'ERR_ROCE_LINK_UNAVAILABLE' ? new RoceError(code, message) : new Error(message);
 }
 
+/** A stopped process does not see that its standard input ends, so it would outlive the bench. */
+function endWithPaused(signal: NodeJS.Signals): void {
+  for (const child of PAUSED) child.kill('SIGKILL');
+  for (const each of ENDING) process.off(each, endWithPaused);
+  process.kill(process.pid, signal);
+}
+
+const PAUSED = new Set<ChildProcess>();
+const ENDING = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 /** Beside this file, in the language this file is in. */
 const PEER_FILE = fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? 'peer.ts' : 'peer.js', import.meta.url));

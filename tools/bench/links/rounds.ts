@@ -62,7 +62,9 @@ export async function runRounds(
     for (const contestant of contestants) {
       say(`setting up ${contestant.name} (${contestant.medium}) ...`);
       try {
-        standings.push({ stand: await RunningContestant.setUp(contestant, options), rounds: [], loads: [] });
+        const stand = await RunningContestant.setUp(contestant, options);
+        standings.push({ stand, rounds: [], loads: [] });
+        stand.pause();
       } catch (error) {
         absences.push(absence(contestant, error));
       }
@@ -95,7 +97,7 @@ async function runRound(
       }
     }
   }
-  if (round === 0) for (const { stand } of standings) await stand.begin();
+  if (round === 0) for (const { stand } of standings) await begin(stand);
 }
 
 async function measure(
@@ -106,7 +108,9 @@ async function measure(
 ): Promise<void> {
   const { seconds, least } = AMOUNTS[task];
   const amount = { seconds: scale < 1 ? 0 : round === 0 ? seconds * WARM_UP : seconds, least };
+  stand.resume();
   const { figures, load } = await stand.measureWithLoad(task, amount);
+  stand.pause();
   if (round === 0) return;
   const all = rounds[round - 1] ?? {};
   rounds[round - 1] = all;
@@ -114,7 +118,14 @@ async function measure(
   if (task === 'goodput') loads.push(load);
 }
 
+async function begin(stand: RunningContestant): Promise<void> {
+  stand.resume();
+  await stand.begin();
+  stand.pause();
+}
+
 async function resultOf({ stand, rounds, loads }: Standing): Promise<ContestantResult> {
+  stand.resume();
   return { contestant: stand.contestant, rounds, loads, losses: await stand.losses() };
 }
 

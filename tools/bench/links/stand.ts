@@ -64,6 +64,15 @@ export class RunningContestant {
     }
   }
 
+  /** Where it spins: takes no processor time until `resume`. Pauses of milliseconds to minutes; nothing is under way. */
+  pause(): void {
+    if (this.contestant.spins === true) for (const peer of this.#peers) peer.pause();
+  }
+
+  resume(): void {
+    for (const peer of this.#peers) peer.resume();
+  }
+
   measure(task: MeasuredTask, amount: Amount): Promise<Figures> {
     return this.#client.measure(task, amount);
   }
