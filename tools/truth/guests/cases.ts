@@ -4,7 +4,7 @@
  * Owns what is kept of each: a sum cannot be looked at. A run of a seed never repeats itself, as guests have their own
  * time, so the frames are those of the captures that `--keep DIR` writes.
  */
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { LinkType, PcapngWriter } from 'rocev2/pcap';
 import type { JudgedRequest } from '../judge.ts';
@@ -37,8 +37,9 @@ export function casesOf(judged: readonly JudgedRequest[], place: Place): GuestCa
   }));
 }
 
-/** Writes a file for each side; comments of packets say what the bump did to them. */
+/** Writes a file for each side into a directory, which it makes where there is none; comments of packets say what the bump did to them. */
 export function keepCaptures(directory: string, name: string, frames: readonly WireFrame[]): void {
+  mkdirSync(directory, { recursive: true });
   for (const [side, end] of ['client', 'server'].entries()) {
     const { packets, frames: own } = captureOf(frames, side as 0 | 1);
     const writer = new PcapngWriter({ application: 'rocev2 truth' });
