@@ -20,6 +20,7 @@ export const BENCH_NAMES = [
   'encode',
   'write',
   'stages',
+  'messages',
   'many-qps',
   'idle-qp',
   'qps-alive',

@@ -1,16 +1,16 @@
 /**
- * What the switched fabric costs: data packets simulated a second, how that depends on the number of flows, and the
- * memory of many hosts. The real transport runs on every host, with real frames, ICRC made and verified, and an ACK for
+ * What the switched fabric costs: data packets simulated a second, and how that depends on the number of
+ * flows. The real transport runs on every host, with real frames, ICRC made and verified, and an ACK for
  * each packet.
  *
  * Peers' figures are measured elsewhere and only quoted: ref:dcqcn#6.2, two cores. The calibration loop stands in for
  * the machine; `fabric-ns3.ts` measures a peer in the same run.
  */
 import { defined } from 'rocev2/packets';
-import { EventQueue, fatTree, type LinkSpec, type SwitchOptions, star } from 'rocev2/sim';
+import { EventQueue, type LinkSpec, type SwitchOptions, star } from 'rocev2/sim';
 import type { CongestionOptions } from 'rocev2/transport';
 import { type Bench, type BenchSettings, contest, scaled, secondsOf } from './bench.ts';
-import { FabricRig, type WriteFlow } from './fabric-rig.ts';
+import { FabricRig } from './fabric-rig.ts';
 
 /** The incast of 16 to 1 that the figures of ns-3 are for: 100 Gb/s, DCQCN with the rules of Mellanox. */
 export const fabricIncastBench: Bench = {
@@ -19,10 +19,10 @@ export const fabricIncastBench: Bench = {
   run: (settings) =>
     contest('fabric-incast', settings, {
       unit: 'packets/s',
-      peer: 'ns-3 HPCC elsewhere (57 k to 82 k)',
+      peer: 'wanted (ns-3 HPCC elsewhere: 57 k to 82 k)',
       goal: { sense: '>=', ratio: 1 },
       ours: () => incastPacketsPerSecond(settings),
-      theirs: () => 82_000,
+      theirs: () => 450_000,
     }),
 };
 
@@ -34,6 +34,7 @@ export const fabricPausesBench: Bench = {
     contest('fabric-pauses', settings, {
       unit: 'packets/s',
       peer: 'htsim elsewhere',
+      goal: { sense: '>=', ratio: 1 },
       ours: () => packetsPerSecond(settings, SHALLOW),
       theirs: () => 300_000,
     }),
@@ -60,28 +61,10 @@ export const fabricFlowsBench: Bench = {
     contest('fabric-flows', settings, {
       unit: 's',
       peer: 'the same over 1 flow',
-      goal: { sense: '<=', ratio: 1.5 },
+      goal: { sense: '<=', ratio: 1.15 },
       ours: () => secondsFor(MANY_FLOWS, settings),
       theirs: () => secondsFor(1, settings),
     }),
-};
-
-/** A fat tree with a device at each host and a flow from each. */
-export const fabricHostsBench: Bench = {
-  name: 'fabric-hosts',
-  title: 'fabric: memory of a fat tree with 1,024 hosts, all of them sending',
-  run: (settings) =>
-    contest(
-      'fabric-hosts',
-      { ...settings, rounds: 1 },
-      {
-        unit: 'MiB',
-        peer: 'budget',
-        goal: { sense: '<=', ratio: 1 },
-        ours: () => residentMebibytes(settings),
-        theirs: () => 8192,
-      },
-    ),
 };
 
 /** Data packets of the incast that are simulated in a second. */
@@ -123,21 +106,6 @@ function incast(
   return rig;
 }
 
-/** Flows to the host half-way round, through all layers. */
-function residentMebibytes(settings: BenchSettings): number {
-  const k = settings.scale < 1 ? 4 : 16;
-  const topology = fatTree({ k, link: LINK });
-  const rig = new FabricRig({ topology, switches: SWITCHES, mtu: MTU, messageBytes: HOST_BYTES });
-  const { hostCount } = topology;
-  const flows: WriteFlow[] = Array.from({ length: hostCount }, (_, host) => ({
-    from: host,
-    to: (host + hostCount / 2) % hostCount,
-  }));
-  rig.write(flows, HOST_BYTES);
-  rig.run();
-  return process.memoryUsage().rss / MIB;
-}
-
 /** Pops and pushes of a queue that holds as many events as a busy network. */
 function eventsPerSecond(events: number): number {
   const queue = new EventQueue(QUEUED_EVENTS);
@@ -156,9 +124,9 @@ function eventsPerSecond(events: number): number {
   return events / seconds;
 }
 
-const LINK: LinkSpec = { rateBps: 100e9, delayNs: 1000 };
+export const LINK: LinkSpec = { rateBps: 100e9, delayNs: 1000 };
 /** ref:dcqcn#4, for 100 Gb/s. */
-const SWITCHES: SwitchOptions = {
+export const SWITCHES: SwitchOptions = {
   flowControl: 'pfc',
   ecn: { kminBytes: 400_000, kmaxBytes: 1_600_000, pmax: 0.2 },
 };
@@ -178,8 +146,6 @@ const SENDERS = 16;
 const FLOW_BYTES = 10_000_000;
 const MANY_FLOWS = 256;
 const ALL_BYTES = 160_000_000;
-const HOST_BYTES = 32 * 1024;
-const MIB = 1024 * 1024;
 const CALIBRATION_EVENTS = 2_000_000;
 const QUEUED_EVENTS = 1000;
 const HORIZON_NS = 100_000;

@@ -25,7 +25,7 @@ export const manyQpsBench: Bench = {
     return contest(this.name, settings, {
       unit: 'ns/packet',
       peer: 'the same with 1 queue pair',
-      goal: { sense: '<=', ratio: 2 },
+      goal: { sense: '<=', ratio: 1.4 },
       ours: () => nanosecondsPerPacket(many, messages),
       theirs: () => nanosecondsPerPacket(one, messages),
     });

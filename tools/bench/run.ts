@@ -24,13 +24,8 @@ import { decodeBench } from './decode.ts';
 import { verbsDoorbellBench } from './doorbell.ts';
 import { encodeBench } from './encode.ts';
 import { explorerFilterBench, explorerOpenBench, explorerScrollBench } from './explorer.ts';
-import {
-  fabricCalibrationBench,
-  fabricFlowsBench,
-  fabricHostsBench,
-  fabricIncastBench,
-  fabricPausesBench,
-} from './fabric.ts';
+import { fabricCalibrationBench, fabricFlowsBench, fabricIncastBench, fabricPausesBench } from './fabric.ts';
+import { fabricHostsBench } from './fabric-hosts.ts';
 import { fabricNs3AcksBench, fabricNs3Bench } from './fabric-ns3.ts';
 import { idleQpBench } from './idle-qp.ts';
 import { benchLinks, chosen, soakLinks } from './links/index.ts';
@@ -49,7 +44,7 @@ import {
 } from './nvme.ts';
 import { qpsAliveBench } from './qps-alive.ts';
 import { report } from './report.ts';
-import { stagesBench } from './stages.ts';
+import { messagesBench, stagesBench } from './stages.ts';
 import { verbsEventsBench, verbsPollingBench, verbsStartBench, verbsWireBench, verbsWriteBench } from './verbs.ts';
 import { writeBench } from './write.ts';
 
@@ -58,6 +53,7 @@ const BENCHES: readonly Bench[] = [
   encodeBench,
   writeBench,
   stagesBench,
+  messagesBench,
   manyQpsBench,
   idleQpBench,
   qpsAliveBench,

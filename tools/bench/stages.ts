@@ -9,7 +9,7 @@
 import { computeIcrc, Frame, type FrameBatch, FrameWriter, icrcMatches, Medium, parseFrame } from 'rocev2/packets';
 import { SimulatedNetwork } from 'rocev2/sim';
 import { WorkCompletion } from 'rocev2/transport';
-import { type Bench, type BenchPart, median, rowFrom, scaled } from './bench.ts';
+import { type Bench, type BenchPart, contest, median, rowFrom, scaled } from './bench.ts';
 import { writeWriteOnly } from './packets.ts';
 import { BenchPair } from './pair.ts';
 
@@ -54,6 +54,24 @@ export const stagesBench: Bench = {
     const totals = rounds.map((stages) => stages.reduce((sum, ns) => sum + ns));
     const row = rowFrom(this.name, { unit: 'ns/message', peer: 'the same in a world' }, totals, worlds);
     return { ...row, parts: STAGES.map((name, stage) => partOf(name, rounds, stage)) };
+  },
+};
+
+/** The same, as a rate. */
+export const messagesBench: Bench = {
+  name: 'messages',
+  title: '64-byte WRITEs a second from one device to another in a world',
+  async run(settings) {
+    const world = new BenchPair(MTU, BATCH * MESSAGE_BYTES);
+    world.connect(1);
+    const batches = scaled(BATCHES, settings);
+    return contest(this.name, settings, {
+      unit: 'a second',
+      peer: 'wanted',
+      goal: { sense: '>=', ratio: 1 },
+      ours: () => 1e9 / inWorld(world, batches),
+      theirs: () => 1_500_000,
+    });
   },
 };
 
