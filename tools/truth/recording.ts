@@ -121,6 +121,8 @@ export class Recording {
   /** The first and the last sending by relative PSN. */
   readonly #first = new Map<number, Sending>();
   readonly #last = new Map<number, Sending>();
+  /** Relative PSNs of which any sending has arrived. */
+  readonly #arrivedOnce = new Set<number>();
   readonly #middle: CapturedPacket[] = [];
   readonly #serials = { requester: [] as number[], middle: [] as number[], responder: [] as number[] };
   readonly #duplicates: Duplicate[] = [];
@@ -222,6 +224,7 @@ export class Recording {
     if (psn < this.#expected) this.#duplicates.push({ psn: this.#absolute(psn), timeNs: this.#now, early, copy });
     if (copy) return;
     sending.arrived = true;
+    for (let at = psn; at < psn + count; at++) this.#arrivedOnce.add(at);
     for (let at = this.#seen; at < psn; at++) {
       const first = this.#first.get(at);
       if (first?.psn === at) this.#gaps.push(this.#lack(at, first.dropped ? 'lost' : 'overtaken', first, serial));
@@ -238,8 +241,8 @@ export class Recording {
     const there: Missing = sending.arrived ? 'discarded' : 'overtaken';
     const missing = sending.dropped ? 'lost' : there;
     this.#missed.set(psn, { missing, sending });
-    // Its first sending has come, and was dropped; what is missing is its retransmission.
-    if (missing === 'discarded' || sending.noted || this.#first.get(psn)?.arrived !== true) return;
+    // An earlier sending has come, and was dropped; what is missing is its retransmission.
+    if (missing === 'discarded' || sending.noted || !this.#arrivedOnce.has(psn)) return;
     sending.noted = true;
     this.#gaps.push(this.#lack(psn, missing, sending, serial));
   }

@@ -96,11 +96,14 @@ export class MissedRequests {
     if (this.#open.length > MOST_OPEN) this.#settle(this.#open[0] as MissedRequest);
   }
 
-  /** A request is sent again. @param unsure the receiver may have it @param drawsAck an ACK answers a duplicate */
-  resent(psn: number, timeNs: number, frame: number, unsure: boolean, drawsAck: boolean): void {
+  /**
+   * A request is sent again. @param unsure the receiver may have it @param drawsAck an ACK answers a duplicate
+   * @param backNs when the requester went back
+   */
+  resent(psn: number, timeNs: number, frame: number, unsure: boolean, drawsAck: boolean, backNs = timeNs): void {
     for (const each of this.#open) {
       // What is sent again behind it was so right after it, which the capture lacks.
-      const behind = each.psn < psn && !unsure && !each.unseen && timeNs >= each.askedNs;
+      const behind = each.psn < psn && !unsure && !each.unseen && backNs >= each.askedNs;
       if ((each.psn !== psn && !behind) || each.resentNs >= 0) continue;
       each.resentNs = timeNs;
       each.resentFrame = frame;

@@ -24,9 +24,14 @@ export class OutdatedNaks {
     if (this.#naks.length > MOST_NAKS) this.#naks.shift();
   }
 
-  /** The first that asks for `psn`. */
-  find(psn: number): PendingNak | undefined {
-    return this.#naks.find((nak) => nak.psn === psn);
+  /**
+   * The first that asks for `psn`; or the last that asks for an earlier one, unless a timeout would go back to `psn`.
+   * @param acked the first PSN that is not acknowledged
+   */
+  find(psn: number, acked: number): PendingNak | undefined {
+    const own = this.#naks.find((nak) => nak.psn === psn);
+    // A timeout goes back to what is not acknowledged. Nothing else begins here: what comes before it did not come.
+    return own ?? (psn !== acked ? this.#naks.findLast((nak) => nak.psn < psn) : undefined);
   }
 
   /** The requester goes back for the NAK of this frame. Returns whether it is one of these; those behind it remain. */

@@ -20,7 +20,7 @@ import type { PlacedDetails } from './psn-space-state.ts';
 import { readLength } from './read-length.ts';
 import { HAS_RESPONSE } from './read-queue.ts';
 import { shapeOf } from './request-shapes.ts';
-import { triggerOfRequest } from './retransmission-cause.ts';
+import { longestReactionNs, triggerOfRequest } from './retransmission-cause.ts';
 import { SequenceTracker } from './sequence-tracker.ts';
 
 export class RequestTracker extends SequenceTracker {
@@ -178,20 +178,21 @@ export class RequestTracker extends SequenceTracker {
     if (vain) missed?.resentInVain(psn, timeNs);
     else {
       const drawsAck = (dissection.frame.flags & HAS_RESPONSE) === 0;
-      missed?.resent(psn, timeNs, packet.number, this.#isUnsure, drawsAck);
+      missed?.resent(psn, timeNs, packet.number, this.#isUnsure, drawsAck, this.run?.timeNs);
     }
     // The retransmission itself was overtaken.
     if (this.ids.compareToLast(ipId) < 0) missed?.cameAgain(psn, timeNs);
   }
 
   /**
-   * The requester does not know what the responder has; neither after a NAK that was outdated. Where round trips vary,
-   * an answer to that is not known by its time.
+   * The requester does not know what the responder has; neither after a NAK that was outdated, or so long ago that a
+   * timeout may be the cause. Where round trips vary, an answer to that is not known by its time.
    */
   get #isUnsure(): boolean {
     const { runOutdated, roundTrips } = this.state;
-    const cause = this.run?.trigger.cause;
-    return cause !== 'nak' && cause !== 'rnr' ? true : runOutdated && roundTrips.boundNs > 0;
+    const { cause, durationNs } = this.run?.trigger ?? UNKNOWN_TRIGGER;
+    if (cause !== 'nak' && cause !== 'rnr') return true;
+    return (runOutdated && roundTrips.boundNs > 0) || (cause === 'nak' && durationNs >= longestReactionNs(this.state));
   }
 
   #extend(psn: number, count: number): void {
@@ -376,6 +377,7 @@ function isTimeout({ cause, reason }: RetransmissionTrigger): boolean {
   return cause === 'timeout' || reason === 'after-timeout';
 }
 
+const UNKNOWN_TRIGGER = { cause: undefined, durationNs: -1 } as const;
 const MOST_REPEATS = 1000;
 /** How long a datagram-like service may be out of order. */
 const UNRELIABLE_NS = 50_000_000;

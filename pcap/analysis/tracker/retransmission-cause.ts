@@ -68,12 +68,16 @@ function pendingNakFor(
 
 /** The requester may get to an older NAK now; undefined: there is none for `psn`, or it is too long ago. */
 function outdatedNakFor(state: PsnSpaceState, psn: number, timeNs: number): PendingNak | undefined {
-  const { outdatedNaks, roundTrips } = state;
-  const nak = outdatedNaks?.find(psn);
+  const { outdatedNaks, acked } = state;
+  const nak = outdatedNaks?.find(psn, acked);
   if (nak === undefined) return undefined;
-  const usedNs = Math.max(SHORTEST_USED_NS, shownTimeoutNs(state), LONGEST_ROUND_TRIPS * roundTrips.longestNs);
-  const longestNs = agreedTimeoutNs(state) ?? usedNs;
-  return timeNs - nak.timeNs < longestNs ? nak : undefined;
+  return timeNs - nak.timeNs < longestReactionNs(state) ? nak : undefined;
+}
+
+/** When a requester goes back later than this after a NAK, that may be for a timeout. */
+export function longestReactionNs(state: PsnSpaceState): number {
+  const { longestNs } = state.roundTrips;
+  return agreedTimeoutNs(state) ?? Math.max(SHORTEST_USED_NS, shownTimeoutNs(state), LONGEST_ROUND_TRIPS * longestNs);
 }
 
 /** A requester that is busy takes as long to go back as a responder to answer; later it goes back for a timeout. */

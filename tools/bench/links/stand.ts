@@ -64,7 +64,7 @@ export class RunningContestant {
     }
   }
 
-  /** Where it spins: takes no processor time until `resume`. Pauses of milliseconds to minutes; nothing is under way. */
+  /** Where it spins: takes no processor time until `resume`. Nothing may be under way. */
   pause(): void {
     if (this.contestant.spins === true) for (const peer of this.#peers) peer.pause();
   }

@@ -37,7 +37,10 @@ export function casesOf(judged: readonly JudgedRequest[], place: Place): GuestCa
   }));
 }
 
-/** Writes a file for each side into a directory, which it makes where there is none; comments of packets say what the bump did to them. */
+/**
+ * Writes a file for each side into a directory, which it makes where there is none. Comments of packets say what the
+ * bump did to them.
+ */
 export function keepCaptures(directory: string, name: string, frames: readonly WireFrame[]): void {
   mkdirSync(directory, { recursive: true });
   for (const [side, end] of ['client', 'server'].entries()) {

@@ -107,10 +107,44 @@ describe('a requester that goes back for a NAK after what it asks for came late'
     ]);
   });
 
+  it('has none where its first packets come late: nobody goes back to what is behind them', () => {
+    const begins = (psn: number) => new Script().sends(0, 9).ack(3).nak(4).nak(7).wait(12e6).sends(psn, 9).ack(9);
+    expect(kindsOf(begins(5), timeouts)).toEqual(['retransmission 5+5 nak']);
+    const late = new Script().sends(0, 9).ack(3).nak(4).nak(7).wait(12e6);
+    const first = late.fromA(Op.SendOnly, 4);
+    expect(kindsOf(late.sends(5, 6).see(first).sends(7, 9).ack(9), ['timeout'])).toEqual([]);
+    // What is not acknowledged is where a timeout would go back to.
+    const acknowledged = new Script().sends(0, 9).ack(3).nak(4).ack(6).wait(67e6).sends(7, 9).ack(9);
+    expect(kindsOf(acknowledged, ['timeout'])).toEqual(['timeout 7']);
+  });
+
   it('goes back once for it: later repetitions have other causes', () => {
     const script = new Script().sends(0, 9).ack(3).nak(4).nak(5).wait(2e6).sends(4, 9).wait(67e6).sends(5, 9).ack(9);
     expect(kindsOf(script, ['timeout'])).toEqual(['timeout 5']);
   });
+});
+
+describe('a request that a NAK asks for while what is behind it is sent again', () => {
+  const asked = () => new Script().sends(0, 20).ack(3).nak(4).wait(12e6).sends(4, 12).nak(8).wait(1e6).sends(13, 20);
+
+  it('was overtaken when it is acknowledged before the requester went back for that NAK', () => {
+    const script = asked().wait(3e6).ack(8).nak(9).wait(1e6).sends(9, 20).wait(6e6).ack(20);
+    expect(kindsOf(script, VERDICTS)).toContain('reordering 8');
+  });
+
+  it('was lost when it is acknowledged after that', () => {
+    const script = asked().wait(3e6).sends(8, 20).wait(6e6).ack(20);
+    expect(kindsOf(script, VERDICTS)).toEqual(['loss 4', 'loss 8']);
+  });
+});
+
+it('what is sent again long after a NAK may be so for a timeout: an answer to a duplicate tells nothing', () => {
+  const answered = (ns: number) => {
+    const script = new Script().sends(0, 9).ack(3).nak(4).wait(ns).sends(4, 9).ack(9).ack(9);
+    return kindsOf(script, VERDICTS);
+  };
+  expect(answered(12e6)).toEqual(['reordering 4']);
+  expect(answered(150e6)).toEqual(['missing 4']);
 });
 
 describe('what is overtaken while it is sent again', () => {
