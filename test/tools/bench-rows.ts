@@ -18,6 +18,8 @@ export function runBench(...args: readonly string[]): { code: number | null; std
 export const BENCH_NAMES = [
   'decode',
   'encode',
+  'crc-4096',
+  'crc-64',
   'write',
   'stages',
   'messages',

@@ -20,6 +20,7 @@ import { analyzeBench, analyzeMemoryBench, analyzeOneThreadBench, analyzeQueuePa
 import type { Bench, BenchRow, BenchSettings, SkippedBench } from './bench.ts';
 import { cmSetupsBench } from './cm-setups.ts';
 import { compareWith } from './compare/index.ts';
+import { crcLargeBench, crcSmallBench } from './crc.ts';
 import { decodeBench } from './decode.ts';
 import { verbsDoorbellBench } from './doorbell.ts';
 import { encodeBench } from './encode.ts';
@@ -51,6 +52,8 @@ import { writeBench } from './write.ts';
 const BENCHES: readonly Bench[] = [
   decodeBench,
   encodeBench,
+  crcLargeBench,
+  crcSmallBench,
   writeBench,
   stagesBench,
   messagesBench,
