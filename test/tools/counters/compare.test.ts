@@ -3,16 +3,16 @@
  * texts and folders, with figures made for each case.
  */
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { hostname, tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { compareCounters } from '../../../tools/analyze/command.ts';
 import { diagnose } from '../../../tools/counters/diagnose.ts';
 import { analyzeCounters } from '../../../tools/counters/index.ts';
 import { readSnapshots, snapshotsOf } from '../../../tools/counters/read.ts';
+import { useFolder } from './folder.ts';
 
 /** A snapshot of host `host` at a minute of an hour. */
 function at(minute: number, values: Readonly<Record<string, number>>, host = 'n1'): string {
@@ -123,18 +123,7 @@ describe('many hosts', () => {
 });
 
 describe('files and folders', () => {
-  let root = '';
-  beforeEach(() => {
-    root = mkdtempSync(join(tmpdir(), 'roce-counters-'));
-  });
-  afterEach(() => rmSync(root, { recursive: true, force: true }));
-
-  function put(path: string, text: string): string {
-    const full = join(root, path);
-    mkdirSync(dirname(full), { recursive: true });
-    writeFileSync(full, text);
-    return full;
-  }
+  const folder = useFolder();
 
   async function run(...paths: readonly string[]): Promise<{ code: number; out: string; err: string }> {
     const [stdout, stderr] = [new PassThrough(), new PassThrough()];
@@ -143,9 +132,9 @@ describe('files and folders', () => {
   }
 
   it('a copied tree of sysfs beside other output is one snapshot', () => {
-    put('sys/class/infiniband/mlx5_0/ports/1/hw_counters/out_of_sequence', '7\n');
-    put('ethtool.txt', '$ ethtool -S eth0\nNIC statistics:\n     rx_prio3_pause: 2\n');
-    const snapshots = readSnapshots(root);
+    folder.put('sys/class/infiniband/mlx5_0/ports/1/hw_counters/out_of_sequence', '7\n');
+    folder.put('ethtool.txt', '$ ethtool -S eth0\nNIC statistics:\n     rx_prio3_pause: 2\n');
+    const snapshots = readSnapshots(folder.root);
     expect(snapshots).toHaveLength(1);
     const { values } = snapshots[0]?.ports.get('mlx5_0/1') ?? { values: new Map() };
     expect(Object.fromEntries(values)).toEqual({ out_of_sequence: 7n, rx_prio3_pause: 2n });
@@ -153,10 +142,10 @@ describe('files and folders', () => {
 
   it('folders with one pair for each host need no headers', () => {
     for (const host of ['n1', 'n2']) {
-      put(`${host}/before.txt`, 'mlx5_0/ports/1/hw_counters/req_remote_access_errors:1\n');
-      put(`${host}/after.txt`, `mlx5_0/ports/1/hw_counters/req_remote_access_errors:${host === 'n2' ? 4 : 1}\n`);
+      folder.put(`${host}/before.txt`, 'mlx5_0/ports/1/hw_counters/req_remote_access_errors:1\n');
+      folder.put(`${host}/after.txt`, `mlx5_0/ports/1/hw_counters/req_remote_access_errors:${host === 'n2' ? 4 : 1}\n`);
     }
-    const { hosts, findings } = diagnose(readSnapshots(root));
+    const { hosts, findings } = diagnose(readSnapshots(folder.root));
     expect(hosts).toEqual(['n1', 'n2']);
     expect(findings.map(({ id, ports }) => [id, ports])).toEqual([['remote-access-error', ['n2 mlx5_0/1']]]);
   });
@@ -166,10 +155,10 @@ describe('files and folders', () => {
       ['hw_counters/req_remote_access_errors', 'counters/link_downed']
         .map((name) => `mlx5_0/ports/1/${name}:${count}\n`)
         .join('');
-    put('n1/before.txt', values(1));
-    put('n1/after.txt', values(4));
+    folder.put('n1/before.txt', values(1));
+    folder.put('n1/after.txt', values(4));
     const { findings }: { findings: { id: string; page: string }[] } = JSON.parse(
-      analyzeCounters([root], { json: true }).text,
+      analyzeCounters([folder.root], { json: true }).text,
     );
     expect(Object.fromEntries(findings.map(({ id, page }) => [id, page]))).toEqual({
       'counter/link-down': 'docs/counters.html',
@@ -178,12 +167,13 @@ describe('files and folders', () => {
   });
 
   it('two folders with the same hosts are before and after', () => {
-    for (const [folder, value] of [
+    for (const [stage, value] of [
       ['old', 1],
       ['new', 3],
     ] as const)
-      for (const host of ['n1', 'n2']) put(`${folder}/${host}/mlx5_0/ports/1/hw_counters/out_of_buffer`, `${value}\n`);
-    const { ports } = diagnose([join(root, 'old'), join(root, 'new')].flatMap(readSnapshots));
+      for (const host of ['n1', 'n2'])
+        folder.put(`${stage}/${host}/mlx5_0/ports/1/hw_counters/out_of_buffer`, `${value}\n`);
+    const { ports } = diagnose([join(folder.root, 'old'), join(folder.root, 'new')].flatMap(readSnapshots));
     expect(ports.map(({ host, figures }) => [host, figures.get('no-receive')?.value])).toEqual([
       ['n1', 2],
       ['n2', 2],
@@ -191,16 +181,19 @@ describe('files and folders', () => {
   });
 
   it('BEFORE and AFTER have the exit codes of a capture', async () => {
-    const before = put(
+    const before = folder.put(
       'a.txt',
       at(0, { req_transport_retries_exceeded: 0, local_ack_timeout_err: 0, out_of_buffer: 0 }),
     );
-    const same = put('b.txt', at(1, { req_transport_retries_exceeded: 0, local_ack_timeout_err: 0, out_of_buffer: 0 }));
-    const worse = put(
+    const same = folder.put(
+      'b.txt',
+      at(1, { req_transport_retries_exceeded: 0, local_ack_timeout_err: 0, out_of_buffer: 0 }),
+    );
+    const worse = folder.put(
       'c.txt',
       at(1, { req_transport_retries_exceeded: 2, local_ack_timeout_err: 16, out_of_buffer: 0 }),
     );
-    const slow = put(
+    const slow = folder.put(
       'd.txt',
       at(1, { req_transport_retries_exceeded: 0, local_ack_timeout_err: 0, out_of_sequence: 0 }),
     );
@@ -213,8 +206,8 @@ describe('files and folders', () => {
   });
 
   it('what is not there, or has no counters, is said in one line', async () => {
-    const empty = put('empty.txt', 'nothing here\n');
-    expect(await run(join(root, 'none'))).toMatchObject({
+    const empty = folder.put('empty.txt', 'nothing here\n');
+    expect(await run(join(folder.root, 'none'))).toMatchObject({
       code: 2,
       err: expect.stringMatching(/^roce analyze: .*no such file or folder\n$/),
     });
@@ -226,11 +219,14 @@ describe('files and folders', () => {
 
   it('snapshot.sh prints what is read back', () => {
     const script = fileURLToPath(new URL('../../../tools/counters/snapshot.sh', import.meta.url));
-    put('class/infiniband/mlx5_0/ports/1/hw_counters/out_of_sequence', '7\n');
-    put('class/infiniband/mlx5_0/ports/1/counters/link_downed', '1\n');
-    put('class/infiniband/mlx5_0/ports/1/gid_attrs/ndevs/0', 'eth7\n');
-    put('class/infiniband_cm/mlx5_0/1/cm_rx_msgs/rej', '3\n');
-    const { stdout, status } = spawnSync('sh', [script], { env: { ...process.env, SYSFS: root }, encoding: 'utf8' });
+    folder.put('class/infiniband/mlx5_0/ports/1/hw_counters/out_of_sequence', '7\n');
+    folder.put('class/infiniband/mlx5_0/ports/1/counters/link_downed', '1\n');
+    folder.put('class/infiniband/mlx5_0/ports/1/gid_attrs/ndevs/0', 'eth7\n');
+    folder.put('class/infiniband_cm/mlx5_0/1/cm_rx_msgs/rej', '3\n');
+    const { stdout, status } = spawnSync('sh', [script], {
+      env: { ...process.env, SYSFS: folder.root },
+      encoding: 'utf8',
+    });
     expect(status).toBe(0);
     expect(stdout).toContain('# netdev mlx5_0 1 eth7');
     const [snapshot] = snapshotsOf(stdout, 'test');

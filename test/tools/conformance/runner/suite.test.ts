@@ -3,11 +3,10 @@
  * fails, fails once, dies, loses its agent, or answers nonsense; what the run says of each rule.
  */
 import { describe, expect, it } from 'vitest';
-import { analyzeChunks } from '../../../../tools/analyze/index.ts';
 import { read } from '../../../../tools/conformance/cases/answers.ts';
 import { InProcessDut } from '../../../../tools/conformance/duts/in-process.ts';
 import type { Feature } from '../../../../tools/conformance/host-control/host-control.ts';
-import { findRule, RULES } from '../../../../tools/conformance/rules/index.ts';
+import { RULES } from '../../../../tools/conformance/rules/index.ts';
 import type { ConformanceRule } from '../../../../tools/conformance/rules/types.ts';
 import { junit, resultFile } from '../../../../tools/conformance/runner/files.ts';
 import { exitCodeOf, progressLine, summaryLine, verdictTable } from '../../../../tools/conformance/runner/report.ts';
@@ -17,140 +16,11 @@ import type { Case } from '../../../../tools/conformance/tester/case.ts';
 import type { Dut } from '../../../../tools/conformance/tester/dut.ts';
 import { Inconclusive, NotApplicable, Violation } from '../../../../tools/conformance/tester/outcome.ts';
 import type { Tester } from '../../../../tools/conformance/tester/tester.ts';
+import { caseOf, inTurn, knownOfRxe, must, ruleOf, should, suite } from './made-up-cases.ts';
 import { StubDut } from './stub-dut.ts';
-
-const must = ruleOf('RSP-PSN-04');
-const should = ruleOf('PKT-16');
-const knownOfRxe = ruleOf('REQ-09');
-
-function ruleOf(id: string): ConformanceRule {
-  const rule = findRule(id);
-  if (rule === undefined) throw new Error(`${id} is in the registry`);
-  return rule;
-}
-
-const caseOf = (rule: ConformanceRule, run: Case['run'], more: Partial<Case> = {}): Case => ({
-  rules: [rule.id],
-  run,
-  ...more,
-});
-
-/** A case that ends otherwise each time: the first time with the first, ... */
-function inTurn(...errors: readonly (Error | undefined)[]): Case['run'] {
-  let turn = 0;
-  return async (t) => {
-    t.observe();
-    const error = errors[Math.min(turn++, errors.length - 1)];
-    if (error !== undefined) throw error;
-  };
-}
-
-async function suite(dut: Dut, ...cases: readonly Case[]): Promise<SuiteResult> {
-  const rules = [...new Set(cases.flatMap((one) => one.rules))].map(ruleOf);
-  return runSuite(dut, { seed: 1, rules, cases, now: () => 0 });
-}
-
-async function* chunks(...bytes: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
-  yield* bytes;
-}
 
 const verdicts = ({ rules }: SuiteResult): string[] =>
   rules.map(({ rule, verdict, reason }) => `${rule.id} ${verdict} ${reason}`.trim());
-
-describe('a case', () => {
-  const virtual = () => new InProcessDut({ seed: 1 });
-
-  it.each([
-    ['passes when it returns', undefined, 'pass', ''],
-    ['fails for a violation', new Violation('it spoke'), 'fail', 'it spoke'],
-    ['is inconclusive when it says so', new Inconclusive('no probe'), 'inconclusive', 'no probe'],
-    ['does not apply when it says so', new NotApplicable('none here'), 'not-applicable', 'none here'],
-  ])('%s', async (_, error, verdict, reason) => {
-    const run = await runCase(virtual(), caseOf(must, inTurn(error)), { seed: 1 });
-    expect([run.verdict, run.reason]).toEqual([verdict, reason]);
-  });
-
-  it('is a variation when the device did something that is allowed and unusual', async () => {
-    const run = await runCase(
-      virtual(),
-      caseOf(must, async (t) => {
-        t.observe();
-        t.variation('credits of 3');
-      }),
-      { seed: 1 },
-    );
-    expect([run.verdict, run.reason]).toEqual(['variation', 'credits of 3']);
-  });
-
-  it('is no pass when it has looked at nothing of the device', async () => {
-    const run = await runCase(
-      virtual(),
-      caseOf(must, async (t) => void (await t.connect())),
-      { seed: 1 },
-    );
-    expect([run.verdict, run.reason]).toEqual(['inconclusive', 'nothing of the device was observed']);
-  });
-
-  it('is no pass when its premise did not occur, and fails all the same when the rule was broken', async () => {
-    const limited = (occurs: boolean, error?: Error): Case =>
-      caseOf(must, async (t) => {
-        const occurred = t.premise('the device gives credits');
-        t.observe();
-        if (occurs) occurred();
-        if (error !== undefined) throw error;
-      });
-    const without = await runCase(virtual(), limited(false), { seed: 1 });
-    expect(`${without.verdict} ${without.reason}`).toBe(
-      'inconclusive its premise did not occur: the device gives credits',
-    );
-    expect((await runCase(virtual(), limited(true), { seed: 1 })).verdict).toBe('pass');
-    expect((await runCase(virtual(), limited(false, new Violation('bad')), { seed: 1 })).verdict).toBe('fail');
-  });
-
-  it('does not turn a bug of the tester into a verdict', async () => {
-    await expect(runCase(virtual(), caseOf(must, inTurn(new TypeError('oops'))), { seed: 1 })).rejects.toThrow('oops');
-  });
-
-  it('does not apply where the device lacks what it needs', async () => {
-    const dut = new InProcessDut({ seed: 1, congestion: false });
-    const run = await runCase(dut, caseOf(must, inTurn(undefined), { needs: ['cnp'] }), { seed: 1 });
-    expect([run.verdict, run.reason]).toEqual(['not-applicable', 'the device has no cnp']);
-  });
-
-  it('does not apply either where nobody says what the device can do', async () => {
-    const dut = new StubDut();
-    Object.defineProperty(dut, 'features', { value: undefined });
-    const run = await runCase(dut, caseOf(must, inTurn(undefined), { needs: ['atomics'] }), { seed: 1 });
-    expect(run).toMatchObject({ verdict: 'not-applicable', reason: expect.stringContaining('--features') });
-  });
-
-  it('that waits for ever is given up', async () => {
-    const run = await runCase(
-      new StubDut(),
-      caseOf(must, () => new Promise(() => undefined)),
-      { seed: 1, limitMs: 5 },
-    ).catch(String);
-    // In a simulated world silence is seen before the limit: either way nothing hangs.
-    expect(typeof run === 'string' ? run : run.reason).toMatch(/fell silent|did not end within/);
-  });
-
-  it('leaves a capture that says what was sent and how it ended', async () => {
-    const run = await runCase(
-      virtual(),
-      caseOf(must, async (t) => {
-        const peer = await t.connect();
-        await peer.expectNextPsn(0, 1);
-        throw new Violation('for the capture');
-      }),
-      { seed: 1 },
-    );
-    const text = new TextDecoder('latin1').decode(run.capture);
-    expect(text).toContain('fail: for the capture');
-    expect(text).toMatch(/tx [A-Z]+ \w+ psn\+0/);
-    const { analysis } = await analyzeChunks(chunks(run.capture));
-    expect(analysis.capture.packets).toBeGreaterThanOrEqual(2);
-  });
-});
 
 describe('a suite', () => {
   it('takes the worst of the cases of a rule, and what does not apply for nothing', async () => {
@@ -412,56 +282,5 @@ describe('the rules that every packet of a run is held to', () => {
     const rules = [must, ruleOf('ANX-05')];
     const result = await runSuite(new Device({ seed: 1 }), { seed: 1, rules, cases: [reading], now: () => 0 });
     expect(verdicts(result)[1]).toMatch(new RegExp(`^ANX-05 ${verdict}`));
-  });
-});
-
-describe('a report', () => {
-  const mixed = () =>
-    suite(
-      new StubDut(),
-      caseOf(must, inTurn(new Violation('a < b & "c" \u0000'))),
-      caseOf(knownOfRxe, inTurn(new Violation('completed'))),
-      caseOf(should, inTurn(new Inconclusive('no sentinel'))),
-      caseOf(ruleOf('PKT-01'), inTurn(undefined)),
-      caseOf(ruleOf('PKT-02'), inTurn(new NotApplicable('no IPv4'))),
-    );
-
-  it('is a table and a line', async () => {
-    const result = await mixed();
-    expect(verdictTable(result)).toMatch(/RSP-PSN-04 +FAIL/);
-    expect(verdictTable(result)).toMatch(/REQ-09 +fail \(known\)/);
-    expect(verdictTable(result, { all: false })).not.toContain('PKT-01');
-    expect(summaryLine(result)).toContain(
-      '1 pass, 0 allowed variations, 1 fail, 1 fail as known, 1 inconclusive, 1 not applicable',
-    );
-  });
-
-  it('is JSON that says the same', async () => {
-    const { rules } = JSON.parse(JSON.stringify(resultFile(await mixed())));
-    expect(rules.map((row: { rule: string; verdict: string }) => `${row.rule} ${row.verdict}`)).toEqual([
-      'RSP-PSN-04 fail',
-      'REQ-09 fail',
-      'PKT-16 inconclusive',
-      'PKT-01 pass',
-      'PKT-02 not-applicable',
-    ]);
-  });
-
-  it('is XML that a parser takes, whatever a reason holds', async () => {
-    const xml = junit(await mixed());
-    expect(xml).toContain('message="a &lt; b &amp; &quot;c&quot; \ufffd" type="violation"');
-    expect(xml).toMatch(/<testsuite name="RSP-PSN"[^>]* tests="1" failures="1" errors="0" skipped="0"/);
-    expect(xml.match(/<testcase /g)).toHaveLength(5);
-    expect(xml.match(/<(?:failure|error|skipped) /g)).toHaveLength(4);
-  });
-
-  it('has an exit code', async () => {
-    const code = async (rule: ConformanceRule, error?: Error, options = {}) =>
-      exitCodeOf(await suite(new StubDut(), caseOf(rule, inTurn(error))), options);
-    expect(await code(must)).toBe(0);
-    expect(await code(must, new Violation('x'))).toBe(1);
-    expect(await code(must, new Inconclusive('x'))).toBe(3);
-    expect(await code(knownOfRxe, new Violation('x'))).toBe(0);
-    expect(await code(knownOfRxe, new Violation('x'), { strict: true })).toBe(1);
   });
 });
