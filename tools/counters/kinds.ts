@@ -66,6 +66,7 @@ export const KINDS = {
   'rx-discard': info('port', 'packets', 'received and dropped: no buffer'),
   'tx-discard': info('port', 'packets', 'dropped instead of being sent'),
   oversize: info('port', 'packets', 'dropped because longer than the MTU'),
+  'symbol-error': info('port', 'times', 'minor error on a lane of the link; not each damages a frame'),
   'frame-error': info('port', 'packets', 'Ethernet frame damaged: FCS or symbols'),
   'link-down': info('port', 'times', 'the link went down'),
   'ecn-set': info('port', 'packets', 'marked Congestion Experienced by this device'),

@@ -75,7 +75,7 @@ export const PORT_NAMES: readonly CounterName[] = [
   ...namesOf('sysfs counters', SYSFS, {
     port_xmit_discards: 'tx-discard',
     link_downed: 'link-down',
-    symbol_error: 'frame-error',
+    symbol_error: 'symbol-error',
   }),
   ...namesOf('switch (SAI)', SAI, {
     'SAI_PORT_STAT_PFC_{p}_RX_PKTS': 'pause-rx',

@@ -18,6 +18,7 @@ export const NETWORK_RULES: readonly PortRule[] = [
   silentConnections,
   discards,
   damagedFrames,
+  symbolErrors,
   linkDown,
 ];
 
@@ -118,21 +119,24 @@ function pauseSide(
   frames: Figure | undefined,
   time: Figure | undefined,
 ): PauseSide | undefined {
-  if (frames === undefined || frames.value === 0) return undefined;
   const { seconds } = delta;
-  const classes = [...frames.priorities].filter(([, count]) => count > 0).map(([priority]) => priority);
+  // Some switches count the time and no frames.
+  const counted = frames ?? time;
+  if (counted === undefined || counted.value === 0) return undefined;
+  const classes = [...counted.priorities].filter(([, count]) => count > 0).map(([priority]) => priority);
   const longest = Math.max(0, ...(time?.priorities.values() ?? [])) || (time?.value ?? 0);
   const share = seconds === undefined || time === undefined ? undefined : Math.min(1, longest / 1e6 / seconds);
   const who = side === 'rx' ? `${placeOf(delta)} was stopped` : `${placeOf(delta)} stopped its link partner`;
-  const what = `${grouped(frames.value)} pause frame${frames.value === 1 ? '' : 's'}${classes.length === 0 ? '' : `, priority ${classes.join(' and ')}`}`;
-  const perSecond = seconds === undefined ? undefined : frames.value / seconds;
+  const count = frames === undefined ? [] : [`${grouped(frames.value)} pause frame${frames.value === 1 ? '' : 's'}`];
+  const what = [...count, ...(classes.length === 0 ? [] : [`priority ${classes.join(' and ')}`])].join(', ');
+  const perSecond = seconds === undefined || frames === undefined ? undefined : frames.value / seconds;
   const rate =
     perSecond === undefined ? '' : `, ${perSecond < 1 ? 'less than one' : grouped(Math.round(perSecond))} a second`;
   const lasted = share === undefined ? '' : `: ${percent(share)} of the time`;
-  const many = frames.value >= LEAST_PAUSES && (seconds === undefined || seconds >= LEAST_SECONDS);
+  const many = (frames?.value ?? LEAST_PAUSES) >= LEAST_PAUSES && (seconds === undefined || seconds >= LEAST_SECONDS);
   const severity =
     !many || share === undefined || share < WARNING_SHARE ? 'note' : share >= STALL_SHARE ? 'error' : 'warning';
-  return { severity, text: `${who}${lasted} (${what}${rate}).` };
+  return { severity, text: `${who}${lasted}${what === '' ? '' : ` (${what}${rate})`}.` };
 }
 
 /** More RoCE packets left than the priorities with PFC have sent. */
@@ -258,6 +262,20 @@ function damagedFrames(delta: PortDelta): FindingDraft | undefined {
     evidence: figuresOf(delta, 'frame-error', 'out-of-sequence'),
     limit: 'What was in them is not known to anybody.',
     advice: ['Clean or change the cable, the transceivers and, last, the port.'],
+  };
+}
+
+function symbolErrors(delta: PortDelta): FindingDraft | undefined {
+  const errors = countOf(delta, 'symbol-error');
+  if (errors === 0) return undefined;
+  return {
+    id: 'counter/symbol-errors',
+    severity: 'note',
+    text: `The link of ${placeOf(delta)} had ${grouped(errors)} symbol error${errors === 1 ? '' : 's'}.`,
+    ports: [placeOf(delta)],
+    evidence: figuresOf(delta, 'symbol-error', 'frame-error', 'out-of-sequence'),
+    limit: 'Whether a frame was damaged is not in this counter: lanes correct errors, and idle lanes have them, too.',
+    advice: ['Where packets are lost as well, clean or change the cable and the transceivers.'],
   };
 }
 

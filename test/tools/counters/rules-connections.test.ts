@@ -130,6 +130,8 @@ describe('the wire', () => {
       { rx_symbol_err_phy: 1 },
       'n1 mlx5_0/1 received 1 damaged Ethernet frame, and dropped it.',
     ],
+    ['counter/symbol-errors', 'note', { symbol_error: 1 }, 'The link of n1 mlx5_0/1 had 1 symbol error.'],
+    ['counter/symbol-errors', 'note', { symbol_error: 1200 }, 'The link of n1 mlx5_0/1 had 1,200 symbol errors.'],
     ['counter/link-down', 'warning', { link_downed: 1 }, 'The link of n1 mlx5_0/1 went down once.'],
     ['counter/link-down', 'warning', { link_down_events_phy: 3 }, 'The link of n1 mlx5_0/1 went down 3 times.'],
   ])('%s, %s: %j', (id, severity, growth, text) => {

@@ -131,6 +131,16 @@ describe('pfc-storm', () => {
       'n1 mlx5_0/1 was stopped (1 pause frame, priority 3, less than one a second).',
     ],
     [
+      'a time, and no frames',
+      { SAI_PORT_STAT_PFC_3_RX_PAUSE_DURATION: 3_000_000 },
+      'n1 mlx5_0/1 was stopped: 5 % of the time (priority 3).',
+    ],
+    [
+      'a time of the whole port, and no frames',
+      { rx_global_pause_duration: 3_000_000 },
+      'n1 mlx5_0/1 was stopped: 5 % of the time.',
+    ],
+    [
       'pauses of the whole port',
       { rx_global_pause: 60, rx_global_pause_duration: 3_000_000 },
       'n1 mlx5_0/1 was stopped: 5 % of the time (60 pause frames, 1 a second).',
@@ -156,6 +166,9 @@ describe('pfc-storm', () => {
     expect(judged({ ...error, ...warning })?.[0]).toBe('error');
     expect(judged({ rx_prio3_pause: 1, ...error })?.[0]).toBe('error');
     expect(judged({ tx_prio3_pause: 1, ...warning })?.[0]).toBe('warning');
+    // Where frames are not counted, the time alone says it.
+    expect(judged({ rx_prio3_pause_duration: 30_000_000 })?.[0]).toBe('error');
+    expect(judged({ rx_prio3_pause: 0, rx_prio3_pause_duration: 30_000_000 })).toBeUndefined();
   });
 
   it('is no longer than the time there was, and not judged from a hundredth of a second on downwards', () => {
