@@ -7,6 +7,7 @@
  * requests. With fewer, it can be told how many came twice, and not which.
  */
 
+import type { AnswerTimes } from './answer-times.ts';
 import type { RoundTrips } from './round-trips.ts';
 
 /** What the ACKs of the space have shown so far. */
@@ -102,14 +103,6 @@ export interface AnswerGroup {
   far: boolean;
 }
 
-/** Times in which answers come, nanoseconds. */
-export interface AnswerTimes {
-  /** No retransmission is answered sooner. */
-  readonly soonestNs: number;
-  /** A request that was sent again so long before is a less likely cause than a later one. */
-  readonly nearNs: number;
-}
-
 /** Whether as many answers came as there are requests that they may be about. */
 export function cameTwice({ group }: MissedRequest): boolean {
   return group !== undefined && group.answers >= group.requests;
@@ -139,7 +132,7 @@ export function candidates(
   open: readonly MissedRequest[],
   psn: number,
   timeNs: number,
-  { soonestNs, nearNs }: AnswerTimes,
+  { soonestNs, nearNs }: Pick<AnswerTimes, 'soonestNs' | 'nearNs'>,
 ): { readonly near: boolean; readonly requests: readonly MissedRequest[] } {
   const all = open.filter(
     (each) =>

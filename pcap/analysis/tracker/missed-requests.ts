@@ -18,12 +18,12 @@
  *   first was on its way.
  * Bounded: the oldest request gets its verdict when there are too many.
  */
+import { AnswerTimes, EXPECTED_NS } from './answer-times.ts';
 import { ExpectedAnswers } from './expected-answers.ts';
 import {
   type AckEvidence,
   type Among,
   type AnswerGroup,
-  type AnswerTimes,
   type AskedRequest,
   cameTwice,
   candidates,
@@ -47,6 +47,7 @@ export class MissedRequests {
   readonly #sink: VerdictSink;
   readonly #evidence: AckEvidence;
   readonly #told: Record<Verdict, number> = { lost: 0, overtaken: 0, unknown: 0 };
+  readonly #times: AnswerTimes;
   #asked = 0;
   /** When the latest NAK came. */
   #askedNs = -1;
@@ -66,6 +67,7 @@ export class MissedRequests {
   constructor(sink: VerdictSink, evidence: AckEvidence) {
     this.#sink = sink;
     this.#evidence = evidence;
+    this.#times = new AnswerTimes(evidence.roundTrips);
   }
 
   /** Whether a sending of it is missing that was not captured. */
@@ -80,12 +82,12 @@ export class MissedRequests {
     this.#askedNs = timeNs;
     // So soon after a sending, or with nothing sent behind it that could draw it, the NAK is about the one before.
     const undrawn = behindFrame >= 0 && behindFrame < frame;
-    const soon = timeNs - sentNs < this.#soonestNs || undrawn;
+    const soon = timeNs - sentNs < this.#times.soonestNs || undrawn;
     // Of a sending that was not captured it is not known when it was.
     const latestNs = unseen ? Number.POSITIVE_INFINITY : sentNs;
     this.#noteDrawn(psn, behindFrame);
     const waitNs = Number.isNaN(behindNs) ? 0 : timeNs - behindNs;
-    const waited = waitNs > this.#longestNs;
+    const waited = waitNs > this.#times.longestNs;
     // What it waited for is the one before: a sending of that came later than its retransmission would have.
     for (const each of this.#open) if (each.arrivedNs < 0 && each.psn < psn) noteWait(each, waitNs, waited);
     const after = this.#open.find((each) => each.behindPsn === psn && isAwaited(each) && each.resentNs <= sentNs);
@@ -109,7 +111,7 @@ export class MissedRequests {
       each.resentFrame = frame;
       each.resentUnsure = unsure;
     }
-    if (unsure && drawsAck) this.#expected.sentUnsure(timeNs, timeNs + this.#soonNs);
+    if (unsure && drawsAck) this.#expected.sentUnsure(timeNs, timeNs + this.#times.soonNs);
   }
 
   /**
@@ -126,7 +128,7 @@ export class MissedRequests {
 
   /** A request is sent again that the receiver has acknowledged. @param psn -1: it comes again, and nobody sent it */
   resentInVain(psn: number, timeNs: number): void {
-    this.#expected.sentInVain(psn, timeNs, timeNs + this.#soonNs);
+    this.#expected.sentInVain(psn, timeNs, timeNs + this.#times.soonNs);
   }
 
   /** The receiver has everything before `to`. @param sentNs of the packet that it asks for instead */
@@ -136,14 +138,14 @@ export class MissedRequests {
       const each = this.#open[i] as MissedRequest;
       if (each.arrivedNs >= 0 || each.psn >= to) continue;
       each.arrivedNs = timeNs;
-      const soon = each.resentNs < 0 || timeNs - each.resentNs < this.#soonestNs || each.drawnBefore;
+      const soon = each.resentNs < 0 || timeNs - each.resentNs < this.#times.soonestNs || each.drawnBefore;
       // What was sent before its retransmission cannot be asked for unless it came before the retransmission, too.
       if (!soon && sentNs >= each.resentNs) continue;
       this.#expectDuplicates(each, to - 1, timeNs);
       this.#remove(each);
       i--;
       // Or its first sending was dropped behind a late one, whose NAK was slow, and the second has come in order.
-      const second = each.again && this.#soonestNs === 0;
+      const second = each.again && this.#times.soonestNs === 0;
       if (second && each.stoodBehind) continue;
       // Or that was lost, and all was sent again for a timeout before its NAK came: likelier where nothing else has
       // been overtaken.
@@ -169,7 +171,7 @@ export class MissedRequests {
     const vainNs = this.#expected.takeVain(timeNs);
     if (vainNs !== undefined) {
       // Two round trips after the last of them it is as likely to be about another one.
-      if (vainNs < this.#soonestNs) this.unaskedAck(psn, timeNs);
+      if (vainNs < this.#times.soonestNs) this.unaskedAck(psn, timeNs);
       return true;
     }
     // Or one that was sent again after a timeout.
@@ -184,10 +186,10 @@ export class MissedRequests {
     if (!near && this.#isEcho(timeNs)) return true;
     if (near) this.#nearAnswers++;
     else this.#farAnswers++;
-    if (timeNs - newest.resentNs > this.#soonNs) this.#slowAnswers++;
+    if (timeNs - newest.resentNs > this.#times.soonNs) this.#slowAnswers++;
     share(this.#open, requests, !near);
     for (const each of requests) {
-      each.slow ||= timeNs - each.resentNs > this.#longestNs;
+      each.slow ||= timeNs - each.resentNs > this.#times.longestNs;
       if (cameTwice(each)) this.#noteLate(each, timeNs);
     }
     this.#expectDuplicates(newest, psn, timeNs);
@@ -215,7 +217,7 @@ export class MissedRequests {
   /** An ACK that waited behind READ responses, from `fromNs` on, stands for all that did: maybe for one about these. */
   hiddenAck(psn: number, timeNs: number, fromNs: number): void {
     const { near, requests } = candidates(this.#open, psn, timeNs, this.#times);
-    const latestNs = this.#slowAnswers > 0 ? Number.POSITIVE_INFINITY : this.#soonNs;
+    const latestNs = this.#slowAnswers > 0 ? Number.POSITIVE_INFINITY : this.#times.soonNs;
     if (near) for (const each of requests) each.hidden ||= each.resentNs + latestNs >= fromNs;
   }
 
@@ -247,28 +249,6 @@ export class MissedRequests {
     while (this.#open.length > 0) this.#settle(this.#open[0] as MissedRequest);
   }
 
-  /** The shortest time in which a retransmission can be acknowledged. */
-  get #soonestNs(): number {
-    return this.#evidence.roundTrips.boundNs;
-  }
-
-  /** The time in which a retransmission is answered. */
-  get #soonNs(): number {
-    const { shortestNs } = this.#evidence.roundTrips;
-    if (shortestNs === Number.POSITIVE_INFINITY) return EXPECTED_NS;
-    return Math.max(SHORTEST_SOON_NS, shortestNs * SOON_ROUND_TRIPS);
-  }
-
-  /** A NAK that takes longer did not come at once. */
-  get #longestNs(): number {
-    const { isSteady, shortestNs, longestNs } = this.#evidence.roundTrips;
-    return isSteady ? Math.max(SHORTEST_SOON_NS, shortestNs * NAK_ROUND_TRIPS) : Math.max(this.#soonNs, longestNs);
-  }
-
-  get #times(): AnswerTimes {
-    return { soonestNs: this.#soonestNs, nearNs: this.#soonNs * NEAR };
-  }
-
   /** Too many duplicates come unasked: the network doubles packets, and one more proves nothing. */
   get #isUnsound(): boolean {
     const [near, far] = [this.#nearAnswers, this.#farAnswers];
@@ -287,8 +267,12 @@ export class MissedRequests {
     this.#waitedFromNs = each.sentNs;
     this.#waitedToNs = each.resentNs < 0 ? timeNs : each.resentNs;
     // The original came after its retransmission: only that one was a duplicate.
-    const count = sinceNs > this.#soonNs ? 0 : to - each.psn + (sinceNs < this.#soonestNs ? 1 : 0);
-    this.#expected.duplicates(count, to, timeNs + (sinceNs < 0 ? Math.max(EXPECTED_NS, this.#soonNs) : this.#soonNs));
+    const count = sinceNs > this.#times.soonNs ? 0 : to - each.psn + (sinceNs < this.#times.soonestNs ? 1 : 0);
+    this.#expected.duplicates(
+      count,
+      to,
+      timeNs + (sinceNs < 0 ? Math.max(EXPECTED_NS, this.#times.soonNs) : this.#times.soonNs),
+    );
   }
 
   /** When the clock went back, nothing that is decided by times can be told. */
@@ -349,7 +333,7 @@ export class MissedRequests {
     if (unclear && answers + overtaken > 0) return true;
     // Nobody was there to answer one that came as late as others did, or a little later.
     if (this.#endNs - sentNs < this.#longestLateNs * LATER) return true;
-    const waited = each.waited || each.waitNs > this.#longestNs;
+    const waited = each.waited || each.waitNs > this.#times.longestNs;
     // Sent again behind one that was late then: it stood behind that, and no second NAK tells so.
     const behindLate = after !== undefined && (after.slow || !roundTrips.isSteady);
     if ((waited || hidden || behindLate) && answers + overtaken + latePackets > 0) return true;
@@ -379,13 +363,6 @@ const STRAY_SHARE = 0.05;
 const MIXED_SHARE = 0.1;
 /** How long after its acknowledgement a request may still turn out to have been overtaken. */
 const GRACE_NS = 100_000_000;
-const SOON_ROUND_TRIPS = 2.7;
-/** Where round trips do not vary, a NAK is as fast as an ACK, but for the length of packets. */
-const NAK_ROUND_TRIPS = 1.6;
-/** Next to the receiver a round trip takes no time. */
-const SHORTEST_SOON_NS = 2_000;
-/** A request that was sent again within this many times that is the likely cause of an answer. */
-const NEAR = 4;
 /** Of those that are told to be lost, the share that may have been overtaken. */
 const MOST_FALSE = 0.005;
 /** So many answers that came soon are no accident. */
@@ -394,5 +371,3 @@ const FEWEST_NEAR = 2;
 const SOONER = 4;
 /** Of the longest time that an answer took about one that was overtaken. */
 const LATER = 2;
-/** How long ACKs of known duplicates are expected. */
-const EXPECTED_NS = 1_000_000;
