@@ -20,11 +20,13 @@
  */
 import { AnswerTimes, EXPECTED_NS } from './answer-times.ts';
 import { ExpectedAnswers } from './expected-answers.ts';
+import { Lateness } from './lateness.ts';
 import {
   type AckEvidence,
   type Among,
   type AnswerGroup,
   type AskedRequest,
+  type Candidates,
   cameTwice,
   candidates,
   isAwaited,
@@ -60,14 +62,15 @@ export class MissedRequests {
   #waitedFromNs = Number.POSITIVE_INFINITY;
   #waitedToNs = Number.POSITIVE_INFINITY;
   #latestNs = Number.NEGATIVE_INFINITY;
-  /** The longest time from a request that was overtaken to the answer that shows it; and when the capture ends. */
-  #longestLateNs = 0;
+  readonly #lateness: Lateness;
+  /** When the capture ends. */
   #endNs = Number.POSITIVE_INFINITY;
 
   constructor(sink: VerdictSink, evidence: AckEvidence) {
     this.#sink = sink;
     this.#evidence = evidence;
     this.#times = new AnswerTimes(evidence.roundTrips);
+    this.#lateness = new Lateness(evidence.roundTrips);
   }
 
   /** Whether a sending of it is missing that was not captured. */
@@ -106,6 +109,7 @@ export class MissedRequests {
     for (const each of this.#open) {
       // What is sent again behind it was so right after it, which the capture lacks.
       const behind = each.psn < psn && !unsure && !each.unseen && backNs >= each.askedNs;
+      if (each.psn === psn && !drawsAck) each.hasResponse = true;
       if ((each.psn !== psn && !behind) || each.resentNs >= 0) continue;
       each.resentNs = timeNs;
       each.resentFrame = frame;
@@ -150,7 +154,7 @@ export class MissedRequests {
       // Or that was lost, and all was sent again for a timeout before its NAK came: likelier where nothing else has
       // been overtaken.
       const unclear = second && each.afterTimeout && each.resentNs < 0 && this.#told.overtaken === 0;
-      if (!unclear) this.#noteLate(each, timeNs);
+      if (!unclear) this.#lateness.note(each.sentNs, timeNs);
       this.#tell(each, unclear ? 'unknown' : 'overtaken');
     }
     this.#age(timeNs);
@@ -180,20 +184,30 @@ export class MissedRequests {
       this.unaskedAck(psn, timeNs);
       return true;
     }
-    const { near, requests } = candidates(this.#open, psn, timeNs, this.#times);
+    const { near, fits, requests } = this.#candidates(psn, timeNs);
     const newest = requests.at(-1);
     if (newest === undefined) return false;
-    if (!near && this.#isEcho(timeNs)) return true;
+    if (!(near && fits) && this.#isEcho(timeNs)) return true;
     if (near) this.#nearAnswers++;
     else this.#farAnswers++;
     if (timeNs - newest.resentNs > this.#times.soonNs) this.#slowAnswers++;
+    // It is about none of these: a copy of something else came.
+    if (!near && this.#lateness.isShort) return true;
+    this.#attribute(requests, timeNs, near);
+    this.#expectDuplicates(newest, psn, timeNs);
+    return true;
+  }
+
+  /** An answer to a duplicate is about one of these. */
+  #attribute(requests: readonly MissedRequest[], timeNs: number, near: boolean): void {
     share(this.#open, requests, !near);
     for (const each of requests) {
       each.slow ||= timeNs - each.resentNs > this.#times.longestNs;
-      if (cameTwice(each)) this.#noteLate(each, timeNs);
+      if (!cameTwice(each)) continue;
+      each.odd ||= this.#lateness.isLonger(each.sentNs, timeNs);
+      // One that waited behind READ responses tells nothing of how late a request was.
+      if (!each.hidden) this.#lateness.note(each.sentNs, timeNs, near);
     }
-    this.#expectDuplicates(newest, psn, timeNs);
-    return true;
   }
 
   /** The first response of a READ or an atomic came again. */
@@ -210,15 +224,24 @@ export class MissedRequests {
 
   /** An ACK that nobody asked for, of a receiver that often sends such, or with other causes: it may be about these. */
   unaskedAck(psn: number, timeNs: number): void {
-    const { near, requests } = candidates(this.#open, psn, timeNs, this.#times);
+    const { near, requests } = this.#candidates(psn, timeNs);
     if (near) for (const each of requests) each.unclear = true;
   }
 
-  /** An ACK that waited behind READ responses, from `fromNs` on, stands for all that did: maybe for one about these. */
+  /**
+   * An ACK or a NAK that waited behind READ responses, from `fromNs` on, stands for all that did: maybe for an ACK about
+   * these. By it the receiver has everything up to `psn`.
+   */
   hiddenAck(psn: number, timeNs: number, fromNs: number): void {
-    const { near, requests } = candidates(this.#open, psn, timeNs, this.#times);
-    const latestNs = this.#slowAnswers > 0 ? Number.POSITIVE_INFINITY : this.#times.soonNs;
-    if (near) for (const each of requests) each.hidden ||= each.resentNs + latestNs >= fromNs;
+    const { near, requests } = this.#candidates(psn, timeNs);
+    if (near) for (const each of requests) each.hidden ||= this.#answeredUntilNs(each) >= fromNs;
+  }
+
+  /** When a duplicate of it is answered at the latest: at once, or where that was not so before, as late as others. */
+  #answeredUntilNs({ sentNs, resentNs }: MissedRequest): number {
+    const soonNs = resentNs + this.#times.soonNs;
+    if (this.#slowAnswers === 0) return soonNs;
+    return Math.max(soonNs, sentNs + this.#lateness.boundNs);
   }
 
   /** A sending of it was captured late: it has its verdict. */
@@ -247,6 +270,10 @@ export class MissedRequests {
 
   #settleAll(): void {
     while (this.#open.length > 0) this.#settle(this.#open[0] as MissedRequest);
+  }
+
+  #candidates(psn: number, timeNs: number): Candidates {
+    return candidates(this.#open, { psn, timeNs }, this.#times, this.#lateness);
   }
 
   /** Too many duplicates come unasked: the network doubles packets, and one more proves nothing. */
@@ -318,7 +345,7 @@ export class MissedRequests {
   #verdictOn(each: MissedRequest): Verdict {
     if (isUncertain(each)) return 'unknown';
     if (each.unseen) return 'lost';
-    if (cameTwice(each)) return this.#isUnsound ? 'unknown' : 'overtaken';
+    if (cameTwice(each)) return this.#isUnsound || each.odd ? 'unknown' : 'overtaken';
     return each.group !== undefined || this.#mayBeOvertaken(each) ? 'unknown' : 'lost';
   }
 
@@ -327,23 +354,19 @@ export class MissedRequests {
    * captured, or never sent, as by a receiver that answers several requests at once.
    */
   #mayBeOvertaken({ unclear, hidden, after, sentNs, ...each }: MissedRequest): boolean {
-    const { acks, missingAcks, latePackets, roundTrips } = this.#evidence;
+    const { missingShare, latePackets, roundTrips } = this.#evidence;
     const overtaken = this.#told.overtaken + this.#open.filter(cameTwice).length;
     const answers = this.#nearAnswers + this.#farAnswers;
     if (unclear && answers + overtaken > 0) return true;
     // Nobody was there to answer one that came as late as others did, or a little later.
-    if (this.#endNs - sentNs < this.#longestLateNs * LATER) return true;
+    if (this.#endNs - sentNs < (this.#lateness.latestNs ?? 0)) return true;
     const waited = each.waited || each.waitNs > this.#times.longestNs;
     // Sent again behind one that was late then: it stood behind that, and no second NAK tells so.
     const behindLate = after !== undefined && (after.slow || !roundTrips.isSteady);
     if ((waited || hidden || behindLate) && answers + overtaken + latePackets > 0) return true;
     const lost =
       this.#told.lost + this.#open.filter(({ group, stoodBehind }) => !stoodBehind && group === undefined).length;
-    return overtaken * missingAcks > acks * lost * MOST_FALSE;
-  }
-
-  #noteLate({ sentNs }: MissedRequest, answeredNs: number): void {
-    this.#longestLateNs = Math.max(this.#longestLateNs, answeredNs - sentNs);
+    return overtaken * missingShare > lost * MOST_FALSE;
   }
 
   #tell(each: MissedRequest, verdict: Verdict, among?: Among): void {
@@ -364,10 +387,8 @@ const MIXED_SHARE = 0.1;
 /** How long after its acknowledgement a request may still turn out to have been overtaken. */
 const GRACE_NS = 100_000_000;
 /** Of those that are told to be lost, the share that may have been overtaken. */
-const MOST_FALSE = 0.005;
+const MOST_FALSE = 0.01;
 /** So many answers that came soon are no accident. */
 const FEWEST_NEAR = 2;
 /** By how much the sending on its way comes sooner than the one that answers the NAK. */
 const SOONER = 4;
-/** Of the longest time that an answer took about one that was overtaken. */
-const LATER = 2;
