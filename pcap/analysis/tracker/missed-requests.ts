@@ -229,8 +229,8 @@ export class MissedRequests {
   }
 
   /**
-   * An ACK or a NAK that waited behind READ responses, from `fromNs` on, stands for all that did: maybe for an ACK about
-   * these. By it the receiver has everything up to `psn`.
+   * An ACK or a NAK that waited behind READ responses, from `fromNs` on, stands for all that did: maybe for an ACK
+   * about these. By it the receiver has everything up to `psn`.
    */
   hiddenAck(psn: number, timeNs: number, fromNs: number): void {
     const { near, requests } = this.#candidates(psn, timeNs);

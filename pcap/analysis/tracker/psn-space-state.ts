@@ -201,9 +201,9 @@ export class PsnSpaceState {
   }
 
   /**
-   * Of the answers, the share that is missing: ACKs that others stand for, and a timeout may be due to any answer, unless
-   * the next one shows that it was not. A silence that is explained may turn out to have been no timeout, and makes up
-   * for no answer that was skipped.
+   * Of the answers, the share that is missing: ACKs that others stand for, and a timeout may be due to any answer,
+   * unless the next one shows that it was not. A silence that is explained may turn out to have been no timeout, and
+   * makes up for no answer that was skipped.
    */
   get missingShare(): number {
     const { acks, responses, timeouts } = this.report;
