@@ -16,8 +16,9 @@ export interface AckEvidence {
   readonly roundTrips: Pick<RoundTrips, 'shortestNs' | 'longestNs' | 'boundNs' | 'isSteady'>;
   /** ACKs that look like answers to duplicates of which nothing is known. */
   readonly strayAcks: number;
-  /** Of the answers, the share that is missing: a later one stands for them, or a timeout followed. */
-  readonly missingShare: number;
+  /** ACKs, and those that are missing: a later one stands for them, or a timeout followed. */
+  readonly acks: number;
+  readonly missingAcks: number;
   /** Packets that came late, here or behind this place. */
   readonly latePackets: number;
 }

@@ -354,7 +354,7 @@ export class MissedRequests {
    * captured, or never sent, as by a receiver that answers several requests at once.
    */
   #mayBeOvertaken({ unclear, hidden, after, sentNs, ...each }: MissedRequest): boolean {
-    const { missingShare, latePackets, roundTrips } = this.#evidence;
+    const { acks, missingAcks, latePackets, roundTrips } = this.#evidence;
     const overtaken = this.#told.overtaken + this.#open.filter(cameTwice).length;
     const answers = this.#nearAnswers + this.#farAnswers;
     if (unclear && answers + overtaken > 0) return true;
@@ -366,7 +366,7 @@ export class MissedRequests {
     if ((waited || hidden || behindLate) && answers + overtaken + latePackets > 0) return true;
     const lost =
       this.#told.lost + this.#open.filter(({ group, stoodBehind }) => !stoodBehind && group === undefined).length;
-    return overtaken * missingShare > lost * MOST_FALSE;
+    return overtaken * missingAcks > acks * lost * MOST_FALSE;
   }
 
   #tell(each: MissedRequest, verdict: Verdict, among?: Among): void {
@@ -387,7 +387,7 @@ const MIXED_SHARE = 0.1;
 /** How long after its acknowledgement a request may still turn out to have been overtaken. */
 const GRACE_NS = 100_000_000;
 /** Of those that are told to be lost, the share that may have been overtaken. */
-const MOST_FALSE = 0.01;
+const MOST_FALSE = 0.005;
 /** So many answers that came soon are no accident. */
 const FEWEST_NEAR = 2;
 /** By how much the sending on its way comes sooner than the one that answers the NAK. */

@@ -200,22 +200,23 @@ export class PsnSpaceState {
     return this.report.roundTrips;
   }
 
+  /** ACKs that look like answers to duplicates of which nothing is known. */
+  get acks(): number {
+    return this.report.acks;
+  }
+
   /**
-   * Of the answers, the share that is missing: ACKs that others stand for, and a timeout may be due to any answer,
-   * unless the next one shows that it was not. A silence that is explained may turn out to have been no timeout, and
-   * makes up for no answer that was skipped.
+   * A timeout may be due to a missing answer as well, unless the next one shows that it was not. A silence that is
+   * explained may turn out to have been no timeout, and makes up for no answer that was skipped.
    */
-  get missingShare(): number {
-    const { acks, responses, timeouts } = this.report;
-    const unexplained = Math.max(0, timeouts - this.explainedTimeouts);
-    return (this.skippedAcks + (unexplained * acks) / Math.max(1, acks + responses.packets)) / Math.max(1, acks);
+  get missingAcks(): number {
+    return this.skippedAcks + Math.max(0, this.report.timeouts - this.explainedTimeouts);
   }
 
   get latePackets(): number {
     return this.report.reorderedPackets + this.report.responses.reorderedPackets;
   }
 
-  /** ACKs that look like answers to duplicates of which nothing is known. */
   get strayAcks(): number {
     return this.report.ghostAcks + this.unaskedAcks;
   }

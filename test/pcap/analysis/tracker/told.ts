@@ -9,7 +9,8 @@ export class Told {
   readonly evidence = {
     roundTrips: { shortestNs: 10_000, longestNs: 10_000, boundNs: 9000, isSteady: true },
     strayAcks: 0,
-    missingShare: 0,
+    acks: 100,
+    missingAcks: 0,
     latePackets: 0,
   };
   readonly #missed = new MissedRequests(
