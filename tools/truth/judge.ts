@@ -184,16 +184,21 @@ export function analyze(packets: Iterable<CapturedPacket>): Analysis {
  *   twice the delay of the network was over.
  * On a network that is not steady, an answer is also missing for what a timeout shows to be lost, it may be any other
  * that came in that time, and READ responses may stand for it. For a request that was overtaken there is another course
- * where packets are doubled: the answer may be to a second copy of its retransmission.
+ * where packets are doubled: the answer may be to a second copy of its retransmission; and where another one was lost
+ * shortly before or after: that one may have come late instead.
  */
 function isDecidable(run: KnownRun, vantage: Vantage, faults: NetworkFaults, request: MissingRequest): boolean {
   const { lateNs, doubles, losesAnswers, steady } = faults;
   if (vantage === 'responder' || lateNs === 0) return true;
-  if (request.missing === 'overtaken') return vantage === 'middle' || !doubles;
-  if (losesAnswers) return false;
-  if (!steady && (doubles || run.timeouts > 0)) return false;
   const { timeNs, arrivedNs } = request;
   const latestNs = Math.max(arrivedNs, timeNs + LATER * lateNs);
+  if (request.missing === 'overtaken') {
+    const spanNs = latestNs - timeNs;
+    const isLostNear = (each: MissingRequest) => each.missing === 'lost' && Math.abs(each.timeNs - timeNs) <= spanNs;
+    return vantage === 'middle' || !(doubles || run.naks.some(isLostNear));
+  }
+  if (losesAnswers) return false;
+  if (!steady && (doubles || run.timeouts > 0)) return false;
   const near = (at: number): boolean => at > timeNs && at <= latestNs;
   if (run.duplicates.some(({ timeNs: at, copy }) => (copy || !steady) && near(at))) return false;
   return steady || !run.readsAnswered.some(near);

@@ -116,10 +116,24 @@ it('the receiver sees what becomes of each', async () => {
 });
 
 /** What the rule says of a request that was missed at 100 us and came at 110 us, on a network that is late by 15 us. */
-function canBeTold(was: Missing, vantage: Vantage, faults: Partial<NetworkFaults>, account: Partial<KnownRun> = {}) {
+function canBeTold(
+  was: Missing,
+  vantage: Vantage,
+  faults: Partial<NetworkFaults>,
+  account: Partial<KnownRun> = {},
+  others = (naks: readonly MissingRequest[]) => naks,
+) {
   const request = { psn: 5, missing: was, both: false, timeNs: 100_000, arrivedNs: 110_000, shownBy: 1, serial: 2 };
   const none = { requester: [], responder: [], middle: [], serials: { requester: [], middle: [], responder: [] } };
-  const run = { ...none, naks: [request], gaps: [request], duplicates: [], readsAnswered: [], timeouts: 0, ...account };
+  const run = {
+    ...none,
+    naks: others([request]),
+    gaps: [request],
+    duplicates: [],
+    readsAnswered: [],
+    timeouts: 0,
+    ...account,
+  };
   const all = { lateNs: 15_000, doubles: false, losesAnswers: false, steady: true, ...defined(faults) };
   return judgeRequests(run, { vantage, analysis: { events: [] }, faults: all })[0]?.decidable;
 }
@@ -141,6 +155,12 @@ it('the rule gives up what was overtaken where packets are doubled, but for the 
   const places = ['requester', 'middle', 'responder'] as const;
   expect(places.map((vantage) => canBeTold('overtaken', vantage, { doubles: true }))).toEqual([false, true, true]);
   expect(canBeTold('overtaken', 'requester', {})).toBe(true);
+  const lostAt = (timeNs: number) => ({ missing: 'lost', timeNs }) as MissingRequest;
+  const beside = (timeNs: number) => (run: readonly MissingRequest[]) => [...run, lostAt(timeNs)];
+  const told = [69_999, 70_000, 130_000, 130_001].map((timeNs) =>
+    canBeTold('overtaken', 'requester', {}, {}, beside(timeNs)),
+  );
+  expect(told).toEqual([true, false, false, true]);
 });
 
 it('the rule gives up more where times vary', () => {
