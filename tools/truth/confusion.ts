@@ -1,5 +1,6 @@
 /**
- * What the rule says can be told, checked against alternative runs: the same but for the fate of one frame.
+ * What the rule for runs between guests says can be told, checked against other courses of events: runs on the
+ * simulated network can be played again, those between guests cannot.
  *
  * Owns the sample and its table: networks that lose packets and delay others, from the places that do not see it.
  */
@@ -44,12 +45,13 @@ export async function confusion({ first, count }: Seeds, kinds = UNSURE_KINDS): 
 
 async function countRun(kind: RunKind, vantage: Vantage, seed: number, rows: readonly ConfusionRow[]): Promise<void> {
   const options = { ...kind, seed, ipVersion: 4 } as const;
-  const faults = faultsOf(kind);
+  // The rule is not told that this network is steady: that between guests is not.
+  const faults = { ...faultsOf(kind), steady: false };
   const run = await playRun(options);
   for (const { request, was, decidable } of judgeRequests(run, { vantage, analysis: { events: [] }, faults })) {
     const row = rows.find((each) => each.was === was);
     if (row === undefined || request === undefined) continue;
-    const other = await otherCourse({ options, run, vantage, faults }, request);
+    const other = await otherCourse({ options, run, vantage, lateNs: faults.lateNs }, request);
     if (other === undefined) row[decidable ? 'bothCan' : 'onlyRunsCan']++;
     else row[decidable ? 'onlyRuleCan' : 'bothCannot']++;
     if (other !== undefined) row.besides.set(other, (row.besides.get(other) ?? 0) + 1);

@@ -61,6 +61,8 @@ interface Seen {
   readonly vantage: Vantage;
   readonly analysis: Pick<Analysis, 'events'>;
   readonly faults: NetworkFaults;
+  /** Requests that cannot be told, where that is known from other courses of events (`oracle.ts`); default: by rule. */
+  readonly cannot?: Pick<ReadonlySet<MissingRequest>, 'has'> | undefined;
 }
 
 /** Adds to `into` what an analysis of the capture of one place says of the requests. Returns all that is said. */
@@ -74,7 +76,7 @@ export function judge(run: KnownRun, seen: Seen, into: Judgement): JudgedRequest
 }
 
 /** Every request that the receiver missed, and every one that something is said of. */
-export function judgeRequests(run: KnownRun, { vantage, analysis, faults }: Seen): JudgedRequest[] {
+export function judgeRequests(run: KnownRun, { vantage, analysis, faults, cannot }: Seen): JudgedRequest[] {
   const truth = vantage === 'responder' ? run.gaps : run.naks;
   const claims = claimsOf(analysis.events, new Set(truth.map(({ psn }) => psn)), run.serials[vantage]);
   const judged: JudgedRequest[] = [];
@@ -82,7 +84,8 @@ export function judgeRequests(run: KnownRun, { vantage, analysis, faults }: Seen
     // Whichever is said is true.
     if (request.both) continue;
     const { psn, missing: was, timeNs } = request;
-    const decidable = was !== 'discarded' && isDecidable(run, vantage, faults, request);
+    const can = cannot === undefined ? isDecidable(run, vantage, faults, request) : !cannot.has(request);
+    const decidable = was !== 'discarded' && can;
     judged.push({ psn, was, told: claim?.told ?? 'nothing', decidable, event: claim?.event, timeNs, request });
   }
   // What the middle lacked, and no NAK asked for, is true as well.
@@ -171,25 +174,31 @@ export function analyze(packets: Iterable<CapturedPacket>): Analysis {
 }
 
 /**
- * Whether there is no other run of this network with the same capture in which a lost request was overtaken, or one
- * that was overtaken was lost. `oracle.ts` plays such runs; this is what it comes to. Behind the place where it
- * happened there is none. Before it there is one, for a request that was lost, where packets are overtaken at all, and
+ * Whether there is no other course of events with the same capture in which a lost request was overtaken, or one that
+ * was overtaken was lost, as far as a rule can say that: for runs that cannot be played again. `oracle.ts` plays such
+ * courses of those that can. Behind the place where it happened there is none. Before it there is one, for a request
+ * that was lost, where packets are overtaken at all, and
  * - answers are lost by the network: the answer to the late original may be among them;
  * - or packets are doubled, and the responder answered a second copy in the time in which it would have answered this
  *   one. It would have answered the later one of its two sendings, which came when its retransmission came, or before
- *   the delay of the network was over.
+ *   twice the delay of the network was over.
  * On a network that is not steady, an answer is also missing for what a timeout shows to be lost, it may be any other
- * that came in that time, and READ responses may stand for it. For a request that was overtaken there is another run
- * where packets are doubled: the answer may be to a second copy of its retransmission.
+ * that came in that time, and READ responses may stand for it. For a request that was overtaken there is another course
+ * where packets are doubled: the answer may be to a second copy of its retransmission; and where another one was lost
+ * shortly before or after: that one may have come late instead.
  */
 function isDecidable(run: KnownRun, vantage: Vantage, faults: NetworkFaults, request: MissingRequest): boolean {
   const { lateNs, doubles, losesAnswers, steady } = faults;
   if (vantage === 'responder' || lateNs === 0) return true;
-  if (request.missing === 'overtaken') return vantage === 'middle' || !doubles;
+  const { timeNs, arrivedNs } = request;
+  const latestNs = Math.max(arrivedNs, timeNs + LATER * lateNs);
+  if (request.missing === 'overtaken') {
+    const spanNs = latestNs - timeNs;
+    const isLostNear = (each: MissingRequest) => each.missing === 'lost' && Math.abs(each.timeNs - timeNs) <= spanNs;
+    return vantage === 'middle' || !(doubles || run.naks.some(isLostNear));
+  }
   if (losesAnswers) return false;
   if (!steady && (doubles || run.timeouts > 0)) return false;
-  const { timeNs, arrivedNs } = request;
-  const latestNs = Math.max(arrivedNs, timeNs + lateNs);
   const near = (at: number): boolean => at > timeNs && at <= latestNs;
   if (run.duplicates.some(({ timeNs: at, copy }) => (copy || !steady) && near(at))) return false;
   return steady || !run.readsAnswered.some(near);
@@ -211,3 +220,5 @@ const TOLD: Readonly<Partial<Record<TransportEvent['kind'], Told>>> = {
 /** Reasons of events that are about a packet of which something was said before. */
 const TAKES_BACK: ReadonlySet<string> = new Set(['after-retransmission', 'came-twice']);
 const MOST_PSNS = 1024;
+/** A packet may be later than others are, by as much again. */
+export const LATER = 2;

@@ -1,31 +1,38 @@
 /**
- * Whether a place of capture can tell what became of a request: whether the network could have done something else to
- * it, and the capture would be the same.
+ * Whether a place of capture can tell what became of a request: whether something else could have become of it, and the
+ * capture would be the same.
  *
- * Owns the other courses of events that are played. The run is the same, and so is what the network does to every
- * frame, but for
- * - a request that was lost: it comes late, by every full microsecond up to the delay of the network;
+ * Owns the other courses of events that are played. Somebody who has the capture does not know what its network does:
+ * only what the capture shows of it. In another course everything is the same, but for
+ * - a request that was lost: it comes late, by every full microsecond up to twice the delay of what is late here;
  * - a request that came late: it is lost;
- * and beside that, where the network does such things, for one thing more that explains an answer more or less: another
- * request that came late is lost or in time, or one that was lost comes late; a request that was doubled is not, or
- * another one is; an answer is lost. What no other course of these has the same capture of can be told. That is no
- * proof: where two things more are different, nothing is known.
+ * and beside that, for one thing more at most.
+ * - Something goes another way: another request that came late is lost or in time, or one that was lost comes late; one
+ *   that came twice came once.
+ * - Something happens besides: an answer is lost, or another request comes twice. That counts where the capture shows
+ *   that such things happen (`signs.ts`), in whatever network.
+ * Nothing is overtaken, or lost, in the other course where nothing else is in this one.
+ *
+ * Courses that cannot have the same capture are not played: the receiver answers the later one of two sendings of a
+ * request, which takes an answer in the capture at that time, or its end.
  */
-import type { NetworkFaults, Vantage } from './judge.ts';
+import { LATER, type Vantage } from './judge.ts';
 import type { MissingRequest } from './recording.ts';
 import { hasSameCapture } from './replay.ts';
 import type { PlayedRun, RunOptions } from './run.ts';
+import { type Signs, signsOf } from './signs.ts';
 import type { Fates, FrameFate, SentFrame } from './wire-log.ts';
 
 /** What is different in the other course of events, beside the request itself. */
 export type Besides = 'nothing' | 'another late, lost, in time' | 'another doubled or not' | 'an answer lost';
 
-/** A run, its network, and where it is captured. */
+/** A run, by how much packets come late on its network, and where it is captured. */
 export interface Question {
   readonly options: Pick<RunOptions, 'seed' | 'ipVersion'>;
   readonly run: PlayedRun;
   readonly vantage: Vantage;
-  readonly faults: NetworkFaults;
+  /** Nanoseconds; 0: nothing is late. */
+  readonly lateNs: number;
 }
 
 /** Another course of events. */
@@ -34,16 +41,36 @@ interface Course {
   readonly fates: Fates;
 }
 
+/** The request that may have fared otherwise, and its place among all requests. */
+interface Own {
+  readonly place: number;
+  readonly sent: SentFrame;
+  /** When the receiver got it at last. */
+  readonly gotNs: number;
+}
+
+/** Which requests that the receiver missed, and were not discarded, cannot be told; and what is different besides. */
+export async function otherCourses(question: Question): Promise<Map<MissingRequest, Besides>> {
+  const found = new Map<MissingRequest, Besides>();
+  for (const request of question.run.naks) {
+    if (request.both || request.missing === 'discarded') continue;
+    const besides = await otherCourse(question, request);
+    if (besides !== undefined) found.set(request, besides);
+  }
+  return found;
+}
+
 /** Another course of events with the same capture; undefined: there is none, and what became of it can be told. */
 export async function otherCourse(question: Question, request: MissingRequest): Promise<Besides | undefined> {
-  const { options, run, vantage, faults } = question;
-  const place = run.log.places.get(request.serial);
-  const sent = place === undefined ? undefined : run.log.requests[place];
+  const { options, run, vantage } = question;
+  const { log } = run;
+  const place = log.places.get(request.serial);
+  const sent = place === undefined ? undefined : log.requests[place];
   if (place === undefined || sent === undefined || isSeen(vantage, sent.fate)) return undefined;
-  for (const { besides, fates } of courses(question, place, sent)) {
-    const moreLostAnswers = faults.losesAnswers ? 1 : 0;
-    if (await hasSameCapture({ options, log: run.log, vantage, moreLostAnswers }, fates))
-      return faults.losesAnswers && besides === 'nothing' ? 'an answer lost' : besides;
+  const own = { place, sent, gotNs: request.arrivedNs };
+  for (const { besides, fates } of courses(question, own, signsOf(run, request))) {
+    const moreLostAnswers = besides === 'an answer lost' ? 1 : 0;
+    if (await hasSameCapture({ options, log, vantage, moreLostAnswers }, fates)) return besides;
   }
   return undefined;
 }
@@ -54,39 +81,83 @@ function isSeen(vantage: Vantage, { lost, lateNs }: FrameFate): boolean {
   return vantage === 'middle' && (lost === 'before' || (lost === undefined && lateNs !== undefined));
 }
 
-function* courses({ run: { log }, faults }: Question, place: number, sent: SentFrame): Generator<Course> {
-  const changed = (...changes: readonly (readonly [number, FrameFate])[]): Fates => new Map([...log.fates, ...changes]);
-  const own = otherFates(sent.fate, faults);
-  for (const fate of own) yield { besides: 'nothing', fates: changed([place, fate]) };
-  const isLost = sent.fate.lost !== undefined;
-  const near = (at: number, from: SentFrame): boolean =>
-    at !== place && Math.abs(from.timeNs - sent.timeNs) <= NEAR_NS + faults.lateNs;
+function courses(question: Question, own: Own, signs: Signs): Iterable<Course> {
+  if (own.sent.fate.lost === undefined) return signs.losing ? ifLost(question, own, signs) : [];
+  return signs.overtaking && question.lateNs > 0 ? ifLate(question, own, signs) : [];
+}
+
+/** It was lost: courses in which it comes late. */
+function* ifLate({ run: { log }, lateNs }: Question, { place, sent, gotNs }: Own, signs: Signs): Generator<Course> {
+  const lates = latenesses(LATER * lateNs);
+  const shownAt = (late: number): number => Math.max(sent.arrivedNs + late, gotNs);
+  const own = (late: number): FrameFate => lateBy(sent.fate, late);
+  const lastNs = log.answers.at(-1)?.timeNs ?? 0;
+  const isAnswered = (at: number): boolean => log.answers.some(({ timeNs }) => isNear(timeNs, at));
+  for (const late of lates)
+    if (shownAt(late) > lastNs - NEAR_NS || isAnswered(shownAt(late)))
+      yield { besides: 'nothing', fates: changed(log.fates, [place, own(late)]) };
   for (const [at, other] of log.requests.entries()) {
-    if (!near(at, other)) continue;
-    const wasLost = other.fate.lost !== undefined;
-    const wasLate = !wasLost && other.fate.lateNs !== undefined;
-    if (isLost ? wasLate : wasLost)
-      for (const fate of own)
-        for (const instead of isLost
-          ? [{ ...other.fate, lateNs: 0 }, ...otherFates(other.fate, faults)]
-          : otherFates(other.fate, faults))
-          yield { besides: 'another late, lost, in time', fates: changed([place, fate], [at, instead]) };
-    if (!faults.doubles || wasLost || (other.fate.doubled === true) !== isLost) continue;
-    const { doubled = false, ...rest } = other.fate;
-    const instead = doubled ? rest : { ...rest, doubled: true };
-    for (const fate of own) yield { besides: 'another doubled or not', fates: changed([place, fate], [at, instead]) };
+    if (at === place) continue;
+    const { lost, lateNs: otherLate, doubled = false, ...rest } = other.fate;
+    const explains = lates.filter((late) => isNear(other.arrivedNs, shownAt(late)));
+    if (lost === undefined && otherLate !== undefined)
+      for (const late of explains)
+        for (const fate of [
+          { ...rest, lateNs: 0 },
+          { ...rest, lost: 'before' as const },
+        ])
+          yield { besides: 'another late, lost, in time', fates: changed(log.fates, [place, own(late)], [at, fate]) };
+    if (lost === undefined && doubled) {
+      const once = otherLate === undefined ? rest : { ...rest, lateNs: otherLate };
+      for (const late of explains)
+        yield { besides: 'another doubled or not', fates: changed(log.fates, [place, own(late)], [at, once]) };
+    }
+  }
+  if (signs.lostAnswers)
+    for (const late of lates) yield { besides: 'an answer lost', fates: changed(log.fates, [place, own(late)]) };
+}
+
+/** It came late: courses in which it is lost. */
+function* ifLost({ run: { log }, lateNs }: Question, { place, sent, gotNs }: Own, signs: Signs): Generator<Course> {
+  const { lateNs: _, ...fate } = sent.fate;
+  const own: FrameFate = { ...fate, lost: 'before' };
+  yield { besides: 'nothing', fates: changed(log.fates, [place, own]) };
+  // The receiver answered the later one of its two sendings.
+  const shownNs = Math.max(sent.arrivedNs, gotNs);
+  for (const [at, other] of log.requests.entries()) {
+    if (at === place) continue;
+    if (other.fate.lost !== undefined) {
+      for (const late of latenesses(LATER * lateNs))
+        if (isNear(other.arrivedNs + late, shownNs))
+          yield {
+            besides: 'another late, lost, in time',
+            fates: changed(log.fates, [place, own], [at, lateBy(other.fate, late)]),
+          };
+    } else if (signs.copies && other.fate.doubled !== true && isNear(other.arrivedNs, shownNs))
+      yield {
+        besides: 'another doubled or not',
+        fates: changed(log.fates, [place, own], [at, { ...other.fate, doubled: true }]),
+      };
   }
 }
 
-/** What else may have become of it. */
-function otherFates({ lost, lateNs: _, ...fate }: FrameFate, { lateNs }: NetworkFaults): FrameFate[] {
-  if (lost === undefined) return [{ ...fate, lost: 'before' }];
-  const fates: FrameFate[] = [];
-  for (let late = lateNs; late > 0; late -= STEP_NS)
-    fates.push(lost === 'before' ? { ...fate, lateNs: late } : { ...fate, lateBehindNs: late });
-  return fates;
+function changed(fates: Fates, ...changes: readonly (readonly [number, FrameFate])[]): Fates {
+  return new Map([...fates, ...changes]);
+}
+
+function latenesses(most: number): number[] {
+  return Array.from({ length: Math.floor(most / STEP_NS) }, (_, i) => (i + 1) * STEP_NS);
+}
+
+/** One that was lost comes late. */
+function lateBy({ lost, lateNs: _, ...fate }: FrameFate, late: number): FrameFate {
+  return lost === 'behind' ? { ...fate, lateBehindNs: late } : { ...fate, lateNs: late };
+}
+
+function isNear(one: number, other: number): boolean {
+  return Math.abs(one - other) <= NEAR_NS;
 }
 
 const STEP_NS = 1_000;
-/** How far apart requests may be sent of which one explains an answer to the other, beside the delay. */
-const NEAR_NS = 50_000;
+/** Beside what captures are compared by: frames wait for one another, up to two of full length. */
+const NEAR_NS = 3_000;

@@ -4,7 +4,8 @@
  * Owns the comparison. Requests get their fates by their place among all requests. An answer gets the fate of the same
  * answer of the original run; one that the original run lacks is lost, where the network loses answers. Two captures
  * are the same when they have the same frames at the same times, but for what the queues of hosts and wires make of
- * one frame more or less. Identifications and checksums over them are not compared: hosts talk to others as well.
+ * one frame more or less. Identifications and checksums over them are not compared: hosts talk to others as well. A
+ * capture ends with its last frame: what is answered later may be missing.
  */
 import type { Frame } from 'rocev2/packets';
 import { ETHERNET_BYTES } from 'rocev2/packets/network';
@@ -39,6 +40,8 @@ class Replay {
   #fate: FrameFate = {};
   #sent = 0;
   #moreLost = 0;
+  /** Behind that the capture has no answer. */
+  readonly #lastAnswerNs: number;
   /** Delays behind the middle, by serial. */
   readonly #lateBehind = new Map<number, FrameFate>();
   #differs: () => void = () => {};
@@ -51,6 +54,7 @@ class Replay {
     const { log } = original;
     this.#requests = new Expected(log.requests);
     this.#answers = new Expected(log.answers);
+    this.#lastAnswerNs = log.answers.at(-1)?.timeNs ?? 0;
     this.#passed = new Expected(log.passed);
   }
 
@@ -92,6 +96,7 @@ class Replay {
     const { vantage, moreLostAnswers } = this.#original;
     const same = this.#answers.take(this.#scene.stage.world.now, bytes.subarray(start, end));
     if (same !== undefined) return same.fate.lost !== undefined;
+    if (this.#scene.stage.world.now > this.#lastAnswerNs + TOLERANCE_NS) return false;
     // Seen where it is captured as it is sent.
     if (vantage !== 'requester' || ++this.#moreLost > moreLostAnswers) this.#differs();
     return true;

@@ -7,8 +7,9 @@ import type { Analysis } from 'rocev2/pcap';
 import { renumbered } from './identifications.ts';
 import { analyze, type Judgement, judge, noJudgement, type Vantage, type Verdicts } from './judge.ts';
 import { faultsOf, NUMBERINGS, type Numbering, RUN_KINDS, type RunKind, vantagesOf } from './kinds.ts';
+import { otherCourses, type Question } from './oracle.ts';
 import { type PartRow, partsOf, sumParts } from './parts.ts';
-import type { KnownRun } from './recording.ts';
+import type { KnownRun, MissingRequest } from './recording.ts';
 import { playRun, SHORTEST_TIMEOUT_NS } from './run.ts';
 
 /** The figures of one kind, seen from one place. */
@@ -42,8 +43,13 @@ export interface Seeds {
   readonly count: number;
 }
 
-/** Plays runs of every kind and numbering, each seen from several places. */
-export async function measure({ first, count }: Seeds): Promise<Truth> {
+/**
+ * Plays runs of every kind and numbering, each seen from several places.
+ *
+ * @param others what can be told is found out by other courses of events, which takes long; or by the rule
+ */
+export async function measure({ first, count }: Seeds, others = true): Promise<Truth> {
+  const untold = new Untold();
   const rows: TruthRow[] = [];
   const parts: PartRow[] = [];
   let runs = 0;
@@ -52,9 +58,16 @@ export async function measure({ first, count }: Seeds): Promise<Truth> {
       const own = vantagesOf(kind).map((vantage) => newRow(kind.name, vantage, numbering));
       rows.push(...own);
       for (let seed = first; seed < first + count; seed++) {
-        const run = await playRun({ ...kind, seed, ipVersion: numbering === 'IPv6' ? 6 : 4 });
+        const options = { ...kind, seed, ipVersion: numbering === 'IPv6' ? 6 : 4 } as const;
+        const run = await playRun(options);
         runs++;
-        for (const row of own) judgeRun(kind, run, row);
+        for (const row of own)
+          judgeRun(
+            kind,
+            run,
+            row,
+            others ? await untold.of({ options, run, vantage: row.vantage, ...faultsOf(kind) }, kind.name) : undefined,
+          );
         if (numbering === 'counted') parts.push(...partsOf(kind.name, run, seed));
       }
     }
@@ -66,10 +79,33 @@ function newRow(kind: string, vantage: Vantage, numbering: Numbering): TruthRow 
   return { kind, vantage, numbering, judgement: noJudgement(), tellable: noJudgement().decidable, timeouts };
 }
 
-function judgeRun(kind: RunKind, run: KnownRun, { vantage, numbering, judgement, tellable, timeouts }: TruthRow): void {
+/** Requests that cannot be told, by their place among those of a run: runs over IPv4 of one seed are the same. */
+class Untold {
+  readonly #known = new Map<string, readonly number[]>();
+
+  async of(question: Question, kind: string): Promise<ReadonlySet<MissingRequest>> {
+    const {
+      options: { seed, ipVersion },
+      run: { naks },
+      vantage,
+    } = question;
+    if (vantage === 'responder') return new Set();
+    const key = [kind, seed, ipVersion, vantage].join();
+    const known = this.#known.get(key) ?? [...(await otherCourses(question)).keys()].map((each) => naks.indexOf(each));
+    this.#known.set(key, known);
+    return new Set(known.flatMap((at) => naks[at] ?? []));
+  }
+}
+
+function judgeRun(
+  kind: RunKind,
+  run: KnownRun,
+  { vantage, numbering, judgement, tellable, timeouts }: TruthRow,
+  cannot: ReadonlySet<MissingRequest> | undefined,
+): void {
   const own = numbering === 'zero' || numbering === 'random';
   const analysis = analyze(own ? renumbered(run[vantage], numbering) : run[vantage]);
-  const judged = judge(run, { vantage, analysis, faults: faultsOf(kind) }, judgement);
+  const judged = judge(run, { vantage, analysis, faults: faultsOf(kind), cannot }, judgement);
   for (const { was, decidable, told } of judged) if (was === 'overtaken' && decidable) tellable[told]++;
   countTimeouts(run, analysis, timeouts);
 }
@@ -109,7 +145,8 @@ export function truthTable(rows: readonly TruthRow[]): string {
     const { lost, overtaken, discarded, sound, decidable } = judgement;
     const falselyLost = overtaken.lost + discarded.lost + sound.lost;
     const cells = [
-      ...[total(lost), total(decidable), share(precision(judgement, 'lost')), share(recall(decidable, 'lost'))],
+      ...[total(lost), total(decidable), share(precision(judgement, 'lost'))],
+      ...[share(recall(decidable, 'lost')), share(recall(lost, 'lost'))],
       ...[
         falselyLost,
         total(overtaken),
@@ -157,5 +194,5 @@ export function total(said: Verdicts): number {
 }
 
 const VERDICT_HEAD =
-  'network | seen at the | identifications | lost | can be told | precision | recall | falsely lost | overtaken | can be told | precision | recall | told "cannot be told"';
+  'network | seen at the | identifications | lost | can be told | precision | recall | recall of all lost | falsely lost | overtaken | can be told | precision | recall | told "cannot be told"';
 const TIMEOUT_HEAD = 'network | seen at the | identifications | timeouts | told | shorter than agreed';

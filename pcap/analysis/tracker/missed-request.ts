@@ -7,6 +7,8 @@
  * requests. With fewer, it can be told how many came twice, and not which.
  */
 
+import type { AnswerTimes } from './answer-times.ts';
+import type { Lateness } from './lateness.ts';
 import type { RoundTrips } from './round-trips.ts';
 
 /** What the ACKs of the space have shown so far. */
@@ -51,6 +53,8 @@ export interface MissedRequest extends AskedRequest {
   resentFrame: number;
   /** That was after a timeout, which leaves open what the receiver had. */
   resentUnsure: boolean;
+  /** A READ or an atomic: its duplicate is answered by its response, and by no ACK (ref:rxe#7). */
+  hasResponse: boolean;
   /** It was there before its retransmission came: a later NAK was drawn by what was sent before that. */
   drawnBefore: boolean;
   /** When it was known to have arrived; -1: not yet. */
@@ -65,6 +69,8 @@ export interface MissedRequest extends AskedRequest {
   readonly after: MissedRequest | undefined;
   /** Its retransmission was answered later than one is that comes in time. */
   slow: boolean;
+  /** It took longer than with any other before: the answer may be about one that was sent later. */
+  odd: boolean;
   /** A duplicate was answered that a retransmission after a timeout may have been. */
   doubtful: boolean;
   /** The receiver sent an ACK that nobody asked for, as it often does, when it may have answered a duplicate of it. */
@@ -77,8 +83,10 @@ export interface MissedRequest extends AskedRequest {
 
 /** Of one that was just asked for. */
 export const NOTHING_KNOWN = {
+  hasResponse: false,
   drawnBefore: false,
   slow: false,
+  odd: false,
   arrivedNs: -1,
   resentUnsure: false,
   doubtful: false,
@@ -102,14 +110,6 @@ export interface AnswerGroup {
   far: boolean;
 }
 
-/** Times in which answers come, nanoseconds. */
-export interface AnswerTimes {
-  /** No retransmission is answered sooner. */
-  readonly soonestNs: number;
-  /** A request that was sent again so long before is a less likely cause than a later one. */
-  readonly nearNs: number;
-}
-
 /** Whether as many answers came as there are requests that they may be about. */
 export function cameTwice({ group }: MissedRequest): boolean {
   return group !== undefined && group.answers >= group.requests;
@@ -131,27 +131,40 @@ export function isUncertain({ doubtful, resentNs, arrivedNs }: MissedRequest): b
   return doubtful || resentNs < 0 || arrivedNs < 0;
 }
 
+/** The requests that an answer to a duplicate may be about. */
+export interface Candidates {
+  /** They were sent again shortly before. */
+  readonly near: boolean;
+  /** As late as others were, they would have come then. */
+  readonly fits: boolean;
+  readonly requests: readonly MissedRequest[];
+}
+
 /**
  * The requests that an answer to a duplicate may be about, by which the receiver has everything up to `psn`: those that
- * were sent again shortly before, or all where there are none.
+ * were sent again shortly before, or all where there are none; of the former those that were not much later than others
+ * were, or all where there are none.
  */
 export function candidates(
   open: readonly MissedRequest[],
-  psn: number,
-  timeNs: number,
-  { soonestNs, nearNs }: AnswerTimes,
-): { readonly near: boolean; readonly requests: readonly MissedRequest[] } {
+  { psn, timeNs }: { readonly psn: number; readonly timeNs: number },
+  { soonestNs, nearNs }: Pick<AnswerTimes, 'soonestNs' | 'nearNs'>,
+  lateness: Pick<Lateness, 'fits'>,
+): Candidates {
   const all = open.filter(
     (each) =>
       !each.stoodBehind &&
       !each.unseen &&
+      !each.hasResponse &&
       !cameTwice(each) &&
       each.psn <= psn &&
       each.resentNs >= 0 &&
       timeNs - each.resentNs >= soonestNs,
   );
   const near = all.filter(({ resentNs }) => timeNs - resentNs < nearNs);
-  return near.length > 0 ? { near: true, requests: near } : { near: false, requests: all };
+  if (near.length === 0) return { near: false, fits: false, requests: all };
+  const fitting = near.filter(({ sentNs }) => lateness.fits(sentNs, timeNs));
+  return { near: true, fits: fitting.length > 0, requests: fitting.length > 0 ? fitting : near };
 }
 
 /** One answer more that may be about any of these. */

@@ -18,13 +18,15 @@
  *   first was on its way.
  * Bounded: the oldest request gets its verdict when there are too many.
  */
+import { AnswerTimes, EXPECTED_NS } from './answer-times.ts';
 import { ExpectedAnswers } from './expected-answers.ts';
+import { Lateness } from './lateness.ts';
 import {
   type AckEvidence,
   type Among,
   type AnswerGroup,
-  type AnswerTimes,
   type AskedRequest,
+  type Candidates,
   cameTwice,
   candidates,
   isAwaited,
@@ -47,6 +49,7 @@ export class MissedRequests {
   readonly #sink: VerdictSink;
   readonly #evidence: AckEvidence;
   readonly #told: Record<Verdict, number> = { lost: 0, overtaken: 0, unknown: 0 };
+  readonly #times: AnswerTimes;
   #asked = 0;
   /** When the latest NAK came. */
   #askedNs = -1;
@@ -59,13 +62,15 @@ export class MissedRequests {
   #waitedFromNs = Number.POSITIVE_INFINITY;
   #waitedToNs = Number.POSITIVE_INFINITY;
   #latestNs = Number.NEGATIVE_INFINITY;
-  /** The longest time from a request that was overtaken to the answer that shows it; and when the capture ends. */
-  #longestLateNs = 0;
+  readonly #lateness: Lateness;
+  /** When the capture ends. */
   #endNs = Number.POSITIVE_INFINITY;
 
   constructor(sink: VerdictSink, evidence: AckEvidence) {
     this.#sink = sink;
     this.#evidence = evidence;
+    this.#times = new AnswerTimes(evidence.roundTrips);
+    this.#lateness = new Lateness(evidence.roundTrips);
   }
 
   /** Whether a sending of it is missing that was not captured. */
@@ -80,12 +85,12 @@ export class MissedRequests {
     this.#askedNs = timeNs;
     // So soon after a sending, or with nothing sent behind it that could draw it, the NAK is about the one before.
     const undrawn = behindFrame >= 0 && behindFrame < frame;
-    const soon = timeNs - sentNs < this.#soonestNs || undrawn;
+    const soon = timeNs - sentNs < this.#times.soonestNs || undrawn;
     // Of a sending that was not captured it is not known when it was.
     const latestNs = unseen ? Number.POSITIVE_INFINITY : sentNs;
     this.#noteDrawn(psn, behindFrame);
     const waitNs = Number.isNaN(behindNs) ? 0 : timeNs - behindNs;
-    const waited = waitNs > this.#longestNs;
+    const waited = waitNs > this.#times.longestNs;
     // What it waited for is the one before: a sending of that came later than its retransmission would have.
     for (const each of this.#open) if (each.arrivedNs < 0 && each.psn < psn) noteWait(each, waitNs, waited);
     const after = this.#open.find((each) => each.behindPsn === psn && isAwaited(each) && each.resentNs <= sentNs);
@@ -104,12 +109,13 @@ export class MissedRequests {
     for (const each of this.#open) {
       // What is sent again behind it was so right after it, which the capture lacks.
       const behind = each.psn < psn && !unsure && !each.unseen && backNs >= each.askedNs;
+      if (each.psn === psn && !drawsAck) each.hasResponse = true;
       if ((each.psn !== psn && !behind) || each.resentNs >= 0) continue;
       each.resentNs = timeNs;
       each.resentFrame = frame;
       each.resentUnsure = unsure;
     }
-    if (unsure && drawsAck) this.#expected.sentUnsure(timeNs, timeNs + this.#soonNs);
+    if (unsure && drawsAck) this.#expected.sentUnsure(timeNs, timeNs + this.#times.soonNs);
   }
 
   /**
@@ -126,7 +132,7 @@ export class MissedRequests {
 
   /** A request is sent again that the receiver has acknowledged. @param psn -1: it comes again, and nobody sent it */
   resentInVain(psn: number, timeNs: number): void {
-    this.#expected.sentInVain(psn, timeNs, timeNs + this.#soonNs);
+    this.#expected.sentInVain(psn, timeNs, timeNs + this.#times.soonNs);
   }
 
   /** The receiver has everything before `to`. @param sentNs of the packet that it asks for instead */
@@ -136,19 +142,19 @@ export class MissedRequests {
       const each = this.#open[i] as MissedRequest;
       if (each.arrivedNs >= 0 || each.psn >= to) continue;
       each.arrivedNs = timeNs;
-      const soon = each.resentNs < 0 || timeNs - each.resentNs < this.#soonestNs || each.drawnBefore;
+      const soon = each.resentNs < 0 || timeNs - each.resentNs < this.#times.soonestNs || each.drawnBefore;
       // What was sent before its retransmission cannot be asked for unless it came before the retransmission, too.
       if (!soon && sentNs >= each.resentNs) continue;
       this.#expectDuplicates(each, to - 1, timeNs);
       this.#remove(each);
       i--;
       // Or its first sending was dropped behind a late one, whose NAK was slow, and the second has come in order.
-      const second = each.again && this.#soonestNs === 0;
+      const second = each.again && this.#times.soonestNs === 0;
       if (second && each.stoodBehind) continue;
       // Or that was lost, and all was sent again for a timeout before its NAK came: likelier where nothing else has
       // been overtaken.
       const unclear = second && each.afterTimeout && each.resentNs < 0 && this.#told.overtaken === 0;
-      if (!unclear) this.#noteLate(each, timeNs);
+      if (!unclear) this.#lateness.note(each.sentNs, timeNs);
       this.#tell(each, unclear ? 'unknown' : 'overtaken');
     }
     this.#age(timeNs);
@@ -169,7 +175,7 @@ export class MissedRequests {
     const vainNs = this.#expected.takeVain(timeNs);
     if (vainNs !== undefined) {
       // Two round trips after the last of them it is as likely to be about another one.
-      if (vainNs < this.#soonestNs) this.unaskedAck(psn, timeNs);
+      if (vainNs < this.#times.soonestNs) this.unaskedAck(psn, timeNs);
       return true;
     }
     // Or one that was sent again after a timeout.
@@ -178,20 +184,30 @@ export class MissedRequests {
       this.unaskedAck(psn, timeNs);
       return true;
     }
-    const { near, requests } = candidates(this.#open, psn, timeNs, this.#times);
+    const { near, fits, requests } = this.#candidates(psn, timeNs);
     const newest = requests.at(-1);
     if (newest === undefined) return false;
-    if (!near && this.#isEcho(timeNs)) return true;
+    if (!(near && fits) && this.#isEcho(timeNs)) return true;
     if (near) this.#nearAnswers++;
     else this.#farAnswers++;
-    if (timeNs - newest.resentNs > this.#soonNs) this.#slowAnswers++;
-    share(this.#open, requests, !near);
-    for (const each of requests) {
-      each.slow ||= timeNs - each.resentNs > this.#longestNs;
-      if (cameTwice(each)) this.#noteLate(each, timeNs);
-    }
+    if (timeNs - newest.resentNs > this.#times.soonNs) this.#slowAnswers++;
+    // It is about none of these: a copy of something else came.
+    if (!near && this.#lateness.isShort) return true;
+    this.#attribute(requests, timeNs, near);
     this.#expectDuplicates(newest, psn, timeNs);
     return true;
+  }
+
+  /** An answer to a duplicate is about one of these. */
+  #attribute(requests: readonly MissedRequest[], timeNs: number, near: boolean): void {
+    share(this.#open, requests, !near);
+    for (const each of requests) {
+      each.slow ||= timeNs - each.resentNs > this.#times.longestNs;
+      if (!cameTwice(each)) continue;
+      each.odd ||= this.#lateness.isLonger(each.sentNs, timeNs);
+      // One that waited behind READ responses tells nothing of how late a request was.
+      if (!each.hidden) this.#lateness.note(each.sentNs, timeNs, near);
+    }
   }
 
   /** The first response of a READ or an atomic came again. */
@@ -208,15 +224,24 @@ export class MissedRequests {
 
   /** An ACK that nobody asked for, of a receiver that often sends such, or with other causes: it may be about these. */
   unaskedAck(psn: number, timeNs: number): void {
-    const { near, requests } = candidates(this.#open, psn, timeNs, this.#times);
+    const { near, requests } = this.#candidates(psn, timeNs);
     if (near) for (const each of requests) each.unclear = true;
   }
 
-  /** An ACK that waited behind READ responses, from `fromNs` on, stands for all that did: maybe for one about these. */
+  /**
+   * An ACK or a NAK that waited behind READ responses, from `fromNs` on, stands for all that did: maybe for an ACK
+   * about these. By it the receiver has everything up to `psn`.
+   */
   hiddenAck(psn: number, timeNs: number, fromNs: number): void {
-    const { near, requests } = candidates(this.#open, psn, timeNs, this.#times);
-    const latestNs = this.#slowAnswers > 0 ? Number.POSITIVE_INFINITY : this.#soonNs;
-    if (near) for (const each of requests) each.hidden ||= each.resentNs + latestNs >= fromNs;
+    const { near, requests } = this.#candidates(psn, timeNs);
+    if (near) for (const each of requests) each.hidden ||= this.#answeredUntilNs(each) >= fromNs;
+  }
+
+  /** When a duplicate of it is answered at the latest: at once, or where that was not so before, as late as others. */
+  #answeredUntilNs({ sentNs, resentNs }: MissedRequest): number {
+    const soonNs = resentNs + this.#times.soonNs;
+    if (this.#slowAnswers === 0) return soonNs;
+    return Math.max(soonNs, sentNs + this.#lateness.boundNs);
   }
 
   /** A sending of it was captured late: it has its verdict. */
@@ -247,26 +272,8 @@ export class MissedRequests {
     while (this.#open.length > 0) this.#settle(this.#open[0] as MissedRequest);
   }
 
-  /** The shortest time in which a retransmission can be acknowledged. */
-  get #soonestNs(): number {
-    return this.#evidence.roundTrips.boundNs;
-  }
-
-  /** The time in which a retransmission is answered. */
-  get #soonNs(): number {
-    const { shortestNs } = this.#evidence.roundTrips;
-    if (shortestNs === Number.POSITIVE_INFINITY) return EXPECTED_NS;
-    return Math.max(SHORTEST_SOON_NS, shortestNs * SOON_ROUND_TRIPS);
-  }
-
-  /** A NAK that takes longer did not come at once. */
-  get #longestNs(): number {
-    const { isSteady, shortestNs, longestNs } = this.#evidence.roundTrips;
-    return isSteady ? Math.max(SHORTEST_SOON_NS, shortestNs * NAK_ROUND_TRIPS) : Math.max(this.#soonNs, longestNs);
-  }
-
-  get #times(): AnswerTimes {
-    return { soonestNs: this.#soonestNs, nearNs: this.#soonNs * NEAR };
+  #candidates(psn: number, timeNs: number): Candidates {
+    return candidates(this.#open, { psn, timeNs }, this.#times, this.#lateness);
   }
 
   /** Too many duplicates come unasked: the network doubles packets, and one more proves nothing. */
@@ -287,8 +294,12 @@ export class MissedRequests {
     this.#waitedFromNs = each.sentNs;
     this.#waitedToNs = each.resentNs < 0 ? timeNs : each.resentNs;
     // The original came after its retransmission: only that one was a duplicate.
-    const count = sinceNs > this.#soonNs ? 0 : to - each.psn + (sinceNs < this.#soonestNs ? 1 : 0);
-    this.#expected.duplicates(count, to, timeNs + (sinceNs < 0 ? Math.max(EXPECTED_NS, this.#soonNs) : this.#soonNs));
+    const count = sinceNs > this.#times.soonNs ? 0 : to - each.psn + (sinceNs < this.#times.soonestNs ? 1 : 0);
+    this.#expected.duplicates(
+      count,
+      to,
+      timeNs + (sinceNs < 0 ? Math.max(EXPECTED_NS, this.#times.soonNs) : this.#times.soonNs),
+    );
   }
 
   /** When the clock went back, nothing that is decided by times can be told. */
@@ -334,7 +345,7 @@ export class MissedRequests {
   #verdictOn(each: MissedRequest): Verdict {
     if (isUncertain(each)) return 'unknown';
     if (each.unseen) return 'lost';
-    if (cameTwice(each)) return this.#isUnsound ? 'unknown' : 'overtaken';
+    if (cameTwice(each)) return this.#isUnsound || each.odd ? 'unknown' : 'overtaken';
     return each.group !== undefined || this.#mayBeOvertaken(each) ? 'unknown' : 'lost';
   }
 
@@ -348,18 +359,14 @@ export class MissedRequests {
     const answers = this.#nearAnswers + this.#farAnswers;
     if (unclear && answers + overtaken > 0) return true;
     // Nobody was there to answer one that came as late as others did, or a little later.
-    if (this.#endNs - sentNs < this.#longestLateNs * LATER) return true;
-    const waited = each.waited || each.waitNs > this.#longestNs;
+    if (this.#endNs - sentNs < (this.#lateness.latestNs ?? 0)) return true;
+    const waited = each.waited || each.waitNs > this.#times.longestNs;
     // Sent again behind one that was late then: it stood behind that, and no second NAK tells so.
     const behindLate = after !== undefined && (after.slow || !roundTrips.isSteady);
     if ((waited || hidden || behindLate) && answers + overtaken + latePackets > 0) return true;
     const lost =
       this.#told.lost + this.#open.filter(({ group, stoodBehind }) => !stoodBehind && group === undefined).length;
     return overtaken * missingAcks > acks * lost * MOST_FALSE;
-  }
-
-  #noteLate({ sentNs }: MissedRequest, answeredNs: number): void {
-    this.#longestLateNs = Math.max(this.#longestLateNs, answeredNs - sentNs);
   }
 
   #tell(each: MissedRequest, verdict: Verdict, among?: Among): void {
@@ -379,20 +386,9 @@ const STRAY_SHARE = 0.05;
 const MIXED_SHARE = 0.1;
 /** How long after its acknowledgement a request may still turn out to have been overtaken. */
 const GRACE_NS = 100_000_000;
-const SOON_ROUND_TRIPS = 2.7;
-/** Where round trips do not vary, a NAK is as fast as an ACK, but for the length of packets. */
-const NAK_ROUND_TRIPS = 1.6;
-/** Next to the receiver a round trip takes no time. */
-const SHORTEST_SOON_NS = 2_000;
-/** A request that was sent again within this many times that is the likely cause of an answer. */
-const NEAR = 4;
 /** Of those that are told to be lost, the share that may have been overtaken. */
 const MOST_FALSE = 0.005;
 /** So many answers that came soon are no accident. */
 const FEWEST_NEAR = 2;
 /** By how much the sending on its way comes sooner than the one that answers the NAK. */
 const SOONER = 4;
-/** Of the longest time that an answer took about one that was overtaken. */
-const LATER = 2;
-/** How long ACKs of known duplicates are expected. */
-const EXPECTED_NS = 1_000_000;

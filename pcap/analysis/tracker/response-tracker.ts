@@ -127,8 +127,7 @@ export class ResponseTracker extends SequenceTracker {
     report.acks++;
     report.creditCode = creditCode;
     explainSilence(state, psn);
-    const isHeldUp = facts.timeNs - this.#lastReadNs < HELD_UP_NS;
-    if (isHeldUp) state.missed?.hiddenAck(psn, facts.timeNs, this.#firstReadNs);
+    this.#noteHeldUp(facts, psn);
     if (psn >= state.acked) {
       if (requests.has(psn) && (requests.flagsOf(psn) & PacketFlag.AckReq) === 0) this.#noteUnaskedAck(facts, psn);
       // The ACK may be for the first sending of a retransmitted request: no latency can be derived from it.
@@ -142,6 +141,11 @@ export class ResponseTracker extends SequenceTracker {
       const explained = sameCredits && state.missed?.duplicateAck(psn, facts.timeNs) === true;
       this.#handleDuplicateAck(facts, psn, sameCredits && !explained);
     }
+  }
+
+  /** Right behind a READ response: it waited for that, and stands for what waited with it. */
+  #noteHeldUp({ timeNs }: MutableFacts, psn: number): void {
+    if (timeNs - this.#lastReadNs < HELD_UP_NS) this.state.missed?.hiddenAck(psn, timeNs, this.#firstReadNs);
   }
 
   /** Requests before `psn` that asked for an ACK, and are acknowledged by this one only. */
@@ -198,6 +202,7 @@ export class ResponseTracker extends SequenceTracker {
     facts.marks |= Mark.Nak;
     state.report.countNak(nakName(syndrome));
     const isSequenceNak = syndrome === Syndrome.NakSequence;
+    if (isSequenceNak) this.#noteHeldUp(facts, psn - 1);
     if (psn >= state.acked) {
       if (isSequenceNak) responderAsks(state, facts, psn, this.#behindRead);
       this.#behindRead = false;

@@ -25,6 +25,8 @@ const decidable = truth.rows.filter(({ judgement }) => total(judgement.decidable
 const PLACES = ['requester', 'middle', 'responder'].flatMap((vantage) =>
   ['counted', 'random', 'zero', 'IPv6'].map((numbering) => [vantage, numbering] as const),
 );
+/** Where senders send no identifications, the middle takes a retransmission for the original. */
+const LEAST: Readonly<Record<string, number>> = { requester: 0.95, middle: 0.9, responder: 0.98 };
 const at = (rows: readonly TruthRow[], vantage: string, numbering: string) =>
   sumOf(rows.filter((row) => row.vantage === vantage && row.numbering === numbering));
 
@@ -43,13 +45,13 @@ it('99 of 100 losses are told by the receiver, and from everywhere where nothing
   }
 });
 
-// The analyzer does not know that the network is steady: a second copy may explain an answer at any time.
+// Where packets are doubled, a second copy may explain an answer, and it is not known at once how late others are.
 it.each(PLACES)('at the %s, identifications %s, most losses that can be told are told', (vantage, numbering) => {
   const rows = decidable.filter(({ kind }) => vantage !== 'requester' || !kind.includes('doubled'));
-  expect(recall(at(rows, vantage, numbering).decidable, 'lost')).toBeGreaterThanOrEqual(0.8);
+  expect(recall(at(rows, vantage, numbering).decidable, 'lost')).toBeGreaterThanOrEqual(LEAST[vantage] ?? 1);
 });
 
-it('docs/analyze.md has the comparison with other runs, and the rule gives up nearly all that they give up', async () => {
+it('docs/analyze.md has the comparison with other runs, and the rule says no more of losses than they do', async () => {
   const rows = await confusion(PLAYED_AGAIN);
   const page = readFileSync(PAGE, 'utf8');
   const cells = (text: string) => text.replaceAll(/ +/g, ' ').replaceAll(/-{3,}/g, '---');
@@ -57,8 +59,8 @@ it('docs/analyze.md has the comparison with other runs, and the rule gives up ne
   const sum = (of: (row: ConfusionRow) => number) => rows.reduce((so, row) => so + of(row), 0);
   const all = sum((row) => row.bothCan + row.onlyRuleCan + row.onlyRunsCan + row.bothCannot);
   expect(all).toBeGreaterThan(50);
+  expect(sum(({ was, onlyRuleCan }) => (was === 'lost' ? onlyRuleCan : 0))).toBe(0);
   expect(sum(({ onlyRuleCan }) => onlyRuleCan)).toBeLessThanOrEqual(0.05 * all);
-  expect(sum(({ onlyRunsCan }) => onlyRunsCan)).toBeLessThanOrEqual(0.15 * all);
 });
 
 it('no row has more than one false loss', () => {

@@ -9,7 +9,8 @@ import { SEEN, truthText } from '../../../tools/truth/page.ts';
 import { playRun } from '../../../tools/truth/run.ts';
 import { measure, share, type TruthRow } from '../../../tools/truth/table.ts';
 
-const truth = await measure({ first: SEEN.first, count: 1 });
+/** What can be told by the rule: other courses of events take long, and `oracle.test.ts` plays some. */
+const truth = await measure({ first: SEEN.first, count: 1 }, false);
 const falselyLost = ({ judgement: { overtaken, discarded, sound } }: TruthRow): number =>
   overtaken.lost + discarded.lost + sound.lost;
 const of = (kind: string, vantage: string) => truth.rows.filter((row) => row.kind === kind && row.vantage === vantage);
@@ -44,7 +45,7 @@ it('packets that stood behind a late one are neither', () => {
   for (const { lost } of discarded) expect(lost).toBe(0);
 });
 
-it('most losses cannot be told by the requester where packets are doubled and overtaken, and none is told falsely', () => {
+it('none is told falsely by the requester where packets are doubled and overtaken, and some are left open', () => {
   for (const row of of('the same, 1 % doubled, no ACKs lost', 'requester')) {
     expect(falselyLost(row)).toBe(0);
     expect(row.judgement.lost.undecided).toBeGreaterThan(0);
@@ -80,5 +81,5 @@ it('a run is the same for the same seed, and another one for another', async () 
 
 it('the page says n/a where there is nothing to judge', () => {
   expect(share(undefined)).toBe('n/a');
-  expect(truthText(truth)).toContain('| 1 % late by 10 us | requester | counted | 0 | 0 | n/a | n/a | 0 |');
+  expect(truthText(truth)).toContain('| 1 % late by 10 us | requester | counted | 0 | 0 | n/a | n/a | n/a | 0 |');
 });

@@ -3,108 +3,7 @@
  * Method: what a capture would show is told step by step, with times in microseconds; a round trip takes 10.
  */
 import { describe, expect, it } from 'vitest';
-import { MissedRequests } from '../../../../pcap/analysis/tracker/missed-requests.ts';
-
-class Told {
-  readonly verdicts: string[] = [];
-  readonly evidence = {
-    roundTrips: { shortestNs: 10_000, longestNs: 10_000, boundNs: 9000, isSteady: true },
-    strayAcks: 0,
-    acks: 100,
-    missingAcks: 0,
-    latePackets: 0,
-  };
-  readonly #missed = new MissedRequests(
-    ({ psn }, verdict, among) =>
-      this.verdicts.push(
-        `${psn} ${verdict}${among === undefined ? '' : `, ${among.count} of ${among.requests.length}`}`,
-      ),
-    this.evidence,
-  );
-
-  /** A NAK comes for a request that was sent at `sent`. */
-  nak(
-    at: number,
-    psn: number,
-    sent: number,
-    { unseen = false, again = false, afterTimeout = false, behind = sent + 1 } = {},
-  ): this {
-    const times = { sentNs: sent * 1000, behindNs: behind * 1000, askedNs: at * 1000 };
-    this.#missed.asked({
-      psn,
-      frame: -1,
-      behindFrame: -1,
-      behindPsn: psn + 1,
-      unseen,
-      again,
-      afterTimeout,
-      nakFrame: 99,
-      ...times,
-    });
-    return this;
-  }
-
-  resent(at: number, psn: number, { timeout = false, read = false } = {}): this {
-    this.#missed.resent(psn, at * 1000, at, timeout, !read);
-    return this;
-  }
-
-  /** The same because of a NAK. */
-  resentForNak(at: number, psn: number): this {
-    this.#missed.resentForNak(psn, at * 1000);
-    return this.resent(at, psn);
-  }
-
-  /** The same, although it was acknowledged. */
-  resentInVain(at: number, psn: number): this {
-    this.#missed.resentInVain(psn, at * 1000);
-    return this;
-  }
-
-  /** Everything up to `psn` is acknowledged. */
-  ack(at: number, psn: number): this {
-    this.#missed.arrived(psn + 1, at * 1000);
-    return this;
-  }
-
-  duplicate(at: number, psn: number): this {
-    this.#missed.duplicateAck(psn, at * 1000);
-    return this;
-  }
-
-  /** An ACK that nobody asked for, of a receiver that often sends such. */
-  unasked(at: number, psn: number): this {
-    this.#missed.unaskedAck(psn, at * 1000);
-    return this;
-  }
-
-  responseAgain(at: number, psn: number): this {
-    this.#missed.answeredAgain(psn, at * 1000);
-    return this;
-  }
-
-  /** An ACK that waited behind READ responses, the first of which came at `from`. */
-  hidden(at: number, psn: number, from = at - 1): this {
-    this.#missed.hiddenAck(psn, at * 1000, from * 1000);
-    return this;
-  }
-
-  copy(psn: number, at = 0): this {
-    this.#missed.cameAgain(psn, at * 1000);
-    return this;
-  }
-
-  late(psn: number): this {
-    this.#missed.cameLate(psn);
-    return this;
-  }
-
-  /** @param at when the receiver is gone */
-  end(at = 1e9): string[] {
-    this.#missed.finish(at * 1000);
-    return this.verdicts;
-  }
-}
+import { Told } from './told.ts';
 
 describe('a request that a sequence NAK asks for', () => {
   it('was lost when its retransmission is acknowledged and nothing else happens', () => {
@@ -309,9 +208,9 @@ describe('it cannot be told', () => {
   });
 
   it('when the receiver is gone before an answer can come as late as others did', () => {
-    // That of 5 came after 25.
-    expect(overtakenAndLost().end(1051)).toEqual(['5 overtaken', '505 lost']);
-    expect(overtakenAndLost().end(1049)).toEqual(['5 overtaken', '505 unknown']);
+    // That of 5 came after 25: 15 late.
+    expect(overtakenAndLost().end(1041)).toEqual(['5 overtaken', '505 lost']);
+    expect(overtakenAndLost().end(1039)).toEqual(['5 overtaken', '505 unknown']);
     const alone = new Told().nak(1012, 505, 1000).resent(1013, 505).ack(1024, 510);
     expect(alone.end(1030)).toEqual(['505 lost']);
   });

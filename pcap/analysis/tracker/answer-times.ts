@@ -1,0 +1,48 @@
+/**
+ * When answers come, by the round trips of a space: how soon a retransmission can be answered, when it is, and how much
+ * later an answer is still likely to be about it.
+ *
+ * Owns these times, nanoseconds.
+ */
+import type { RoundTrips } from './round-trips.ts';
+
+export class AnswerTimes {
+  readonly #roundTrips: Pick<RoundTrips, 'shortestNs' | 'longestNs' | 'boundNs' | 'isSteady'>;
+
+  constructor(roundTrips: Pick<RoundTrips, 'shortestNs' | 'longestNs' | 'boundNs' | 'isSteady'>) {
+    this.#roundTrips = roundTrips;
+  }
+
+  /** The shortest time in which a retransmission can be acknowledged. */
+  get soonestNs(): number {
+    return this.#roundTrips.boundNs;
+  }
+
+  /** The time in which a retransmission is answered. */
+  get soonNs(): number {
+    const { shortestNs } = this.#roundTrips;
+    if (shortestNs === Number.POSITIVE_INFINITY) return EXPECTED_NS;
+    return Math.max(SHORTEST_SOON_NS, shortestNs * SOON_ROUND_TRIPS);
+  }
+
+  /** A NAK that takes longer did not come at once. */
+  get longestNs(): number {
+    const { isSteady, shortestNs, longestNs } = this.#roundTrips;
+    return isSteady ? Math.max(SHORTEST_SOON_NS, shortestNs * NAK_ROUND_TRIPS) : Math.max(this.soonNs, longestNs);
+  }
+
+  /** A request that was sent again so long before is a less likely cause than a later one. */
+  get nearNs(): number {
+    return this.soonNs * NEAR;
+  }
+}
+
+/** How long ACKs of known duplicates are expected. */
+export const EXPECTED_NS = 1_000_000;
+const SOON_ROUND_TRIPS = 2.7;
+/** Where round trips do not vary, a NAK is as fast as an ACK, but for the length of packets. */
+const NAK_ROUND_TRIPS = 1.6;
+/** Next to the receiver a round trip takes no time. */
+const SHORTEST_SOON_NS = 2_000;
+/** A request that was sent again within this many times that is the likely cause of an answer. */
+const NEAR = 4;

@@ -1,0 +1,106 @@
+/**
+ * What becomes of requests, told step by step as a capture would show it: times in microseconds; a round trip takes 10.
+ */
+import { MissedRequests } from '../../../../pcap/analysis/tracker/missed-requests.ts';
+
+/** A space, and the verdicts on its requests. */
+export class Told {
+  readonly verdicts: string[] = [];
+  readonly evidence = {
+    roundTrips: { shortestNs: 10_000, longestNs: 10_000, boundNs: 9000, isSteady: true },
+    strayAcks: 0,
+    acks: 100,
+    missingAcks: 0,
+    latePackets: 0,
+  };
+  readonly #missed = new MissedRequests(
+    ({ psn }, verdict, among) =>
+      this.verdicts.push(
+        `${psn} ${verdict}${among === undefined ? '' : `, ${among.count} of ${among.requests.length}`}`,
+      ),
+    this.evidence,
+  );
+
+  /** A NAK comes for a request that was sent at `sent`. */
+  nak(
+    at: number,
+    psn: number,
+    sent: number,
+    { unseen = false, again = false, afterTimeout = false, behind = sent + 1 } = {},
+  ): this {
+    const times = { sentNs: sent * 1000, behindNs: behind * 1000, askedNs: at * 1000 };
+    this.#missed.asked({
+      psn,
+      frame: -1,
+      behindFrame: -1,
+      behindPsn: psn + 1,
+      unseen,
+      again,
+      afterTimeout,
+      nakFrame: 99,
+      ...times,
+    });
+    return this;
+  }
+
+  resent(at: number, psn: number, { timeout = false, read = false } = {}): this {
+    this.#missed.resent(psn, at * 1000, at, timeout, !read);
+    return this;
+  }
+
+  /** The same because of a NAK. */
+  resentForNak(at: number, psn: number): this {
+    this.#missed.resentForNak(psn, at * 1000);
+    return this.resent(at, psn);
+  }
+
+  /** The same, although it was acknowledged. */
+  resentInVain(at: number, psn: number): this {
+    this.#missed.resentInVain(psn, at * 1000);
+    return this;
+  }
+
+  /** Everything up to `psn` is acknowledged. */
+  ack(at: number, psn: number): this {
+    this.#missed.arrived(psn + 1, at * 1000);
+    return this;
+  }
+
+  duplicate(at: number, psn: number): this {
+    this.#missed.duplicateAck(psn, at * 1000);
+    return this;
+  }
+
+  /** An ACK that nobody asked for, of a receiver that often sends such. */
+  unasked(at: number, psn: number): this {
+    this.#missed.unaskedAck(psn, at * 1000);
+    return this;
+  }
+
+  responseAgain(at: number, psn: number): this {
+    this.#missed.answeredAgain(psn, at * 1000);
+    return this;
+  }
+
+  /** An ACK that waited behind READ responses, the first of which came at `from`. */
+  hidden(at: number, psn: number, from = at - 1): this {
+    this.#missed.hiddenAck(psn, at * 1000, from * 1000);
+    return this;
+  }
+
+  copy(psn: number, at = 0): this {
+    this.#missed.cameAgain(psn, at * 1000);
+    return this;
+  }
+
+  late(psn: number): this {
+    this.#missed.cameLate(psn);
+    return this;
+  }
+
+  /** @param at when the receiver is gone */
+  end(at = 1e9): string[] {
+    this.#missed.finish(at * 1000);
+    return this.verdicts;
+  }
+}

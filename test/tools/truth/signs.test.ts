@@ -1,0 +1,43 @@
+/**
+ * Goal: what happens besides in another course of events is reckoned with where the run shows that it happens. Method:
+ * accounts of runs are made up.
+ */
+import { expect, it } from 'vitest';
+import type { Missing, MissingRequest } from '../../../tools/truth/recording.ts';
+import type { PlayedRun } from '../../../tools/truth/run.ts';
+import { signsOf } from '../../../tools/truth/signs.ts';
+
+interface Account {
+  readonly others?: readonly Missing[];
+  readonly copies?: number;
+  readonly timeouts?: number;
+  readonly lostAnswers?: number;
+}
+
+/** What is shown by a run with 100 answers, beside one that was lost. */
+function signs({ others = [], copies = 0, timeouts = 0, lostAnswers = 0 }: Account) {
+  const requests = ['lost' as const, ...others].map((missing) => ({ missing, both: false }) as MissingRequest);
+  const answers = Array.from({ length: 100 }, (_, at) => ({ fate: at < lostAnswers ? { lost: 'before' } : {} }));
+  const duplicates = Array.from({ length: copies }, () => ({ copy: true }));
+  const run = { naks: requests, duplicates, timeouts, log: { answers } } as unknown as PlayedRun;
+  return signsOf(run, requests[0] as MissingRequest);
+}
+
+it('the request itself is no sign', () => {
+  expect(signs({})).toEqual({ overtaking: false, losing: false, copies: false, lostAnswers: false });
+});
+
+it('others that were lost or overtaken, timeouts and copies are signs', () => {
+  expect(signs({ others: ['lost'] })).toMatchObject({ losing: true, overtaking: false });
+  expect(signs({ others: ['overtaken', 'discarded'] })).toMatchObject({ losing: false, overtaking: true });
+  expect(signs({ timeouts: 1 }).losing).toBe(true);
+  expect(signs({ copies: 1 }).copies).toBe(true);
+});
+
+it('an answer more may be lost where that explains one of a hundred losses', () => {
+  expect(signs({ others: ['overtaken'], lostAnswers: 1 }).lostAnswers).toBe(true);
+  expect(signs({ others: ['overtaken'], timeouts: 1 }).lostAnswers).toBe(true);
+  expect(signs({ others: ['overtaken', 'lost'], lostAnswers: 1 }).lostAnswers).toBe(false);
+  expect(signs({ others: ['overtaken', 'lost'], lostAnswers: 1, timeouts: 1 }).lostAnswers).toBe(true);
+  expect(signs({ lostAnswers: 50 }).lostAnswers).toBe(false);
+});

@@ -1,0 +1,40 @@
+/**
+ * What the capture of a run shows of its network, beside the request in question: whether packets are overtaken,
+ * answers get lost, or packets come twice.
+ *
+ * Owns when that is enough to reckon with one more of these. It is taken from the account of the run: nobody who has
+ * the capture only knows more.
+ */
+import type { KnownRun, MissingRequest } from './recording.ts';
+import type { PlayedRun } from './run.ts';
+
+/** What has to be reckoned with. */
+export interface Signs {
+  /** Another request was overtaken. */
+  readonly overtaking: boolean;
+  /** Another one was lost. */
+  readonly losing: boolean;
+  /** A request came twice. */
+  readonly copies: boolean;
+  /**
+   * Of a hundred requests that look lost, one or more came late, and the answer to it was lost. Every lost answer is a
+   * sign, and every timeout, which may be for one.
+   */
+  readonly lostAnswers: boolean;
+}
+
+/** What the run shows beside this request. */
+export function signsOf({ naks, duplicates, timeouts, log }: PlayedRun, request: MissingRequest): Signs {
+  const others = naks.filter((each) => each !== request && !each.both);
+  const count = (was: MissingRequest['missing']): number => others.filter(({ missing }) => missing === was).length;
+  const missing = log.answers.filter(({ fate }) => fate.lost !== undefined).length + timeouts;
+  return {
+    overtaking: count('overtaken') > 0,
+    losing: count('lost') + timeouts > 0,
+    copies: duplicates.some(({ copy }: KnownRun['duplicates'][number]) => copy),
+    lostAnswers: count('overtaken') * missing * MOST_RIGHT >= (count('lost') + 1) * log.answers.length,
+  };
+}
+
+/** Verdicts of which one is wrong, where 99 of 100 have to be right. */
+const MOST_RIGHT = 100;
