@@ -191,8 +191,6 @@ export class MissedRequests {
     if (near) this.#nearAnswers++;
     else this.#farAnswers++;
     if (timeNs - newest.resentNs > this.#times.soonNs) this.#slowAnswers++;
-    // It is about none of these: a copy of something else came.
-    if (!near && this.#lateness.isShort) return true;
     this.#attribute(requests, timeNs, near);
     this.#expectDuplicates(newest, psn, timeNs);
     return true;

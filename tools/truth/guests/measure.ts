@@ -6,7 +6,7 @@ import type { KernelLabel } from '../../lab/recipe.ts';
 import { GUEST_VANTAGES } from './capture.ts';
 import { keepCaptures } from './cases.ts';
 import { type GuestRow, type GuestRows, judgeGuestRun, newGuestRow } from './judge.ts';
-import { GuestPair } from './pair.ts';
+import { GuestPair, type PairRun, type WireFrame } from './pair.ts';
 import { faultsOf, GUEST_KINDS, type PlannedRun } from './plan.ts';
 import { type FrameRow, newFrameRows } from './single-frames.ts';
 
@@ -39,7 +39,7 @@ export async function measureGuests(
   const pair = await GuestPair.boot(kernel);
   try {
     for (const { kind, transfer, seed } of plan) {
-      const seen = await pair.run({ ...transfer, rules: kind.rules, seed });
+      const seen = await played(pair, { ...transfer, rules: kind.rules, seed }, log);
       const touched = seen.filter(({ direction, did }) => direction === 'out' && did.length > 0).length;
       log(`${kernel}, seed ${seed}, ${kind.name}, ${transfer.client}: ${touched} of ${seen.length} frames`);
       const into = rows.get(kind.name);
@@ -50,5 +50,15 @@ export async function measureGuests(
     return { release: pair.release, runs: plan.length, requests: all.filter(({ runs }) => runs > 0), frames };
   } finally {
     await pair.close();
+  }
+}
+
+/** Plays a run, once more where it failed: programs of the guests may fail while they end, as rping does. */
+async function played(pair: GuestPair, run: PairRun, log: (line: string) => void): Promise<WireFrame[]> {
+  try {
+    return await pair.run(run);
+  } catch (error) {
+    log(`seed ${run.seed}, played once more: ${error instanceof Error ? error.message.trim() : String(error)}`);
+    return pair.run(run);
   }
 }
