@@ -3,7 +3,6 @@
  *
  * Owns the checks of ranges and the statuses for what does not fit. Rules: ref:nvmeof.
  */
-
 import type { LentBuffers } from '../../../ground/lent-buffers.ts';
 import {
   AnaState,
