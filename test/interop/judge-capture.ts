@@ -6,20 +6,25 @@
  * have no device meanwhile: after half a second the guest sends again, and a host of rdma_rxe may lose its connection
  * by that (ref:nvmeof#4).
  */
-import { analyzeCapture } from '../../tools/experiment/findings.ts';
+import { readFileSync } from 'node:fs';
+import { readCapture } from '../../pcap/index.ts';
+import { analyze } from '../../tools/experiment/findings.ts';
 import { tsharkAvailable } from '../../tools/tshark.ts';
 import { type FrameDifference, verifyFile } from '../../tools/verify/index.ts';
 import { differenceLine } from '../../tools/verify/report.ts';
+import { type AccessNaks, accessNaks } from './late-reads.ts';
 
 export interface CaptureJudgement {
   /** Errors and warnings of the analyzer. */
   readonly alarms: readonly { readonly id: string; readonly text: string }[];
   /** Frames that tshark reads otherwise, a line each. */
   readonly differences: readonly string[];
+  readonly naks: AccessNaks;
 }
 
 const [path = '', withTshark] = process.argv.slice(2);
-const findings = analyzeCapture(path).findings.filter(({ severity }) => severity !== 'note');
+const packets = [...readCapture(readFileSync(path))];
+const findings = analyze(packets).findings.filter(({ severity }) => severity !== 'note');
 const differences: string[] = [];
 if (withTshark === 'tshark') {
   const { version } = tsharkAvailable();
@@ -28,5 +33,9 @@ if (withTshark === 'tshark') {
   };
   await verifyFile(path, { version, onDifference });
 }
-const judgement: CaptureJudgement = { alarms: findings.map(({ id, text }) => ({ id, text })), differences };
+const judgement: CaptureJudgement = {
+  alarms: findings.map(({ id, text }) => ({ id, text })),
+  differences,
+  naks: accessNaks(packets),
+};
 process.stdout.write(JSON.stringify(judgement));

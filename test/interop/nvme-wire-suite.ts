@@ -45,6 +45,9 @@ export const BAD_WIRES: readonly (readonly [string, FaultSpec])[] = [
   ['does all of it', ALL_OF_IT],
 ];
 
+/** A command is over, and its key invalid, before a frame comes again. */
+const LATE_TWICE: FaultSpec = { duplicate: 0.05, duplicateDelayNs: 300_000_000 };
+
 /** Retransmission timers of rdma_rxe take half a second each. */
 const SLOW_MS = 900_000;
 const RAM_NQN = 'nqn.2026-11.example:ram';
@@ -67,6 +70,8 @@ const EXPLAINED = {
   faults: [...SLOW_HOST_WARNINGS, 'icrc-invalid'],
   cut: [...SLOW_HOST_WARNINGS, 'no-reply', 'connect-timeout', 'peer-restarted'],
 } as const;
+
+const ACCESS = 'remote-access-error';
 
 /** The tests, `mebibytes` written and read by each. */
 export function testBadWires(kernel: KernelLabel, wires: typeof BAD_WIRES, mebibytes: number): void {
@@ -135,14 +140,25 @@ export function testBadWires(kernel: KernelLabel, wires: typeof BAD_WIRES, mebib
     }
 
     it.each(wires)('Linux finds its bytes again on a wire that %s', async (what, faults) => {
-      const { account, silent } = await during(lab, faults, async () => {
+      const { account, silent, late } = await during(lab, faults, async () => {
         await writeInGuest();
         await foundAgainInGuest();
       });
       const again = await connectedAgain();
       told(`Linux's host, ${what}`, account, again);
-      // What comes twice is no reason to send anything again.
-      if (isRepeatedOnly(faults) && !silent) expect(again).toBe(0);
+      // What comes twice is no reason to send anything again, and ends no connection but by a READ request (below).
+      if (isRepeatedOnly(faults) && !silent) expect(again).toBeLessThanOrEqual(late);
+    });
+
+    it('Linux finds its bytes again on a wire that brings READ requests back when their keys are invalid', async () => {
+      const { account, late } = await during(lab, LATE_TWICE, async () => {
+        await lab.run(`dd if=/dev/urandom of=${DISK}/b bs=16k count=128 oflag=direct 2>/dev/null`, SLOW_MS);
+        await foundAgainInGuest();
+      });
+      const again = await connectedAgain();
+      told("Linux's host, twice and late", account, again);
+      expect(again).toBeGreaterThan(0);
+      expect(again).toBeLessThanOrEqual(late);
     });
 
     it.each(wires)('our host finds its bytes again on a wire that %s', async (what, faults) => {
@@ -203,7 +219,7 @@ export function testBadWires(kernel: KernelLabel, wires: typeof BAD_WIRES, mebib
  */
 async function during(lab: MountedLab, faults: FaultSpec, work: () => Promise<void>) {
   let account: BumpAccount | undefined;
-  const { ids } = await captured(lab, 'faults', async () => {
+  const { ids, late } = await captured(lab, 'faults', async () => {
     await lab.both(faults);
     try {
       await work();
@@ -220,7 +236,7 @@ async function during(lab: MountedLab, faults: FaultSpec, work: () => Promise<vo
   }
   // Frames are damaged behind our capture, or before it: those are found.
   expect(ids.includes('icrc-invalid')).toBe(faults.corrupt !== undefined);
-  return { account, silent: ids.some(isSilence) };
+  return { account, silent: ids.some(isSilence), late };
 }
 
 /** What the analyzer is alarmed of in a capture of this work, each id once; tshark has to read it as we do. */
@@ -231,11 +247,14 @@ async function captured(lab: MountedLab, wire: keyof typeof EXPLAINED, work: () 
   } finally {
     lab.endCapture();
   }
-  const { alarms, differences } = await judged(capture);
-  const unexplained = alarms.filter(({ id }) => !(EXPLAINED[wire] as readonly string[]).includes(id));
+  const { alarms, differences, naks } = await judged(capture);
+  // The one access that rdma_rxe may refuse on any of these wires: each such NAK is one.
+  expect(naks.other).toEqual([]);
+  const explained: readonly string[] = naks.late.length > 0 ? [...EXPLAINED[wire], ACCESS] : EXPLAINED[wire];
+  const unexplained = alarms.filter(({ id }) => !explained.includes(id));
   expect(unexplained.map(({ id, text }) => `${id}: ${text}`)).toEqual([]);
   expect(differences).toEqual([]);
-  return { ids: [...new Set(alarms.map(({ id }) => id))] };
+  return { ids: [...new Set(alarms.map(({ id }) => id))], late: naks.late.length };
 }
 
 /** In another process: this one serves the guest, which gives up a device that is busy for long. */
