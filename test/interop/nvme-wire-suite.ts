@@ -72,7 +72,7 @@ const EXPLAINED = {
 } as const;
 
 /** What else the capture has where a READ request came back late: an ACK from before the NAK may come back as well. */
-const REFUSED_LATE = ['remote-access-error', 'rule/after-fatal-nak'];
+const REFUSED_LATE = ['remote-access-error', 'rule/after-fatal-nak', 'first-error'];
 
 /** The tests, `mebibytes` written and read by each. */
 export function testBadWires(kernel: KernelLabel, wires: typeof BAD_WIRES, mebibytes: number): void {
