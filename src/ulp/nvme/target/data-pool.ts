@@ -50,6 +50,12 @@ export class DataPool {
     else take(found);
   }
 
+  /** The same where there is room now, and nobody waits for it; else undefined. */
+  take(bytes: number): DataMemory | undefined {
+    const found = this.#waiting.length === 0 ? this.#find(classOf(bytes)) : 'wait';
+    return found === 'wait' ? undefined : found;
+  }
+
   #giveBack(memory: DataMemory): void {
     this.#free[classOf(memory.region.length)]?.push(memory);
     // Who waited may give back at once: that is for the loop that runs, not for one within it.

@@ -20,10 +20,10 @@ import {
 } from '../codec/index.ts';
 import { lbaOf } from '../codec/nvm.ts';
 import type { NvmeBackend } from './backend.ts';
-import type { DataMemory, LentDisks } from './data-memory.ts';
-import { MAX_DATA_BYTES } from './data-pool.ts';
+import type { DataMemory } from './data-memory.ts';
+import { type DataPool, MAX_DATA_BYTES } from './data-pool.ts';
 import type { NvmeSubsystem, TargetNamespace } from './subsystem.ts';
-import { DONE, type Outcome, refused, type Task } from './task.ts';
+import { DONE, NEEDS_ROOM, type Outcome, refused, type Task } from './task.ts';
 
 /** What SMART counts. */
 export interface IoCounters {
@@ -39,14 +39,17 @@ export interface IoCounters {
   mediaErrors: number;
 }
 
-/** Bytes of data of an I/O command, or a status as its complement. */
+/**
+ * Bytes of data of an I/O command, or a status as its complement. None of a namespace that there is not: `executeIo`
+ * refuses the command.
+ */
 export function ioDataLength(subsystem: NvmeSubsystem, command: NvmeCommand): number {
   switch (command.opcode) {
     case NvmOpcode.Read:
     case NvmOpcode.Write:
     case NvmOpcode.Compare: {
       const namespace = subsystem.namespace(command.nsid);
-      if (namespace === undefined) return ~refused(NvmeStatus.InvalidNamespace).status;
+      if (namespace === undefined) return 0;
       const bytes = blocksOf(command) * namespace.blockBytes;
       return bytes > MAX_DATA_BYTES ? ~refused(NvmeStatus.InvalidField).status : bytes;
     }
@@ -61,21 +64,32 @@ export function ioDataLength(subsystem: NvmeSubsystem, command: NvmeCommand): nu
   }
 }
 
-/** What I/O commands need of their target. */
-export interface IoServices {
-  /** Memory to read into what no host gets. */
-  readonly scratch: LentBuffers;
+/** Memory that I/O commands need: to read into what no host gets, to lend a disk's own, and that of reads. */
+export type IoMemory = Pick<DataPool, 'scratch' | 'disks' | 'take'>;
+
+/** Whose command it is. */
+export interface IoPlace {
+  readonly subsystem: NvmeSubsystem | undefined;
+  readonly port: number;
+  readonly io: IoCounters;
+  readonly ready: boolean;
 }
 
-/** Does what the command says, at once where the disk does. */
+/** Whether the command comes without memory for its data: where that is turns out when it is executed. */
+export function findsRoom({ opcode }: NvmeCommand): boolean {
+  return opcode === NvmOpcode.Read;
+}
+
+/** Does what the command says, at once where the disk does. All that can be wrong with it is found here. */
 export function executeIo(
-  subsystem: NvmeSubsystem,
-  port: number,
+  { subsystem, port, io: counters, ready }: IoPlace,
   task: Task,
-  counters: IoCounters,
-  services: IoServices,
+  memory: IoMemory,
 ): Outcome | Promise<Outcome> {
   const { command } = task;
+  // The discovery service has no I/O queues.
+  if (subsystem === undefined) return refused(NvmeStatus.InvalidOpcode);
+  if (!ready) return refused(NvmeStatus.CommandSequenceError);
   if (command.opcode === NvmOpcode.Flush && command.nsid === ALL_NAMESPACES) return flushAll(subsystem, counters);
   const namespace = subsystem.namespace(command.nsid);
   if (namespace === undefined) return refused(NvmeStatus.InvalidNamespace);
@@ -92,7 +106,7 @@ export function executeIo(
     case NvmOpcode.Compare:
     case NvmOpcode.Verify:
     case NvmOpcode.WriteZeroes:
-      return onBlocks(namespace, task, counters, services);
+      return onBlocks(namespace, task, counters, memory);
     default:
       return refused(NvmeStatus.InvalidOpcode);
   }
@@ -100,20 +114,20 @@ export function executeIo(
 
 function onBlocks(
   namespace: TargetNamespace,
-  { command, data }: Task,
+  task: Task,
   counters: IoCounters,
-  { scratch }: IoServices,
+  memory: IoMemory,
 ): Outcome | Promise<Outcome> {
   const { backend, blockBytes } = namespace;
+  const { command, data } = task;
+  const { scratch } = memory;
   const fault = rangeFault(namespace, command);
   if (fault !== NvmeStatus.Success) return refused(fault);
   const offset = lbaOf(command) * blockBytes;
   const bytes = blocksOf(command) * blockBytes;
   switch (command.opcode) {
     case NvmOpcode.Read:
-      counters.reads++;
-      counters.bytesRead += bytes;
-      return counted(backend.read(offset, data), counters);
+      return read(backend, offset, bytes, task, counters, memory);
     case NvmOpcode.Compare:
       counters.reads++;
       return counted(
@@ -140,31 +154,26 @@ function rangeFault({ backend, blockBytes }: TargetNamespace, command: NvmeComma
   return protectionOf(command) === 0 ? NvmeStatus.Success : NvmeStatus.InvalidProtectionInformation;
 }
 
-/** Whose command it is. */
-export interface IoPlace {
-  readonly subsystem: NvmeSubsystem | undefined;
-  readonly port: number;
-  readonly io: IoCounters;
-  readonly ready: boolean;
-}
-
-/** What a command reads, where its disk lends it: it is done then. Whatever is wrong with it, `executeIo` finds. */
-export function lendRead(
-  { subsystem, port, io, ready }: IoPlace,
-  command: NvmeCommand,
-  disks: LentDisks,
-): DataMemory | undefined {
-  if (command.opcode !== NvmOpcode.Read || subsystem === undefined || !ready) return undefined;
-  const namespace = subsystem.namespace(command.nsid);
-  if (namespace?.backend.lend === undefined || PATH_STATUS.has(subsystem.anaState(port))) return undefined;
-  if (rangeFault(namespace, command) !== NvmeStatus.Success) return undefined;
-  const bytes = blocksOf(command) * namespace.blockBytes;
-  const loan = namespace.backend.lend(lbaOf(command) * namespace.blockBytes, bytes);
-  const memory = loan && disks.take(loan);
-  if (memory === undefined) return undefined;
-  io.reads++;
-  io.bytesRead += bytes;
-  return memory;
+/** Sends the disk's own bytes where it lends them, and a copy where it does not. */
+function read(
+  backend: NvmeBackend,
+  offset: number,
+  bytes: number,
+  task: Task,
+  counters: IoCounters,
+  room: IoMemory,
+): Outcome | Promise<Outcome> {
+  let lent: DataMemory | undefined;
+  if (task.memory === undefined) {
+    const loan = backend.lend?.(offset, bytes);
+    lent = loan && room.disks.take(loan);
+    const memory = lent ?? room.take(bytes);
+    if (memory === undefined) return NEEDS_ROOM;
+    task.use(memory, bytes);
+  }
+  counters.reads++;
+  counters.bytesRead += bytes;
+  return lent === undefined ? counted(backend.read(offset, task.data), counters) : DONE;
 }
 
 /** Reads what no host gets, piece by piece, until `judge` says other than Success. */

@@ -18,7 +18,7 @@ import type { DataMemory } from './data-memory.ts';
 import { MAX_DATA_BYTES } from './data-pool.ts';
 import type { CapsuleReceives } from './receives.ts';
 import type { Execution, QueueServices } from './services.ts';
-import { DONE, NO_DATA, type Outcome, refused, type Task } from './task.ts';
+import { NEEDS_ROOM, NO_DATA, type Outcome, refused, type Task } from './task.ts';
 
 /** What a queue has done. */
 export interface QueueCounters {
@@ -285,25 +285,15 @@ export class TargetQueue {
       task.data = capsules.bytes.subarray(first, first + length);
       this.counters.bytesFromHost += length;
       this.#execute(task);
-    } else if (command.sendsData || !this.#sendsFromDisk(task, length)) {
-      this.#services.pool.lend(length, (memory) => this.#lent(task, memory, length));
+    } else if (!command.sendsData && this.#services.findsRoom(this, task)) {
+      this.#execute(task);
+    } else {
+      this.#lend(task, length);
     }
   }
 
-  /** Whether that was all: the disk lends what the command reads. */
-  #sendsFromDisk(task: Task, length: number): boolean {
-    let memory: DataMemory | undefined;
-    try {
-      memory = this.#services.lend(this, task);
-    } catch {
-      this.complete(task, FAILED);
-      return true;
-    }
-    if (memory === undefined) return false;
-    task.memory = memory;
-    task.data = memory.region.bytes.subarray(memory.offset, memory.offset + length);
-    this.complete(task, DONE);
-    return true;
+  #lend(task: Task, length: number): void {
+    this.#services.pool.lend(length, (memory) => this.#lent(task, memory, length));
   }
 
   /** Why the descriptor cannot be of this command's data; 0 when it can. */
@@ -325,8 +315,7 @@ export class TargetQueue {
     } else if (memory === undefined) {
       this.complete(task, { status: NvmeStatus.InternalError });
     } else {
-      task.memory = memory;
-      task.data = memory.region.bytes.subarray(0, length);
+      task.use(memory, length);
       if (!task.command.sendsData) {
         this.#execute(task);
         return;
@@ -360,7 +349,9 @@ export class TargetQueue {
 
   #executed(task: Task, outcome: Outcome | undefined): void {
     task.executing = false;
-    if (outcome !== undefined) this.complete(task, outcome);
+    // Which the descriptor describes: its length was found right.
+    if (outcome === NEEDS_ROOM) this.#lend(task, task.command.sgl.length);
+    else if (outcome !== undefined) this.complete(task, outcome);
   }
 
   /** Receives that this queue pair has taken, and that nobody has looked at, go back to those who share them. */

@@ -1,6 +1,5 @@
 /** What a queue needs of its target. Owns these types. */
 import type { RdmaDevice, RdmaPd } from '../../../device/api.ts';
-import type { DataMemory } from './data-memory.ts';
 import type { DataPool } from './data-pool.ts';
 import type { CapsuleReceives } from './receives.ts';
 import type { Outcome, Task } from './task.ts';
@@ -16,9 +15,12 @@ export interface QueueServices<Queue> {
   readonly inCapsuleBytes: number;
   /** Bytes of data that the command moves, 0 for none. Less than 0: a status as its complement, and no data moves. */
   dataLength(queue: Queue, task: Task): number;
-  /** What a command reads, where its disk lends it; undefined: `execute` finds out what becomes of it. */
-  lend(queue: Queue, task: Task): DataMemory | undefined;
-  /** Does what the command says, at once where it can. Undefined: it is held, and `queue.complete` ends it. */
+  /** Whether a command whose data goes to the host is executed without memory for it, and finds that itself. */
+  findsRoom(queue: Queue, task: Task): boolean;
+  /**
+   * Does what the command says, at once where it can. Undefined: it is held, and `queue.complete` ends it. NEEDS_ROOM,
+   * of a command that finds its room: there is none now.
+   */
   execute(queue: Queue, task: Task): Execution;
   /** Nanoseconds; 0 where nobody wants to know. */
   now(): number;

@@ -15,6 +15,7 @@ import {
   ConnectOffset,
   FABRICS_OPCODE,
   FabricsType,
+  type NvmeCommand,
   NvmeStatus,
   RECFMT,
 } from '../codec/index.ts';
@@ -22,10 +23,9 @@ import { adminDataLength, executeAdmin, executeFabrics } from './admin.ts';
 import { isAuthentication, QueueAuthentication } from './authentication.ts';
 import { type AskedController, type AskedQueue, askedController, askedQueue, invalid } from './connect.ts';
 import { Controller } from './controller.ts';
-import type { DataMemory } from './data-memory.ts';
 import { DataPool } from './data-pool.ts';
 import { discoveryLogFor } from './discovery-log.ts';
-import { executeIo, ioDataLength, lendRead } from './nvm.ts';
+import { executeIo, findsRoom, ioDataLength } from './nvm.ts';
 import { type TargetCounters, type TargetOptions, type TargetSettings, targetSettingsOf } from './options.ts';
 import { TargetQueue } from './queue.ts';
 import { type CapsuleReceives, OwnReceives, SharedReceives } from './receives.ts';
@@ -153,22 +153,16 @@ export class NvmeTarget implements QueueServices<TargetQueue> {
   dataLength(queue: TargetQueue, { command }: Task): number {
     const { controller, authentication } = this.#queues.get(queue) ?? {};
     if (authentication !== undefined && isAuthentication(command)) return authentication.dataLength(command);
-    if (authentication?.passed === false) return ~refused(NvmeStatus.AuthenticationRequired).status;
-    if (command.opcode === FABRICS_OPCODE) {
-      if (command.fabricsType !== FabricsType.Connect) return 0;
-      return controller === undefined ? CONNECT_BYTES : ~refused(NvmeStatus.CommandSequenceError).status;
-    }
-    if (controller === undefined) return ~refused(NvmeStatus.CommandSequenceError).status;
+    // Of what `execute` refuses, whatever it is, no data moves.
+    if (authentication?.passed === false) return 0;
+    if (controller === undefined) return isConnect(command) ? CONNECT_BYTES : 0;
+    if (command.opcode === FABRICS_OPCODE) return 0;
     if (queue.qid === 0) return adminDataLength(command);
-    return controller.subsystem === undefined
-      ? ~refused(NvmeStatus.InvalidOpcode).status
-      : ioDataLength(controller.subsystem, command);
+    return controller.subsystem === undefined ? 0 : ioDataLength(controller.subsystem, command);
   }
 
-  lend(queue: TargetQueue, { command }: Task): DataMemory | undefined {
-    const { controller, authentication } = this.#queues.get(queue) ?? {};
-    if (queue.qid === 0 || controller === undefined || authentication?.passed === false) return undefined;
-    return lendRead(controller, command, this.pool.disks);
+  findsRoom(queue: TargetQueue, { command }: Task): boolean {
+    return queue.qid !== 0 && findsRoom(command);
   }
 
   execute(queue: TargetQueue, task: Task): Execution {
@@ -178,10 +172,8 @@ export class NvmeTarget implements QueueServices<TargetQueue> {
     const { controller, local, authentication } = known;
     if (authentication !== undefined && isAuthentication(command)) return authentication.execute(task);
     if (authentication?.passed === false) return refused(NvmeStatus.AuthenticationRequired);
-    if (controller === undefined) {
-      const isConnect = command.opcode === FABRICS_OPCODE && command.fabricsType === FabricsType.Connect;
-      return isConnect ? this.#connect(queue, task, local) : refused(NvmeStatus.CommandSequenceError);
-    }
+    if (controller === undefined)
+      return isConnect(command) ? this.#connect(queue, task, local) : refused(NvmeStatus.CommandSequenceError);
     const outcome = this.#executeOn(controller, queue, task);
     if (outcome instanceof Promise) return outcome.then((end) => controller.ended(queue, task, end));
     return controller.ended(queue, task, outcome);
@@ -222,9 +214,7 @@ export class NvmeTarget implements QueueServices<TargetQueue> {
   #executeOn(controller: Controller, queue: TargetQueue, task: Task): Execution {
     if (queue.qid === 0) return executeAdmin(controller, queue, task, this);
     if (task.command.opcode === FABRICS_OPCODE) return executeFabrics(controller, task, queue.qid);
-    const { subsystem } = controller;
-    if (!controller.ready || subsystem === undefined) return refused(NvmeStatus.CommandSequenceError);
-    return executeIo(subsystem, controller.port, task, controller.io, this.pool);
+    return executeIo(controller, task, this.pool);
   }
 
   #share(receives: number): SharedReceives | undefined {
@@ -385,6 +375,10 @@ export class NvmeTarget implements QueueServices<TargetQueue> {
       if (!this.#controllers.has(id)) return id;
     }
   }
+}
+
+function isConnect({ opcode, fabricsType }: NvmeCommand): boolean {
+  return opcode === FABRICS_OPCODE && fabricsType === FabricsType.Connect;
 }
 
 /** It has a controller, and has proved itself where it has to. */

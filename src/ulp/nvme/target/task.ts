@@ -33,10 +33,19 @@ export class Task {
   constructor(slot: number) {
     this.slot = slot;
   }
+
+  /** This is the memory for its data. */
+  use(memory: DataMemory, bytes: number): void {
+    this.memory = memory;
+    this.data = memory.region.bytes.subarray(memory.offset, memory.offset + bytes);
+  }
 }
 
 /** Done. */
 export const DONE: Outcome = { status: NvmeStatus.Success };
+
+/** Nothing was done: the command has to be executed again when there is memory for its data. No host sees it. */
+export const NEEDS_ROOM: Outcome = { status: NvmeStatus.Success };
 
 /** Refused; sending it again does not help. */
 export function refused(status: number, dw0 = 0): Outcome {

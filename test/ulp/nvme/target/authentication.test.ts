@@ -119,6 +119,12 @@ describe('a target with a secret for the host', () => {
     const read = io.command(NvmOpcode.Read);
     setBlocks(read, NvmOpcode.Read, 1, 0, 256);
     expect((await io.send(io.withData(read, 256 * 512))).status).toBe(required);
+    const write = io.command(NvmOpcode.Write);
+    setBlocks(write, NvmOpcode.Write, 1, 0, 256);
+    expect((await io.send(io.withData(write, 256 * 512))).status).toBe(required);
+    // Nothing but the data of Connect was fetched, and nothing sent.
+    expect(served.target.queues[1]?.counters).toMatchObject({ bytesFromHost: 1024, bytesToHost: 0 });
+    expect(served.target.controllers[0]?.io).toMatchObject({ reads: 0, writes: 0 });
     expect(await authenticate(io)).toBe(0);
     expect((await io.send(io.command(NvmOpcode.Flush, 1))).status).toBe(0);
     expect(served.told).toEqual([

@@ -18,6 +18,20 @@ it('serves those that wait in the order in which they came', () => {
   expect([served, pool.waiting]).toEqual([[0, 1, 2], 0]);
 });
 
+it('gives what there is at once, but passes over nobody who waits, and keeps nobody waiting', () => {
+  const pool = new DataPool(makePair().a.allocPd(), MAX_DATA_BYTES);
+  const small = pool.take(4096);
+  expect(small?.region.length).toBe(4096);
+  expect([pool.take(MAX_DATA_BYTES), pool.waiting]).toEqual([undefined, 0]);
+  let large: DataMemory | undefined;
+  pool.lend(MAX_DATA_BYTES, (memory) => {
+    large = memory;
+  });
+  expect(pool.take(4096)).toBeUndefined();
+  small?.giveBack();
+  expect([large?.region.length, pool.take(4096), pool.waiting]).toEqual([MAX_DATA_BYTES, undefined, 0]);
+});
+
 it('takes back at once from any number of those that waited, whose queues are gone', () => {
   const pool = new DataPool(makePair().a.allocPd(), MAX_DATA_BYTES);
   const lent: (DataMemory | undefined)[] = [];
