@@ -125,6 +125,8 @@ function onBlocks(
   if (fault !== NvmeStatus.Success) return refused(fault);
   const offset = lbaOf(command) * blockBytes;
   const bytes = blocksOf(command) * blockBytes;
+  // Since its descriptor was found right, the namespace has become another one, with other blocks.
+  if (data.length > 0 && data.length !== bytes) return refused(NvmeStatus.InvalidSglDataLength);
   switch (command.opcode) {
     case NvmOpcode.Read:
       return read(backend, offset, bytes, task, counters, memory);

@@ -124,6 +124,16 @@ describe('a read that waits for memory', () => {
     expect(target.controllers[0]?.io.reads).toBe(1);
   });
 
+  it('is refused when the namespace has other blocks by then than its descriptor was for', async () => {
+    const { io, subsystem, disk, target, heal } = await waiting();
+    subsystem.removeNamespace(1);
+    subsystem.addNamespace({ nsid: 1, backend: disk, blockBytes: 4096, uuid: new Uint8Array(16).fill(7) });
+    heal();
+    expect((await io.answer())?.status).toBe(0);
+    expect((await io.answer())?.status).toBe(NvmeStatus.InvalidSglDataLength | STATUS_DNR);
+    expect(target.controllers[0]?.io.reads).toBe(1);
+  });
+
   it('is counted once, and gives it back', async () => {
     const { io, target, heal } = await waiting();
     heal();
