@@ -1,7 +1,6 @@
 /**
- * What the switched fabric costs: data packets simulated a second, and how that depends on the number of
- * flows. The real transport runs on every host, with real frames, ICRC made and verified, and an ACK for
- * each packet.
+ * What the switched fabric costs: data packets simulated a second, and how that depends on the number of flows. The
+ * real transport runs on every host, with real frames, ICRC made and verified, and an ACK for each packet.
  *
  * Peers' figures are measured elsewhere and only quoted: ref:dcqcn#6.2, two cores. The calibration loop stands in for
  * the machine; `fabric-ns3.ts` measures a peer in the same run.
