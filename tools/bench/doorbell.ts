@@ -11,7 +11,7 @@ import type { UverbsServer } from 'rocev2/uverbs';
 import { findTool } from '../lab/tool.ts';
 import { buildShim } from '../uverbs/build.ts';
 import { type Bench, type BenchRow, type BenchSettings, contest, type SkippedBench, scaled } from './bench.ts';
-import { outputOf } from './qperf.ts';
+import { outputOf } from './program-output.ts';
 
 /** The cost of a doorbell. */
 export const verbsDoorbellBench: Bench = {

@@ -3,7 +3,7 @@
  */
 import { fileURLToPath } from 'node:url';
 import { type Bench, rowFrom } from './bench.ts';
-import { outputOf } from './qperf.ts';
+import { outputOf } from './program-output.ts';
 
 /** 300 MB. */
 const BUDGET_MEBIBYTES = 300e6 / 2 ** 20;

@@ -14,7 +14,7 @@ import { fileURLToPath } from 'node:url';
 import { findTool } from '../lab/tool.ts';
 import { type Bench, type BenchRow, type BenchSettings, contest, type Goal, type SkippedBench } from './bench.ts';
 import { incastPacketsPerSecond, incastSize } from './fabric.ts';
-import { outputOf } from './qperf.ts';
+import { outputOf } from './program-output.ts';
 
 /** UDP applications of ns-3, which hear of nothing. */
 export const fabricNs3Bench: Bench = {

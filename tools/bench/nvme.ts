@@ -14,7 +14,7 @@ import { type Bench, type BenchRow, type BenchSettings, contest, type Goal, type
 import { PeerProcess } from './links/peer-process.ts';
 import { type BenchPlace, makePlace } from './links/places.ts';
 import { type Amount, DISK_READ_BYTES, type Figures, type RoceConfig } from './links/protocol.ts';
-import { outputOf } from './qperf.ts';
+import { outputOf } from './program-output.ts';
 
 const [SERVER, CLIENT] = ['fd98::1', 'fd98::2'] as const;
 /** The host's I/O queues, as Linux would ask for on four processors. */

@@ -1,9 +1,9 @@
-/** qperf, as the peer of benches, and how they run programs. Owns its server. */
+/** qperf, as the peer of benches. Owns its server. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { fileURLToPath } from 'node:url';
 import { type BenchSettings, scaled } from './bench.ts';
+import { outputOf } from './program-output.ts';
 
 /** Where its two ends run. */
 export interface QperfPlace {
@@ -54,19 +54,6 @@ export class Qperf {
   }
 }
 
-/** What a program prints on either stream. Throws when it fails. */
-export async function outputOf(program: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<string> {
-  const child = spawn(program, args, { cwd: ROOT, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
-  let printed = '';
-  for (const stream of [child.stdout, child.stderr])
-    stream.setEncoding('utf8').on('data', (text: string) => {
-      printed += text;
-    });
-  await once(child, 'close');
-  if (child.exitCode !== 0) throw new Error(`${program} ended with ${child.exitCode}: ${printed.trim()}`);
-  return printed;
-}
-
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -75,5 +62,3 @@ async function freePort(): Promise<number> {
   await once(server, 'close');
   return typeof address === 'object' && address !== null ? address.port : 0;
 }
-
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));

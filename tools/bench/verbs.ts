@@ -18,7 +18,8 @@ import {
   type SkippedBench,
   scaled,
 } from './bench.ts';
-import { outputOf, Qperf, type QperfPlace } from './qperf.ts';
+import { outputOf } from './program-output.ts';
+import { Qperf, type QperfPlace } from './qperf.ts';
 
 /** Goodput of `ib_write_bw` once its code is compiled: qperf, too, measures for two seconds. */
 export const verbsWriteBench: Bench = {
