@@ -29,3 +29,8 @@ it('names the nearest alone, the shorter first, and no more than asked for', () 
   expect(suggest('ack', ['acks', 'pack', 'ask', 'ac'], 1)).toEqual(['ac']);
   expect(suggest('psm', ['psn', 'qpn', 'p'])).toEqual(['psn']);
 });
+
+it('takes a slip of three letters for likelier than a word that was not written to its end', () => {
+  expect(suggest('moment', ['momentarily', 'comets'])).toEqual(['comets']);
+  expect(suggest('moment', ['momentarily', 'one.moment'])).toEqual(['momentarily']);
+});

@@ -8,8 +8,11 @@ import { IpPrefix } from '../../../packets/address.ts';
 import type { FieldValue } from '../../../packets/field-list.ts';
 import { MARK_NAMES } from '../../../pcap/analysis/facts.ts';
 import { compileFilter, type FilterSubject, subjectFields, WORD_GROUPS } from '../../../pcap/filter/index.ts';
+import { make } from '../../packets/made-frames.ts';
+import { toHex } from '../../packets/support.ts';
+import { ethernet, ipv4 } from '../tunnels/wrappings.ts';
 import { completed, outlineOf } from './outlines.ts';
-import { samples } from './samples.ts';
+import { packetOf, samples, subjectOf } from './samples.ts';
 
 type Record_ = Readonly<Record<string, FieldValue>>;
 type Oracle = (fields: Record_, subject: FilterSubject) => boolean;
@@ -203,6 +206,18 @@ const ORACLES: readonly (readonly [expression: string, oracle: Oracle])[] = [
   ['tunnel < 42', (fields) => Number(/ (\d+)$/.exec(`${fields['roce.tunnel'] ?? ''}`)?.[1]) < 42],
 ];
 
+/** Words that a `PacketOutline` is enough for, beside those of the analysis. */
+const OF_THE_OUTLINE = [
+  ...['roce', 'rc', 'uc', 'rd', 'ud', 'xrc', 'opcode', 'send', 'write', 'read', 'read-request', 'read-response'],
+  ...['atomic', 'flush', 'atomic-write', 'cnp', 'request', 'response', 'first', 'middle', 'last', 'only', 'immediate'],
+  ...['invalidate', 'ack', 'nak', 'rnr', 'qp', 'psn', 'syndrome', 'payload', 'bad-icrc', 'good-icrc', 'ip', 'ip6'],
+  ...['ce', 'ecn', 'dscp', 'frame', 'len', 'interface', 'commented', 'comment'],
+];
+const OF_THE_ANALYSIS = [
+  ...['stream', 'rel-psn', 'marked', 'retransmission', 'copy', 'late', 'gap', 'implied-nak', 'after-timeout'],
+  ...['ghost-ack', 'violation'],
+];
+
 /** What the samples have none of. */
 const RARE = new Set(['icmp6']);
 
@@ -269,6 +284,55 @@ describe('the words of the filter', () => {
     expect(
       ['host 10.0.0.1', 'nak and not ackreq', 'roce.marks', 'malformed', 'ip.addr == 10.0.0.1'].map(needs),
     ).toEqual([true, true, true, true, true]);
+  });
+
+  it('need no packet where its outline says as much, and the analysis only where nothing else says it', () => {
+    const words = WORD_GROUPS.flatMap((group) => group.words);
+    const named = (test: (word: (typeof words)[number]) => boolean): string[] =>
+      words.filter(test).map(({ word }) => word);
+    expect(named(({ analysis }) => analysis)).toEqual(OF_THE_ANALYSIS);
+    expect(named(({ needsPacket }) => !needsPacket).toSorted()).toEqual(
+      [...OF_THE_ANALYSIS, ...OF_THE_OUTLINE].toSorted(),
+    );
+  });
+
+  it.each<[word: string, largest: number]>([
+    ['ecn', 3],
+    ['pad', 3],
+    ['priority', 7],
+    ['dscp', 63],
+    ['syndrome', 0xff],
+    ['ttl', 0xff],
+    ['opcode', 0xff],
+    ['vlan', 0xfff],
+    ['pkey', 0xff_ff],
+    ['port', 0xff_ff],
+    ['payload', 0xff_ff],
+    ['qp', 0xff_ff_ff],
+    ['psn', 0xff_ff_ff],
+    ['msn', 0xff_ff_ff],
+    ['xrcsrq', 0xff_ff_ff],
+    ['rkey', 0xff_ff_ff_ff],
+    ['imm', 0xff_ff_ff_ff],
+    ['tunnel', 0xff_ff_ff_ff],
+  ])('take what the header has room for: %s up to %i', (word, largest) => {
+    expect(() => compileFilter(`${word} ${largest}`)).not.toThrow();
+    expect(() => compileFilter(`${word} ${largest + 1}`)).toThrow(`'${word}' needs`);
+  });
+
+  it('know a tunnel of id 0 from one that has none', () => {
+    const inner = toHex(make(0x0a).subarray(14));
+    const found = ['tunnel', 'tunnel 0', 'tunnel > 0'].map((text) => {
+      const filter = compileFilter(text);
+      // The label "explicit null" of IPv4, and GRE without a key.
+      const frames = [ethernet('8847', `0000013f ${inner}`), ethernet('0800', ipv4(47, `00000800 ${inner}`))];
+      return frames.map((bytes) => filter(subjectOf(packetOf(bytes))));
+    });
+    expect(found).toEqual([
+      [true, true],
+      [true, false],
+      [false, false],
+    ]);
   });
 
   it('take words of the analysis for what nobody found when there is no analysis', () => {
