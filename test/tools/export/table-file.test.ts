@@ -2,7 +2,7 @@
  * Goal: a table file gives back what was put in, whatever it is, and late columns have what is known in the end. Method:
  * random rows of a made-up table, in row groups of random length, are read with hyparquet.
  */
-import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readlinkSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -102,6 +102,20 @@ it('leaves nothing when it is discarded, open or closed', () => {
   closed.finish(() => undefined);
   closed.discard();
   expect(readdirSync(scratch)).toEqual([]);
+});
+
+it('has closed its file when it is published: a fleet has more files than a process may have open', () => {
+  const open = () =>
+    readdirSync('/proc/self/fd').filter((fd) => {
+      const at = `/proc/self/fd/${fd}`;
+      return existsSync(at) && readlinkSync(at).includes(scratch);
+    });
+  const file: TableFile<Row> = new TableFile(path, TABLE, { capture: 'c', host: undefined }, 'test');
+  expect(open().length).toBe(1);
+  file.finish(() => undefined);
+  file.publish();
+  expect(open()).toEqual([]);
+  rmSync(path);
 });
 
 it('has NULL for a time that 64 bits have no room for, as a clock gone wrong may give', () => {
