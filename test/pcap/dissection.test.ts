@@ -154,10 +154,11 @@ describe('dissect', () => {
     ['00000200', 'neither'],
     ['ffffffff', 'neither'],
   ])('knows address family %s as %s', (family, meaning) => {
-    const of = (frame: Uint8Array) => dissected(LinkType.Null, fromHex(family + ipOf(frame))).status;
+    const [v4, v6] = [WRITE_FIRST, V6].map((frame) => dissected(LinkType.Null, fromHex(family + ipOf(frame))));
     const { Ok, BadIpHeader, NotIp } = FrameStatus;
     const expected = { v4: [Ok, BadIpHeader], v6: [BadIpHeader, Ok], neither: [NotIp, NotIp] }[meaning];
-    expect([of(WRITE_FIRST), of(V6)]).toEqual(expected);
+    expect([v4?.status, v6?.status]).toEqual(expected);
+    expect(v4?.frame.etherType).toBe({ v4: 0x0800, v6: 0x86dd, neither: 0 }[meaning]);
   });
 
   it('reads the direction of a cooked header, unless the file tells', () => {
@@ -173,6 +174,9 @@ describe('dissect', () => {
     ]);
     expect(dissected(LinkType.LinuxCooked, cooked(0, '0806'), { direction: Outbound }).direction).toBe(Outbound);
     expect(dissected(LinkType.Ethernet, cooked(0, '0806')).direction).toBe(Unknown);
+    // As long as a header of version 2, which has the packet type where this one has an address.
+    expect(dissected(LinkType.LinuxCooked, cooked(4, `0800 ${ipOf(WRITE_FIRST)}`)).direction).toBe(Outbound);
+    expect(dissected(LinkType.Ethernet, WRITE_FIRST).direction).toBe(Unknown);
     expect(dissected(LinkType.LinuxCooked, cooked(4, '08')).direction).toBe(Unknown);
   });
 

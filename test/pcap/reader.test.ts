@@ -147,6 +147,20 @@ describe('a pcapng file', () => {
     expect([...readCapture(bytes)][0]).toMatchObject({ bytes: new Uint8Array([1, 2, 3]), originalLength: 100 });
   });
 
+  it('takes a simple packet for one of the first interface, whatever the one before it was of', () => {
+    const bytes = join(
+      ...[section(true), interfaceBlock(true, 101, 0), interfaceBlock(true, 1, 0)],
+      ...[packetBlock(true, 1, 5n, Uint8Array.of(1)), block(true, 3, file(true, u32(4), Uint8Array.of(1, 2, 3, 4)))],
+    );
+    const seen = [...readCapture(bytes)].map(({ interfaceIndex, linkType, nanoseconds }) => ({
+      ...{ interfaceIndex, linkType, nanoseconds },
+    }));
+    expect(seen).toEqual([
+      { interfaceIndex: 1, linkType: 1, nanoseconds: 5000 },
+      { interfaceIndex: 0, linkType: 101, nanoseconds: 0 },
+    ]);
+  });
+
   it('gives a simple packet nothing of the one before it', () => {
     const told = option(true, 1, 'a comment');
     const simple = block(true, 3, file(true, u32(1), new Uint8Array([7, 0, 0, 0])));

@@ -98,6 +98,24 @@ describe('a LAP of the peer', () => {
     expect(half.receive(lap(half.accepted()))).toBe('UnexpectedState');
   });
 
+  it('is one at a time: another one does nothing before the answer, nor while one of ours is under way', () => {
+    const other = (id: number) => lap(id, { alternatePath: { ...WIRE, flowLabel: 8 } });
+    const s = new Script();
+    const id = s.established();
+    s.receive(lap(id), 0x61n);
+    expect(s.receive(other(id), 0x62n)).toBe('UnexpectedState');
+    expect(s.event('alternate-path-request').path.flowLabel).toBe(7);
+    s.cm.answerAlternatePath(s.now, id, 0);
+    expect(s.sentOne('APR').transactionId).toBe(0x61n);
+    expect(s.receive(other(id), 0x62n)).toBe('Ok');
+
+    const t = new Script();
+    const asking = t.connected();
+    t.cm.loadAlternatePath(t.now, asking, PATH);
+    expect(t.receive(lap(asking), 0x63n)).toBe('UnexpectedState');
+    expect([t.sentKinds(), t.eventTypes()]).toEqual([['LAP'], []]);
+  });
+
   it('cannot be answered twice, or when there was none', () => {
     const s = new Script();
     const id = s.established();

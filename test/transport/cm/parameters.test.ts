@@ -139,3 +139,32 @@ describe('what an application sets up', () => {
     cm.listenSidr(SERVICE, 2 ** 24);
   });
 });
+
+it('takes no call of an earlier time than the one before', () => {
+  const s = new Script();
+  const id = s.connected();
+  const { cm } = s;
+  const before = s.now - 1;
+  const local = { local: US, remote: PEER };
+  const calls: readonly (() => unknown)[] = [
+    () => cm.connect(before, CONNECT),
+    () => cm.accept(before, id, ACCEPT),
+    () => cm.ready(before, id),
+    () => cm.reject(before, id),
+    () => cm.sendMra(before, id, 1),
+    () => cm.loadAlternatePath(before, id, { ...local, flowLabel: 0, trafficClass: 0, hopLimit: 1, ackTimeout: 1 }),
+    () => cm.answerAlternatePath(before, id, 0),
+    () => cm.answerSidr(before, id, { status: 1 }),
+    () => cm.resolve(before, { ...local, serviceId: SERVICE, localPort: 1 }),
+    () => cm.disconnect(before, id),
+    () => cm.notifyTraffic(before, 2),
+    () => cm.destroy(before, id),
+    () => cm.handleTimeout(before),
+    () =>
+      cm.handleMad(before, new DataView(new ArrayBuffer(256)), 0, 256, {
+        ...{ source: PEER, destination: US, sourceQpn: 1 },
+      }),
+  ];
+  for (const call of calls) expect(call).toThrow('time does not go back');
+  expect([s.sentKinds(), cm.state(id)]).toEqual([[], 'established']);
+});

@@ -105,6 +105,28 @@ describe('a manager that is flooded', () => {
     expect(s.cm.size).toBe(8);
   });
 
+  it.each<[way: string, leave: (s: Script, id: number) => void]>([
+    ['accepted', (s, id) => s.cm.accept(s.now, id, { ...ACCEPT, qpn: id & 0xff_ff })],
+    ['rejected', (s, id) => s.cm.reject(s.now, id)],
+    ['taken', (s, id) => s.cm.take(id)],
+    ['destroyed', (s, id) => s.cm.destroy(s.now, id)],
+    ['given up', (s) => s.advance(s.cm.pollTimeout() - s.now)],
+  ])('can make another peer wait by MRA once a request was %s', (_, leave) => {
+    const s = new Script();
+    // Two of four can be made to wait.
+    s.cm.listen(SERVICE, 4);
+    for (let n = 0; n < 3; n++) {
+      receive(s, host(n), SERVICE, n);
+      const { id } = s.event('connect-request');
+      s.cm.sendMra(s.now, id, 24, true);
+      receive(s, host(n), SERVICE, n);
+      expect(s.sentKinds()).toEqual(['MRA']);
+      leave(s, id);
+      s.sent();
+      s.events();
+    }
+  });
+
   it('remembers no more refusals than maxPending', () => {
     const s = new Script({ maxPending: 4 });
     s.cm.listen(SERVICE, 8);
