@@ -116,6 +116,9 @@ const MLX_RANGES: Readonly<Record<Exclude<keyof MlxParameters, `clamp${string}`>
   initialAlphaValue: [1, 1024],
 };
 
+/** Next to what is in range, as the knobs count, and far off. */
+const beyond = (low: number, high: number): number[] => [-1, Math.ceil(low) - 1, Math.floor(high) + 1, high * 2];
+
 const NOT_NUMBERS = [Number.NaN, undefined, null, '5', {}];
 
 function refusalOf(call: () => unknown): string {
@@ -134,15 +137,18 @@ describe('a parameter out of range', () => {
       const others = name === 'cnpTimerNs' ? { alphaTimerNs: 1e15 } : {};
       for (const value of [low, high])
         expect(paperParameters({ ...others, [name]: value }, LINE)).toMatchObject({ [name]: value });
-      for (const value of [-1, low - 1, high * 2, ...NOT_NUMBERS])
-        expect(refusalOf(() => paperParameters({ ...others, [name]: value }, LINE))).toMatch(new RegExp(`^${name} `));
+      // alphaTimerNs, as long as it can be, is no longer than the largest cnpTimerNs.
+      for (const value of [...beyond(low, high), ...NOT_NUMBERS])
+        expect(refusalOf(() => paperParameters({ ...others, [name]: value }, LINE))).toMatch(
+          new RegExp(`^${name} | longer than ${name} `),
+        );
     },
   );
 
   it.each(Object.entries(MLX_RANGES))('%s of mlx is taken from %j, and refused by name beyond', (name, [low, high]) => {
     for (const value of [low, high])
       expect(mlxParameters({ rpgMaxRateBps: 0, [name]: value }, LINE)).toMatchObject({ [name]: value });
-    for (const value of [-1, low - 1, high * 2, ...NOT_NUMBERS].filter((value) => value !== 0))
+    for (const value of [...beyond(low, high), ...NOT_NUMBERS])
       expect(refusalOf(() => mlxParameters({ [name]: value }, LINE))).toMatch(new RegExp(`^${name} `));
   });
 

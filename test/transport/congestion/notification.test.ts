@@ -4,8 +4,15 @@
  * a number.
  */
 import { describe, expect, it } from 'vitest';
+import { Frame, Medium, parseFrame } from '../../../packets/frame.ts';
+import { FrameWriter } from '../../../packets/frame-writer.ts';
+import { HeaderTemplate } from '../../../packets/header-template.ts';
+import { icrcMatches } from '../../../packets/icrc.ts';
 import { Op } from '../../../packets/opcode.ts';
+import { DEFAULT_NOTIFICATION } from '../../../transport/congestion/congestion-options.ts';
 import type { CongestionOptions } from '../../../transport/congestion/index.ts';
+import { MarkedFlow, NotificationPoint } from '../../../transport/congestion/notification-point.ts';
+import { PortCounters } from '../../../transport/counters.ts';
 import { QpState } from '../../../transport/qp-state.ts';
 import { QpType } from '../../../transport/qp-type.ts';
 import { WrOpcode } from '../../../transport/work.ts';
@@ -290,5 +297,34 @@ describe('the notification point', () => {
       expect(peer.notifications().map(headers)).toMatchObject([{ opcode: Op.Cnp, destQpn: PEER_QPN, icrc: true }]);
       expect(peer.notifications()).toEqual([]);
     }
+  });
+});
+
+describe('a notification over Ethernet', () => {
+  const MAC = Uint8Array.of(2, 0, 0, 0, 0, 1);
+
+  /** The CNP of a flow whose way back has this tag. */
+  function cnpOver(vlanTci: number | undefined, cnpDscp: number) {
+    const back = new HeaderTemplate({
+      ...{ medium: Medium.Ethernet, sourceMac: MAC, destMac: MAC, source: SUBJECT_IP, destination: PEER_IP },
+      ...{ trafficClass: 0, hopLimit: 64, flowLabel: 0, sourcePort: 50_000 },
+      ...(vlanTci === undefined ? {} : { vlanTci }),
+    });
+    const point = new NotificationPoint({ ...DEFAULT_NOTIFICATION, cnpDscp }, new PortCounters());
+    const writer = new FrameWriter(1, 128);
+    point.marked(0, new MarkedFlow(), back, 0xff_ff, PEER_QPN);
+    point.transmit(0, writer);
+    const frame = new Frame();
+    const status = parseFrame(writer.bytes, writer.view, 0, writer.lengths[0] ?? 0, Medium.Ethernet, frame);
+    return { status, icrc: icrcMatches(frame), vlanTci: frame.vlanTci, dscp: frame.trafficClass >> 2 };
+  }
+
+  it('has the class of its DSCP in the tag, and the VLAN of the data', () => {
+    expect(cnpOver((3 << 13) | 0x10_05, 48)).toEqual({ status: 0, icrc: true, vlanTci: (6 << 13) | 0x10_05, dscp: 48 });
+    expect(cnpOver((7 << 13) | 5, 0)).toEqual({ status: 0, icrc: true, vlanTci: 5, dscp: 0 });
+  });
+
+  it('has nothing of the kind where there is no tag', () => {
+    expect(cnpOver(undefined, 48)).toEqual({ status: 0, icrc: true, vlanTci: -1, dscp: 48 });
   });
 });
