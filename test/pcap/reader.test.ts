@@ -147,6 +147,28 @@ describe('a pcapng file', () => {
     expect([...readCapture(bytes)][0]).toMatchObject({ bytes: new Uint8Array([1, 2, 3]), originalLength: 100 });
   });
 
+  it('says where in the file the bytes of a packet are, whatever holds it', () => {
+    const bytes = join(
+      ...[section(true), interfaceBlock(true, 1, 0), packetBlock(true, 0, 5n, Uint8Array.of(1, 2, 3, 4, 5))],
+      block(true, 3, file(true, u32(2), new Uint8Array([6, 7, 0, 0]))),
+      block(true, 2, file(true, u16(0), u16(0), u32(0), u32(5), u32(3), u32(3), new Uint8Array([8, 9, 10, 0]))),
+      ...[section(false), interfaceBlock(false, 1, 0), packetBlock(false, 0, 5n, Uint8Array.of(11))],
+    );
+    const classic = new PcapWriter(LinkType.Ethernet);
+    for (const length of [3, 60]) classic.packet(new Uint8Array(length).fill(length), 0, length, 1, 2);
+    for (const whole of [bytes, classic.take()]) {
+      const reader = new CaptureReader();
+      expect(reader.packetOffset).toBe(0);
+      let packets = 0;
+      for (let at = 0; at < whole.length; at += 11) {
+        reader.push(whole.slice(at, at + 11));
+        for (let packet = reader.next(); packet !== undefined; packet = reader.next(), packets++)
+          expect(whole.subarray(reader.packetOffset).subarray(0, packet.bytes.length)).toEqual(packet.bytes);
+      }
+      expect(packets).toBe(whole === bytes ? 4 : 2);
+    }
+  });
+
   it('takes a simple packet for one of the first interface, whatever the one before it was of', () => {
     const bytes = join(
       ...[section(true), interfaceBlock(true, 101, 0), interfaceBlock(true, 1, 0)],
