@@ -10,6 +10,7 @@ import { FrameStatus } from '../../../packets/frame.ts';
 import { Op } from '../../../packets/opcode.ts';
 import { AddressHandle } from '../../../transport/address-handle.ts';
 import { CONGESTION_TRAFFIC_CLASS, Congestion, type CongestionOptions } from '../../../transport/congestion/index.ts';
+import type { Pacer } from '../../../transport/congestion/pacer.ts';
 import { PortCounters } from '../../../transport/counters.ts';
 import { QpState } from '../../../transport/qp-state.ts';
 import { QpType } from '../../../transport/qp-type.ts';
@@ -257,6 +258,27 @@ describe('a congestion notification', () => {
       expect(peer.counters.rpCnpHandled).toBe(handled);
       expect(peer.completions()).toEqual(['send 1 Success RdmaWrite']);
     }
+  });
+});
+
+describe('a pacer', () => {
+  const INTERVAL = 4 * US;
+  const newPacer = () => new Congestion(PAPER, new PortCounters()).newPacer();
+
+  it.each<[frame: string, leave: (pacer: Pacer, now: number) => void]>([
+    ['data', (pacer, now) => pacer.sent(now, 1000)],
+    ['an ACK', (pacer) => pacer.sentUnpaced()],
+  ])('takes a notification for each frame of %s that leaves, and no more (SEC-13)', (_, leave) => {
+    const pacer = newPacer();
+    if (pacer === undefined) throw new Error('DCQCN has a pacer');
+    let now = 0;
+    for (; now < 10 * MS; now += 50 * US) {
+      leave(pacer, now);
+      expect(pacer.takesNotification(now, INTERVAL)).toBe(true);
+    }
+    // One may have been on its way before the pacer was there.
+    const beyond = [1, 2, 3, 4].map((n) => pacer.takesNotification(now + n * 50 * US, INTERVAL));
+    expect(beyond).toEqual([true, false, false, false]);
   });
 });
 
