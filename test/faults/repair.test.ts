@@ -22,6 +22,19 @@ describe('what is done to the bytes', () => {
     }
   });
 
+  it('a bit is counted from the first of the BTH, the most significant of each byte first', () => {
+    const sent = write(1);
+    for (const bit of [0, 1, 2, 3, 4, 5, 6, 7, 16, 31, 8 * 12, 8 * 12 + 13]) {
+      const wire = new Wire({ rules: [{ on: {}, do: 'corrupt', bit }] });
+      wire.enter(0, sent);
+      const changes = [...(wire.out.frames[0] ?? [])].flatMap((byte, at) => {
+        const change = byte ^ (sent[at] ?? 0);
+        return change === 0 ? [] : [[at - 42, change]];
+      });
+      expect(changes, `bit ${bit}`).toEqual([[bit >> 3, 0x80 >> (bit & 7)]]);
+    }
+  });
+
   it('a bit drawn by seed is one that the ICRC covers, and neither in the opcode nor in the pad count', () => {
     const wire = new Wire({ rules: [{ on: {}, do: 'corrupt' }] });
     for (let psn = 0; psn < 300; psn++) wire.enter(0, write(psn), acknowledge(A_TO_B, 9, psn));

@@ -299,6 +299,19 @@ describe('the options', () => {
     expect(() => new Congestion(options, new PortCounters())).toThrow(name);
   });
 
+  it('are a port of 10 Gb/s and 65,536 bytes to catch up with where nothing else is said', () => {
+    const pacer = new Congestion({ reaction: { kind: 'fixed-rate', rateBps: 8e9 } }, new PortCounters()).newPacer();
+    // A byte a nanosecond, after a second of silence.
+    pacer?.sent(1e9, 65_536);
+    expect(pacer?.allows(1e9)).toBe(true);
+    pacer?.sent(1e9, 1);
+    expect([pacer?.allows(1e9), pacer?.deadline]).toEqual([false, 1e9 + 1]);
+
+    const dcqcn = new Congestion({ reaction: { kind: 'dcqcn', profile: 'paper' } }, new PortCounters()).newPacer();
+    dcqcn?.controller.notified(0);
+    expect(dcqcn?.controller.rateBps(0)).toBe(5e9);
+  });
+
   it('mark packets as ECN-capable on the DSCP that NICs use for RoCE', () => {
     expect([CONGESTION_TRAFFIC_CLASS >> 2, CONGESTION_TRAFFIC_CLASS & 3]).toEqual([26, 2]);
   });
