@@ -168,6 +168,29 @@ describe('without connection management', () => {
     expect(onlooker.request(A_TO_B, 0x99, 1).connection).toBe(2);
   });
 
+  it('are one whichever side asked first, and leave no half behind for the response of another', () => {
+    const onlooker = new Onlooker();
+    onlooker.request(B_TO_A, QP_A, 5000);
+    onlooker.request(A_TO_B, QP_B, 1000);
+    expect(where(onlooker.answer(B_TO_A, QP_A, 1000))).toEqual([1, 0, 1]);
+    expect(onlooker.summary).toEqual([`1 traffic ${QP_A}@1000 ${QP_B}@5000`]);
+    // What neither of the two has asked for.
+    expect(onlooker.answer(A_TO_B, 0x77, 5000).connection).toBe(0);
+    expect(onlooker.answer(B_TO_A, 0x78, 1000).connection).toBe(0);
+    // Packets of either direction show the queue pair that sent them.
+    expect(onlooker.request(A_TO_B, QP_B, 1001)).toMatchObject({ connection: 1, sourceQpn: QP_A, relativePsn: 1 });
+    expect(onlooker.request(B_TO_A, QP_A, 5001)).toMatchObject({ connection: 1, sourceQpn: QP_B, relativePsn: 1 });
+  });
+
+  it('leave no half behind when the older is that of the response', () => {
+    const onlooker = new Onlooker();
+    onlooker.request(A_TO_B, QP_B, 1000);
+    onlooker.request(B_TO_A, QP_A, 5000);
+    onlooker.answer(B_TO_A, QP_A, 1000);
+    expect(onlooker.answer(A_TO_B, 0x77, 5000).connection).toBe(0);
+    expect(onlooker.summary).toEqual([`1 traffic ${QP_A}@1000 ${QP_B}@5000`]);
+  });
+
   it('several connections of the same hosts are told apart by their PSNs', () => {
     const onlooker = new Onlooker();
     const starts = [1000, 700_000, 0xff_ff_f0, 3_000_000];

@@ -61,6 +61,18 @@ describe('PassCounter', () => {
     expect(counter.pass(2)).toBe(1);
   });
 
+  it('counts as a map does among the newest, however often it has had to forget', () => {
+    const counter = new PassCounter();
+    for (let value = 0; value < 20_000; value += 2) {
+      expect(counter.pass(value)).toBe(1);
+      if (value % 1000 !== 998) continue;
+      const newest = Array.from({ length: 50 }, (_, i) => value - i);
+      const passes = (number: number) => (number % 2 === 0 ? 2 : 1);
+      expect(newest.map((number) => counter.pass(number))).toEqual(newest.map(passes));
+      expect(newest.map((number) => counter.pass(number))).toEqual(newest.map((number) => passes(number) + 1));
+    }
+  });
+
   it('counts a go-back over a million numbers without looking at each again', () => {
     const counter = new PassCounter();
     for (let value = 0; value < 1_000_000; value++) counter.pass(value);

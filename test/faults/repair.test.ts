@@ -106,6 +106,29 @@ describe('what is done to the bytes', () => {
     expect(wire.engine.rules[0]).toMatchObject({ applied: 1, impossible: 1 });
   });
 
+  it.each<[name: string, opcode: number, value: number, at: number, bytes: string]>([
+    // Offsets from the IP header; the BTH is at 28, and what follows it at 40.
+    ['ip.id', Op.SendOnly, 0xab_cd, 4, 'abcd'],
+    ['udp.sourcePort', Op.SendOnly, 0xc0_01, 20, 'c001'],
+    ['bth.transportVersion', Op.SendOnly, 15, 29, '0f'],
+    ['deth.qkey', Op.UdSendOnly, 0x80_01_00_02, 40, '80010002'],
+    ['deth.sourceQpn', Op.UdSendOnly, 0x12_34_56, 44, '00123456'],
+    ['immdt.value', Op.SendOnlyImm, 0xff_ee_dd_cc, 40, 'ffeeddcc'],
+    ['ieth.rkey', Op.SendOnlyInvalidate, 0x01_02_03_04, 40, '01020304'],
+  ])('%s is those bytes of the packet, and no others but checksums change', (name, opcode, value, at, bytes) => {
+    const sent = packet({ direction: A_TO_B, opcode, qpn: 2, psn: 3, payloadBytes: 32 });
+    const wire = new Wire({ rules: [{ on: {}, do: 'rewrite', set: { [name]: value } }] });
+    wire.enter(0, sent);
+    const hexOf = (frame: Uint8Array) => Buffer.from(frame.subarray(14)).toString('hex');
+    const [before, after] = [hexOf(sent), hexOf(wire.out.frames[0] ?? new Uint8Array(0))];
+    const length = bytes.length / 2;
+    expect(after.slice(2 * at, 2 * (at + length))).toBe(bytes);
+    // Of the IPv4 header in bytes 10 and 11, the ICRC in the last four.
+    const rest = (hex: string) =>
+      (hex.slice(0, 2 * at) + '.'.repeat(2 * length) + hex.slice(2 * (at + length), -8)).slice(24);
+    expect(rest(after)).toBe(rest(before));
+  });
+
   it('an address of 64 bits and an offset to the PSN are rewritten too, and the ICRC stays wrong on demand', () => {
     const set = { 'reth.va': 0x1_2345_6789_abcd, 'reth.rkey': 0xffff_ffff, 'reth.length': 9, 'bth.psnOffset': -4 };
     const wire = new Wire({ rules: [{ on: {}, do: 'rewrite', set, fixIcrc: false }] });

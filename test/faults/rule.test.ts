@@ -173,6 +173,43 @@ describe('a rule that makes no sense', () => {
     expect(() => compileRules(rules)).toThrow(expect.objectContaining({ code: 'ERR_ROCE_ARGUMENT' }));
   });
 
+  it.each<[name: string, most: number]>([
+    ['ip.ecn', 3],
+    ['ip.dscp', 63],
+    ['ip.ttl', 0xff],
+    ['ip.id', 0xff_ff],
+    ['udp.sourcePort', 0xff_ff],
+    ['bth.opcode', 0xff],
+    ['bth.solicited', 1],
+    ['bth.migReq', 1],
+    ['bth.padCount', 3],
+    ['bth.transportVersion', 15],
+    ['bth.pkey', 0xff_ff],
+    ['bth.fecn', 1],
+    ['bth.becn', 1],
+    ['bth.destQpn', 0xff_ff_ff],
+    ['bth.ackReq', 1],
+    ['bth.psn', 0xff_ff_ff],
+    ['bth.psnOffset', 0xff_ff_ff],
+    ['reth.va', Number.MAX_SAFE_INTEGER],
+    ['reth.rkey', 0xff_ff_ff_ff],
+    ['reth.length', 0xff_ff_ff_ff],
+    ['aeth.syndrome', 0xff],
+    ['aeth.msn', 0xff_ff_ff],
+    ['deth.qkey', 0xff_ff_ff_ff],
+    ['deth.sourceQpn', 0xff_ff_ff],
+    ['immdt.value', 0xff_ff_ff_ff],
+    ['ieth.rkey', 0xff_ff_ff_ff],
+  ])('is one that writes more into %s than %i', (name, most) => {
+    const write = (value: number) => compileRules([{ on: {}, do: 'rewrite', set: { [name]: value } }]);
+    expect(FIELD_NAMES).toContain(name);
+    expect(() => write(most)).not.toThrow();
+    expect(() => write(most + 1)).toThrow(`set.${name} is ${most + 1}`);
+    const least = name === 'bth.psnOffset' ? -most : 0;
+    expect(() => write(least)).not.toThrow();
+    expect(() => write(least - 1)).toThrow(`set.${name} is ${least - 1}`);
+  });
+
   it('lists the fields that there are', () => {
     expect(FIELD_NAMES).toContain('bth.psn');
     expect(() => compileRules([{ on: {}, do: 'rewrite', set: { x: 1 } }])).toThrow(FIELD_NAMES.join(', '));
