@@ -213,9 +213,12 @@ describe('a target that breaks the protocol loses the connection:', () => {
     const disk = await rig.world.run(controller.namespace(1));
     rig.target.disk.set(pattern(BLOCK));
     const back = new Uint8Array(BLOCK);
+    const before = rig.world.now;
     await rig.world.run(disk.read(0, back));
     expect(back).toEqual(pattern(BLOCK));
     expect(controller.reconnects).toBe(1);
+    // At once, not when the command has taken too long.
+    expect(rig.world.now - before).toBeLessThan(1e9);
     await rig.world.run(controller.close());
   });
 
