@@ -86,4 +86,7 @@ it('a structure is laid out as C lays it out', () => {
   const outer = struct('outer', { a: u8, in: inner, b: u64, c: u32, d: bytes(3) });
   expect(outer.at).toEqual({ a: 0, in: 2, b: 8, c: 16, d: 20 });
   expect([inner.size, outer.size, outer.align]).toEqual([4, 24, 8]);
+  // What needs no alignment gets none.
+  const odd = struct('odd', { a: bytes(3) });
+  expect([odd.size, odd.align, struct('outer', { a: u8, in: odd, b: u8 }).at.b]).toEqual([3, 1, 4]);
 });

@@ -41,9 +41,9 @@ function listen({ passive }: Setting, backlog = 4): number {
 }
 
 /** Up to the route, to an address of the peer. */
-async function routed({ active, world }: Setting, to = '10.0.0.2'): Promise<number> {
+async function routed({ active, world }: Setting, to = '10.0.0.2', port = PORT): Promise<number> {
   const id = active.createId(60);
-  active.ok('RESOLVE_IP', C.RESOLVE_IP, { id, timeout_ms: 2000, dst_addr: sockaddr(to, PORT) });
+  active.ok('RESOLVE_IP', C.RESOLVE_IP, { id, timeout_ms: 2000, dst_addr: sockaddr(to, port) });
   for (let i = 0; i < 50 && active.ready === 0; i++) {
     world.runFor(1e8);
     await world.run(Promise.resolve());
@@ -52,6 +52,21 @@ async function routed({ active, world }: Setting, to = '10.0.0.2'): Promise<numb
   active.ok('RESOLVE_ROUTE', C.RESOLVE_ROUTE, { id });
   expect(active.event()).toMatchObject({ event: Event.RouteResolved });
   return id;
+}
+
+/** What the next event of a connection has of its parameters, and the id that it names. */
+function parametersRead(cm: CmProgram) {
+  const event = cm.ok('GET_EVENT', C.GET_EVENT, {}, C.EVENT_RESP.size);
+  const of = (name: string): number => pick(C.CONN_PARAM, event, name, C.EVENT_RESP.at.param);
+  const names = ['responder_resources', 'initiator_depth', 'retry_count', 'rnr_retry_count', 'flow_control', 'srq'];
+  return { id: pick(C.EVENT_RESP, event, 'id'), parameters: Object.fromEntries(names.map((name) => [name, of(name)])) };
+}
+
+/** What INIT_QP_ATTR says of a queue pair that is going to send. */
+function attributes(cm: CmProgram, id: number) {
+  const attr = cm.ok('INIT_QP_ATTR', C.INIT_QP_ATTR, { id, qp_state: 3 });
+  const names = ['retry_cnt', 'rnr_retry', 'max_rd_atomic', 'max_dest_rd_atomic', 'dest_qp_num'];
+  return Object.fromEntries(names.map((name) => [name, pick(Q.QP_ATTR, attr, name)]));
 }
 
 /** Moves a queue pair by what INIT_QP_ATTR says, as librdmacm does. */
@@ -202,6 +217,53 @@ describe('a connection by rdma_cm', () => {
     await expectOver(unread);
   });
 
+  it('is what both sides asked for, and each is told what the other wants', async () => {
+    const setting = await setUp();
+    const { active, passive, left, right, world } = setting;
+    listen(setting);
+    const client = await routed(setting);
+    const asked = { responder_resources: 4, initiator_depth: 3, retry_count: 5, rnr_retry_count: 6, flow_control: 1 };
+    active.ok('CONNECT', C.CONNECT, { id: client, conn_param: param({ qp_num: left.qp.qpn, ...asked }) });
+    world.runFor(1e8);
+    const { id: server, parameters } = parametersRead(passive);
+    // Credits would need a queue pair that gives them.
+    expect(parameters).toEqual({
+      ...{ responder_resources: 3, initiator_depth: 4, retry_count: 5, rnr_retry_count: 6, flow_control: 0, srq: 0 },
+    });
+    const granted = { responder_resources: 2, initiator_depth: 1, rnr_retry_count: 4, flow_control: 1, srq: 1 };
+    const conn_param = param({ qp_num: right.qp.qpn, ...granted });
+    passive.ok('ACCEPT', C.ACCEPT, { id: server, uid: 51, conn_param });
+    world.runFor(1e8);
+    expect(parametersRead(active).parameters).toEqual({
+      ...{ responder_resources: 1, initiator_depth: 2, retry_count: 0, rnr_retry_count: 4, flow_control: 0, srq: 1 },
+    });
+    // Each sends again as often as the active side said; after RNR NAKs as often as the other side said.
+    expect(attributes(active, client)).toEqual({
+      ...{ retry_cnt: 5, rnr_retry: 4, max_rd_atomic: 2, max_dest_rd_atomic: 1, dest_qp_num: right.qp.qpn },
+    });
+    expect(attributes(passive, server)).toEqual({
+      ...{ retry_cnt: 5, rnr_retry: 6, max_rd_atomic: 1, max_dest_rd_atomic: 2, dest_qp_num: left.qp.qpn },
+    });
+    await expectOver(setting);
+  });
+
+  it('comes by a port that the kernel chose, where nobody has bound the id that listens', async () => {
+    const setting = await setUp();
+    const { active, passive, left, world } = setting;
+    const id = passive.createId(50);
+    passive.ok('LISTEN', C.LISTEN, { id, backlog: 4 });
+    expect(passive.errno('LISTEN', C.LISTEN, { id, backlog: 4 })).toBe(Errno.EINVAL);
+    const route = passive.ok('QUERY_ROUTE', C.CM_QUERY, { id }, C.QUERY_ROUTE_RESP.size);
+    const family = new DataView(route.buffer, route.byteOffset).getUint16(C.QUERY_ROUTE_RESP.at.src_addr, true);
+    const port = new DataView(route.buffer, route.byteOffset).getUint16(C.QUERY_ROUTE_RESP.at.src_addr + 2);
+    expect([family === 0, port > 0]).toEqual([false, true]);
+    const client = await routed(setting, '10.0.0.2', port);
+    active.ok('CONNECT', C.CONNECT, { id: client, conn_param: param({ qp_num: left.qp.qpn }) });
+    world.runFor(1e8);
+    expect(passive.event()).toMatchObject({ uid: 50, event: Event.Request });
+    await expectOver(setting);
+  });
+
   it('has no claim on the port it came by: that is listened on again while it is there', async () => {
     const setting = await setUp();
     const { passive } = setting;
@@ -240,7 +302,8 @@ describe('commands of rdma_cm', () => {
       ...sockaddr('10.0.0.2', PORT).subarray(0, 8),
     ]);
     const query = active.ok('QUERY', C.CM_QUERY, { id, option: 0 }, C.QUERY_ADDR_RESP.size);
-    expect([pick(C.QUERY_ADDR_RESP, query, 'src_size'), pick(C.QUERY_ADDR_RESP, query, 'port_num')]).toEqual([16, 1]);
+    const told = ['src_size', 'dst_size', 'port_num', 'pkey'].map((name) => pick(C.QUERY_ADDR_RESP, query, name));
+    expect(told).toEqual([16, 16, 1, 0xff_ff]);
     await expectOver(setting);
   });
 
