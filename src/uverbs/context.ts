@@ -88,10 +88,6 @@ export class Context implements WorkObjects, RingCqWatcher {
     return undefined;
   }
 
-  get nowhere(): AddressHandle | undefined {
-    return this.#ahs.values().next().value?.ah;
-  }
-
   addRegion(region: MemoryRegion): void {
     this.#regions.set(region.lkey >>> 8, region);
   }

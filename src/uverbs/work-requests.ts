@@ -5,8 +5,8 @@
  *
  * Rules: rxe:rxe_req.c#rxe_requester, #rxe_do_local_ops, rxe:rxe_mr.c#copy_data, rxe:rxe_av.c#rxe_get_av.
  */
-import type { AddressHandle } from '../../transport/address-handle.ts';
-import { Access, type MemoryRegion, MemoryWindow } from '../../transport/memory.ts';
+import { AddressHandle } from '../../transport/address-handle.ts';
+import { Access, type MemoryRegion, MemoryWindow, type ProtectionDomain } from '../../transport/memory.ts';
 import { type FlushLevel, type SendWr, type Sge, WrOpcode } from '../../transport/work.ts';
 import { OPTIONAL_ACCESS } from './abi/access.ts';
 import {
@@ -42,15 +42,14 @@ export interface WorkObjects {
   window(index: number): MemoryWindow | undefined;
   /** The address handle of this number; 0: the one that was made of the address vector that begins at `av`. */
   handle(ahNumber: number, wqe: Fields, av: number): AddressHandle | undefined;
-  /** A handle of the domain for what fails before it is sent. */
-  readonly nowhere: AddressHandle | undefined;
 }
 
 /** What entries of one queue may contain. */
 export interface SendBounds {
   readonly maxSge: number;
   readonly maxInline: number;
-  readonly datagrams: boolean;
+  /** Domain of a queue pair of datagrams; undefined for the others. */
+  readonly datagrams: ProtectionDomain | undefined;
   /** Every request completes (sq_sig_all). */
   readonly allSignaled: boolean;
 }
@@ -77,10 +76,13 @@ export class SendReader {
   readonly #bounds: SendBounds;
   readonly #objects: WorkObjects;
   readonly #request = new DataRequest();
+  /** Where datagrams go that fail before they are sent: the program may have no handle in their domain. */
+  readonly #nowhere: AddressHandle | undefined;
 
   constructor(bounds: SendBounds, objects: WorkObjects) {
     this.#bounds = bounds;
     this.#objects = objects;
+    this.#nowhere = bounds.datagrams && new AddressHandle(bounds.datagrams, undefined);
   }
 
   /** The request of an entry, good until the next call. `position` comes back in its completion. */
@@ -93,7 +95,7 @@ export class SendReader {
     request.fence = (flags & SendFlag.Fence) !== 0;
     request.solicited = (flags & SendFlag.Solicited) !== 0;
     const isInline = (flags & SendFlag.Inline) !== 0;
-    if (isInline || this.#bounds.datagrams || !movesData(opcode)) return this.#readOther(wqe, opcode, isInline);
+    if (isInline || this.#nowhere !== undefined || !movesData(opcode)) return this.#readOther(wqe, opcode, isInline);
     const count = wqe.u32(WQE.dma + DMA.num_sge);
     if (count > this.#bounds.maxSge) return this.failing(request);
     const at = WQE.wr + WR.wr;
@@ -114,10 +116,9 @@ export class SendReader {
   failing(of: Base): SendWr {
     const { wrId, signaled = true, fence = false, solicited = false } = of;
     const base = { wrId, signaled, fence, solicited };
-    if (!this.#bounds.datagrams) return { ...base, opcode: WrOpcode.LocalInv, invalidateRkey: 0 };
-    const { nowhere } = this.#objects;
-    const sges = [{ mr: NOWHERE, length: 1 }];
-    return { ...base, opcode: WrOpcode.Send, sges, remoteQpn: 1, ...(nowhere === undefined ? {} : { ah: nowhere }) };
+    const ah = this.#nowhere;
+    if (ah === undefined) return { ...base, opcode: WrOpcode.LocalInv, invalidateRkey: 0 };
+    return { ...base, opcode: WrOpcode.Send, sges: [{ mr: NOWHERE, length: 1 }], remoteQpn: 1, ah };
   }
 
   #readOther(wqe: Fields, opcode: number, isInline: boolean): SendWr {
@@ -126,7 +127,8 @@ export class SendReader {
     const objects = this.#objects;
     const data = readData(wqe, opcode, isInline, this.#bounds, objects);
     if (data === undefined) return this.failing(base);
-    if (this.#bounds.datagrams) return readDatagram(wqe, opcode, { ...base, ...data }, objects) ?? this.failing(base);
+    if (this.#nowhere !== undefined)
+      return readDatagram(wqe, opcode, { ...base, ...data }, objects) ?? this.failing(base);
     const ex = wqe.u32(WQE.wr + WR.ex);
     const imm = wqe.view.getUint32(WQE.wr + WR.ex);
     const at = WQE.wr + WR.wr;

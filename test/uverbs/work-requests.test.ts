@@ -21,7 +21,6 @@ const objects = {
   region: (lkey: number) => (lkey === region.lkey ? region : undefined),
   window: () => undefined,
   handle: () => undefined,
-  nowhere: undefined,
 };
 const sges = [{ addr: 0x1010, length: 64, lkey: region.lkey }];
 const wr = fill(WR_RDMA, { remote_addr: 0x8000_0001_0002n, rkey: 0x77 });
@@ -49,7 +48,10 @@ const ENTRIES: readonly (readonly [SendSpec, Partial<SendWr>])[] = [
 ];
 
 function reader(bounds = {}): (spec: SendSpec) => SendWr {
-  const reads = new SendReader({ maxSge: 2, maxInline: 64, datagrams: false, allSignaled: false, ...bounds }, objects);
+  const reads = new SendReader(
+    { maxSge: 2, maxInline: 64, datagrams: undefined, allSignaled: false, ...bounds },
+    objects,
+  );
   let position = 40;
   return (spec) => reads.read(new Fields(sendWqe(spec)), position++);
 }
@@ -93,7 +95,7 @@ describe('an entry of a send queue', () => {
   it('of datagrams has its destination', () => {
     const ah = {} as never;
     const handles = { ...objects, handle: (number: number) => (number === 9 ? ah : undefined) };
-    const bounds = { maxSge: 2, maxInline: 64, datagrams: true, allSignaled: false };
+    const bounds = { maxSge: 2, maxInline: 64, datagrams: new ProtectionDomain(1), allSignaled: false };
     const read = (values: Parameters<typeof fill>[1], opcode: WrOpcode = WrOpcode.SendWithImm): SendWr =>
       new SendReader(bounds, handles).read(new Fields(sendWqe({ opcode, sges, imm, wr: fill(WR_UD, values) })), 3);
     const to = { remote_qpn: 0x1234, remote_qkey: 0x8765, ah_num: 9 };

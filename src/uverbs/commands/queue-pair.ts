@@ -78,7 +78,7 @@ function create(context: Context, request: Fields, at: CreateOffsets, room: numb
   const bounds = {
     maxSge: caps.maxSendSge,
     maxInline: caps.maxInline,
-    datagrams: type === QpType.Ud,
+    datagrams: type === QpType.Ud ? pd.core : undefined,
     allSignaled: request.u8(at.sq_sig_all) !== 0,
   };
   const sends = new SendRing(new InboundRing(sendShared, sendSize), bounds, context);
