@@ -38,8 +38,9 @@ export function writeSockaddr(view: DataView, at: number, { address, port }: Soc
   return SOCKADDR_IN6_BYTES;
 }
 
-export function isAny({ w0, w1, w3, version }: IpAddress): boolean {
-  return w3 === 0 && (version === 4 || (w0 === 0 && w1 === 0));
+/** 0.0.0.0 and ::. */
+export function isAny({ w0, w1, w2, w3, version }: IpAddress): boolean {
+  return w3 === 0 && (version === 4 || (w0 === 0 && w1 === 0 && w2 === 0));
 }
 
 /** 127.0.0.0/8 and ::1. */
