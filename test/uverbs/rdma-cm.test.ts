@@ -293,7 +293,7 @@ describe('a connection by rdma_cm', () => {
 describe('commands of rdma_cm', () => {
   it('say where an id is', async () => {
     const setting = await setUp();
-    const { active, left } = setting;
+    const { active, left, right } = setting;
     const id = await routed(setting);
     const route = active.ok('QUERY_ROUTE', C.CM_QUERY, { id }, C.QUERY_ROUTE_RESP.size);
     expect(pick(C.QUERY_ROUTE_RESP, route, 'num_paths')).toBe(1);
@@ -304,6 +304,14 @@ describe('commands of rdma_cm', () => {
     const query = active.ok('QUERY', C.CM_QUERY, { id, option: 0 }, C.QUERY_ADDR_RESP.size);
     const told = ['src_size', 'dst_size', 'port_num', 'pkey'].map((name) => pick(C.QUERY_ADDR_RESP, query, name));
     expect(told).toEqual([16, 16, 1, 0xff_ff]);
+    // As GIDs: struct sockaddr_ib, with family, P_Key in the order of the network, flow label, GID.
+    const gids = active.ok('QUERY', C.CM_QUERY, { id, option: 2 }, C.QUERY_ADDR_RESP.size);
+    const { src_addr, dst_addr } = C.QUERY_ADDR_RESP.at;
+    const ib = (gid: Uint8Array) => [27, 0, 0xff, 0xff, 0, 0, 0, 0, ...gid];
+    expect([...gids.subarray(src_addr, src_addr + 24)]).toEqual(ib(left.gid));
+    expect([...gids.subarray(dst_addr, dst_addr + 24)]).toEqual(ib(right.gid));
+    expect(['src_size', 'dst_size'].map((name) => pick(C.QUERY_ADDR_RESP, gids, name))).toEqual([48, 48]);
+    expect(active.errno('QUERY', C.CM_QUERY, { id, option: 3 }, C.QUERY_ADDR_RESP.size)).toBe(Errno.ENOSYS);
     await expectOver(setting);
   });
 

@@ -71,14 +71,17 @@ export function modifySrq(context: Context, { request, driver }: ParsedCommand):
   const maxWr = request.u32(at.max_wr);
   if (maxWr < 1 || maxWr > context.facts.maxSrqWr) throw new Refusal(Errno.EINVAL);
   const size = ringSize(maxWr, entryBytes(receives.maxSge));
-  srq.modify({ maxWr: size.capacity, limit });
   const shared = context.allocate(size);
-  const mapping = response(MMINFO);
-  putMapping(mapping, 0, shared, size.bytes);
-  const address = Number(driver.u64(RXE_MODIFY_SRQ_CMD.at.mmap_info_addr));
-  if (!context.host.memory.write(address, mapping.bytes, 0, MMINFO.size)) {
+  try {
+    const mapping = response(MMINFO);
+    putMapping(mapping, 0, shared, size.bytes);
+    const address = Number(driver.u64(RXE_MODIFY_SRQ_CMD.at.mmap_info_addr));
+    if (!context.host.memory.write(address, mapping.bytes, 0, MMINFO.size)) throw new Refusal(Errno.EFAULT);
+    // Last: what is refused changes nothing.
+    srq.modify({ maxWr: size.capacity, limit });
+  } catch (error) {
     context.host.free(shared);
-    throw new Refusal(Errno.EFAULT);
+    throw error;
   }
   context.host.free(receives.replace(shared, size));
   return {};
