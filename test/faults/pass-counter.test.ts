@@ -73,6 +73,15 @@ describe('PassCounter', () => {
     }
   });
 
+  it('remembers what is far back through any number of go-backs: they leave no run behind', () => {
+    const counter = new PassCounter();
+    for (let value = 0; value < 1000; value++) counter.pass(value);
+    expect(counter.pass(5)).toBe(2);
+    for (let round = 2; round < 1000; round++)
+      for (let value = 980; value < 1000; value++) expect(counter.pass(value)).toBe(round);
+    expect([5, 4, 979, 980].map((value) => counter.pass(value))).toEqual([3, 2, 2, 1000]);
+  });
+
   it('counts a go-back over a million numbers without looking at each again', () => {
     const counter = new PassCounter();
     for (let value = 0; value < 1_000_000; value++) counter.pass(value);
