@@ -105,7 +105,7 @@ async function established(
   active.ok('CONNECT', C.CONNECT, { id: client, conn_param: param(asked) });
   world.runFor(1e8);
   const request = passive.event();
-  expect(request).toMatchObject({ uid: 50, event: Event.Request, qpn: left.qp.qpn });
+  expect(request).toMatchObject({ uid: 50, event: Event.Request, status: 0, qpn: left.qp.qpn });
   expect(request?.data.slice(0, 3)).toEqual([1, 2, 3]);
   const server = request?.id ?? 0;
   await move(passive, server, right, 1, 2, 3);
@@ -113,12 +113,12 @@ async function established(
   passive.ok('ACCEPT', C.ACCEPT, { id: server, uid: 51, conn_param: param(granted) });
   world.runFor(1e8);
   const response = active.event();
-  expect(response).toMatchObject({ uid: 60, event: Event.Response, qpn: right.qp.qpn });
+  expect(response).toMatchObject({ uid: 60, event: Event.Response, status: 0, qpn: right.qp.qpn });
   expect(response?.data[0]).toBe(9);
   await move(active, client, left, 2, 3);
   active.ok('ACCEPT', C.ACCEPT, { id: client });
   world.runFor(1e8);
-  expect(passive.event()).toMatchObject({ uid: 51, id: server, event: Later.Established });
+  expect(passive.event()).toMatchObject({ uid: 51, id: server, event: Later.Established, status: 0 });
   return { client, server, listener };
 }
 
@@ -154,7 +154,7 @@ describe('a connection by rdma_cm', () => {
     expect([left.program.poll(left.cq)?.status, left.bytes[9]]).toEqual([0, 5]);
     active.ok('DISCONNECT', C.DISCONNECT, { id: client });
     world.runFor(1e8);
-    expect(active.event()).toMatchObject({ event: Later.Disconnected });
+    expect(active.event()).toMatchObject({ event: Later.Disconnected, status: 0 });
     expect(passive.event()).toMatchObject({ uid: 51, event: Later.Disconnected });
     world.runFor(30e9);
     expect(active.event()).toMatchObject({ event: Later.TimewaitExit });
