@@ -56,6 +56,17 @@ describe('a region that is registered anew', () => {
     await expectEmpty(pair);
   });
 
+  it('stays in its new domain when it has other rights later', async () => {
+    const pair = await connected();
+    const { program } = pair.right;
+    const [first, second] = [await program.allocPd(), await program.allocPd()];
+    for (const pd_handle of [first, second]) expect((await rereg(pair, { flags: Flag.Pd, pd_handle })).errno).toBe(0);
+    expect((await rereg(pair, { flags: Flag.Access, access_flags: ALL })).errno).toBe(0);
+    const deallocated = [first, second].map((pd_handle) => program.errno('DEALLOC_PD', V.DEALLOC_PD, { pd_handle }));
+    expect(await Promise.all(deallocated)).toEqual([0, Errno.EBUSY]);
+    await expectEmpty(pair);
+  });
+
   it.each([
     ['no change', { flags: 0 }, Errno.EINVAL],
     ['a flag of nobody', { flags: 8 }, Errno.EOPNOTSUPP],
