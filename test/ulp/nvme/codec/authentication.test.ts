@@ -1,6 +1,6 @@
 /**
- * Goal: messages of authentication lie in memory as the standard has them, and as struct nvmf_auth_... of Linux. Method:
- * the bytes by hand; every field has a value of its own.
+ * Goal: messages of authentication lie in memory as the standard has them, and as struct nvmf_auth_... of Linux.
+ * Method: the bytes by hand; every field has a value of its own.
  */
 import { expect, it } from 'vitest';
 import {
