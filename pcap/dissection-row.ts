@@ -14,7 +14,7 @@ import { Tunnel } from './tunnels/index.ts';
 import { type Direction, LinkType } from './types.ts';
 
 /** Numbers in a row. */
-export const DISSECTION_ROW = 12;
+export const DISSECTION_ROW = 14;
 
 /**
  * Writes the dissection of a packet of this link type and captured length to `rows` from `at` on; false, and nothing of
@@ -52,6 +52,8 @@ export function packDissection(
   rows[at + 9] = frame.destQpn;
   rows[at + 10] = frame.psn;
   rows[at + 11] = frame.destPort;
+  rows[at + 12] = dissection.ipId;
+  rows[at + 13] = dissection.icrcValue;
   return true;
 }
 
@@ -86,6 +88,8 @@ export function unpackDissection(rows: Int32Array, at: number, place: PackedPlac
   into.unreadable = Tunnel.None;
   into.direction = direction;
   into.cookedInterface = 0;
+  into.ipId = rows[at + 12] as number;
+  into.icrcValue = rows[at + 13] as number;
   frame.bytes = memory;
   frame.view = view;
   frame.start = start;

@@ -7,7 +7,7 @@
 import { BTH_BYTES } from '../packets/bth.ts';
 import { Frame, FrameStatus, parseFrame } from '../packets/frame.ts';
 import { icrcMatches } from '../packets/icrc.ts';
-import { IP_PROTOCOL_UDP, IPV4_BYTES } from '../packets/ipv4.ts';
+import { IP_PROTOCOL_UDP, IPV4_BYTES, IPV4_ID_AT } from '../packets/ipv4.ts';
 import { IPV6_BYTES } from '../packets/ipv6.ts';
 import { isRxeFlush } from '../packets/rxe-flush-icrc.ts';
 import { UDP_BYTES, UDP_DEST_PORT_AT, UDP_SOURCE_PORT_AT } from '../packets/udp.ts';
@@ -90,6 +90,13 @@ export class Dissection {
   direction: Direction = Direction.Unknown;
   /** Index of the interface of the capturing host in a Linux cooked v2 header; 0 elsewhere. */
   cookedInterface = 0;
+  /**
+   * @internal Of a packet with status Ok, what distinguishes it from its retransmission: its IPv4 identification, -1
+   * over IPv6.
+   */
+  ipId = -1;
+  /** @internal And the ICRC in it, as a number for comparison only; 0 where the capture has cut it off. */
+  icrcValue = 0;
   /** @internal Memory that the packets of the reader share, and a view of it. */
   memory: Uint8Array = NO_BYTES;
   /** @internal */
@@ -166,7 +173,14 @@ function dissectAt(packet: CapturedPacket, start: number, captured: number, into
   into.status = parsePackets(linkType, into.memory, view, start, end, into);
   into.cut = captured < originalLength || isCutByMirror(into);
   if (into.cut) dissectCut(packet, into);
+  if (into.status === FrameStatus.Ok) readIdentity(into);
   return into.status;
+}
+
+function readIdentity(into: Dissection): void {
+  const { view, ipVersion, ipOffset, icrcOffset } = into.frame;
+  into.ipId = ipVersion === 4 ? view.getUint16(ipOffset + IPV4_ID_AT) : -1;
+  into.icrcValue = into.cut ? 0 : view.getInt32(icrcOffset);
 }
 
 /** Computes and compares the ICRC of a dissected packet: the costly part. */
