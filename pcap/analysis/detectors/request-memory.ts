@@ -53,7 +53,8 @@ export class RequestMemory {
     const { frame } = facts.dissection;
     const { opcode, psn, flags } = frame;
     const slot = slotOf(conversation.id, facts.requester, psn);
-    this.#owners[slot] = conversation;
+    // A store of what is there already would be told to the garbage collector as well.
+    if (this.#owners[slot] !== conversation) this.#owners[slot] = conversation;
     this.#psns[slot] = psn;
     this.#frames[slot] = number;
     this.#shapes[slot] = (frame.payloadLength << 11) | (facts.requester << 10) | (frame.padCount << 8) | opcode;
