@@ -14,20 +14,19 @@ import { ICRC_BYTES, icrcMatches } from '../../../packets/icrc.ts';
 import { GSI_QKEY, GSI_QPN, MAD_BYTES } from '../../../packets/mad.ts';
 import { AETH_AT, ATOMIC_ETH_AT, DETH_AT, OpFlag, opcodeInfo, RETH_AT } from '../../../packets/opcode.ts';
 import { rethDmaLength, rethVaLo } from '../../../packets/reth.ts';
-import { ROCE_UDP_PORT, UDP_BYTES, UDP_CHECKSUM_AT } from '../../../packets/udp.ts';
+import { ROCE_UDP_PORT, UDP_BYTES } from '../../../packets/udp.ts';
 import type { PacketFacts } from '../facts.ts';
 import { RULES } from './catalogue.ts';
 import type { RuleViolations } from './rule-violations.ts';
 
 /** Checks one RoCEv2 packet, whole or not. */
 export function checkHeaders(facts: PacketFacts, violations: RuleViolations): void {
-  const { frame, status } = facts.dissection;
+  const { frame, status, udpChecksum } = facts.dissection;
   if (status === FrameStatus.Ok) {
     checkLengths(facts, frame, violations);
     checkExtended(facts, frame, violations);
     if (frame.destQpn === GSI_QPN) checkManagement(facts, frame, violations);
-    if (frame.view.getUint16(frame.l4Offset + UDP_CHECKSUM_AT) !== 0)
-      violations.add(RULES.udpChecksum, facts, 'its UDP checksum is not 0');
+    if (udpChecksum !== 0) violations.add(RULES.udpChecksum, facts, 'its UDP checksum is not 0');
   } else checkShape(facts, frame, status, violations);
 }
 
