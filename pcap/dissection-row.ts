@@ -77,10 +77,15 @@ export interface PackedPlace {
 export function unpackDissection(rows: Int32Array, at: number, place: PackedPlace, into: Dissection): void {
   const { memory, view, start, length, direction } = place;
   const { frame } = into;
-  into.memory = memory;
-  into.memoryView = view;
-  into.chunk = memory;
-  into.chunkAt = 0;
+  // References are written when they change only: the garbage collector is told of each.
+  if (into.chunk !== memory || frame.bytes !== memory) {
+    into.memory = memory;
+    into.memoryView = view;
+    into.chunk = memory;
+    into.chunkAt = 0;
+    frame.bytes = memory;
+    frame.view = view;
+  }
   into.status = FrameStatus.Ok;
   into.linkKnown = true;
   into.cut = false;
@@ -94,8 +99,6 @@ export function unpackDissection(rows: Int32Array, at: number, place: PackedPlac
   into.icrcValue = rows[at + 13] as number;
   into.source = rows[at + 14] as number;
   into.destination = rows[at + 15] as number;
-  frame.bytes = memory;
-  frame.view = view;
   frame.start = start;
   frame.end = start + length;
   frame.medium = Medium.Ethernet;

@@ -128,9 +128,11 @@ export abstract class SequenceTracker extends SequenceRole {
   protected reportPending(facts: MutableFacts): void {
     if (this.#late !== undefined) this.#resolveLate(facts, -Infinity);
     if (this.aside !== undefined) this.#settleAside(facts, -Infinity);
-    if (this.#isLateAfterAll) this.#takeLossBack(facts);
-    if (this.run !== undefined) this.closeRun(facts);
-    this.losses.report(facts);
+    if (this.run !== undefined) {
+      if (this.#isLateAfterAll) this.#takeLossBack(facts);
+      this.closeRun(facts);
+    }
+    if (this.losses.pending !== undefined) this.losses.report(facts);
   }
 
   protected closeRun(facts: MutableFacts): void {
