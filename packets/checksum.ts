@@ -33,7 +33,13 @@ export function ipv4HeaderChecksum(view: DataView, at: number): number {
 
 /** True when the 20-byte IPv4 header at `at` sums to ones, its checksum field included. */
 export function ipv4ChecksumMatches(view: DataView, at: number): boolean {
-  return onesComplementSum(view, at, at + IPV4_HEADER_BYTES, 0) === 0xff_ff;
+  let sum = 0;
+  // Whether a sum is all ones does not depend on the order of the bytes in its words.
+  for (let word = at; word < at + IPV4_HEADER_BYTES; word += 4) {
+    const both = view.getInt32(word, true);
+    sum += (both & 0xff_ff) + (both >>> 16);
+  }
+  return (sum & 0xff_ff) + (sum >>> 16) === 0xff_ff;
 }
 
 /**

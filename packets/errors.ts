@@ -1,5 +1,8 @@
 /**
  * The two errors this project throws. What a peer does wrong is neither: it is a status value and a counter.
+ * `rocev2/packets` has them, too; as an entry of their own they are for programs that start often and need no codec.
+ *
+ * @module rocev2/errors
  */
 
 /** Codes of `RoceError`, one for each kind of caller's mistake. */

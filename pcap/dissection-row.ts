@@ -14,7 +14,7 @@ import { Tunnel } from './tunnels/index.ts';
 import { type Direction, LinkType } from './types.ts';
 
 /** Numbers in a row. */
-export const DISSECTION_ROW = 12;
+export const DISSECTION_ROW = 16;
 
 /**
  * Writes the dissection of a packet of this link type and captured length to `rows` from `at` on; false, and nothing of
@@ -51,7 +51,11 @@ export function packDissection(
   rows[at + 8] = frame.pkey;
   rows[at + 9] = frame.destQpn;
   rows[at + 10] = frame.psn;
-  rows[at + 11] = frame.destPort;
+  rows[at + 11] = (dissection.udpChecksum << 16) | frame.destPort;
+  rows[at + 12] = dissection.ipId;
+  rows[at + 13] = dissection.icrcValue;
+  rows[at + 14] = dissection.source;
+  rows[at + 15] = dissection.destination;
   return true;
 }
 
@@ -73,10 +77,15 @@ export interface PackedPlace {
 export function unpackDissection(rows: Int32Array, at: number, place: PackedPlace, into: Dissection): void {
   const { memory, view, start, length, direction } = place;
   const { frame } = into;
-  into.memory = memory;
-  into.memoryView = view;
-  into.chunk = memory;
-  into.chunkAt = 0;
+  // References are written when they change only: the garbage collector is told of each.
+  if (into.chunk !== memory || frame.bytes !== memory) {
+    into.memory = memory;
+    into.memoryView = view;
+    into.chunk = memory;
+    into.chunkAt = 0;
+    frame.bytes = memory;
+    frame.view = view;
+  }
   into.status = FrameStatus.Ok;
   into.linkKnown = true;
   into.cut = false;
@@ -86,8 +95,10 @@ export function unpackDissection(rows: Int32Array, at: number, place: PackedPlac
   into.unreadable = Tunnel.None;
   into.direction = direction;
   into.cookedInterface = 0;
-  frame.bytes = memory;
-  frame.view = view;
+  into.ipId = rows[at + 12] as number;
+  into.icrcValue = rows[at + 13] as number;
+  into.source = rows[at + 14] as number;
+  into.destination = rows[at + 15] as number;
   frame.start = start;
   frame.end = start + length;
   frame.medium = Medium.Ethernet;
@@ -107,7 +118,9 @@ export function unpackDissection(rows: Int32Array, at: number, place: PackedPlac
   frame.trafficClass = network & 0xff;
   frame.hopLimit = (network >>> 8) & 0xff;
   frame.sourcePort = ports & 0xff_ff;
-  frame.destPort = rows[at + 11] as number;
+  const destination = rows[at + 11] as number;
+  frame.destPort = destination & 0xff_ff;
+  into.udpChecksum = destination >>> 16;
   frame.bthOffset = frame.l4Offset + UDP_BYTES;
   frame.opcode = opcode;
   frame.solicited = bit(transport, 8);

@@ -7,10 +7,10 @@
 import { BTH_BYTES } from '../packets/bth.ts';
 import { Frame, FrameStatus, parseFrame } from '../packets/frame.ts';
 import { icrcMatches } from '../packets/icrc.ts';
-import { IP_PROTOCOL_UDP, IPV4_BYTES } from '../packets/ipv4.ts';
-import { IPV6_BYTES } from '../packets/ipv6.ts';
+import { IP_PROTOCOL_UDP, IPV4_BYTES, IPV4_DESTINATION_AT, IPV4_ID_AT, IPV4_SOURCE_AT } from '../packets/ipv4.ts';
+import { IPV6_BYTES, IPV6_DESTINATION_AT, IPV6_SOURCE_AT } from '../packets/ipv6.ts';
 import { isRxeFlush } from '../packets/rxe-flush-icrc.ts';
-import { UDP_BYTES, UDP_DEST_PORT_AT, UDP_SOURCE_PORT_AT } from '../packets/udp.ts';
+import { UDP_BYTES, UDP_CHECKSUM_AT, UDP_DEST_PORT_AT, UDP_SOURCE_PORT_AT } from '../packets/udp.ts';
 import { cookedDirection, cookedInterface, isKnownLinkType, parseLink } from './link-header.ts';
 import type { PlacedPacket } from './placed-packet.ts';
 import { findInner, Tunnel, TunnelLayer } from './tunnels/index.ts';
@@ -90,6 +90,19 @@ export class Dissection {
   direction: Direction = Direction.Unknown;
   /** Index of the interface of the capturing host in a Linux cooked v2 header; 0 elsewhere. */
   cookedInterface = 0;
+  /**
+   * @internal The rest of what an analysis needs of each packet, of one with status Ok: so that it does not have to
+   * wait for the memory of the packet. The IPv4 identification, -1 over IPv6.
+   */
+  ipId = -1;
+  /** @internal The ICRC in it, as a number for comparison only; 0 where the capture has cut it off. */
+  icrcValue = 0;
+  /** @internal The UDP checksum in it. */
+  udpChecksum = 0;
+  /** @internal The addresses, as 32-bit numbers: themselves over IPv4, hashes over IPv6. */
+  source = 0;
+  /** @internal */
+  destination = 0;
   /** @internal Memory that the packets of the reader share, and a view of it. */
   memory: Uint8Array = NO_BYTES;
   /** @internal */
@@ -117,6 +130,7 @@ const CARRIERS =
   (1 << FrameStatus.BadIpHeader) |
   (1 << FrameStatus.BadIpChecksum);
 
+const IPV6_ADDRESS_BYTES = 16;
 const NO_BYTES = new Uint8Array(0);
 const NO_VIEW = new DataView(NO_BYTES.buffer);
 
@@ -166,7 +180,32 @@ function dissectAt(packet: CapturedPacket, start: number, captured: number, into
   into.status = parsePackets(linkType, into.memory, view, start, end, into);
   into.cut = captured < originalLength || isCutByMirror(into);
   if (into.cut) dissectCut(packet, into);
+  if (into.status === FrameStatus.Ok) readRest(into);
   return into.status;
+}
+
+function readRest(into: Dissection): void {
+  const { view, ipVersion, ipOffset, l4Offset, icrcOffset } = into.frame;
+  into.icrcValue = into.cut ? 0 : view.getInt32(icrcOffset);
+  into.udpChecksum = view.getUint16(l4Offset + UDP_CHECKSUM_AT);
+  if (ipVersion === 4) {
+    into.ipId = view.getUint16(ipOffset + IPV4_ID_AT);
+    into.source = view.getInt32(ipOffset + IPV4_SOURCE_AT);
+    into.destination = view.getInt32(ipOffset + IPV4_DESTINATION_AT);
+  } else {
+    into.ipId = -1;
+    into.source = hashOfIpv6(view, ipOffset + IPV6_SOURCE_AT);
+    into.destination = hashOfIpv6(view, ipOffset + IPV6_DESTINATION_AT);
+  }
+}
+
+function hashOfIpv6(view: DataView, at: number): number {
+  let hash = 0;
+  for (let word = at; word < at + IPV6_ADDRESS_BYTES; word += 4) {
+    hash = Math.imul(hash ^ view.getInt32(word), 0x9e37_79b1);
+    hash ^= hash >>> 15;
+  }
+  return hash;
 }
 
 /** Computes and compares the ICRC of a dissected packet: the costly part. */

@@ -35,8 +35,11 @@ export class Block {
 
   /** The block of `length` bytes at the head of `queue`. */
   load(queue: ByteQueue, length: number, littleEndian: boolean): void {
-    this.memory = queue.bytes;
-    this.view = queue.view;
+    // References are written when they change only: the garbage collector is told of each.
+    if (this.view !== queue.view) {
+      this.memory = queue.bytes;
+      this.view = queue.view;
+    }
     this.start = queue.start;
     this.end = queue.start + length;
     this.body = queue.start + 8;

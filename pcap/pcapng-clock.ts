@@ -17,6 +17,10 @@ export class PcapngClock {
   private readonly offsetSeconds: number;
   /** For the resolutions that doubles cannot do. */
   private readonly wideUnits: bigint | undefined;
+  /** The last timestamp, and what of it is beyond a whole second, in units; -1: there was none, or one that is wide. */
+  private high = -1;
+  private low = 0;
+  private units = 0;
 
   /** `resolution` as in the file: a negative power of ten, or of two with bit 7 set. */
   constructor(resolution: number, offsetSeconds: number) {
@@ -35,6 +39,16 @@ export class PcapngClock {
       this.readWide(high, low, this.wideUnits);
       return;
     }
+    // Nearly always in the same second as the one before: divisions take longer than all the rest.
+    const units = this.units + (low - this.low);
+    if (high === this.high && units >= 0 && units < this.unitsPerSecond) this.units = units;
+    else this.divide(high, low);
+    this.high = high;
+    this.low = low;
+    this.nanoseconds = Math.floor(this.units * this.nanosecondsPerUnit);
+  }
+
+  private divide(high: number, low: number): void {
     // Long division in base 2^16: a remainder is at most 2^32, so that nothing exceeds 2^53.
     const units = this.unitsPerSecond;
     const first = Math.floor(high / units);
@@ -43,7 +57,7 @@ export class PcapngClock {
     const last = (middle % units) * 0x1_0000 + (low & 0xffff);
     const third = Math.floor(last / units);
     this.seconds = first * 0x1_0000_0000 + second * 0x1_0000 + third + this.offsetSeconds;
-    this.nanoseconds = Math.floor((last % units) * this.nanosecondsPerUnit);
+    this.units = last % units;
   }
 
   private readWide(high: number, low: number, units: bigint): void {

@@ -164,7 +164,7 @@ export class PcapngFormat implements CaptureFormat {
     packet.number = ++this.numbered;
     packet.seconds = clock.seconds;
     packet.nanoseconds = clock.nanoseconds;
-    packet.memory = block.memory;
+    if (packet.memory !== block.memory) packet.memory = block.memory;
     packet.at = block.body + PACKET_FIXED_BYTES;
     packet.captured = captured;
     packet.originalLength = block.u32(16);

@@ -5,7 +5,7 @@
  */
 import { Command, CommanderError } from 'commander';
 import { installBulkCrc32 } from 'rocev2/crc32';
-import { RoceError } from 'rocev2/packets';
+import { RoceError } from 'rocev2/errors';
 import { packageVersion } from './package-version.ts';
 
 interface Subcommand {

@@ -211,7 +211,8 @@ export class Analyzer {
     const byId = new Map(conversations.map((conversation) => [conversation.id, conversation]));
     const conversation = (id: number) => byId.get(tracker.byId(id)?.id ?? 0);
     const findings = new FindingList(conversation, new Limitations(limits, conversation));
-    const context = { capture, limits, vantages, conversations, conversation, seenElsewhere };
+    const packetsByPriority = this.#totals.byPriority;
+    const context = { capture, packetsByPriority, limits, vantages, conversations, conversation, seenElsewhere };
     this.#rules.finish({ ...context, report: (draft) => findings.add(draft, undefined) });
     for (const { symptom, detector } of this.#detectors) {
       detector.finish({ ...context, report: (draft) => findings.add(draft, symptom) });

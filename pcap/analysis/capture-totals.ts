@@ -8,6 +8,7 @@ import { IP_PROTOCOL_NAMES, ipProtocolName } from '../../packets/format.ts';
 import { type Frame, FrameStatus, frameStatusName } from '../../packets/frame.ts';
 import { opcodeInfo } from '../../packets/opcode.ts';
 import { ETHERTYPE_MAC_CONTROL, isPfc } from '../../packets/pfc.ts';
+import { dscpOf } from '../../packets/traffic-class.ts';
 import { type Dissection, IcrcState } from '../dissection.ts';
 import { concealsRoce, Tunnel, type TunnelLayer, tunnelName } from '../tunnels/index.ts';
 import type { CapturedPacket, CaptureTime } from '../types.ts';
@@ -25,6 +26,8 @@ export class CaptureTotals {
   durationNs = 0;
   #start: CaptureTime | undefined;
   readonly #opcodes = new Float64Array(256);
+  /** RoCEv2 packets by priority. */
+  readonly byPriority = new Array<number>(PRIORITIES).fill(0);
   /** By status and what it was instead. */
   readonly #others = new Map<number, number>();
   readonly #tunnels = new Map<number, number>();
@@ -51,6 +54,7 @@ export class CaptureTotals {
     else if (icrc !== IcrcState.Unknown) this.goodIcrc++;
     if (dissection.depth > 0) this.#countTunnel(dissection);
     if (status !== FrameStatus.Ok) this.#countOther(dissection);
+    else this.byPriority[priorityOf(frame)] = (this.byPriority[priorityOf(frame)] as number) + 1;
   }
 
   report(): CaptureReport {
@@ -113,6 +117,10 @@ export class CaptureTotals {
   }
 }
 
+function priorityOf({ vlanTci, trafficClass }: Frame): number {
+  return vlanTci >= 0 ? vlanTci >> 13 : dscpOf(trafficClass) >> 3;
+}
+
 /** What distinguishes packets of one status: an EtherType, or an IP protocol. */
 function kindOf({ status, linkKnown, frame }: Dissection): number {
   if (status === FrameStatus.NotUdp) return frame.protocol;
@@ -149,6 +157,7 @@ function timeText(time: CaptureTime | undefined): string {
   return `${time.seconds}.${time.nanoseconds.toString().padStart(9, '0')}`;
 }
 
+const PRIORITIES = 8;
 const KINDS = 0x2_00_00;
 const UNKNOWN_LINK = 0x1_00_00;
 const PFC = 0x1_00_01;

@@ -67,4 +67,4 @@ function looksAtPackets(detector: Detector): detector is PacketDetector {
 
 /** Kinds after which interests are read at once. */
 const RARE = PacketKind.Other | PacketKind.Management;
-const PACKETS_BETWEEN = 64;
+const PACKETS_BETWEEN = 1024;

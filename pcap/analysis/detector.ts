@@ -19,6 +19,8 @@ import type {
 export interface DetectorContext {
   /** What the capture is made of. */
   readonly capture: CaptureReport;
+  /** RoCEv2 packets by the priority that they travel with, 0 to 7: that of their tag, and else that of their DSCP. */
+  readonly packetsByPriority: readonly number[];
   /** What it cannot know. Alarms that rest on it are lowered when they are reported (`evidence.ts`). */
   readonly limits: readonly CaptureLimit[];
   /** Where it was taken. */

@@ -19,7 +19,7 @@ export const PacketKind = {
   Datagram: 1 << 2,
   /** Congestion notifications. */
   Cnp: 1 << 3,
-  /** Requests that carry the data of a SEND or WRITE. */
+  /** Requests that carry the data of a SEND or WRITE, but those over UC. */
   Data: 1 << 4,
   /** All other requests: READs, atomics, FLUSH. */
   Fetch: 1 << 5,
@@ -27,12 +27,14 @@ export const PacketKind = {
   Answer: 1 << 6,
   /** ACKs; a NAK has a mark. */
   Ack: 1 << 7,
+  /** As `Data`, over UC: nearly no capture has any. */
+  UcData: 1 << 8,
 } as const;
 
 /** What a detector sees that names no kinds. */
-export const ALL_KINDS = (1 << 8) - 1;
+export const ALL_KINDS = (1 << 9) - 1;
 /** All requests that a conversation is known of. */
-export const REQUEST_KINDS = PacketKind.Data | PacketKind.Fetch;
+export const REQUEST_KINDS = PacketKind.Data | PacketKind.UcData | PacketKind.Fetch;
 
 /** The one kind of this packet. */
 export function packetKind({ marks, conversation, role, dissection: { status, frame } }: PacketFacts): number {
@@ -41,7 +43,8 @@ export function packetKind({ marks, conversation, role, dissection: { status, fr
   const { flags } = frame;
   switch (role) {
     case Role.Request:
-      return (flags & (OpFlag.Send | OpFlag.Write)) === 0 ? PacketKind.Fetch : PacketKind.Data;
+      if ((flags & (OpFlag.Send | OpFlag.Write)) === 0) return PacketKind.Fetch;
+      return conversation.service === 'UC' ? PacketKind.UcData : PacketKind.Data;
     case Role.Response:
       return (flags & OpFlag.Ack) === 0 ? PacketKind.Answer : PacketKind.Ack;
     case Role.Datagram:

@@ -34,6 +34,7 @@ const ENTRIES: readonly string[] = Object.keys(MANIFEST.exports)
 const USE = `
 import { openDevice, type RdmaDevice, World } from 'rocev2';
 import { Device } from 'rocev2/browser';
+import { invariant } from 'rocev2/errors';
 import { type WireRule } from 'rocev2/faults';
 import { groupMac } from 'rocev2/host';
 import { installBulkCrc32 } from 'rocev2/crc32';
@@ -68,7 +69,7 @@ export const open: typeof RSocket.connect = RSocket.connect;
 export const disk: number = new MemoryBackend(512).bytes;
 export const named: 'rxe0' = DEVICE_NAME;
 export const rules: readonly WireRule[] = [];
-export const functions = [openDevice, Device, groupMac, openLink, describePacket, compileFilter, workerSource, cmKind, readEthernet];
+export const functions = [openDevice, Device, groupMac, openLink, describePacket, compileFilter, workerSource, cmKind, readEthernet, invariant];
 export const icrcStates: readonly string[] = Object.keys(IcrcState);
 export const addresses = (device: RdmaDevice): string[] => device.addresses.map((prefix) => prefix.toString());
 // @ts-expect-error a seed is a number

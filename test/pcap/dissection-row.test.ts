@@ -5,7 +5,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { FrameStatus } from '../../packets/index.ts';
+import { FrameStatus, frameDestination, frameSource } from '../../packets/index.ts';
 import {
   type CapturedPacket,
   DISSECTION_ROW,
@@ -27,6 +27,13 @@ const rows = new Int32Array(3 + DISSECTION_ROW);
 const memory = new Uint8Array(200_000);
 const view = new DataView(memory.buffer);
 const [packed, again, used] = [new Dissection(), new Dissection(), new Dissection()];
+
+const [V4, V6] = ([4, 6] as const).map((version) => {
+  const used = new Dissection();
+  const isOf = (packet: CapturedPacket) =>
+    dissect(packet, used) === FrameStatus.Ok && used.frame.ipVersion === version && used.depth === 0;
+  return packets.find(isOf) as CapturedPacket;
+}) as [CapturedPacket, CapturedPacket];
 
 /** The same packet at another place. */
 function moved(packet: CapturedPacket, start: number): CapturedPacket {
@@ -86,5 +93,32 @@ describe('a row of a dissection', () => {
       ),
       { numRuns: 1500 },
     );
+  });
+});
+
+describe('a dissection', () => {
+  it('of a whole packet says nothing of the packet before it', () => {
+    for (const before of [V4, V6]) {
+      for (const packet of packets) {
+        const fresh = new Dissection();
+        if (dissect(packet, fresh) !== FrameStatus.Ok) continue;
+        dissect(before, again);
+        dissect(packet, again);
+        expect(numbersOf(again)).toEqual(numbersOf(fresh));
+      }
+    }
+  });
+
+  it('has the identification, the checksum and the numbers of the addresses', () => {
+    for (const packet of packets) {
+      if (dissect(packet, again) !== FrameStatus.Ok || again.cut) continue;
+      const { frame, ipId, udpChecksum, icrcValue, source, destination } = again;
+      const word = (at: number) => frame.view.getInt32(frame.ipOffset + at);
+      expect(udpChecksum).toBe(frame.view.getUint16(frame.l4Offset + 6));
+      expect(icrcValue).toBe(frame.view.getInt32(frame.icrcOffset));
+      expect(ipId).toBe(frame.ipVersion === 4 ? word(4) >>> 16 : -1);
+      if (frame.ipVersion === 4) expect([source, destination]).toEqual([word(12), word(16)]);
+      else expect(source === destination).toBe(frameSource(frame).equals(frameDestination(frame)));
+    }
   });
 });

@@ -299,4 +299,31 @@ describe('PcapngClock', () => {
       { numRuns: 2000 },
     );
   });
+
+  it('makes the same of a timestamp whatever it has read before', () => {
+    // Near each other, before and after, across seconds and across the words.
+    const step = fc.oneof(fc.integer({ min: -3, max: 3 }), fc.integer({ min: -2_000_000, max: 2_000_000 }));
+    const far = fc.constantFrom(-(2 ** 33), -1_000_000_000, 999_999_999, 1_000_000_000, 2 ** 32);
+    const start = fc.constantFrom(0n, 1n << 32n, 1_753_000_000_000_000_000n, (1n << 63n) - 5n);
+    fc.assert(
+      fc.property(
+        fc.constantFrom(0, 3, 6, 9, 10, 0x80, 0x94, 0xa0, 0xa1),
+        start,
+        fc.array(fc.oneof(step, step, far), { minLength: 2, maxLength: 30 }),
+        (resolution, first, steps) => {
+          const used = new PcapngClock(resolution, 7);
+          let time = first;
+          for (const each of steps) {
+            time = BigInt.asUintN(64, time + BigInt(each));
+            const [high, low] = [Number(time >> 32n), Number(time & 0xffff_ffffn)];
+            const fresh = new PcapngClock(resolution, 7);
+            used.read(high, low);
+            fresh.read(high, low);
+            expect([used.seconds, used.nanoseconds]).toEqual([fresh.seconds, fresh.nanoseconds]);
+          }
+        },
+      ),
+      { numRuns: 1000 },
+    );
+  });
 });

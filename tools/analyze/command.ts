@@ -8,7 +8,7 @@
 import { createWriteStream } from 'node:fs';
 import type { Writable } from 'node:stream';
 import { Command, InvalidArgumentError } from 'commander';
-import { defined, RoceError } from 'rocev2/packets';
+import { RoceError } from 'rocev2/errors';
 import type { AnalyzerOptions, Finding } from 'rocev2/pcap';
 import { Output, TextBuffer } from '../dump/output.ts';
 import { refuseOverwriting } from '../dump/overwriting.ts';
@@ -161,7 +161,7 @@ async function analyze(files: readonly string[], file: string, flags: AnalyzeFla
 }
 
 function analyzerOptions({ interfacesTogether, icrc }: AnalyzeFlags): AnalyzerOptions {
-  return { verifyIcrc: icrc, ...defined({ interfacesTogether }) };
+  return { verifyIcrc: icrc, ...(interfacesTogether === undefined ? {} : { interfacesTogether }) };
 }
 
 async function print(text: string, stdout: Writable): Promise<void> {

@@ -5,7 +5,6 @@
  * Owns that order, the numbers of packets and interfaces, and their names. Within a file packets keep their order,
  * whatever their times; of equal times the earlier file comes first, as mergecap has it. Opens no file.
  */
-import { defined } from 'rocev2/packets';
 import type { CapturedPacket, CaptureInterface } from 'rocev2/pcap/read';
 import type { PacketFeed, PacketTaker, ReadingResult } from './packet-feed.ts';
 
@@ -88,7 +87,11 @@ function renumbered(packet: CapturedPacket, number: number, interfaceIndex: numb
   const { seconds, nanoseconds, bytes, originalLength, linkType, direction, comments, dropCount, packetId } = packet;
   const plain = { number, seconds, nanoseconds, bytes, originalLength, linkType, interfaceIndex, direction, comments };
   if (dropCount === undefined && packetId === undefined) return plain;
-  return { ...plain, ...defined({ dropCount, packetId }) };
+  return {
+    ...plain,
+    ...(dropCount === undefined ? {} : { dropCount }),
+    ...(packetId === undefined ? {} : { packetId }),
+  };
 }
 
 /** The interfaces of all captures, by index in the whole: those of first packets in the order of the captures. */

@@ -5,7 +5,7 @@
 import { readSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
 import { loadNativeCrc32 } from 'rocev2/crc32';
-import { invariant } from 'rocev2/packets';
+import { invariant } from 'rocev2/errors';
 import { CaptureReader, Dissection, dissectPlaced, IcrcState, icrcState } from 'rocev2/pcap/read';
 import { isDamage } from './damage.ts';
 import { PacketBatch, type Rest } from './packet-batch.ts';

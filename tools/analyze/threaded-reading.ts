@@ -6,7 +6,7 @@
  */
 import { type FileHandle, open } from 'node:fs/promises';
 import { Worker } from 'node:worker_threads';
-import { RoceError, type RoceErrorCode } from 'rocev2/packets';
+import { RoceError, type RoceErrorCode } from 'rocev2/errors';
 import { type CapturedPacket, type CaptureInterface, Dissection, type IcrcState } from 'rocev2/pcap/read';
 import { workerSource } from 'rocev2/thread';
 import { PacketBatch, type Rests } from './packet-batch.ts';

@@ -2,7 +2,7 @@
  * Keeps a command from writing its output over the capture that it reads, which would empty the capture first.
  */
 import { fstatSync, type Stats, statSync } from 'node:fs';
-import { RoceError } from 'rocev2/packets';
+import { RoceError } from 'rocev2/errors';
 
 /**
  * Does nothing where `output` ("-": standard output) is another file than `input` ("-": standard input), or none yet.

@@ -44,13 +44,14 @@ export const DSCP_MISMATCH: Symptom = {
 
 class DscpMismatch implements Detector {
   readonly interest = ALL_KINDS & ~PacketKind.Cnp;
-  /** First packet of each end of each conversation that is no CNP: index 2 * id + end. */
+  /** First packet of each end of each conversation that is no CNP, 0: none. Index 2 * id + end; has no holes. */
   readonly #firstFrames: number[] = [];
 
   packet({ conversation, role, sender, packet }: PacketFacts): void {
     if (conversation === undefined || role === Role.Cnp || role === Role.None) return;
     const index = 2 * conversation.id + sender;
-    if (this.#firstFrames[index] === undefined) this.#firstFrames[index] = packet.number;
+    while (this.#firstFrames.length <= index) this.#firstFrames.push(0);
+    if (this.#firstFrames[index] === 0) this.#firstFrames[index] = packet.number;
   }
 
   finish(context: DetectorContext): void {

@@ -13,11 +13,11 @@
 import { IpAddress } from '../../../packets/address.ts';
 import { SYNDROME_KIND_MASK, SyndromeKind } from '../../../packets/aeth.ts';
 import { type Frame, frameSource } from '../../../packets/frame.ts';
-import { IPV4_DESTINATION_AT, IPV4_SOURCE_AT } from '../../../packets/ipv4.ts';
+import { IPV4_DESTINATION_AT } from '../../../packets/ipv4.ts';
 import { IPV6_DESTINATION_AT, IPV6_SOURCE_AT } from '../../../packets/ipv6.ts';
 import { AETH_AT, OpFlag } from '../../../packets/opcode.ts';
 import { isRxeFlush } from '../../../packets/rxe-flush-icrc.ts';
-import { IcrcState } from '../../dissection.ts';
+import { type Dissection, IcrcState } from '../../dissection.ts';
 import type { Detector, DetectorContext, Symptom } from '../detector.ts';
 import type { PacketFacts } from '../facts.ts';
 import type { ConversationReport } from '../types.ts';
@@ -77,7 +77,7 @@ class IcrcInvalid implements Detector {
   packet({ icrc, dissection, packet, conversation }: PacketFacts): void {
     if (icrc === IcrcState.Unknown) return;
     const { frame } = dissection;
-    const sender = this.#senderOf(frame);
+    const sender = this.#senderOf(dissection);
     if (sender === undefined) return;
     if (this.#anyAsked && isGoodAnswer(frame)) this.#answers(frame);
     if (icrc === IcrcState.Good) {
@@ -113,8 +113,8 @@ class IcrcInvalid implements Detector {
     if (this.#rxeFlushes.count > 0) reportRxeFlushes(context, this.#rxeFlushes);
   }
 
-  #senderOf(frame: Frame): Sender | undefined {
-    const key = addressKey(frame, frame.ipOffset + (frame.ipVersion === 4 ? IPV4_SOURCE_AT : IPV6_SOURCE_AT));
+  #senderOf({ frame, source }: Dissection): Sender | undefined {
+    const key = frame.ipVersion === 4 ? source : addressKey(frame, frame.ipOffset + IPV6_SOURCE_AT);
     if (key === this.#lastKey && this.#last !== undefined) return this.#last;
     const found = key === this.#beforeKey ? (this.#before ?? this.#find(key, frame)) : this.#find(key, frame);
     this.#beforeKey = this.#lastKey;

@@ -107,7 +107,7 @@ class NvmeNoCompletion implements Detector {
     const qid = queueAskedFor(serviceId, privateData);
     if (qid === undefined) return;
     remember(this.#asked, sighting.frame, qid, MOST_QUEUES);
-    this.interest = PacketKind.Other | PacketKind.Management | PacketKind.Data;
+    this.interest = PacketKind.Other | PacketKind.Management | PacketKind.Data | PacketKind.UcData;
   }
 
   #queueOf(conversation: ConversationReport): NvmeQueue | undefined {

@@ -15,9 +15,9 @@
 import { formatMac } from '../../../packets/address.ts';
 import { FrameStatus, Medium } from '../../../packets/frame.ts';
 import { ETHERTYPE_MAC_CONTROL, isPfc, PFC_PRIORITIES, pfcEnableVector, pfcQuanta } from '../../../packets/pfc.ts';
-import { dscpOf } from '../../../packets/traffic-class.ts';
 import type { Detector, DetectorContext, Symptom } from '../detector.ts';
 import type { PacketFacts } from '../facts.ts';
+import { PacketKind } from '../packet-kind.ts';
 import type { TransportEvent } from '../types.ts';
 import { FrameList } from './frame-list.ts';
 import { StuckQueues } from './stuck-queues.ts';
@@ -86,20 +86,15 @@ class PauseTime {
 }
 
 class PfcStorm implements Detector {
+  readonly interest = PacketKind.Other;
   readonly #pauses = new Map<number, PauseTime>();
   /** Those of `pfc-watchdog`. */
   readonly #queues = new StuckQueues();
-  /** RoCE packets by the priority they travel with. */
-  readonly #carried = new Array<number>(PFC_PRIORITIES).fill(0);
 
   packet(facts: PacketFacts): void {
     const { dissection, timeNs, packet } = facts;
     const { frame, status } = dissection;
-    if (status === FrameStatus.Ok) {
-      const priority = frame.vlanTci >= 0 ? frame.vlanTci >> 13 : dscpOf(frame.trafficClass) >> 3;
-      this.#carried[priority] = (this.#carried[priority] ?? 0) + 1;
-      return;
-    }
+    if (status === FrameStatus.Ok) return;
     if (frame.etherType !== ETHERTYPE_MAC_CONTROL || frame.medium !== Medium.Ethernet) return;
     this.#queues.packet(facts);
     const { view, start, end } = frame;
@@ -157,12 +152,12 @@ class PfcStorm implements Detector {
 
   #report(context: DetectorContext, pauses: PauseTime, total: number, storms: number): void {
     const { mac, priority, frames, pausedNs, longestNs, resumes } = pauses;
-    const { capture, conversations } = context;
+    const { capture, conversations, packetsByPriority } = context;
     const share = pausedNs / capture.durationNs;
     const host = conversations.flatMap(({ ends }) => ends).find((end) => end.mac === mac)?.address;
     const who = host === undefined ? `Port ${mac}` : `Host ${host} (${mac})`;
-    const carried = this.#carried[priority] ?? 0;
-    const busiest = this.#carried.indexOf(Math.max(...this.#carried));
+    const carried = packetsByPriority[priority] ?? 0;
+    const busiest = packetsByPriority.indexOf(Math.max(...packetsByPriority));
     const other =
       priority === ALL_CLASSES || carried > 0 || capture.rocePackets === 0
         ? ''

@@ -136,7 +136,7 @@ class OutstandingReads {
 }
 
 class ReadStall implements Detector {
-  readonly interest = ALL_KINDS & ~(PacketKind.Data | PacketKind.Cnp);
+  readonly interest = ALL_KINDS & ~(PacketKind.Data | PacketKind.UcData | PacketKind.Cnp);
   /** By 2 * conversation + requester. */
   readonly #reads: (OutstandingReads | undefined)[] = [];
   /** READs and atomics that a queue pair answers at a time, from its REQ or REP: by address and number. */

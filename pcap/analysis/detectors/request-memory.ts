@@ -31,15 +31,8 @@ export interface PastRequest {
 
 export class RequestMemory {
   readonly #owners: (ConversationReport | undefined)[] = new Array(SLOTS).fill(undefined);
-  readonly #psns = new Uint32Array(SLOTS);
-  readonly #frames = new Float64Array(SLOTS);
-  /** Payload length, requester, pad and opcode, from the highest bits to the lowest. */
-  readonly #shapes = new Uint32Array(SLOTS);
-  /** Only of opcodes that have them; what lies there of others is older. */
-  readonly #vaHi = new Uint32Array(SLOTS);
-  readonly #vaLo = new Uint32Array(SLOTS);
-  readonly #rkeys = new Uint32Array(SLOTS);
-  readonly #lengths = new Uint32Array(SLOTS);
+  /** `WORDS` of each request. */
+  readonly #words = new Uint32Array(WORDS * SLOTS);
   /** Number of the packet that was remembered last. */
   #newest = -1;
 
@@ -53,30 +46,34 @@ export class RequestMemory {
     const { frame } = facts.dissection;
     const { opcode, psn, flags } = frame;
     const slot = slotOf(conversation.id, facts.requester, psn);
-    this.#owners[slot] = conversation;
-    this.#psns[slot] = psn;
-    this.#frames[slot] = number;
-    this.#shapes[slot] = (frame.payloadLength << 11) | (facts.requester << 10) | (frame.padCount << 8) | opcode;
-    if ((flags & BARE) === 0) this.#putAddress(slot, frame);
+    // A store of what is there already would be told to the garbage collector as well.
+    if (this.#owners[slot] !== conversation) this.#owners[slot] = conversation;
+    const row = slot * WORDS;
+    const words = this.#words;
+    words[row + Word.Psn] = psn;
+    words[row + Word.Frame] = number;
+    words[row + Word.Shape] = (frame.payloadLength << 11) | (facts.requester << 10) | (frame.padCount << 8) | opcode;
+    if ((flags & BARE) === 0) this.#putAddress(row, frame);
   }
 
-  #putAddress(slot: number, { opcode, flags, view, bthOffset }: Frame): void {
+  #putAddress(row: number, { opcode, flags, view, bthOffset }: Frame): void {
+    const words = this.#words;
     const isAtomic = (flags & OpFlag.Atomic) !== 0;
     const at = ((isAtomic ? ATOMIC_ETH_AT[opcode] : RETH_AT[opcode]) as number) + bthOffset;
     const addressed = at >= bthOffset;
-    this.#vaHi[slot] = addressed ? rethVaHi(view, at) : 0;
-    this.#vaLo[slot] = addressed ? rethVaLo(view, at) : 0;
-    this.#lengths[slot] = isAtomic ? ATOMIC_BYTES : addressed ? rethDmaLength(view, at) : 0;
-    if (addressed) this.#rkeys[slot] = rethRkey(view, at);
+    words[row + Word.VaHi] = addressed ? rethVaHi(view, at) : 0;
+    words[row + Word.VaLo] = addressed ? rethVaLo(view, at) : 0;
+    words[row + Word.Length] = isAtomic ? ATOMIC_BYTES : addressed ? rethDmaLength(view, at) : 0;
+    if (addressed) words[row + Word.Rkey] = rethRkey(view, at);
     else
-      this.#rkeys[slot] =
+      words[row + Word.Rkey] =
         (flags & OpFlag.Invalidate) === 0 ? 0 : view.getUint32(bthOffset + (IETH_AT[opcode] as number));
   }
 
   find(conversation: ConversationReport, requester: 0 | 1, psn: number): PastRequest | undefined {
     const slot = slotOf(conversation.id, requester, psn);
     const holds = this.#owners[slot]?.id === conversation.id && this.#requesterAt(slot) === requester;
-    return holds && this.#psns[slot] === psn ? this.#at(slot) : undefined;
+    return holds && this.#word(slot, Word.Psn) === psn ? this.#at(slot) : undefined;
   }
 
   /** All requests remembered that went to this host, in no order. */
@@ -94,27 +91,31 @@ export class RequestMemory {
   #at(slot: number): PastRequest | undefined {
     const conversation = this.#owners[slot];
     if (conversation === undefined) return undefined;
-    const shape = this.#shapes[slot] ?? 0;
+    const shape = this.#word(slot, Word.Shape);
     const opcode = shape & 0xff;
     const { flags } = opcodeInfo(opcode);
     const bare = (flags & BARE) !== 0;
     return {
       conversation,
       requester: this.#requesterAt(slot),
-      psn: this.#psns[slot] ?? 0,
-      frame: this.#frames[slot] ?? 0,
+      psn: this.#word(slot, Word.Psn),
+      frame: this.#word(slot, Word.Frame),
       opcode,
       flags,
       payloadBytes: shape >>> 11,
       padCount: (shape >>> 8) & 3,
-      va: bare ? 0n : (BigInt(this.#vaHi[slot] ?? 0) << 32n) | BigInt(this.#vaLo[slot] ?? 0),
-      rkey: bare ? 0 : (this.#rkeys[slot] ?? 0),
-      dmaLength: bare ? 0 : (this.#lengths[slot] ?? 0),
+      va: bare ? 0n : (BigInt(this.#word(slot, Word.VaHi)) << 32n) | BigInt(this.#word(slot, Word.VaLo)),
+      rkey: bare ? 0 : this.#word(slot, Word.Rkey),
+      dmaLength: bare ? 0 : this.#word(slot, Word.Length),
     };
   }
 
   #requesterAt(slot: number): 0 | 1 {
-    return (((this.#shapes[slot] ?? 0) >>> 10) & 1) === 0 ? 0 : 1;
+    return ((this.#word(slot, Word.Shape) >>> 10) & 1) === 0 ? 0 : 1;
+  }
+
+  #word(slot: number, word: number): number {
+    return this.#words[slot * WORDS + word] as number;
   }
 }
 
@@ -148,6 +149,13 @@ function slotOf(id: number, requester: number, psn: number): number {
 /** Of no MIDDLE is there an address or a key. */
 const BARE = OpFlag.Middle;
 const SLOTS = 1 << 14;
+/**
+ * Of a request, together, since a packet has one slot and that is not in the processor's cache. In a shape: payload
+ * length, requester, pad and opcode, from the highest bits to the lowest. Address, key and length only of opcodes that
+ * have them; what lies there of others is older.
+ */
+const Word = { Psn: 0, Frame: 1, Shape: 2, VaHi: 3, VaLo: 4, Rkey: 5, Length: 6 };
+const WORDS = 8;
 /** 2^32 over the golden ratio. */
 const SPREAD = 0x9e37_79b1 | 0;
 const ATOMIC_BYTES = 8;

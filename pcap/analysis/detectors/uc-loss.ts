@@ -119,7 +119,7 @@ class Messages {
 }
 
 class UcLoss implements Detector {
-  readonly interest = PacketKind.Other | PacketKind.Data;
+  readonly interest = PacketKind.Other | PacketKind.UcData;
   /** By 2 * conversation + sender. */
   readonly #messages: (Messages | undefined)[] = [];
 

@@ -20,11 +20,11 @@ export class FrameEchoes {
   readonly #times = new Float64Array(SLOTS).fill(Number.NEGATIVE_INFINITY);
 
   packet({ role, dissection, timeNs, packet }: PacketFacts): void {
-    const { frame, cut } = dissection;
+    const { frame, cut, ipId, icrcValue } = dissection;
     if (role === Role.Cnp || role === Role.None || (frame.flags & OpFlag.Ack) !== 0) return;
     this.frames++;
-    const icrc = cut ? frame.opcode : frame.view.getInt32(frame.icrcOffset);
-    const id = frame.ipVersion === 4 ? frame.view.getUint16(frame.ipOffset + IPV4_ID_AT) : 0;
+    const icrc = cut ? frame.opcode : icrcValue;
+    const id = frame.ipVersion === 4 ? ipId : 0;
     const key = Math.imul(
       icrc ^ Math.imul(frame.psn, 0x9e37_79b1) ^ Math.imul(frame.destQpn + id, 0x85eb_ca6b),
       0xc2b2_ae35,
@@ -44,7 +44,6 @@ export class FrameEchoes {
   }
 }
 
-const IPV4_ID_AT = 4;
 const SLOTS = 1024;
 const MOST_EXAMPLES = 5;
 /** A mirror shows a frame again within this; a requester sends one again after a timeout. */

@@ -8,7 +8,16 @@ import { ECN_MASK } from '../../../packets/traffic-class.ts';
 import { IcrcState } from '../../dissection.ts';
 import type { Direction } from '../../types.ts';
 import type { PacketFacts } from '../facts.ts';
-import { bulkHashOf, differingBytes, frameKey, hashOf } from './frame-key.ts';
+import {
+  bodyHash,
+  differingBytes,
+  type FrameBytes,
+  frameKey,
+  HEAD_BYTES,
+  hashOf,
+  payloadHash,
+  TAIL_BYTES,
+} from './frame-key.ts';
 
 /** A frame as it was seen at one interface. */
 export interface CapturedFrame {
@@ -73,57 +82,84 @@ export function blankFrame(): FrameRecord {
   };
 }
 
-/** The record of a packet. The reader may use its memory again. */
-export function capturedFrame(facts: PathFacts): CapturedFrame {
-  const record = blankFrame();
-  const whole = readFrame(facts, record);
-  const bytes = new Uint8Array(Math.min(whole.length, MOST_KEPT_BYTES));
-  copyEnds(whole, bytes, 0);
-  record.bytes = bytes;
-  return record;
-}
+/** The bytes of a frame, where they are; filled again for each packet. */
+class WholeFrame implements FrameBytes {
+  bytes: Uint8Array = NO_BYTES;
+  view: DataView = new DataView(NO_BYTES.buffer);
+  start = 0;
+  end = 0;
+  readonly #short = new Uint8Array(SHORTEST_ETHERNET);
+  readonly #shortView = new DataView(this.#short.buffer);
 
-/** Fills `into` with all but its bytes; the result is the whole frame, in the memory of the reader. */
-export function readFrame({ packet, timeNs, dissection, icrc }: PathFacts, into: FrameRecord): Uint8Array {
-  const { frame, capturedEnd } = dissection;
-  const { ipVersion } = frame;
-  const whole = filledUp(frame.bytes, frame.start, Math.min(frame.end, capturedEnd));
-  const length = whole.length;
-  const ipOffset = ipVersion === 0 ? -1 : frame.ipOffset - frame.start;
-  const addresses = ipVersion === 4 ? ipOffset + 12 : ipVersion === 6 ? ipOffset + 8 : 0;
-  const addressBytes = ipVersion === 4 ? 4 : ipVersion === 6 ? 16 : 6;
-  const between = Math.min(addresses + addressBytes, length);
-  // The source comes first in an IP header, and second in an Ethernet header.
-  const first = hashOf(whole, Math.min(addresses, length), between);
-  const second = hashOf(whole, between, Math.min(between + addressBytes, length));
-  into.number = packet.number;
-  into.timeNs = timeNs;
-  into.offsetNs = 0;
-  into.interfaceIndex = packet.interfaceIndex;
-  into.direction = dissection.direction;
-  into.key = frameKey(whole, ipOffset, ipVersion);
-  into.length = length;
-  into.bodyHash = length <= MOST_KEPT_BYTES ? 0 : bulkHashOf(whole, HEAD_BYTES, length - TAIL_BYTES);
-  into.ipOffset = ipOffset;
-  into.ipVersion = ipVersion;
-  into.ecn = ipVersion === 0 ? -1 : frame.trafficClass & ECN_MASK;
-  into.icrc = icrc;
-  into.hopLimit = ipVersion === 0 ? 0 : frame.hopLimit;
-  into.source = ipVersion === 0 ? second : first;
-  into.destination = ipVersion === 0 ? first : second;
-  into.stations = hashOf(whole, 0, Math.min(12, length));
-  into.damaged = dissection.status === FrameStatus.BadIpChecksum || icrc === IcrcState.Bad;
-  return whole;
-}
-
-/** Copies the first and the last bytes of a frame, or all of a short one, to `into` at `at`. */
-export function copyEnds(whole: Uint8Array, into: Uint8Array, at: number): void {
-  if (whole.length <= MOST_KEPT_BYTES) {
-    into.set(whole, at);
-    return;
+  /** A short frame gets its trailer of zeros on the way: who sends it has not captured that. */
+  set(bytes: Uint8Array, view: DataView, start: number, end: number): void {
+    const isShort = end - start < SHORTEST_ETHERNET;
+    if (isShort) {
+      this.#short.fill(0);
+      this.#short.set(bytes.subarray(start, Math.max(start, end)));
+    }
+    this.bytes = isShort ? this.#short : bytes;
+    this.view = isShort ? this.#shortView : view;
+    this.start = isShort ? 0 : start;
+    this.end = isShort ? SHORTEST_ETHERNET : end;
   }
-  into.set(whole.subarray(0, HEAD_BYTES), at);
-  into.set(whole.subarray(whole.length - TAIL_BYTES), at + HEAD_BYTES);
+}
+
+/** Makes records of packets, each of which is looked at in the memory of the reader. */
+export class FrameReader {
+  readonly #whole = new WholeFrame();
+
+  /** The record of a packet. The reader may use its memory again. */
+  record(facts: PathFacts): CapturedFrame {
+    const record = blankFrame();
+    this.read(facts, record);
+    record.bytes = new Uint8Array(Math.min(record.length, MOST_KEPT_BYTES));
+    this.copyEnds(record.bytes, 0);
+    return record;
+  }
+
+  /** Fills `into` with all but its bytes, which `copyEnds` has until the next packet is read. */
+  read({ packet, timeNs, dissection, icrc }: PathFacts, into: FrameRecord): void {
+    const { frame, capturedEnd } = dissection;
+    const { ipVersion } = frame;
+    const whole = this.#whole;
+    whole.set(frame.bytes, frame.view, frame.start, Math.min(frame.end, capturedEnd));
+    const { view, start, end } = whole;
+    const ipOffset = ipVersion === 0 ? -1 : frame.ipOffset - frame.start;
+    const addresses = start + (ipVersion === 4 ? ipOffset + 12 : ipVersion === 6 ? ipOffset + 8 : 0);
+    const addressBytes = ipVersion === 4 ? 4 : ipVersion === 6 ? 16 : 6;
+    const between = Math.min(addresses + addressBytes, end);
+    // The source comes first in an IP header, and second in an Ethernet header.
+    const first = hashOf(view, Math.min(addresses, end), between);
+    const second = hashOf(view, between, Math.min(between + addressBytes, end));
+    const payload = payloadHash(whole, ipOffset);
+    into.number = packet.number;
+    into.timeNs = timeNs;
+    into.offsetNs = 0;
+    into.interfaceIndex = packet.interfaceIndex;
+    into.direction = dissection.direction;
+    into.key = frameKey(whole, ipOffset, ipVersion, payload);
+    into.length = end - start;
+    into.bodyHash = bodyHash(whole, ipOffset, payload);
+    into.ipOffset = ipOffset;
+    into.ipVersion = ipVersion;
+    into.ecn = ipVersion === 0 ? -1 : frame.trafficClass & ECN_MASK;
+    into.icrc = icrc;
+    into.hopLimit = ipVersion === 0 ? 0 : frame.hopLimit;
+    into.source = ipVersion === 0 ? second : first;
+    into.destination = ipVersion === 0 ? first : second;
+    into.stations = hashOf(view, start, start + 12);
+    into.damaged = dissection.status === FrameStatus.BadIpChecksum || icrc === IcrcState.Bad;
+  }
+
+  /** Copies the first and the last bytes of the frame that was read last, or all of a short one, to `into` at `at`. */
+  copyEnds(into: Uint8Array, at: number): void {
+    const { bytes, start, end } = this.#whole;
+    const headEnd = end - start <= MOST_KEPT_BYTES ? end : start + HEAD_BYTES;
+    let next = at;
+    for (let from = start; from < headEnd; from++) into[next++] = bytes[from] as number;
+    for (let from = Math.max(headEnd, end - TAIL_BYTES); from < end; from++) into[next++] = bytes[from] as number;
+  }
 }
 
 /** The same frame, as far as two interfaces can know. */
@@ -141,23 +177,10 @@ export function difference(one: CapturedFrame, other: CapturedFrame, limit: numb
   return Math.min(limit, body + differingBytes(one.bytes, other.bytes, limit - body));
 }
 
-/** A short frame gets its trailer of zeros on the way: who sends it has not captured that. */
-function filledUp(bytes: Uint8Array, start: number, end: number): Uint8Array {
-  const captured = bytes.subarray(start, Math.max(start, end));
-  if (captured.length >= SHORTEST_ETHERNET) return captured;
-  const filled = new Uint8Array(SHORTEST_ETHERNET);
-  filled.set(captured);
-  return filled;
-}
-
-/** All headers up to the RETH, with IPv6 and two VLAN tags. */
-const HEAD_BYTES = 124;
-/** The ICRC. */
-const TAIL_BYTES = 4;
-/** Bytes of a record. */
-export const MOST_KEPT_BYTES = HEAD_BYTES + TAIL_BYTES;
 const NO_BYTES = new Uint8Array(0);
-/** Less than a PSN and an ICRC: a frame with a damaged payload is more like itself than like the one after it. */
-const DIFFERENT_BODY = 3;
 /** Without its FCS. */
 const SHORTEST_ETHERNET = 60;
+/** Bytes of a record. */
+export const MOST_KEPT_BYTES = HEAD_BYTES + TAIL_BYTES;
+/** Less than a PSN and an ICRC: a frame with a damaged payload is more like itself than like the one after it. */
+const DIFFERENT_BODY = 3;

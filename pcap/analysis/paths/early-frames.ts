@@ -9,11 +9,10 @@ import type { Direction } from '../../types.ts';
 import {
   blankFrame,
   type CapturedFrame,
-  copyEnds,
+  FrameReader,
   type FrameRecord,
   MOST_KEPT_BYTES,
   type PathFacts,
-  readFrame,
 } from './captured-frame.ts';
 
 export class EarlyFrames {
@@ -21,12 +20,14 @@ export class EarlyFrames {
   length = 0;
   #numbers = new Float64Array(FIRST_CAPACITY * COLUMNS);
   #bytes = new Uint8Array(FIRST_CAPACITY * MOST_KEPT_BYTES);
+  readonly #reader = new FrameReader();
   readonly #record = blankFrame();
 
   add(facts: PathFacts): void {
     if (this.length * COLUMNS === this.#numbers.length) this.#grow();
     const record = this.#record;
-    copyEnds(readFrame(facts, record), this.#bytes, this.length * MOST_KEPT_BYTES);
+    this.#reader.read(facts, record);
+    this.#reader.copyEnds(this.#bytes, this.length * MOST_KEPT_BYTES);
     this.#write(record, this.length * COLUMNS);
     this.length++;
   }

@@ -12,7 +12,7 @@
  */
 import type { CaptureLimit } from '../capture-limit.ts';
 import type { PathReport } from '../types.ts';
-import { type CapturedFrame, capturedFrame, type PathFacts } from './captured-frame.ts';
+import { type CapturedFrame, FrameReader, type PathFacts } from './captured-frame.ts';
 import { EarlyFrames } from './early-frames.ts';
 import { type FoundPair, firstLook } from './first-look.ts';
 import { InterfacePair } from './interface-pair.ts';
@@ -34,7 +34,9 @@ export class PathComparer {
   /** By index of the interface. */
   readonly #pairs = new Map<number, InterfacePair>();
   readonly #interfaces = new Set<number>();
+  #lastInterface = -1;
   readonly #shared = new SharedFrames();
+  readonly #reader = new FrameReader();
 
   constructor(options: PathComparerOptions = {}) {
     this.#maxEvents = options.maxEvents ?? 100_000;
@@ -43,11 +45,11 @@ export class PathComparer {
   /** Takes the next packet. */
   packet(facts: PathFacts): void {
     const { interfaceIndex } = facts.packet;
-    if (this.#interfaces.size < MOST_INTERFACES) this.#interfaces.add(interfaceIndex);
+    if (interfaceIndex !== this.#lastInterface) this.#isOf(interfaceIndex);
     this.#shared.packet(facts);
     const early = this.#early;
     if (early === undefined) {
-      this.#pairs.get(interfaceIndex)?.add(capturedFrame(facts));
+      if (this.#pairs.size > 0) this.#pairs.get(interfaceIndex)?.add(this.#reader.record(facts));
       return;
     }
     early.add(facts);
@@ -78,6 +80,11 @@ export class PathComparer {
     const met = this.#found.length > 0;
     const never = met ? notComparedLimit(this.#found, [...this.#interfaces]) : this.#shared.pairs().map(neverMetLimit);
     return [...clocks, ...far, ...never];
+  }
+
+  #isOf(interfaceIndex: number): void {
+    this.#lastInterface = interfaceIndex;
+    if (this.#interfaces.size < MOST_INTERFACES) this.#interfaces.add(interfaceIndex);
   }
 
   #settle(found: readonly FoundPair[], early: readonly CapturedFrame[]): void {

@@ -5,11 +5,12 @@
  * of single frames: it is what a comparison that did not come about is noticed by. Bounded memory.
  */
 import { FrameStatus } from '../../../packets/frame.ts';
-import { capturedFrame, type PathFacts } from './captured-frame.ts';
+import { FrameReader, type PathFacts } from './captured-frame.ts';
 
 export class SharedFrames {
   /** The interface that saw a frame first, by its key. */
   readonly #first = new Map<number, number>();
+  readonly #reader = new FrameReader();
   readonly #seen = new Map<number, number>();
   /** By both indices, the lower one first. */
   readonly #shared = new Map<string, number>();
@@ -18,7 +19,7 @@ export class SharedFrames {
     const { frame, status } = facts.dissection;
     if (status !== FrameStatus.Ok || ((frame.psn ^ frame.destQpn) & SAMPLE_MASK) !== 0) return;
     const { interfaceIndex } = facts.packet;
-    const { key } = capturedFrame(facts);
+    const { key } = this.#reader.record(facts);
     const first = this.#first.get(key);
     if (first === interfaceIndex || (first === undefined && this.#first.size >= MOST_KEYS)) return;
     this.#seen.set(interfaceIndex, (this.#seen.get(interfaceIndex) ?? 0) + 1);

@@ -14,20 +14,19 @@ import { ICRC_BYTES, icrcMatches } from '../../../packets/icrc.ts';
 import { GSI_QKEY, GSI_QPN, MAD_BYTES } from '../../../packets/mad.ts';
 import { AETH_AT, ATOMIC_ETH_AT, DETH_AT, OpFlag, opcodeInfo, RETH_AT } from '../../../packets/opcode.ts';
 import { rethDmaLength, rethVaLo } from '../../../packets/reth.ts';
-import { ROCE_UDP_PORT, UDP_BYTES, UDP_CHECKSUM_AT } from '../../../packets/udp.ts';
+import { ROCE_UDP_PORT, UDP_BYTES } from '../../../packets/udp.ts';
 import type { PacketFacts } from '../facts.ts';
 import { RULES } from './catalogue.ts';
 import type { RuleViolations } from './rule-violations.ts';
 
 /** Checks one RoCEv2 packet, whole or not. */
 export function checkHeaders(facts: PacketFacts, violations: RuleViolations): void {
-  const { frame, status } = facts.dissection;
+  const { frame, status, udpChecksum } = facts.dissection;
   if (status === FrameStatus.Ok) {
     checkLengths(facts, frame, violations);
     checkExtended(facts, frame, violations);
     if (frame.destQpn === GSI_QPN) checkManagement(facts, frame, violations);
-    if (frame.view.getUint16(frame.l4Offset + UDP_CHECKSUM_AT) !== 0)
-      violations.add(RULES.udpChecksum, facts, 'its UDP checksum is not 0');
+    if (udpChecksum !== 0) violations.add(RULES.udpChecksum, facts, 'its UDP checksum is not 0');
   } else checkShape(facts, frame, status, violations);
 }
 
@@ -40,7 +39,7 @@ function checkShape(facts: PacketFacts, frame: Frame, status: FrameStatus, viola
   else if (status === FrameStatus.UnknownOpcode) {
     // Classes from 0xC0 on are for manufacturers to use.
     if (frame.opcode < FIRST_MANUFACTURER_OPCODE)
-      violations.add(RULES.reservedOpcode, facts, `opcode 0x${frame.opcode.toString(16).padStart(2, '0')} is reserved`);
+      violations.add(RULES.reservedOpcode, facts, `opcode ${hex2(frame.opcode)} is reserved`);
   } else if (status === FrameStatus.BadPad || status === FrameStatus.BadHeaderLength)
     violations.add(RULES.headerLength, facts, `${opcodeInfo(frame.opcode).name} is too short for its headers and pad`);
   else if (status === FrameStatus.BadUdpLength)
@@ -85,12 +84,16 @@ function checkExtended(facts: PacketFacts, frame: Frame, violations: RuleViolati
 
 function checkSyndrome(facts: PacketFacts, flags: number, syndrome: number, violations: RuleViolations): void {
   const kind = syndrome & SYNDROME_KIND_MASK;
-  const text = `0x${syndrome.toString(16).padStart(2, '0')}`;
   if ((flags & OpFlag.Ack) === 0 && kind !== SyndromeKind.Ack)
-    violations.add(RULES.readResponseSyndrome, facts, `an answer with data has syndrome ${text}`);
+    violations.add(RULES.readResponseSyndrome, facts, `an answer with data has syndrome ${hex2(syndrome)}`);
   const unknownNak = kind === SyndromeKind.Nak && (syndrome & SYNDROME_VALUE_MASK) > LAST_NAK_CODE;
   const unknownKind = kind !== SyndromeKind.Ack && kind !== SyndromeKind.RnrNak && kind !== SyndromeKind.Nak;
-  if (unknownNak || unknownKind) violations.add(RULES.reservedSyndrome, facts, `syndrome ${text} is reserved`);
+  if (unknownNak || unknownKind)
+    violations.add(RULES.reservedSyndrome, facts, `syndrome ${hex2(syndrome)} is reserved`);
+}
+
+function hex2(value: number): string {
+  return `0x${value.toString(16).padStart(2, '0')}`;
 }
 
 function checkCnp(facts: PacketFacts, frame: Frame, violations: RuleViolations): void {

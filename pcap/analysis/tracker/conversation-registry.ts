@@ -5,7 +5,8 @@
  * point has seen before refers to that one (`sameAs`). A half that was merged into another conversation keeps its id,
  * which then stands for the whole.
  */
-import { type Frame, frameDestination, frameSource } from '../../../packets/frame.ts';
+import { frameDestination, frameSource } from '../../../packets/frame.ts';
+import type { Dissection } from '../../dissection.ts';
 import { Role } from '../facts.ts';
 import { Conversation, ConversationEnd } from './conversation.ts';
 import { FlowKey, type FlowTable } from './flow-table.ts';
@@ -80,7 +81,7 @@ export class ConversationRegistry {
       learnt === 'cm' ? [destination, source] : [source, destination];
     const conversation = new Conversation(this.#byId.length + 1, learnt, vantage, ends, facts);
     conversation.service = service;
-    conversation.sameAs = this.#sameElsewhere(frame, vantage, destQpn, sourceQpn, before);
+    conversation.sameAs = this.#sameElsewhere(facts.dissection, vantage, destQpn, sourceQpn, before);
     this.#add(conversation);
     return conversation;
   }
@@ -90,7 +91,7 @@ export class ConversationRegistry {
     if (this.#isFull(facts, conversation.vantage, -1)) return false;
     conversation.id = this.#byId.length + 1;
     const { frame } = facts.dissection;
-    conversation.sameAs = this.#sameElsewhere(frame, conversation.vantage, frame.destQpn, -1, before);
+    conversation.sameAs = this.#sameElsewhere(facts.dissection, conversation.vantage, frame.destQpn, -1, before);
     this.#add(conversation);
     return true;
   }
@@ -116,7 +117,7 @@ export class ConversationRegistry {
 
   /** Number of the conversation that another vantage point has seen these packets in, and not the life before. */
   #sameElsewhere(
-    frame: Frame,
+    packet: Dissection,
     vantage: number,
     destQpn: number,
     sourceQpn: number,
@@ -126,8 +127,8 @@ export class ConversationRegistry {
     for (let elsewhere = 0; elsewhere < this.#vantages.count; elsewhere++) {
       if (elsewhere === vantage) continue;
       const flow =
-        this.#flows.find(frame, this.#key.set(elsewhere, destQpn, sourceQpn, false)) ??
-        (sourceQpn < 0 ? undefined : this.#flows.find(frame, this.#key.set(elsewhere, sourceQpn, destQpn, true)));
+        this.#flows.find(packet, this.#key.set(elsewhere, destQpn, sourceQpn, false)) ??
+        (sourceQpn < 0 ? undefined : this.#flows.find(packet, this.#key.set(elsewhere, sourceQpn, destQpn, true)));
       const there = flow?.conversation.rival ?? flow?.conversation;
       const id = there === undefined ? 0 : there.sameAs || there.id;
       if (id !== 0 && id !== except) return id;

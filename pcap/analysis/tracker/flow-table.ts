@@ -7,6 +7,7 @@
 import type { Frame } from '../../../packets/frame.ts';
 import { IPV4_SOURCE_AT } from '../../../packets/ipv4.ts';
 import { IPV6_SOURCE_AT } from '../../../packets/ipv6.ts';
+import type { Dissection } from '../../dissection.ts';
 import type { Conversation } from './conversation.ts';
 
 /** Packets that go one way between two addresses, to one queue pair. */
@@ -20,35 +21,43 @@ export class Flow {
   /** Of a datagram; -1 for connected services. */
   readonly sourceQpn: number;
   readonly #version: number;
-  /** Source and destination. */
+  /** As a dissection has them. */
+  readonly #source: number;
+  readonly #destination: number;
+  /** Of source and destination; none over IPv4, where the numbers are the addresses. */
   readonly #words: Int32Array;
 
-  constructor(frame: Frame, key: FlowKey, hash: number, conversation: Conversation, sender: 0 | 1) {
+  constructor(packet: Dissection, key: FlowKey, hash: number, conversation: Conversation, sender: 0 | 1) {
     this.conversation = conversation;
     this.sender = sender;
     this.hash = hash;
     this.vantage = key.vantage;
     this.destQpn = key.destQpn;
     this.sourceQpn = key.sourceQpn;
-    this.#version = frame.ipVersion;
-    const words = frame.ipVersion === 4 ? 1 : 4;
-    this.#words = new Int32Array(2 * words);
-    for (let word = 0; word < 2 * words; word++) {
-      const far = word >= words !== key.reverse;
-      this.#words[word] = frame.view.getInt32(addressAt(frame, far) + 4 * (word % words));
+    this.#version = packet.frame.ipVersion;
+    this.#source = sourceOf(packet, key);
+    this.#destination = destinationOf(packet, key);
+    this.#words = new Int32Array(packet.frame.ipVersion === 4 ? 0 : 2 * IPV6_WORDS);
+    for (let word = 0; word < this.#words.length; word++) {
+      const far = word >= IPV6_WORDS !== key.reverse;
+      this.#words[word] = packet.frame.view.getInt32(addressAt(packet.frame, far) + 4 * (word % IPV6_WORDS));
     }
   }
 
-  is(frame: Frame, key: FlowKey): boolean {
+  is(packet: Dissection, key: FlowKey): boolean {
     if (this.destQpn !== key.destQpn || this.vantage !== key.vantage || this.sourceQpn !== key.sourceQpn) return false;
-    if (this.#version !== frame.ipVersion) return false;
+    if (this.#source !== sourceOf(packet, key) || this.#destination !== destinationOf(packet, key)) return false;
+    const { frame } = packet;
+    return this.#version === frame.ipVersion && (frame.ipVersion === 4 || this.#hasAddresses(frame, key));
+  }
+
+  #hasAddresses(frame: Frame, { reverse }: FlowKey): boolean {
     const { view } = frame;
-    const source = addressAt(frame, key.reverse);
-    const destination = addressAt(frame, !key.reverse);
-    const words = this.#words.length / 2;
-    for (let word = 0; word < words; word++) {
+    const source = addressAt(frame, reverse);
+    const destination = addressAt(frame, !reverse);
+    for (let word = 0; word < IPV6_WORDS; word++) {
       if (this.#words[word] !== view.getInt32(source + 4 * word)) return false;
-      if (this.#words[words + word] !== view.getInt32(destination + 4 * word)) return false;
+      if (this.#words[IPV6_WORDS + word] !== view.getInt32(destination + 4 * word)) return false;
     }
     return true;
   }
@@ -76,23 +85,23 @@ export class FlowTable {
   #mask = FIRST_SLOTS - 1;
   #count = 0;
 
-  find(frame: Frame, key: FlowKey): Flow | undefined {
-    const hash = hashOf(frame, key);
+  find(packet: Dissection, key: FlowKey): Flow | undefined {
+    const hash = hashOf(packet, key);
     for (let slot = hash & this.#mask; ; slot = (slot + 1) & this.#mask) {
       const flow = this.#slots[slot];
-      if (flow === undefined || (flow.hash === hash && flow.is(frame, key))) return flow;
+      if (flow === undefined || (flow.hash === hash && flow.is(packet, key))) return flow;
     }
   }
 
   /** Points packets with this key to a conversation, whatever they belonged to before. */
-  point(frame: Frame, key: FlowKey, conversation: Conversation, sender: 0 | 1): Flow {
-    const known = this.find(frame, key);
+  point(packet: Dissection, key: FlowKey, conversation: Conversation, sender: 0 | 1): Flow {
+    const known = this.find(packet, key);
     if (known !== undefined) {
       known.conversation = conversation;
       known.sender = sender;
       return known;
     }
-    const flow = new Flow(frame, key, hashOf(frame, key), conversation, sender);
+    const flow = new Flow(packet, key, hashOf(packet, key), conversation, sender);
     if (2 * ++this.#count > this.#slots.length) this.#grow();
     this.#put(flow);
     return flow;
@@ -127,15 +136,17 @@ export function pairHash(frame: Frame, vantage: number): number {
   return hash;
 }
 
-function hashOf(frame: Frame, key: FlowKey): number {
-  const { view } = frame;
-  const source = addressAt(frame, key.reverse);
-  const destination = addressAt(frame, !key.reverse);
-  let hash = mix(key.destQpn, key.vantage ^ Math.imul(key.sourceQpn, 0x27_d4_eb_2f));
-  for (let word = 0; word < (frame.ipVersion === 4 ? 4 : 16); word += 4) {
-    hash = mix(hash ^ view.getInt32(source + word), view.getInt32(destination + word));
-  }
-  return hash;
+function hashOf(packet: Dissection, key: FlowKey): number {
+  const hash = mix(key.destQpn, key.vantage ^ Math.imul(key.sourceQpn, 0x27_d4_eb_2f));
+  return mix(hash ^ sourceOf(packet, key), destinationOf(packet, key));
+}
+
+function sourceOf({ source, destination }: Dissection, { reverse }: FlowKey): number {
+  return reverse ? destination : source;
+}
+
+function destinationOf({ source, destination }: Dissection, { reverse }: FlowKey): number {
+  return reverse ? source : destination;
 }
 
 function mix(one: number, other: number): number {
@@ -150,3 +161,4 @@ function addressAt({ ipOffset, ipVersion }: Frame, destination: boolean): number
 }
 
 const FIRST_SLOTS = 256;
+const IPV6_WORDS = 4;

@@ -45,7 +45,7 @@ export class Holes {
 
   /** Parts a hole at `psn`, which lies inside: `hole` keeps what is before. */
   split(hole: Hole, psn: number): void {
-    this.list.splice(this.list.indexOf(hole) + 1, 0, { ...hole, from: psn });
+    this.list.splice(this.list.indexOf(hole) + 1, 0, partOf(hole, psn));
     hole.to = psn;
   }
 
@@ -53,12 +53,17 @@ export class Holes {
   fill(hole: Hole, from: number, to: number): void {
     const at = this.list.indexOf(hole);
     if (from > hole.from && to < hole.to) {
-      this.list.splice(at + 1, 0, { ...hole, from: to });
+      this.list.splice(at + 1, 0, partOf(hole, to));
       hole.to = from;
     } else if (from > hole.from) hole.to = Math.min(hole.to, from);
     else if (to < hole.to) hole.from = Math.max(hole.from, to);
     else this.list.splice(at, 1);
   }
+}
+
+/** What is left of a hole from this PSN on. */
+function partOf({ to, openedNs, openedFrame, behindId, requestedAgain, acknowledgedNs }: Hole, from: number): Hole {
+  return { from, to, openedNs, openedFrame, behindId, requestedAgain, acknowledgedNs };
 }
 
 /** Why a hole was never filled. @param asked its packets were requested again @param reliable the service has ACKs */

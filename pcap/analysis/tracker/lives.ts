@@ -158,7 +158,7 @@ export class Lives {
       const { qpn, ip } = heir.end(side);
       if (qpn < 0) continue;
       const key = this.#key.set(heir.vantage, qpn, -1, !frameDestinationIs(frame, ip));
-      flows.point(frame, key, heir, other(side));
+      flows.point(facts.dissection, key, heir, other(side));
     }
   }
 

@@ -4,7 +4,6 @@
  * Owns the one object that all packets share, and the fields that distinguish a frame from its retransmission. Decides
  * nothing.
  */
-import { IPV4_ID_AT } from '../../../packets/ipv4.ts';
 import { Dissection, IcrcState } from '../../dissection.ts';
 import type { CapturedPacket } from '../../types.ts';
 import { type PacketFacts, Role } from '../facts.ts';
@@ -28,7 +27,7 @@ export class MutableFacts implements PacketFacts {
   refersTo = -1;
   /** IPv4 identification; -1 over IPv6. */
   ipId = -1;
-  /** The ICRC in the frame; 0 where the capture has cut it off. */
+  /** The ICRC in the frame, for comparison only; 0 where the capture has cut it off. */
   icrcValue = 0;
 
   /** Forgets the packet before; `dissection` is filled already. */
@@ -69,9 +68,8 @@ export class MutableFacts implements PacketFacts {
 
   /** For a frame that was parsed well. */
   readIdentity(): void {
-    const { frame, cut } = this.dissection;
-    if (frame.ipVersion === 4) this.ipId = frame.view.getUint16(frame.ipOffset + IPV4_ID_AT);
-    if (!cut) this.icrcValue = frame.view.getUint32(frame.icrcOffset, true);
+    this.ipId = this.dissection.ipId;
+    this.icrcValue = this.dissection.icrcValue >>> 0;
   }
 }
 

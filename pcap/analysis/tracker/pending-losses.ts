@@ -8,7 +8,14 @@ import { type Hole, unfilledReason } from './holes.ts';
 import { bookLost, LastLosses, lostFlags, unbookLost, unbookPacket } from './lost-packets.ts';
 import type { MutableFacts } from './mutable-facts.ts';
 import { PacketFlag, type PacketMemory } from './packet-memory.ts';
-import { isExtensible, lossWithout, type PendingLoss, type PendingReport, pendingReport } from './pending-report.ts';
+import {
+  isExtensible,
+  lossWithout,
+  type PendingLoss,
+  type PendingReport,
+  pendingLoss,
+  pendingReport,
+} from './pending-report.ts';
 import type { EventDetails, PsnSpaceState } from './psn-space-state.ts';
 import type { PacketCounts } from './requester-figures.ts';
 
@@ -48,7 +55,7 @@ export class PendingLosses {
       loss.to = psn + count;
     } else {
       this.report(facts);
-      this.#loss = { ...pendingReport(facts, psn, count, hole.openedFrame, -1), openedNs: hole.openedNs, named };
+      this.#loss = pendingLoss(pendingReport(facts, psn, count, hole.openedFrame, -1), -1, hole.openedNs, named);
     }
     memory.put(psn, facts, memory.flagsOf(psn) | lostFlags(named), state.acked);
     this.#last.add(psn, named);
@@ -58,7 +65,7 @@ export class PendingLosses {
   wereLost(late: PendingReport): void {
     const named = this.#owner.isNamed(late.psn);
     bookLost(this.#owner.counts, 1, named);
-    this.#loss = { ...late, durationNs: -1, openedNs: late.timeNs - late.durationNs, named };
+    this.#loss = pendingLoss(late, -1, late.timeNs - late.durationNs, named);
   }
 
   /** A hole was never filled. @param asked its packets were requested again */

@@ -1,7 +1,8 @@
 /**
  * What a tracker has seen and not reported yet: a loss, a late packet, a run of retransmissions.
  *
- * Owns their shapes. Decides nothing.
+ * Owns their shapes. Decides nothing. All of a kind are made by one literal: what is spread from another object may
+ * have a hidden class of its own, which costs more than all the rest that is done about a lost packet.
  */
 
 import type { TransportEvent, TransportEventReason } from '../types.ts';
@@ -80,9 +81,19 @@ export function lossWithout(loss: PendingLoss, psn: number): (PendingLoss | unde
   const behind = Math.min(loss.to - psn - 1, loss.count - 1);
   const before = loss.count - behind - 1;
   return [
-    before > 0 ? { ...loss, to: psn, count: before } : undefined,
-    behind > 0 ? { ...loss, psn: psn + 1, count: behind, named: false } : undefined,
+    before > 0 ? lossOf(loss, loss.psn, psn, before, loss.named) : undefined,
+    behind > 0 ? lossOf(loss, psn + 1, loss.to, behind, false) : undefined,
   ];
+}
+
+function lossOf(
+  { frame, timeNs, refersTo, durationNs, openedNs }: PendingLoss,
+  psn: number,
+  to: number,
+  count: number,
+  named: boolean,
+): PendingLoss {
+  return pendingLoss({ psn, to, count, frame, timeNs, refersTo, durationNs }, durationNs, openedNs, named);
 }
 
 export interface RetransmissionRun extends PendingReport {
@@ -98,6 +109,14 @@ export interface RetransmissionRun extends PendingReport {
   causeIsOpen: boolean;
 }
 
+/** A run as an event. */
+export interface RunDetails extends RetransmissionTrigger {
+  readonly psn: number;
+  readonly count: number;
+  readonly frame: number;
+  readonly timeNs: number;
+}
+
 /** One packet that takes `psnCount` PSNs. */
 export function pendingReport(
   facts: MutableFacts,
@@ -109,6 +128,22 @@ export function pendingReport(
   return { psn, to: psn + psnCount, count: 1, frame: facts.packet.number, timeNs: facts.timeNs, refersTo, durationNs };
 }
 
+/** What is reported of a run, or of its first packet. */
+export function runDetails({ psn, frame, timeNs, trigger }: RetransmissionRun, count: number): RunDetails {
+  const { cause, refersTo, durationNs, reason } = trigger;
+  return { cause, refersTo, durationNs, reason, psn, count, frame, timeNs };
+}
+
+/** A loss that begins with what is in `first`, which lasts for `durationNs`. */
+export function pendingLoss(
+  { psn, to, count, frame, timeNs, refersTo }: PendingReport,
+  durationNs: number,
+  openedNs: number,
+  named: boolean,
+): PendingLoss {
+  return { psn, to, count, frame, timeNs, refersTo, durationNs, openedNs, named };
+}
+
 /** A run that begins with what is in `first`. */
 export function newRun(
   first: PendingReport,
@@ -116,7 +151,21 @@ export function newRun(
   { timeNs: lastNs, ipId: lastId }: MutableFacts,
   acknowledged: boolean,
 ): RetransmissionRun {
-  return { ...first, trigger, cursor: first.to, lastNs, lastId, acknowledged, causeIsOpen: false };
+  return {
+    psn: first.psn,
+    to: first.to,
+    count: first.count,
+    frame: first.frame,
+    timeNs: first.timeNs,
+    refersTo: first.refersTo,
+    durationNs: first.durationNs,
+    trigger,
+    cursor: first.to,
+    lastNs,
+    lastId,
+    acknowledged,
+    causeIsOpen: false,
+  };
 }
 
 /** Nothing that was captured caused it. */

@@ -241,12 +241,17 @@ export class PsnSpaceState {
   }
 
   emit(kind: TransportEventKind, facts: MutableFacts, sender: 0 | 1, details: EventDetails): void {
-    this.emitAt(kind, sender, { timeNs: facts.timeNs, frame: facts.packet.number, ...details });
+    const { timeNs = facts.timeNs, frame = facts.packet.number } = details;
+    this.#emit(kind, sender, timeNs, frame, details);
   }
 
   emitAt(kind: TransportEventKind, sender: 0 | 1, details: PlacedDetails): void {
-    const { timeNs, frame, psn, cause, reason, syndrome, named = false, among, amongCount } = details;
-    const event: TransportEvent = {
+    this.#emit(kind, sender, details.timeNs, details.frame, details);
+  }
+
+  #emit(kind: TransportEventKind, sender: 0 | 1, timeNs: number, frame: number, details: EventDetails): void {
+    const { psn, cause, reason, syndrome, named = false, among, amongCount } = details;
+    const event: MutableEvent = {
       kind,
       timeNs,
       frame,
@@ -257,18 +262,20 @@ export class PsnSpaceState {
       psn: psn === undefined ? -1 : this.absolute(psn),
       count: details.count ?? 1,
       durationNs: details.durationNs ?? -1,
-      ...(cause === undefined ? {} : { cause }),
-      ...(reason === undefined ? {} : { reason }),
-      ...(syndrome === undefined ? {} : { syndrome }),
-      ...(named ? { named } : {}),
-      ...(among === undefined ? {} : { among }),
-      ...(amongCount === undefined ? {} : { amongCount }),
     };
+    if (cause !== undefined) event.cause = cause;
+    if (reason !== undefined) event.reason = reason;
+    if (syndrome !== undefined) event.syndrome = syndrome;
+    if (named) event.named = named;
+    if (among !== undefined) event.among = among;
+    if (amongCount !== undefined) event.amongCount = amongCount;
     const { held } = this.conversation;
     if (held === undefined) this.surroundings.sink.emit(event);
     else held.push(event);
   }
 }
+
+type MutableEvent = { -readonly [Name in keyof TransportEvent]: TransportEvent[Name] };
 
 /** A requester that has much to send reacts later: the shortest of a few reactions may be that of such a one. */
 const REACTION_SHARE = 0.5;

@@ -15,7 +15,7 @@ import { LateWaits } from './late-waits.ts';
 import { bookMissedResponse } from './missed-verdicts.ts';
 import type { MutableFacts } from './mutable-facts.ts';
 import { askedAck, PacketFlag, type PacketMemory } from './packet-memory.ts';
-import type { RetransmissionRun, RetransmissionTrigger } from './pending-report.ts';
+import { type RetransmissionRun, type RetransmissionTrigger, runDetails } from './pending-report.ts';
 import type { PlacedDetails } from './psn-space-state.ts';
 import { readLength } from './read-length.ts';
 import { HAS_RESPONSE } from './read-queue.ts';
@@ -319,8 +319,9 @@ export class RequestTracker extends SequenceTracker {
     if (instead.trigger.cause === 'nak' && state.nak !== undefined) state.nak.answered = false;
   }
 
-  #reportCause({ psn, frame, timeNs, trigger }: RetransmissionRun): void {
-    const details = { ...trigger, psn, frame, timeNs };
+  #reportCause(run: RetransmissionRun): void {
+    const { trigger, psn } = run;
+    const details = runDetails(run, 1);
     if (trigger.cause === 'implied-nak') this.#reportImpliedNak(psn, details);
     if (!isTimeout(trigger)) return;
     this.state.report.timeouts++;

@@ -269,9 +269,16 @@ export class ResponseTracker extends SequenceTracker {
     const { state } = this;
     const from = Math.min(to, Math.max(state.next, state.nextLimit));
     if (state.begun && to > from) {
-      const { timeNs: openedNs, packet } = facts;
-      const seen = { openedNs, openedFrame: packet.number, behindId: -1, acknowledgedNs: openedNs };
-      state.requestHoles.open({ from, to, ...seen, requestedAgain: false });
+      const { timeNs, packet } = facts;
+      state.requestHoles.open({
+        from,
+        to,
+        openedNs: timeNs,
+        openedFrame: packet.number,
+        behindId: -1,
+        requestedAgain: false,
+        acknowledgedNs: timeNs,
+      });
     }
     state.next = to;
     state.nextLimit = Math.max(to, state.nextLimit);

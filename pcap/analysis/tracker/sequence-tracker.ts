@@ -29,6 +29,7 @@ import {
   type PendingReport,
   pendingReport,
   type RetransmissionRun,
+  runDetails,
 } from './pending-report.ts';
 import { SequenceRole } from './sequence-role.ts';
 
@@ -127,9 +128,11 @@ export abstract class SequenceTracker extends SequenceRole {
   protected reportPending(facts: MutableFacts): void {
     if (this.#late !== undefined) this.#resolveLate(facts, -Infinity);
     if (this.aside !== undefined) this.#settleAside(facts, -Infinity);
-    if (this.#isLateAfterAll) this.#takeLossBack(facts);
-    if (this.run !== undefined) this.closeRun(facts);
-    this.losses.report(facts);
+    if (this.run !== undefined) {
+      if (this.#isLateAfterAll) this.#takeLossBack(facts);
+      this.closeRun(facts);
+    }
+    if (this.losses.pending !== undefined) this.losses.report(facts);
   }
 
   protected closeRun(facts: MutableFacts): void {
@@ -146,8 +149,7 @@ export abstract class SequenceTracker extends SequenceRole {
     this.onRunEnd(run);
     if (isStraggler(run, this.ids) && this.losses.isCounted(run.psn) && run.cursor < this.state.next)
       this.losses.doubt(facts, run.psn, { ...run, count: 1, durationNs: -1, reason: 'out-of-turn' });
-    const { psn, count, frame, timeNs, trigger } = run;
-    this.state.emit('retransmission', facts, this.sender, { ...trigger, psn, count, frame, timeNs });
+    this.state.emit('retransmission', facts, this.sender, runDetails(run, run.count));
     // What is pending may have begun another run.
     if (this.run === undefined || this.losses.pending?.frame !== this.run.frame) this.losses.report(facts);
   }

@@ -121,7 +121,7 @@ export class Tracker {
   #request(facts: MutableFacts, vantage: number): void {
     const { frame } = facts.dissection;
     facts.role = Role.Request;
-    const flow = this.#flows.find(frame, this.#key.set(vantage, frame.destQpn, -1, false));
+    const flow = this.#flows.find(facts.dissection, this.#key.set(vantage, frame.destQpn, -1, false));
     const match = flow === undefined ? this.#openForRequest(facts, vantage) : this.#lives.ofRequest(facts, flow);
     if (match !== undefined) this.#placeRequest(facts, match.conversation, match.sender);
   }
@@ -141,7 +141,7 @@ export class Tracker {
   #response(facts: MutableFacts, vantage: number): void {
     const { frame } = facts.dissection;
     facts.role = Role.Response;
-    const flow = this.#flows.find(frame, this.#key.set(vantage, frame.destQpn, -1, false));
+    const flow = this.#flows.find(facts.dissection, this.#key.set(vantage, frame.destQpn, -1, false));
     let match = flow === undefined ? this.#lives.ofUnknown(facts, vantage) : this.#lives.ofResponse(facts, flow);
     const space = match?.conversation.end(other(match.sender)).space;
     if (match === undefined || space === undefined || !space.fits(frame.psn)) {
@@ -165,7 +165,7 @@ export class Tracker {
   #notification(facts: MutableFacts, vantage: number): void {
     const { frame } = facts.dissection;
     facts.role = Role.Cnp;
-    const flow = this.#flows.find(frame, this.#key.set(vantage, frame.destQpn, -1, false));
+    const flow = this.#flows.find(facts.dissection, this.#key.set(vantage, frame.destQpn, -1, false));
     const match = flow ?? this.#unpaired.onlyOne(frame, vantage, undefined);
     if (match === undefined) {
       this.#tell('cnp', facts, undefined);
@@ -188,7 +188,7 @@ export class Tracker {
     }
     facts.role = Role.Datagram;
     const flow =
-      this.#flows.find(frame, this.#key.set(vantage, frame.destQpn, sourceQpn, false)) ??
+      this.#flows.find(facts.dissection, this.#key.set(vantage, frame.destQpn, sourceQpn, false)) ??
       this.#openForDatagram(facts, vantage, sourceQpn);
     if (flow === undefined) return;
     const { conversation, sender } = flow;
@@ -207,7 +207,7 @@ export class Tracker {
     facts.marks |= Mark.BadIcrc;
     const deth = DETH_AT[frame.opcode] ?? -1;
     const sourceQpn = deth < 0 ? -1 : dethSourceQpn(frame.view, frame.bthOffset + deth);
-    const flow = this.#flows.find(frame, this.#key.set(vantage, frame.destQpn, sourceQpn, false));
+    const flow = this.#flows.find(facts.dissection, this.#key.set(vantage, frame.destQpn, sourceQpn, false));
     const isRequest = (frame.flags & OpFlag.Request) !== 0;
     if (deth >= 0) facts.role = frame.destQpn === GSI_QPN ? Role.Management : Role.Datagram;
     else if (isRequest) facts.role = Role.Request;
@@ -254,13 +254,18 @@ export class Tracker {
       const { conversation, sender } = found;
       conversation.end(other(sender)).qpn = frame.destQpn;
       this.#noteIfPaired(frame, conversation);
-      return this.#flows.point(frame, this.#key.set(vantage, frame.destQpn, -1, false), conversation, sender);
+      return this.#flows.point(
+        facts.dissection,
+        this.#key.set(vantage, frame.destQpn, -1, false),
+        conversation,
+        sender,
+      );
     }
     const conversation = this.#registry.open('traffic', facts, vantage, service, frame.destQpn);
     if (conversation === undefined) return undefined;
     conversation.ends[1].qpn = frame.destQpn;
     this.#unpaired.add(frame, conversation);
-    return this.#flows.point(frame, this.#key.set(vantage, frame.destQpn, -1, false), conversation, 0);
+    return this.#flows.point(facts.dissection, this.#key.set(vantage, frame.destQpn, -1, false), conversation, 0);
   }
 
   /**
@@ -279,7 +284,7 @@ export class Tracker {
     if (conversation === undefined) return undefined;
     conversation.ends[1].qpn = frame.destQpn;
     this.#unpaired.add(frame, conversation);
-    return this.#flows.point(frame, this.#key.set(vantage, frame.destQpn, -1, false), conversation, 0);
+    return this.#flows.point(facts.dissection, this.#key.set(vantage, frame.destQpn, -1, false), conversation, 0);
   }
 
   /** The response at hand shows the queue pair of the requester. */
@@ -287,15 +292,21 @@ export class Tracker {
     const { frame } = facts.dissection;
     conversation.end(other(sender)).qpn = frame.destQpn;
     const isHalf = known !== undefined && known.conversation.end(known.sender).qpn < 0;
-    const whole = isHalf ? this.#merge(frame, conversation, known.conversation, sender !== known.sender) : conversation;
+    const whole = isHalf ? this.#merge(facts, conversation, known.conversation, sender !== known.sender) : conversation;
     const wholeSender = known !== undefined && whole === known.conversation ? known.sender : sender;
     this.#noteIfPaired(frame, whole);
     this.#lives.paired(facts, whole);
-    return this.#flows.point(frame, this.#key.set(whole.vantage, frame.destQpn, -1, false), whole, wholeSender);
+    return this.#flows.point(
+      facts.dissection,
+      this.#key.set(whole.vantage, frame.destQpn, -1, false),
+      whole,
+      wholeSender,
+    );
   }
 
   /** Two halves, one for each direction of requests, are one conversation: the older one. */
-  #merge(frame: Frame, one: Conversation, two: Conversation, crosswise: boolean): Conversation {
+  #merge(facts: MutableFacts, one: Conversation, two: Conversation, crosswise: boolean): Conversation {
+    const { frame } = facts.dissection;
     const [older, younger] = one.id < two.id ? [one, two] : [two, one];
     older.absorb(younger, crosswise);
     this.#registry.merge(younger, older, crosswise);
@@ -304,7 +315,7 @@ export class Tracker {
       const qpn = older.end(side).qpn;
       const toward = older.end(side).ip.equals(frameDestination(frame));
       if (qpn < 0) continue;
-      this.#flows.point(frame, this.#key.set(older.vantage, qpn, -1, !toward), older, other(side));
+      this.#flows.point(facts.dissection, this.#key.set(older.vantage, qpn, -1, !toward), older, other(side));
     }
     return older;
   }
@@ -317,29 +328,28 @@ export class Tracker {
   #openForDatagram(facts: MutableFacts, vantage: number, sourceQpn: number): Flow | undefined {
     const { frame } = facts.dissection;
     const { destQpn } = frame;
-    const back = this.#flows.find(frame, this.#key.set(vantage, sourceQpn, destQpn, true));
+    const back = this.#flows.find(facts.dissection, this.#key.set(vantage, sourceQpn, destQpn, true));
     if (back !== undefined) {
       const key = this.#key.set(vantage, destQpn, sourceQpn, false);
-      return this.#flows.point(frame, key, back.conversation, other(back.sender));
+      return this.#flows.point(facts.dissection, key, back.conversation, other(back.sender));
     }
     const conversation = this.#registry.open('traffic', facts, vantage, serviceOf(frame), destQpn, sourceQpn);
     if (conversation === undefined) return undefined;
     conversation.ends[0].qpn = sourceQpn;
     conversation.ends[1].qpn = destQpn;
     this.#datagrams.set(conversation, [undefined, undefined]);
-    return this.#flows.point(frame, this.#key.set(vantage, destQpn, sourceQpn, false), conversation, 0);
+    return this.#flows.point(facts.dissection, this.#key.set(vantage, destQpn, sourceQpn, false), conversation, 0);
   }
 
   /** Number of the conversation that had both of these queue pairs until now; 0: none. */
-  #before(frame: Frame, vantage: number, activeQpn: number, passiveQpn: number): number {
-    const one = this.#flows.find(frame, this.#key.set(vantage, activeQpn, -1, false))?.conversation;
-    const two = this.#flows.find(frame, this.#key.set(vantage, passiveQpn, -1, true))?.conversation;
+  #before(facts: MutableFacts, vantage: number, activeQpn: number, passiveQpn: number): number {
+    const one = this.#flows.find(facts.dissection, this.#key.set(vantage, activeQpn, -1, false))?.conversation;
+    const two = this.#flows.find(facts.dissection, this.#key.set(vantage, passiveQpn, -1, true))?.conversation;
     return one !== undefined && one === two ? one.id : 0;
   }
 
   /** The frame at hand is the REP: its sender is the passive end. */
   readonly #establish = (facts: MutableFacts, agreement: CmAgreement): Conversation | undefined => {
-    const { frame } = facts.dissection;
     const { active, passive, service, pathMtu, startNs, cm } = agreement;
     const vantage = this.#vantages.of(facts);
     const conversation = this.#registry.open('cm', facts, vantage, service, active.qpn);
@@ -351,11 +361,11 @@ export class Tracker {
     conversation.pathMtu = pathMtu;
     first.qpn = active.qpn;
     second.qpn = passive.qpn;
-    conversation.previousLife = this.#before(frame, vantage, active.qpn, passive.qpn);
+    conversation.previousLife = this.#before(facts, vantage, active.qpn, passive.qpn);
     first.space = new PsnSpace(conversation, 0, this.#surroundings, active.firstPsn, true);
     second.space = new PsnSpace(conversation, 1, this.#surroundings, passive.firstPsn, true);
-    this.#flows.point(frame, this.#key.set(vantage, active.qpn, -1, false), conversation, 1);
-    this.#flows.point(frame, this.#key.set(vantage, passive.qpn, -1, true), conversation, 0);
+    this.#flows.point(facts.dissection, this.#key.set(vantage, active.qpn, -1, false), conversation, 1);
+    this.#flows.point(facts.dissection, this.#key.set(vantage, passive.qpn, -1, true), conversation, 0);
     return conversation;
   };
 }

@@ -4,6 +4,7 @@
  * known. Method: short scripts, one behaviour each.
  */
 import { describe, expect, it } from 'vitest';
+import { Syndrome } from '../../../../packets/aeth.ts';
 import { Op } from '../../../../packets/opcode.ts';
 import { damaged, eventsOf, MTU, Script, type ScriptOptions } from './script.ts';
 
@@ -15,6 +16,11 @@ const requesterOf = (script: Script) => {
   if (end === undefined) throw new Error('somebody has sent requests');
   return { analysis, events: eventsOf(analysis), requester: end.requester };
 };
+
+it('a NAK is told with its syndrome', () => {
+  const { analysis } = requesterOf(new Script().sends(0, 2).nak(1));
+  expect(analysis.events.map(({ kind, syndrome }) => [kind, syndrome])).toContainEqual(['nak', Syndrome.NakSequence]);
+});
 
 describe.each(EVERY_ID)('responses whose identifications are: %s', (ids) => {
   const options: ScriptOptions = { ids };
