@@ -109,7 +109,9 @@ function* ifLate({ run: { log }, lateNs }: Question, { place, sent, gotNs }: Own
           yield { besides: 'another late, lost, in time', fates: changed(log.fates, [place, own(late)], [at, fate]) };
     if (lost === undefined && doubled) {
       const once = otherLate === undefined ? rest : { ...rest, lateNs: otherLate };
-      for (const late of explains)
+      // By how much it is late, the capture does not tell.
+      const unknown = signs.late < FEWEST_LATE ? latenessesNear(shownAt(0), other.arrivedNs, sent.arrivedNs) : [];
+      for (const late of [...explains, ...unknown])
         yield { besides: 'another doubled or not', fates: changed(log.fates, [place, own(late)], [at, once]) };
     }
   }
@@ -149,6 +151,12 @@ function latenesses(most: number): number[] {
   return Array.from({ length: Math.floor(most / STEP_NS) }, (_, i) => (i + 1) * STEP_NS);
 }
 
+/** By how much it is late when it comes with another one, after it was missed. */
+function latenessesNear(missedNs: number, otherNs: number, ownNs: number): number[] {
+  if (otherNs < missedNs || otherNs - ownNs > UNKNOWN_NS) return [];
+  return latenesses(2 * NEAR_NS).map((step) => otherNs - ownNs - NEAR_NS + step);
+}
+
 /** One that was lost comes late. */
 function lateBy({ lost, lateNs: _, ...fate }: FrameFate, late: number): FrameFate {
   return lost === 'behind' ? { ...fate, lateBehindNs: late } : { ...fate, lateNs: late };
@@ -159,5 +167,9 @@ function isNear(one: number, other: number): boolean {
 }
 
 const STEP_NS = 1_000;
+/** So many others that are late show by how much, where answers may be to copies. */
+const FEWEST_LATE = 3;
+/** As late as any is on one of these networks. */
+const UNKNOWN_NS = 2_000_000;
 /** Beside what captures are compared by: frames wait for one another, up to two of full length. */
 const NEAR_NS = 3_000;

@@ -4,11 +4,11 @@
  * Owns the comparison. Requests get their fates by their place among all requests. An answer gets the fate of the same
  * answer of the original run; one that the original run lacks is lost, where the network loses answers. Two captures
  * are the same when they have the same frames at the same times, but for what the queues of hosts and wires make of
- * one frame more or less. Identifications and checksums over them are not compared: hosts talk to others as well. A
+ * one frame more or less: two microseconds, in which an ACK may also wait for the next one, which stands for it. Identifications and checksums over them are not compared: hosts talk to others as well. A
  * capture ends with its last frame: what is answered later may be missing.
  */
-import type { Frame } from 'rocev2/packets';
-import { ETHERNET_BYTES } from 'rocev2/packets/network';
+import { type Frame, Op } from 'rocev2/packets';
+import { ETHERNET_BYTES, IPV4_BYTES, IPV6_BYTES, UDP_BYTES } from 'rocev2/packets/network';
 import { Fate } from 'rocev2/sim';
 import type { Vantage } from './judge.ts';
 import { AFTERMATH_NS, type RunOptions, Scene } from './run.ts';
@@ -97,6 +97,10 @@ class Replay {
     const same = this.#answers.take(this.#scene.stage.world.now, bytes.subarray(start, end));
     if (same !== undefined) return same.fate.lost !== undefined;
     if (this.#scene.stage.world.now > this.#lastAnswerNs + TOLERANCE_NS) return false;
+    // It leaves behind a READ response and right before another one, which stands for it had it waited a little.
+    const { now } = this.#scene.stage.world;
+    const isLeft = this.#answers.has(now - TOLERANCE_NS, now, (other) => !isAck(other));
+    if (isLeft && isAck(bytes.subarray(start, end)) && this.#answers.has(now, now + TOLERANCE_NS, isAck)) return true;
     // Seen where it is captured as it is sent.
     if (vantage !== 'requester' || ++this.#moreLost > moreLostAnswers) this.#differs();
     return true;
@@ -151,6 +155,11 @@ class Expected<T extends PassingFrame> {
     return undefined;
   }
 
+  /** Whether such a one comes in this time. */
+  has(fromNs: number, toNs: number, fits: (bytes: Uint8Array) => boolean): boolean {
+    return this.#frames.some(({ timeNs, bytes }) => timeNs >= fromNs && timeNs <= toNs && fits(bytes));
+  }
+
   /** Whether one that has to come can come no more. */
   isOverdue(now: number, must: (frame: T) => boolean): boolean {
     for (; this.#first < this.#frames.length; this.#first++) {
@@ -171,12 +180,18 @@ function isSameFrame(one: Uint8Array, other: Uint8Array): boolean {
   return true;
 }
 
+/** An ACK or a NAK. */
+function isAck(frame: Uint8Array): boolean {
+  const headers = frame[VERSION_AT] === IPV4_VERSION ? IPV4_BYTES : IPV6_BYTES;
+  return frame[ETHERNET_BYTES + headers + UDP_BYTES] === Op.Acknowledge;
+}
+
 function latenessOf({ lateNs = 0, lateBehindNs = 0 }: FrameFate): number {
   return lateNs + lateBehindNs;
 }
 
-/** Longer than a full frame takes on these wires, 0.9 us. */
-const TOLERANCE_NS = 1_000;
+/** Longer than two full frames take on these wires: one that is late takes its time on the wire of its sender, too. */
+const TOLERANCE_NS = 2_000;
 const VERSION_AT = ETHERNET_BYTES;
 const IPV4_VERSION = 0x45;
 const ICRC_BYTES = 4;

@@ -31,6 +31,12 @@ export class AnswerTimes {
     return isSteady ? Math.max(SHORTEST_SOON_NS, shortestNs * NAK_ROUND_TRIPS) : Math.max(this.soonNs, longestNs);
   }
 
+  /** A request whose ACK takes longer may not have been what draws it. */
+  get usualNs(): number {
+    const { isSteady, shortestNs } = this.#roundTrips;
+    return isSteady ? Math.max(SHORTEST_SOON_NS, shortestNs * ACK_ROUND_TRIPS) : this.longestNs;
+  }
+
   /** A request that was sent again so long before is a less likely cause than a later one. */
   get nearNs(): number {
     return this.soonNs * NEAR;
@@ -42,6 +48,8 @@ export const EXPECTED_NS = 1_000_000;
 const SOON_ROUND_TRIPS = 2.7;
 /** Where round trips do not vary, a NAK is as fast as an ACK, but for the length of packets. */
 const NAK_ROUND_TRIPS = 1.6;
+/** Longer packets take longer, and wait for one another. */
+const ACK_ROUND_TRIPS = 1.25;
 /** Next to the receiver a round trip takes no time. */
 const SHORTEST_SOON_NS = 2_000;
 /** A request that was sent again within this many times that is the likely cause of an answer. */

@@ -96,6 +96,7 @@ function noteMissed(
     behindNs: behindRead ? Number.NaN : requests.timeOf(psn + 1),
     behindFrame: requests.frameOf(behind),
     behindPsn: behind,
+    afterRead: behindRead && state.reads.find(psn - 1) !== undefined,
     unseen,
     again,
     afterTimeout: again && !state.runOutdated,

@@ -16,9 +16,8 @@ export interface AckEvidence {
   readonly roundTrips: Pick<RoundTrips, 'shortestNs' | 'longestNs' | 'boundNs' | 'isSteady'>;
   /** ACKs that look like answers to duplicates of which nothing is known. */
   readonly strayAcks: number;
-  /** ACKs, and those that are missing: a later one stands for them, or a timeout followed. */
-  readonly acks: number;
-  readonly missingAcks: number;
+  /** Of all answers, the share that is missing, as far as the capture shows, when so many requests were lost. */
+  missingShare(lost: number): number;
   /** Packets that came late, here or behind this place. */
   readonly latePackets: number;
 }
@@ -35,6 +34,11 @@ export interface AskedRequest {
   readonly behindFrame: number;
   /** The PSN of that. */
   readonly behindPsn: number;
+  /**
+   * It follows a READ whose responses came right before the NAK. If that READ came late, what is behind it was dropped,
+   * and the NAK for the READ waited until it was not needed any more.
+   */
+  readonly afterRead: boolean;
   /** Its last sending was not captured: it was lost or overtaken before this capture point. */
   readonly unseen: boolean;
   /** Nobody asked for its last sending: the NAK may be about the one before, and this one on its way. */
@@ -118,6 +122,11 @@ export function cameTwice({ group }: MissedRequest): boolean {
 /** It was sent again, and the receiver was not known to have it. */
 export function isAwaited({ arrivedNs, resentNs, unseen }: MissedRequest): boolean {
   return arrivedNs < 0 && resentNs >= 0 && !unseen;
+}
+
+/** The same, or it came later than its retransmission would have: what was sent behind that may have been dropped. */
+export function mayWait(each: MissedRequest): boolean {
+  return isAwaited(each) || (each.waited && each.resentNs >= 0 && !each.unseen);
 }
 
 /** Requests that cannot be told apart, and how many of them a verdict is about. */

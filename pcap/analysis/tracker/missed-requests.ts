@@ -32,14 +32,14 @@ import {
   isAwaited,
   isUncertain,
   type MissedRequest,
+  mayWait,
   NOT_RESENT,
   NOTHING_KNOWN,
   noteWait,
   share,
 } from './missed-request.ts';
-
-/** What became of a request. */
-export type Verdict = 'lost' | 'overtaken' | 'unknown';
+import { UsualLateness } from './usual-lateness.ts';
+import { type Verdict, VerdictRules } from './verdict-rules.ts';
 
 /** Takes the verdicts, each once and for good. `among`: it is true of so many of these; which of them is not known. */
 export type VerdictSink = (request: MissedRequest, verdict: Verdict, among?: Among) => void;
@@ -48,29 +48,32 @@ export class MissedRequests {
   readonly #open: MissedRequest[] = [];
   readonly #sink: VerdictSink;
   readonly #evidence: AckEvidence;
-  readonly #told: Record<Verdict, number> = { lost: 0, overtaken: 0, unknown: 0 };
+  readonly #rules: VerdictRules;
   readonly #times: AnswerTimes;
-  #asked = 0;
   /** When the latest NAK came. */
   #askedNs = -1;
-  /** Answers that came soon after a retransmission, others, and all that came later than one is answered. */
-  #nearAnswers = 0;
-  #farAnswers = 0;
-  #slowAnswers = 0;
   readonly #expected = new ExpectedAnswers();
   /** While the receiver waited for what came late at last: it dropped what was sent then. */
   #waitedFromNs = Number.POSITIVE_INFINITY;
   #waitedToNs = Number.POSITIVE_INFINITY;
   #latestNs = Number.NEGATIVE_INFINITY;
   readonly #lateness: Lateness;
-  /** When the capture ends. */
-  #endNs = Number.POSITIVE_INFINITY;
+  readonly #usual: UsualLateness;
 
   constructor(sink: VerdictSink, evidence: AckEvidence) {
     this.#sink = sink;
     this.#evidence = evidence;
     this.#times = new AnswerTimes(evidence.roundTrips);
     this.#lateness = new Lateness(evidence.roundTrips);
+    this.#usual = new UsualLateness(evidence.roundTrips);
+    const [open, times, lateness, usual] = [this.#open, this.#times, this.#lateness, this.#usual];
+    this.#rules = new VerdictRules({ open, evidence, times, lateness, usual });
+  }
+
+  /** An ACK of `psn` came so long after that was sent last: what draws it may have been another sending. */
+  acknowledged(psn: number, waitNs: number): void {
+    const waited = waitNs > this.#times.usualNs;
+    for (const each of this.#open) if (each.psn <= psn && isAwaited(each)) noteWait(each, waitNs, waited);
   }
 
   /** Whether a sending of it is missing that was not captured. */
@@ -80,9 +83,10 @@ export class MissedRequests {
 
   /** A sequence NAK asks for a request that was captured. */
   asked(request: AskedRequest): void {
-    const { psn, frame, sentNs, behindNs, behindFrame, unseen, askedNs: timeNs } = request;
-    this.#asked++;
+    const { psn, frame, sentNs, behindNs, behindFrame, unseen, afterRead, askedNs: timeNs } = request;
+    this.#rules.asked++;
     this.#askedNs = timeNs;
+    if (!unseen) this.#usual.missing(sentNs);
     // So soon after a sending, or with nothing sent behind it that could draw it, the NAK is about the one before.
     const undrawn = behindFrame >= 0 && behindFrame < frame;
     const soon = timeNs - sentNs < this.#times.soonestNs || undrawn;
@@ -90,10 +94,10 @@ export class MissedRequests {
     const latestNs = unseen ? Number.POSITIVE_INFINITY : sentNs;
     this.#noteDrawn(psn, behindFrame);
     const waitNs = Number.isNaN(behindNs) ? 0 : timeNs - behindNs;
-    const waited = waitNs > this.#times.longestNs;
+    const waited = waitNs > this.#times.longestNs || afterRead;
     // What it waited for is the one before: a sending of that came later than its retransmission would have.
     for (const each of this.#open) if (each.arrivedNs < 0 && each.psn < psn) noteWait(each, waitNs, waited);
-    const after = this.#open.find((each) => each.behindPsn === psn && isAwaited(each) && each.resentNs <= sentNs);
+    const after = this.#open.find((each) => each.behindPsn === psn && mayWait(each) && each.resentNs <= sentNs);
     this.arrived(psn, timeNs, soon ? 0 : latestNs);
     const stoodBehind = soon ? sentNs >= this.#waitedToNs : sentNs >= this.#waitedFromNs && sentNs < this.#waitedToNs;
     const resent = soon ? { resentNs: sentNs, resentFrame: frame } : NOT_RESENT;
@@ -110,12 +114,19 @@ export class MissedRequests {
       // What is sent again behind it was so right after it, which the capture lacks.
       const behind = each.psn < psn && !unsure && !each.unseen && backNs >= each.askedNs;
       if (each.psn === psn && !drawsAck) each.hasResponse = true;
+      // It may have come late, and what was sent for the NAK was lost.
+      if (each.psn === psn && unsure && isAwaited(each)) each.unclear = true;
       if ((each.psn !== psn && !behind) || each.resentNs >= 0) continue;
       each.resentNs = timeNs;
       each.resentFrame = frame;
       each.resentUnsure = unsure;
     }
     if (unsure && drawsAck) this.#expected.sentUnsure(timeNs, timeNs + this.#times.soonNs);
+  }
+
+  /** A request is sent again that has been so in order, behind what the receiver waited for: it is likely to have it. */
+  resentTwice(timeNs: number): void {
+    this.#expected.sentUnsure(timeNs, timeNs + this.#times.soonNs);
   }
 
   /**
@@ -153,7 +164,7 @@ export class MissedRequests {
       if (second && each.stoodBehind) continue;
       // Or that was lost, and all was sent again for a timeout before its NAK came: likelier where nothing else has
       // been overtaken.
-      const unclear = second && each.afterTimeout && each.resentNs < 0 && this.#told.overtaken === 0;
+      const unclear = second && each.afterTimeout && each.resentNs < 0 && this.#rules.told.overtaken === 0;
       if (!unclear) this.#lateness.note(each.sentNs, timeNs);
       this.#tell(each, unclear ? 'unknown' : 'overtaken');
     }
@@ -169,30 +180,41 @@ export class MissedRequests {
     for (const each of this.#open) each.drawnBefore ||= each.psn < psn && each.resentFrame > behindFrame;
   }
 
-  /** An ACK up to `psn` that a duplicate explains. Returns whether one is known. */
-  duplicateAck(psn: number, timeNs: number): boolean {
-    if (this.#expected.takeDuplicate(psn, timeNs)) return true;
-    const vainNs = this.#expected.takeVain(timeNs);
+  /**
+   * An ACK up to `psn` that a duplicate explains. Returns whether one is known. @param dueNs when it would have come at
+   * the earliest if it did not wait behind READ responses
+   */
+  duplicateAck(psn: number, timeNs: number, dueNs: number): boolean {
+    if (this.#isExpected(psn, timeNs, dueNs)) {
+      this.#usual.expected(timeNs);
+      return true;
+    }
+    this.#usual.answered(timeNs);
+    const { near, fits, requests } = this.#candidates(psn, timeNs);
+    const newest = requests.at(-1);
+    if (newest === undefined) return false;
+    if (!(near && fits) && this.#rules.isEcho(timeNs, this.#expected.explainedUntilNs)) return true;
+    if (near) this.#rules.nearAnswers++;
+    else this.#rules.farAnswers++;
+    if (timeNs - newest.resentNs > this.#times.soonNs) this.#rules.slowAnswers++;
+    this.#attribute(requests, timeNs, near);
+    this.#expectDuplicates(newest, psn, timeNs);
+    return true;
+  }
+
+  /** It answers something that is known to be a duplicate. */
+  #isExpected(psn: number, timeNs: number, dueNs: number): boolean {
+    if (this.#expected.takeDuplicate(psn, dueNs)) return true;
+    const vainNs = this.#expected.takeVain(dueNs);
     if (vainNs !== undefined) {
       // Two round trips after the last of them it is as likely to be about another one.
       if (vainNs < this.#times.soonestNs) this.unaskedAck(psn, timeNs);
       return true;
     }
     // Or one that was sent again after a timeout.
-    if (this.#expected.takeUnsure(timeNs)) {
-      for (const each of this.#open) if (each.resentNs >= 0) each.doubtful ||= each.resentUnsure;
-      this.unaskedAck(psn, timeNs);
-      return true;
-    }
-    const { near, fits, requests } = this.#candidates(psn, timeNs);
-    const newest = requests.at(-1);
-    if (newest === undefined) return false;
-    if (!(near && fits) && this.#isEcho(timeNs)) return true;
-    if (near) this.#nearAnswers++;
-    else this.#farAnswers++;
-    if (timeNs - newest.resentNs > this.#times.soonNs) this.#slowAnswers++;
-    this.#attribute(requests, timeNs, near);
-    this.#expectDuplicates(newest, psn, timeNs);
+    if (!this.#expected.takeUnsure(dueNs)) return false;
+    for (const each of this.#open) if (each.resentNs >= 0) each.doubtful ||= each.resentUnsure;
+    this.unaskedAck(psn, timeNs);
     return true;
   }
 
@@ -228,17 +250,23 @@ export class MissedRequests {
 
   /**
    * An ACK or a NAK that waited behind READ responses, from `fromNs` on, stands for all that did: maybe for an ACK
-   * about these. By it the receiver has everything up to `psn`.
+   * about these. By it the receiver has everything up to `psn`. One that came as soon as any, `waitNs` after what draws it
+   * was sent, did not wait.
    */
-  hiddenAck(psn: number, timeNs: number, fromNs: number): void {
+  hiddenAck(psn: number, timeNs: number, fromNs: number, waitNs: number): void {
+    const { isSteady, shortestNs } = this.#evidence.roundTrips;
+    if (isSteady && waitNs <= shortestNs * SAME) return;
+    this.#usual.expected(timeNs);
     const { near, requests } = this.#candidates(psn, timeNs);
-    if (near) for (const each of requests) each.hidden ||= this.#answeredUntilNs(each) >= fromNs;
+    // Long after any was sent again, where it is known how late they are here.
+    const late = this.#rules.slowAnswers > 0 && this.#lateness.boundNs < Number.POSITIVE_INFINITY;
+    if (near || late) for (const each of requests) each.hidden ||= this.#answeredUntilNs(each) >= fromNs;
   }
 
   /** When a duplicate of it is answered at the latest: at once, or where that was not so before, as late as others. */
   #answeredUntilNs({ sentNs, resentNs }: MissedRequest): number {
     const soonNs = resentNs + this.#times.soonNs;
-    if (this.#slowAnswers === 0) return soonNs;
+    if (this.#rules.slowAnswers === 0) return soonNs;
     return Math.max(soonNs, sentNs + this.#lateness.boundNs);
   }
 
@@ -262,7 +290,7 @@ export class MissedRequests {
 
   /** The capture ends. @param endNs when the receiver answers no more */
   finish(endNs: number): void {
-    this.#endNs = endNs;
+    this.#rules.endNs = endNs;
     this.#settleAll();
   }
 
@@ -272,18 +300,6 @@ export class MissedRequests {
 
   #candidates(psn: number, timeNs: number): Candidates {
     return candidates(this.#open, { psn, timeNs }, this.#times, this.#lateness);
-  }
-
-  /** Too many duplicates come unasked: the network doubles packets, and one more proves nothing. */
-  get #isUnsound(): boolean {
-    const [near, far] = [this.#nearAnswers, this.#farAnswers];
-    return this.#evidence.strayAcks > this.#asked * STRAY_SHARE || Math.min(near, far) > (near + far) * MIXED_SHARE;
-  }
-
-  /** What is late is so by little, and the receiver has just had requests twice: an answer more is about these. */
-  #isEcho(timeNs: number): boolean {
-    const short = this.#farAnswers === 0 && this.#nearAnswers + this.#told.overtaken >= FEWEST_NEAR;
-    return short && timeNs <= this.#expected.explainedUntilNs + this.#times.nearNs;
   }
 
   /** @param to the last PSN that the receiver had then: up to there retransmissions are duplicates */
@@ -319,8 +335,14 @@ export class MissedRequests {
   }
 
   #settle(each: MissedRequest): void {
-    if (each.group !== undefined && !cameTwice(each) && this.#settleGroup(each.group)) return;
-    const verdict = this.#verdictOn(each);
+    if (
+      this.#rules.usualNs(each) === undefined &&
+      each.group !== undefined &&
+      !cameTwice(each) &&
+      this.#settleGroup(each.group)
+    )
+      return;
+    const verdict = this.#rules.verdictOn(each);
     this.#remove(each);
     if (!each.stoodBehind) this.#tell(each, verdict);
   }
@@ -329,46 +351,19 @@ export class MissedRequests {
   #settleGroup(group: AnswerGroup): boolean {
     const { requests, answers } = group;
     const all = this.#open.filter((each) => each.group === group);
-    const known = all.every((each) => !isUncertain(each) && !each.stoodBehind && !this.#mayBeOvertaken(each));
-    if (all.length !== requests || !known || group.far) return false;
+    const known = all.every((each) => !isUncertain(each) && !each.stoodBehind && !this.#rules.mayBeOvertaken(each));
+    if (all.length !== requests || !known || group.far || this.#rules.answersAreMissing) return false;
     for (const each of all) this.#remove(each);
     // Where some answers have other causes, no less of them were lost.
-    const answered = this.#isUnsound ? 'unknown' : 'overtaken';
+    const answered = this.#rules.isUnsound ? 'unknown' : 'overtaken';
     for (const [at, each] of all.entries())
       if (at < answers) this.#tell(each, answered, { requests: all, count: answers });
       else this.#tell(each, 'lost', { requests: all, count: requests - answers });
     return true;
   }
 
-  #verdictOn(each: MissedRequest): Verdict {
-    if (isUncertain(each)) return 'unknown';
-    if (each.unseen) return 'lost';
-    if (cameTwice(each)) return this.#isUnsound || each.odd ? 'unknown' : 'overtaken';
-    return each.group !== undefined || this.#mayBeOvertaken(each) ? 'unknown' : 'lost';
-  }
-
-  /**
-   * It looks lost. Where packets are overtaken it may have been, too, when answers are missing: lost on their way, not
-   * captured, or never sent, as by a receiver that answers several requests at once.
-   */
-  #mayBeOvertaken({ unclear, hidden, after, sentNs, ...each }: MissedRequest): boolean {
-    const { acks, missingAcks, latePackets, roundTrips } = this.#evidence;
-    const overtaken = this.#told.overtaken + this.#open.filter(cameTwice).length;
-    const answers = this.#nearAnswers + this.#farAnswers;
-    if (unclear && answers + overtaken > 0) return true;
-    // Nobody was there to answer one that came as late as others did, or a little later.
-    if (this.#endNs - sentNs < (this.#lateness.latestNs ?? 0)) return true;
-    const waited = each.waited || each.waitNs > this.#times.longestNs;
-    // Sent again behind one that was late then: it stood behind that, and no second NAK tells so.
-    const behindLate = after !== undefined && (after.slow || !roundTrips.isSteady);
-    if ((waited || hidden || behindLate) && answers + overtaken + latePackets > 0) return true;
-    const lost =
-      this.#told.lost + this.#open.filter(({ group, stoodBehind }) => !stoodBehind && group === undefined).length;
-    return overtaken * missingAcks > acks * lost * MOST_FALSE;
-  }
-
   #tell(each: MissedRequest, verdict: Verdict, among?: Among): void {
-    this.#told[verdict]++;
+    this.#rules.told[verdict]++;
     this.#sink(each, verdict, among);
   }
 
@@ -378,15 +373,9 @@ export class MissedRequests {
 }
 
 const MOST_OPEN = 64;
-/** Of the requests that were missed. */
-const STRAY_SHARE = 0.05;
-/** Of all answers. What is late is late by about the same; what is doubled is doubled at any time. */
-const MIXED_SHARE = 0.1;
 /** How long after its acknowledgement a request may still turn out to have been overtaken. */
 const GRACE_NS = 100_000_000;
-/** Of those that are told to be lost, the share that may have been overtaken. */
-const MOST_FALSE = 0.005;
-/** So many answers that came soon are no accident. */
-const FEWEST_NEAR = 2;
+/** Times that differ by no more are the same. */
+const SAME = 1.02;
 /** By how much the sending on its way comes sooner than the one that answers the NAK. */
 const SOONER = 4;

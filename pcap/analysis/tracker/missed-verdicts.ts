@@ -8,9 +8,9 @@
  * drop that meanwhile.
  */
 import type { Among, MissedRequest } from './missed-request.ts';
-import type { Verdict } from './missed-requests.ts';
 import { PacketFlag } from './packet-memory.ts';
 import type { MissedResponse, PlacedDetails, PsnSpaceOwner, PsnSpaceState } from './psn-space-state.ts';
+import type { Verdict } from './verdict-rules.ts';
 
 /**
  * Counts the request, and reports it as an event of the NAK that asked for it. @param among requests that it cannot be

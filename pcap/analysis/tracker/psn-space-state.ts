@@ -200,17 +200,18 @@ export class PsnSpaceState {
     return this.report.roundTrips;
   }
 
-  /** ACKs that look like answers to duplicates of which nothing is known. */
-  get acks(): number {
-    return this.report.acks;
-  }
-
   /**
-   * A timeout may be due to a missing answer as well, unless the next one shows that it was not. A silence that is
-   * explained may turn out to have been no timeout, and makes up for no answer that was skipped.
+   * The share of answers that is missing: ACKs for which a later one stands, responses that got lost, and timeouts that
+   * were not shown to be for a request. Such a timeout is for an answer as often as answers get lost when `lost`
+   * requests do, where one answer more counts: none may have been noticed.
    */
-  get missingAcks(): number {
-    return this.skippedAcks + Math.max(0, this.report.timeouts - this.explainedTimeouts);
+  missingShare(lost: number): number {
+    const { acks, packets, responses, timeouts } = this.report;
+    const answers = Math.max(acks + responses.packets, 1);
+    const missing = this.skippedAcks / Math.max(acks, 1) + responses.lostPackets / answers;
+    const likely = missing + 1 / answers;
+    const unexplained = Math.max(0, timeouts - this.explainedTimeouts);
+    return missing + ((likely / (likely + lost / Math.max(packets, 1))) * unexplained) / answers;
   }
 
   get latePackets(): number {

@@ -24,6 +24,9 @@ import { longestReactionNs, triggerOfRequest } from './retransmission-cause.ts';
 import { SequenceTracker } from './sequence-tracker.ts';
 
 export class RequestTracker extends SequenceTracker {
+  /** By what was captured, the receiver has the request at hand. */
+  #isHad = false;
+
   get sender(): 0 | 1 {
     return this.state.requester;
   }
@@ -54,6 +57,7 @@ export class RequestTracker extends SequenceTracker {
     const { state } = this;
     state.report.packets++;
     facts.psnCount = count;
+    this.#isHad = state.receiver !== undefined && psn + count <= state.receiver.expected;
     const wait = receiverGets(state, facts, psn, count);
     if (psn >= state.next || !state.begun) this.#handleNew(facts, psn, count, limit);
     else this.#handleOld(facts, psn, count, limit);
@@ -179,6 +183,7 @@ export class RequestTracker extends SequenceTracker {
     else {
       const drawsAck = (dissection.frame.flags & HAS_RESPONSE) === 0;
       missed?.resent(psn, timeNs, packet.number, this.#isUnsure, drawsAck, this.run?.timeNs);
+      if (this.#isHad && !this.#isUnsure && drawsAck) missed?.resentTwice(timeNs);
     }
     // The retransmission itself was overtaken.
     if (this.ids.compareToLast(ipId) < 0) missed?.cameAgain(psn, timeNs);

@@ -134,18 +134,29 @@ export class ResponseTracker extends SequenceTracker {
       const sentNs = (requests.flagsOf(psn) & PacketFlag.Repeated) === 0 ? requests.timeOf(psn) : Number.NaN;
       if (sentNs <= facts.timeNs) report.addAckLatency(facts.timeNs - sentNs, facts.timeNs);
       if (state.missed !== undefined && !this.#behindRead) this.#countSkipped(psn);
+      if ((requests.flagsOf(psn) & PacketFlag.AckReq) !== 0)
+        state.missed?.acknowledged(psn, this.#dueNs(facts) - requests.timeOf(psn));
       this.#behindRead = false;
       this.#acknowledgeUpTo(facts, psn + 1);
       this.#skipReads(facts, psn + 1);
     } else if (!overtaken) {
-      const explained = sameCredits && state.missed?.duplicateAck(psn, facts.timeNs) === true;
+      const explained = sameCredits && state.missed?.duplicateAck(psn, facts.timeNs, this.#dueNs(facts)) === true;
       this.#handleDuplicateAck(facts, psn, sameCredits && !explained);
     }
   }
 
   /** Right behind a READ response: it waited for that, and stands for what waited with it. */
-  #noteHeldUp({ timeNs }: MutableFacts, psn: number): void {
-    if (timeNs - this.#lastReadNs < HELD_UP_NS) this.state.missed?.hiddenAck(psn, timeNs, this.#firstReadNs);
+  #noteHeldUp(facts: MutableFacts, psn: number): void {
+    const dueNs = this.#dueNs(facts);
+    const { missed, requests } = this.state;
+    const asksAck = (requests.flagsOf(psn) & PacketFlag.AckReq) !== 0;
+    const waitNs = asksAck ? facts.timeNs - requests.timeOf(psn) : Number.POSITIVE_INFINITY;
+    if (dueNs < facts.timeNs) missed?.hiddenAck(psn, facts.timeNs, dueNs, waitNs);
+  }
+
+  /** When an answer would have come at the earliest if it did not wait. */
+  #dueNs({ timeNs }: MutableFacts): number {
+    return timeNs - this.#lastReadNs < HELD_UP_NS ? this.#firstReadNs : timeNs;
   }
 
   /** Requests before `psn` that asked for an ACK, and are acknowledged by this one only. */
@@ -156,11 +167,12 @@ export class ResponseTracker extends SequenceTracker {
   }
 
   /** An ACK up to a request that did not ask for one: it answers a duplicate, unless this responder does so anyway. */
-  #noteUnaskedAck({ timeNs }: MutableFacts, psn: number): void {
+  #noteUnaskedAck(facts: MutableFacts, psn: number): void {
     const { state } = this;
+    const { timeNs } = facts;
     const usual = state.unaskedAcks > state.report.acks * UNUSUAL_SHARE;
     if (usual) state.missed?.unaskedAck(psn, timeNs);
-    const explained = !usual && state.missed?.duplicateAck(psn, timeNs) === true;
+    const explained = !usual && state.missed?.duplicateAck(psn, timeNs, this.#dueNs(facts)) === true;
     if (!explained && state.repeats === 0) state.unaskedAcks++;
   }
 
@@ -204,7 +216,8 @@ export class ResponseTracker extends SequenceTracker {
     const isSequenceNak = syndrome === Syndrome.NakSequence;
     if (isSequenceNak) this.#noteHeldUp(facts, psn - 1);
     if (psn >= state.acked) {
-      if (isSequenceNak) responderAsks(state, facts, psn, this.#behindRead);
+      const behindRead = this.#behindRead || this.#dueNs(facts) < facts.timeNs;
+      if (isSequenceNak) responderAsks(state, facts, psn, behindRead);
       this.#behindRead = false;
       this.#acknowledgeUpTo(facts, psn);
       this.#skipReads(facts, psn);

@@ -14,17 +14,17 @@ interface Account {
   readonly lostAnswers?: number;
 }
 
-/** What is shown by a run with 100 answers, beside one that was lost. */
+/** What is shown by a run with 200 answers, beside one that was lost. */
 function signs({ others = [], copies = 0, timeouts = 0, lostAnswers = 0 }: Account) {
   const requests = ['lost' as const, ...others].map((missing) => ({ missing, both: false }) as MissingRequest);
-  const answers = Array.from({ length: 100 }, (_, at) => ({ fate: at < lostAnswers ? { lost: 'before' } : {} }));
+  const answers = Array.from({ length: 200 }, (_, at) => ({ fate: at < lostAnswers ? { lost: 'before' } : {} }));
   const duplicates = Array.from({ length: copies }, () => ({ copy: true }));
   const run = { naks: requests, duplicates, timeouts, log: { answers } } as unknown as PlayedRun;
   return signsOf(run, requests[0] as MissingRequest);
 }
 
 it('the request itself is no sign', () => {
-  expect(signs({})).toEqual({ overtaking: false, losing: false, copies: false, lostAnswers: false });
+  expect(signs({})).toEqual({ overtaking: false, late: 0, losing: false, copies: false, lostAnswers: false });
 });
 
 it('others that were lost or overtaken, timeouts and copies are signs', () => {
@@ -34,7 +34,7 @@ it('others that were lost or overtaken, timeouts and copies are signs', () => {
   expect(signs({ copies: 1 }).copies).toBe(true);
 });
 
-it('an answer more may be lost where that explains one of a hundred losses', () => {
+it('an answer more may be lost where that explains one of two hundred losses', () => {
   expect(signs({ others: ['overtaken'], lostAnswers: 1 }).lostAnswers).toBe(true);
   expect(signs({ others: ['overtaken'], timeouts: 1 }).lostAnswers).toBe(true);
   expect(signs({ others: ['overtaken', 'lost'], lostAnswers: 1 }).lostAnswers).toBe(false);

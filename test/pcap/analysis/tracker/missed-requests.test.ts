@@ -114,7 +114,7 @@ describe('it cannot be told', () => {
 
   it('whether it was lost where others are overtaken and answers go missing', () => {
     const told = overtakenAndLost();
-    told.evidence.missingAcks = 3;
+    told.evidence.missingShare = () => 0.03;
     expect(told.end()).toEqual(['5 overtaken', '505 unknown']);
   });
 

@@ -2,12 +2,13 @@
 import { expect, it } from 'vitest';
 import { IpIdOrder } from '../../../../pcap/analysis/tracker/id-order.ts';
 import type { MissedRequest } from '../../../../pcap/analysis/tracker/missed-request.ts';
-import type { MissedRequests, Verdict } from '../../../../pcap/analysis/tracker/missed-requests.ts';
+import type { MissedRequests } from '../../../../pcap/analysis/tracker/missed-requests.ts';
 import { bookMissed } from '../../../../pcap/analysis/tracker/missed-verdicts.ts';
 import type { MutableFacts } from '../../../../pcap/analysis/tracker/mutable-facts.ts';
 import { type PsnSpaceOwner, PsnSpaceState } from '../../../../pcap/analysis/tracker/psn-space-state.ts';
 import { RequesterFigures } from '../../../../pcap/analysis/tracker/requester-figures.ts';
 import { ResponseTracker } from '../../../../pcap/analysis/tracker/response-tracker.ts';
+import type { Verdict } from '../../../../pcap/analysis/tracker/verdict-rules.ts';
 
 const request = { psn: 5, frame: 1, nakFrame: 9, askedNs: 100, unseen: false, group: undefined };
 

@@ -9,8 +9,7 @@ export class Told {
   readonly evidence = {
     roundTrips: { shortestNs: 10_000, longestNs: 10_000, boundNs: 9000, isSteady: true },
     strayAcks: 0,
-    acks: 100,
-    missingAcks: 0,
+    missingShare: (_lost: number) => 0,
     latePackets: 0,
   };
   readonly #missed = new MissedRequests(
@@ -26,7 +25,7 @@ export class Told {
     at: number,
     psn: number,
     sent: number,
-    { unseen = false, again = false, afterTimeout = false, behind = sent + 1 } = {},
+    { unseen = false, again = false, afterTimeout = false, behind = sent + 1, afterRead = false } = {},
   ): this {
     const times = { sentNs: sent * 1000, behindNs: behind * 1000, askedNs: at * 1000 };
     this.#missed.asked({
@@ -34,6 +33,7 @@ export class Told {
       frame: -1,
       behindFrame: -1,
       behindPsn: psn + 1,
+      afterRead,
       unseen,
       again,
       afterTimeout,
@@ -66,8 +66,9 @@ export class Told {
     return this;
   }
 
-  duplicate(at: number, psn: number): this {
-    this.#missed.duplicateAck(psn, at * 1000);
+  /** @param due when it would have come if it had not waited behind READ responses */
+  duplicate(at: number, psn: number, due = at): this {
+    this.#missed.duplicateAck(psn, at * 1000, due * 1000);
     return this;
   }
 
@@ -83,8 +84,20 @@ export class Told {
   }
 
   /** An ACK that waited behind READ responses, the first of which came at `from`. */
-  hidden(at: number, psn: number, from = at - 1): this {
-    this.#missed.hiddenAck(psn, at * 1000, from * 1000);
+  hidden(at: number, psn: number, from = at - 1, waited = Number.POSITIVE_INFINITY): this {
+    this.#missed.hiddenAck(psn, at * 1000, from * 1000, waited * 1000);
+    return this;
+  }
+
+  /** An ACK of `psn` comes so long after that was sent last. */
+  acknowledged(at: number, psn: number, waited: number): this {
+    this.#missed.acknowledged(psn, waited * 1000);
+    return this.ack(at, psn);
+  }
+
+  /** A request is sent again that had come in order behind what the receiver waited for. */
+  resentTwice(at: number): this {
+    this.#missed.resentTwice(at * 1000);
     return this;
   }
 

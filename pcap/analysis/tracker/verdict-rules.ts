@@ -1,0 +1,130 @@
+/**
+ * What the evidence on a request that the receiver lacked amounts to, and the answers to duplicates as a whole.
+ *
+ * Owns when that is enough for a verdict. Where something else is as likely, there is none: where requests come twice,
+ * an answer to a duplicate proves nothing of one; where answers are missing, so may the one that would have told that a
+ * request was overtaken.
+ */
+import type { AnswerTimes } from './answer-times.ts';
+import type { Lateness } from './lateness.ts';
+import { type AckEvidence, cameTwice, isUncertain, type MissedRequest } from './missed-request.ts';
+import type { UsualLateness } from './usual-lateness.ts';
+
+/** What became of a request. */
+export type Verdict = 'lost' | 'overtaken' | 'unknown';
+
+/** What the rules go by. */
+export interface VerdictGrounds {
+  /** Requests without a verdict. */
+  readonly open: readonly MissedRequest[];
+  readonly evidence: AckEvidence;
+  readonly times: Pick<AnswerTimes, 'soonestNs' | 'longestNs' | 'nearNs'>;
+  readonly lateness: Pick<Lateness, 'latestNs'>;
+  readonly usual: Pick<UsualLateness, 'latestNs' | 'count' | 'isAnswered'>;
+}
+
+export class VerdictRules {
+  readonly #grounds: VerdictGrounds;
+  readonly told: Record<Verdict, number> = { lost: 0, overtaken: 0, unknown: 0 };
+  /** Sequence NAKs for requests that were captured. */
+  asked = 0;
+  /** Answers that came soon after a retransmission, others, and all that came later than one is answered. */
+  nearAnswers = 0;
+  farAnswers = 0;
+  slowAnswers = 0;
+  /** When the capture ends. */
+  endNs = Number.POSITIVE_INFINITY;
+  /** Requests that look lost, and are not told to be, as answers are missing. */
+  #doubted = 0;
+
+  constructor(grounds: VerdictGrounds) {
+    this.#grounds = grounds;
+  }
+
+  /** Too many duplicates come unasked: the network doubles packets, and one more proves nothing. */
+  get isUnsound(): boolean {
+    const [near, far] = [this.nearAnswers, this.farAnswers];
+    const { strayAcks } = this.#grounds.evidence;
+    return strayAcks > this.asked * STRAY_SHARE || Math.min(near, far) > (near + far) * MIXED_SHARE;
+  }
+
+  /**
+   * What is late is so by little, and the receiver has just had requests twice: an answer more is about these.
+   *
+   * @param untilNs when duplicates behind a late request are answered
+   */
+  isEcho(timeNs: number, untilNs: number): boolean {
+    const short = this.farAnswers + this.slowAnswers === 0 && this.nearAnswers + this.told.overtaken >= FEWEST_NEAR;
+    return short && timeNs <= untilNs + this.#grounds.times.nearNs;
+  }
+
+  verdictOn(each: MissedRequest): Verdict {
+    if (isUncertain(each)) return 'unknown';
+    if (each.unseen) return 'lost';
+    const isByUsual = this.usualNs(each) !== undefined;
+    if (!isByUsual && cameTwice(each)) return this.isUnsound || each.odd ? 'unknown' : 'overtaken';
+    if (this.#isAnswered(each) || this.mayBeOvertaken(each)) return 'unknown';
+    if (!this.answersAreMissing) return 'lost';
+    this.#doubted++;
+    return 'unknown';
+  }
+
+  /**
+   * Where requests come twice, answers may be about any, and those alone decide that come until a request would have
+   * come late at the latest: so long after it was sent, nanoseconds. Undefined: it is not that which decides.
+   */
+  usualNs({ hasResponse }: MissedRequest): number | undefined {
+    return this.isUnsound && !hasResponse ? this.#grounds.usual.latestNs : undefined;
+  }
+
+  /** An answer to a duplicate may be about it. */
+  #isAnswered(each: MissedRequest): boolean {
+    const usualNs = this.usualNs(each);
+    if (usualNs === undefined) return each.group !== undefined;
+    const { times, usual } = this.#grounds;
+    return usual.isAnswered(each.resentNs + times.soonestNs, each.sentNs + usualNs);
+  }
+
+  /** It looks lost, but what it was answered with if it came late may have been seen, or have waited. */
+  mayBeOvertaken(each: MissedRequest): boolean {
+    const { unclear, hidden, after, sentNs } = each;
+    const { evidence, lateness, times } = this.#grounds;
+    const { latePackets, roundTrips } = evidence;
+    const known = this.nearAnswers + this.farAnswers + this.#overtaken;
+    if (unclear && known > 0) return true;
+    // Nobody was there to answer one that came as late as others did, or a little later.
+    if (this.endNs - sentNs < (this.usualNs(each) ?? lateness.latestNs ?? 0)) return true;
+    const waited = each.waited || each.waitNs > times.longestNs;
+    // Sent again behind one that was late then: it stood behind that, and no second NAK tells so.
+    const behindLate = after !== undefined && (after.slow || after.waited || !roundTrips.isSteady);
+    return (waited || hidden || behindLate) && known + latePackets > 0;
+  }
+
+  /**
+   * Where packets are overtaken, some that look lost were, too, when answers are missing: lost on their way, not
+   * captured, or never sent, as by a receiver that answers several requests at once. So many that too large a share of
+   * these verdicts would be wrong.
+   */
+  get answersAreMissing(): boolean {
+    const { open, evidence, usual } = this.#grounds;
+    const alike = open.filter((each) => !each.stoodBehind && !this.#isAnswered(each)).length;
+    const lookLost = this.told.lost + this.#doubted + alike;
+    return Math.max(this.#overtaken, usual.count) * evidence.missingShare(lookLost) > lookLost * MOST_FALSE;
+  }
+
+  get #overtaken(): number {
+    return this.told.overtaken + this.#grounds.open.filter(cameTwice).length;
+  }
+}
+
+/** Of the requests that were missed. */
+const STRAY_SHARE = 0.05;
+/** Of all answers. What is late is late by about the same; what is doubled is doubled at any time. */
+const MIXED_SHARE = 0.1;
+/**
+ * Of those that are told to be lost, the share that may have been overtaken. Half of what is wanted: the share of
+ * answers that are missing is guessed from few.
+ */
+const MOST_FALSE = 0.005;
+/** So many answers that came soon are no accident. */
+const FEWEST_NEAR = 2;

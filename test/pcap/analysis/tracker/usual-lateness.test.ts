@@ -1,0 +1,75 @@
+/**
+ * Goal: by how much requests come late is found among answers that come at any time, and not where there is nothing to
+ * find. Method: times in microseconds; a round trip takes 10.
+ */
+import { expect, it } from 'vitest';
+import { UsualLateness } from '../../../../pcap/analysis/tracker/usual-lateness.ts';
+import { Prng } from '../../../../src/ground/prng.ts';
+
+const ROUND_TRIPS = { shortestNs: 10_000, isSteady: true };
+
+/** Requests a millisecond apart, the first `late` of which are answered `after` each, and all answers at any time. */
+function seen(requests: number, late: number, after: (i: number) => number, others: number, seed = 1): UsualLateness {
+  const random = new Prng(seed);
+  const usual = new UsualLateness(ROUND_TRIPS);
+  for (let i = 0; i < requests; i++) {
+    usual.missing(i * 1e6);
+    if (i < late) usual.answered(i * 1e6 + after(i) * 1000);
+  }
+  for (let i = 0; i < others; i++) usual.answered(random.below(requests * 1e6));
+  return usual;
+}
+
+it('what comes again and again is the lateness, and twice as much the bound', () => {
+  const usual = seen(12, 4, () => 40, 20);
+  expect(usual.count).toBe(4);
+  // The request is 30 us late: another one may be 60, and its answer takes half a round trip, as any does.
+  expect(usual.latestNs).toBeGreaterThan(70_000);
+  expect(usual.latestNs).toBeLessThan(72_000);
+});
+
+it('three that are alike are enough, two are not, nor are many that are not alike', () => {
+  expect(seen(12, 3, () => 40, 5).count).toBe(3);
+  expect(seen(12, 2, () => 40, 5).latestNs).toBeUndefined();
+  expect(seen(12, 8, (i) => 30 + i * 5, 0).latestNs).toBeUndefined();
+});
+
+it('answers that come at any time are no lateness', () => {
+  const wrong = Array.from({ length: 40 }, (_, seed) => seen(30, 0, () => 0, 200, seed)).filter(
+    ({ latestNs }) => latestNs !== undefined,
+  );
+  expect(wrong.length).toBeLessThanOrEqual(1);
+});
+
+it('one answer behind many requests is that of one, and so are many answers behind one request', () => {
+  const usual = new UsualLateness(ROUND_TRIPS);
+  for (let i = 0; i < 20; i++) usual.missing(i * 10);
+  usual.answered(40_000);
+  expect(usual.latestNs).toBeUndefined();
+  const other = new UsualLateness(ROUND_TRIPS);
+  other.missing(0);
+  for (let i = 0; i < 20; i++) other.answered(40_000 + i * 10);
+  expect(other.latestNs).toBeUndefined();
+});
+
+it('nothing is known where round trips vary, or what is late is so by more than many of them', () => {
+  const usual = new UsualLateness({ ...ROUND_TRIPS, isSteady: false });
+  for (let i = 0; i < 5; i++) {
+    usual.missing(i * 1e6);
+    usual.answered(i * 1e6 + 40_000);
+  }
+  expect(usual.latestNs).toBeUndefined();
+  expect(seen(12, 5, () => 310, 0).count).toBe(5);
+  expect(seen(12, 5, () => 330, 0).latestNs).toBeUndefined();
+});
+
+it('an answer is between two times, or may have been: only the last 256 are known', () => {
+  const usual = new UsualLateness(ROUND_TRIPS);
+  usual.answered(100);
+  expect(usual.isAnswered(99, 100)).toBe(true);
+  expect(usual.isAnswered(100, 200)).toBe(false);
+  for (let i = 0; i < 256; i++) usual.answered(1000 + i);
+  expect(usual.isAnswered(100, 200)).toBe(true);
+  expect(usual.isAnswered(1001, 1001.5)).toBe(false);
+  expect(usual.isAnswered(1255, 2000)).toBe(false);
+});

@@ -1,0 +1,199 @@
+/**
+ * Goal: a verdict is given where nothing else is as likely, and only there. Method: what a capture shows is told step by
+ * step; a round trip takes 10 us. Request 5 was overtaken, and request 505 lost, unless something else is shown.
+ */
+import { describe, expect, it } from 'vitest';
+import { Told } from './told.ts';
+
+/** The original of 5 comes 30 us late; all behind it until then is dropped. */
+function overtaken(): Told {
+  return new Told().nak(12, 5, 0).resent(13, 5).ack(24, 10).duplicate(40, 10);
+}
+
+/** Until 505 is sent again, at 1013. */
+function andAsked(): Told {
+  return overtaken().nak(1012, 505, 1000).resent(1013, 505);
+}
+
+function andLost(): Told {
+  return andAsked().ack(1024, 510);
+}
+
+describe('answers are missing', () => {
+  /** Some requests that look lost, `gap` apart. */
+  const lost = (count: number, share: (lost: number) => number): string[] => {
+    const told = overtaken();
+    told.evidence.missingShare = share;
+    for (let i = 1; i <= count; i++) {
+      const at = i * 1000;
+      told
+        .nak(at + 12, at, at)
+        .resent(at + 13, at)
+        .ack(at + 24, at + 5);
+    }
+    return told.end();
+  };
+
+  it('all that look lost are told, or none, by their number', () => {
+    expect(lost(5, () => 0.02)).toEqual(['5 overtaken', ...[1, 2, 3, 4, 5].map((i) => `${i * 1000} lost`)]);
+    expect(lost(3, () => 0.02)).toEqual(['5 overtaken', ...[1, 2, 3].map((i) => `${i * 1000} unknown`)]);
+  });
+
+  it('the share that is missing is asked for as many as look lost', () => {
+    const asked: number[] = [];
+    lost(3, (each) => {
+      asked.push(each);
+      return 0.02;
+    });
+    expect(new Set(asked)).toEqual(new Set([3]));
+  });
+});
+
+it('which of two was lost is left open where answers are missing, and so is how many', () => {
+  const two = (share: number): string[] => {
+    const told = overtaken().nak(1012, 505, 1000).resent(1013, 505).ack(1024, 505).nak(1026, 507, 1014);
+    told.evidence.missingShare = () => share;
+    return told.resent(1027, 507).ack(1038, 510).duplicate(1045, 510).end();
+  };
+  expect(two(0).filter((each) => each.includes('lost'))).toHaveLength(1);
+  expect(two(0.02).filter((each) => each.includes('lost'))).toEqual([]);
+});
+
+describe('an ACK that comes late after the retransmission that it is for', () => {
+  it('may be for the original, where others are overtaken', () => {
+    expect(andAsked().acknowledged(1024, 510, 11).end()).toEqual(['5 overtaken', '505 lost']);
+    expect(andAsked().acknowledged(1029, 510, 14).end()).toEqual(['5 overtaken', '505 unknown']);
+  });
+
+  it('says nothing of what is behind it, or was there before', () => {
+    expect(andAsked().acknowledged(1024, 504, 14).ack(1025, 510).end()).toEqual(['5 overtaken', '505 lost']);
+    expect(andLost().acknowledged(1100, 600, 14).end()).toEqual(['5 overtaken', '505 lost']);
+  });
+
+  it('says nothing where nothing is overtaken', () => {
+    const told = new Told().nak(12, 5, 0).resent(13, 5).acknowledged(29, 10, 14);
+    expect(told.end()).toEqual(['5 lost']);
+  });
+
+  it('leaves open what was sent behind it meanwhile, too', () => {
+    const behind = andAsked().acknowledged(1029, 505, 14).nak(1030, 506, 1014).resent(1031, 506).ack(1042, 510);
+    expect(behind.end()).toEqual(['5 overtaken', '505 unknown', '506 unknown']);
+    const inTime = andAsked().acknowledged(1024, 505, 10).nak(1030, 506, 1014).resent(1031, 506).ack(1042, 510);
+    expect(inTime.end()).toEqual(['5 overtaken', '505 lost', '506 lost']);
+  });
+});
+
+describe('a timeout before the retransmission is acknowledged', () => {
+  it('may have followed the loss of that, and the original came late', () => {
+    const again = (timeout: boolean) => andAsked().resent(2000, 505, { timeout }).ack(2011, 510).end();
+    expect(again(true)).toEqual(['5 overtaken', '505 unknown']);
+    expect(again(false)).toEqual(['5 overtaken', '505 lost']);
+  });
+});
+
+describe('a NAK behind the responses of the READ before', () => {
+  it('may hide that the READ came late, and what is behind it was dropped', () => {
+    const behind = (afterRead: boolean) => overtaken().nak(1012, 505, 1000, { afterRead }).resent(1013, 505);
+    expect(behind(true).ack(1024, 510).end()).toEqual(['5 overtaken', '505 unknown']);
+    expect(behind(false).ack(1024, 510).end()).toEqual(['5 overtaken', '505 lost']);
+  });
+});
+
+describe('an ACK behind READ responses', () => {
+  it('did not wait when it comes as soon as any does', () => {
+    expect(andLost().hidden(1030, 510, 1029, 10.1).end()).toEqual(['5 overtaken', '505 lost']);
+    expect(andLost().hidden(1030, 510, 1029, 10.5).end()).toEqual(['5 overtaken', '505 unknown']);
+  });
+
+  it('may have done so when round trips vary', () => {
+    const told = andLost();
+    told.evidence.roundTrips.isSteady = false;
+    expect(told.hidden(1030, 510, 1029, 10.1).end()).toEqual(['5 overtaken', '505 unknown']);
+  });
+
+  it('answers a duplicate behind a late request, or after a timeout, however long it waited', () => {
+    // 905 came late at 2040, and 906 to 910 are had twice.
+    const behind = (due: number) =>
+      andLost().nak(2012, 905, 2000).ack(2020, 910).resent(2021, 905).duplicate(9000, 910, due).end();
+    expect(behind(2030)).toContain('505 lost');
+    expect(behind(9000)).not.toContain('505 lost');
+    const timeout = (due: number) => andLost().resent(5000, 600, { timeout: true }).duplicate(5100, 610, due).end();
+    expect(timeout(5010)).toContain('505 lost');
+    expect(timeout(5100)).not.toContain('505 lost');
+  });
+
+  it('answers what was sent in vain before, however long it waited', () => {
+    const late = (due: number) => andLost().resentInVain(1100, 505).duplicate(1200, 510, due).end();
+    expect(late(1110)).toEqual(['5 overtaken', '505 lost']);
+    expect(late(1200)).not.toContain('505 lost');
+  });
+});
+
+it('a request that is sent again twice in order draws an answer of its own', () => {
+  expect(andLost().resentTwice(1300).duplicate(1310, 510).end()).toEqual(['5 overtaken', '505 lost']);
+  expect(andLost().duplicate(1310, 510).end()).not.toContain('505 lost');
+});
+
+it('an answer more behind one that was slow is not about that: what is late may be so by more', () => {
+  /** Two are overtaken; an answer comes `late` after the retransmission of each; and 905 gets one more. */
+  const echo = (late: number) => {
+    const told = new Told();
+    for (const psn of [5, 505]) {
+      const at = psn === 5 ? 0 : 1000;
+      told
+        .nak(at + 12, psn, at)
+        .resent(at + 13, psn)
+        .ack(at + 24, psn + 5)
+        .duplicate(at + 13 + late, psn + 5);
+    }
+    return told.nak(1012, 508, 1000).resent(1013, 508).ack(1024, 510).duplicate(1160, 510).end();
+  };
+  expect(echo(60)).not.toContain('508 lost');
+});
+
+describe('where requests come twice', () => {
+  /** `late` of them are answered 40 us after they were sent, and copies are answered at any time. */
+  const doubled = (late: number, end: (told: Told) => Told): string[] => {
+    const told = new Told();
+    told.evidence.strayAcks = 9;
+    for (let i = 0; i < late; i++) {
+      const at = i * 1000;
+      told
+        .nak(at + 12, at, at)
+        .resent(at + 13, at)
+        .ack(at + 24, at + 5)
+        .duplicate(at + 40, at + 5)
+        .duplicate(at + 300 + i * 77, at + 5);
+    }
+    return end(told.nak(50_012, 50_000, 50_000).resent(50_013, 50_000).ack(50_024, 50_005)).end();
+  };
+
+  it('one was lost that nothing answered until it would have come late at the latest', () => {
+    expect(doubled(5, (told) => told.duplicate(50_090, 50_005))).toContain('50000 lost');
+    expect(doubled(5, (told) => told.duplicate(50_060, 50_005))).toContain('50000 unknown');
+    expect(doubled(5, (told) => told.duplicate(50_040, 50_005))).toContain('50000 unknown');
+  });
+
+  it('nothing is told where too few are late by the same to know by how much', () => {
+    expect(doubled(2, (told) => told.duplicate(50_090, 50_005))).toContain('50000 unknown');
+  });
+
+  it('what comes sooner than its retransmission can be answered is no answer to it', () => {
+    expect(doubled(5, (told) => told.duplicate(50_021, 50_005))).toContain('50000 lost');
+  });
+
+  it('so many that are late by the same look lost where answers are missing', () => {
+    const told = (share: number) =>
+      doubled(5, (each) => {
+        each.evidence.missingShare = () => share;
+        return each.duplicate(50_090, 50_005);
+      });
+    expect(told(0.0009)).toContain('50000 lost');
+    expect(told(0.0011)).toContain('50000 unknown');
+  });
+
+  it('a READ is answered by its response, at any time', () => {
+    const read = (told: Told) => told.resent(50_014, 50_000, { read: true }).responseAgain(50_040, 50_000);
+    expect(doubled(5, read)).toContain('50000 unknown');
+  });
+});
