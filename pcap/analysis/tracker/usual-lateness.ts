@@ -164,7 +164,7 @@ const BINS = OCTAVES * BINS_PER_OCTAVE;
 const AROUND = 2 * BINS_PER_OCTAVE;
 /** The share that two bins are of these, as wide as they are. */
 const SHARE_OF_TWO = (2 ** (2 / BINS_PER_OCTAVE) - 1) / (4 - 1 / 4);
-/** So many are no accident. */
+/** Fewer are never rare enough. */
 const FEWEST = 3;
 /** By chance it is so once in a hundred thousand times. */
 const RARE = Math.log(1e-5);

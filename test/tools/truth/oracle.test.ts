@@ -183,3 +183,19 @@ it('the table names what was different besides', () => {
   const lines = confusionTable([{ kind: 'lossy', vantage: 'requester', was: 'lost', ...counts, besides }]).split('\n');
   expect(lines[2]).toBe('| lossy | requester | lost | 7 | 1 | 2 | 3 | an answer lost: 3; nothing: 1 |');
 });
+
+it('one that may have come late with an answer that waited behind READ responses for the next one', async () => {
+  const options = { ...MIXED, seed: 5988, ipVersion: 4 } as const;
+  const run = await playRun(options);
+  const request = run.naks.find(({ psn }) => psn === 875) as MissingRequest;
+  expect(await otherCourse({ options, run, vantage: 'requester', lateNs: 15_000 }, request)).toBe('nothing');
+});
+
+it('one of a run with copies and too few that are late to know by how much: with the answer to any copy', async () => {
+  const options = { ...DOUBLED, seed: 5416, ipVersion: 4 } as const;
+  const run = await playRun(options);
+  expect(run.naks.filter(({ missing }) => missing === 'overtaken')).toHaveLength(1);
+  const request = run.naks.find(({ psn }) => psn === 164) as MissingRequest;
+  const question = { options, run, vantage: 'requester', lateNs: 15_000 } as const;
+  expect(await otherCourse(question, request)).toBe('another doubled or not');
+});

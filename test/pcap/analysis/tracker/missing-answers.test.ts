@@ -48,6 +48,25 @@ it('a timeout is a missing answer, unless the next ACK shows that the last reque
   expect(toldOf20(timeout(false).ack(23))).toBe('missing 20');
 });
 
+it('a READ response that got lost is an answer that is missing', () => {
+  const read = overtakenAndLost().read(22, 3);
+  expect(toldOf20(read.answers(22, 24))).toBe('loss 20');
+  const again = overtakenAndLost().read(22, 3).answers(22, 22).answers(24, 24).read(23, 2).answers(23, 24);
+  expect(toldOf20(again)).toBe('missing 20');
+});
+
+it('a timeout that may be for an answer is for one less likely where requests get lost', () => {
+  /** One timeout of so many requests, the last of which may have been missing. */
+  const timeout = (requests: number): Script => {
+    const script = overtakenAndLost();
+    for (let psn = 22; psn < requests; psn++) script.sends(psn, psn).ack(psn);
+    return script.sends(requests, requests).wait(200e6).sends(requests, requests).ack(requests);
+  };
+  expect(toldOf20(timeout(100))).toBe('missing 20');
+  // One of 150, where one request of 150 was lost as well: half an answer.
+  expect(toldOf20(timeout(150))).toBe('loss 20');
+});
+
 it('an ACK right behind many READ responses may have waited since the first of them, and stand for an answer', () => {
   const script = (overtaken: boolean) => {
     const before = new Script();

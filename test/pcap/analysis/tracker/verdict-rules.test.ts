@@ -70,6 +70,12 @@ describe('an ACK that comes late after the retransmission that it is for', () =>
     expect(andLost().acknowledged(1100, 600, 14).end()).toEqual(['5 overtaken', '505 lost']);
   });
 
+  it('may be slow where round trips vary', () => {
+    const told = andAsked();
+    Object.assign(told.evidence.roundTrips, { isSteady: false, longestNs: 30_000 });
+    expect(told.acknowledged(1042, 510, 29).end()).toEqual(['5 overtaken', '505 lost']);
+  });
+
   it('says nothing where nothing is overtaken', () => {
     const told = new Told().nak(12, 5, 0).resent(13, 5).acknowledged(29, 10, 14);
     expect(told.end()).toEqual(['5 lost']);
