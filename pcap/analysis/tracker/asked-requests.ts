@@ -53,13 +53,19 @@ export function waitEnds(state: PsnSpaceState, facts: MutableFacts, psn: number,
   }
 }
 
-/** A NAK asks for a request. Call it before the space is changed. @param behindRead it waited behind READ responses */
-export function responderAsks(state: PsnSpaceState, facts: MutableFacts, psn: number, behindRead: boolean): void {
+/** How a NAK follows READ responses: it is the first answer behind some; it comes so soon that it waited for them. */
+interface NakPlace {
+  readonly behindRead: boolean;
+  readonly heldUp: boolean;
+}
+
+/** A NAK asks for a request. Call it before the space is changed. */
+export function responderAsks(state: PsnSpaceState, facts: MutableFacts, psn: number, place: NakPlace): void {
   const wait = state.receiver?.asks(facts, psn);
   state.receiver ??= new ReceiverModel(psn, true);
   if (state.requestHoles.at(psn) !== undefined) return;
   const unseen = isUnseen(state, psn);
-  if (wait === undefined || (unseen && !idsOf(state).isUsable)) noteMissed(state, facts, psn, { behindRead, unseen });
+  if (wait === undefined || (unseen && !idsOf(state).isUsable)) noteMissed(state, facts, psn, { ...place, unseen });
   else if (wait.lost) tellLost(state, wait);
 }
 
@@ -73,7 +79,7 @@ function noteMissed(
   state: PsnSpaceState,
   { packet, timeNs }: MutableFacts,
   psn: number,
-  { behindRead, unseen }: { readonly behindRead: boolean; readonly unseen: boolean },
+  { behindRead, heldUp, unseen }: NakPlace & { readonly unseen: boolean },
 ): void {
   const { requests, rnr } = state;
   // A NAK that waited behind READ responses asks for what has come since.
@@ -96,7 +102,7 @@ function noteMissed(
     behindNs: behindRead ? Number.NaN : requests.timeOf(psn + 1),
     behindFrame: requests.frameOf(behind),
     behindPsn: behind,
-    afterRead: behindRead && state.reads.find(psn - 1) !== undefined,
+    afterRead: heldUp && state.reads.find(psn - 1) !== undefined,
     unseen,
     again,
     afterTimeout: again && !state.runOutdated,

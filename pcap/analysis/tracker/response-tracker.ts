@@ -216,8 +216,8 @@ export class ResponseTracker extends SequenceTracker {
     const isSequenceNak = syndrome === Syndrome.NakSequence;
     if (isSequenceNak) this.#noteHeldUp(facts, psn - 1);
     if (psn >= state.acked) {
-      const behindRead = this.#behindRead || this.#dueNs(facts) < facts.timeNs;
-      if (isSequenceNak) responderAsks(state, facts, psn, behindRead);
+      const heldUp = this.#dueNs(facts) < facts.timeNs;
+      if (isSequenceNak) responderAsks(state, facts, psn, { behindRead: this.#behindRead || heldUp, heldUp });
       this.#behindRead = false;
       this.#acknowledgeUpTo(facts, psn);
       this.#skipReads(facts, psn);
