@@ -11,6 +11,12 @@ import type { PsnSpaceState } from './psn-space-state.ts';
 /** The unit of ACK timeouts, 4.096 us * 2^n (ref:wire#7). */
 export const TIMEOUT_UNIT_NS = 4096;
 
+/**
+ * No program that is in use asks for an ACK timeout below 2^13, and hardware takes up to twice that. A timeout would go
+ * back to what is not acknowledged, unless answers were lost.
+ */
+export const SHORTEST_USED_NS = TIMEOUT_UNIT_NS * 2 ** 14;
+
 /** After a wait this long a retransmission is due to a timeout, where none was agreed and answers come sooner. */
 export const SURE_TIMEOUT_NS = 4_000_000;
 

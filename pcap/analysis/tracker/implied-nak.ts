@@ -4,8 +4,9 @@
  * Owns the evidence: a READ that begins in the middle of an earlier one or at a gap, or once more from its beginning,
  * as soon as a requester that lacks its first response can notice it (ref:analyzer#1, 9).
  */
-import { agreedTimeoutNs } from './ack-waits.ts';
+import { agreedTimeoutNs, SHORTEST_USED_NS } from './ack-waits.ts';
 import type { MutableFacts } from './mutable-facts.ts';
+import { PacketFlag } from './packet-memory.ts';
 import type { RetransmissionTrigger } from './pending-report.ts';
 import type { PsnSpaceState } from './psn-space-state.ts';
 import { HAS_RESPONSE } from './read-queue.ts';
@@ -28,7 +29,9 @@ export function impliedNak(
   if (hole === undefined && entry?.next === psn) return undefined;
   const { meanNs, maxNs } = report.readLatency;
   const usualNs = Math.max(LATE_NS, 10 * meanNs);
-  const shownNs = Math.max(maxNs, state.slowestReactionNs, SURE_SHARE * state.patienceNs);
+  // Its response came behind others: the requester has seen a gap, however long it takes to react.
+  const gapNs = (responses.flagsOf(psn) & PacketFlag.Late) === 0 ? 0 : SHORTEST_USED_NS;
+  const shownNs = Math.max(maxNs, state.slowestReactionNs, SURE_SHARE * state.patienceNs, gapNs);
   const agreedNs = agreedTimeoutNs(state);
   const late = waitedNs > Math.max(usualNs, agreedNs ?? shownNs);
   const doubtful = waitedNs > Math.max(usualNs, agreedNs ?? 0);

@@ -13,7 +13,14 @@
  *   the longest wait that the requester has borne without sending anything again. It waits from the last sending of its
  *   oldest request without an answer, or from the last answer.
  */
-import { agreedTimeoutNs, SURE_TIMEOUT_NS, shownTimeoutNs, TIMEOUT_UNIT_NS, unansweredNs } from './ack-waits.ts';
+import {
+  agreedTimeoutNs,
+  SHORTEST_USED_NS,
+  SURE_TIMEOUT_NS,
+  shownTimeoutNs,
+  TIMEOUT_UNIT_NS,
+  unansweredNs,
+} from './ack-waits.ts';
 import { impliedNak } from './implied-nak.ts';
 import type { MutableFacts } from './mutable-facts.ts';
 import type { PendingNak } from './outdated-naks.ts';
@@ -82,11 +89,6 @@ export function longestReactionNs(state: PsnSpaceState): number {
 
 /** A requester that is busy takes as long to go back as a responder to answer; later it goes back for a timeout. */
 const LONGEST_ROUND_TRIPS = 2;
-/**
- * No program that is in use asks for an ACK timeout below 2^13, and hardware takes up to twice that. A timeout would go
- * back to what is not acknowledged, unless answers were lost.
- */
-const SHORTEST_USED_NS = TIMEOUT_UNIT_NS * 2 ** 14;
 /** No network can use an ACK timeout below this. */
 const SHORTEST_TIMEOUT_NS = 200_000;
 /** A timeout no longer than so many round trips of the usual length would strike all the time. */

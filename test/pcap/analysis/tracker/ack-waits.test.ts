@@ -5,7 +5,7 @@
 import { expect, it, vi } from 'vitest';
 import { Op } from '../../../../packets/opcode.ts';
 import { PacketMemory } from '../../../../pcap/analysis/tracker/packet-memory.ts';
-import { Script } from './script.ts';
+import { MTU, Script } from './script.ts';
 
 /** Waits of the timeouts that are told, in milliseconds. */
 const timeoutsOf = (script: Script): number[] =>
@@ -88,4 +88,15 @@ it('the first ACK after a timeout looks at a bounded number of requests', () => 
   const quiet = (script: Script) => script.a(Op.SendOnly, 50_001, { asksAck: false });
   const silent = quiet(begun()).sends(50_002, 50_002).wait(200e6);
   expect(lookups(quiet(silent).ack(50_001))).toBeLessThan(5_000);
+});
+
+it('a READ response that came behind others makes the requester go back, and no timeout, however slow it is', () => {
+  /** The second response of the second READ is missing, or comes last. */
+  const script = (comes: boolean): number[] => {
+    const reads = new Script({ ids: 'ipv6' }).read(0, 4).answers(0, 3).read(4, 4).answers(4, 7, [5]);
+    if (comes) reads.b(Op.ReadResponseMiddle, 5, { payload: MTU });
+    return timeoutsOf(reads.wait(9.5e6).read(5, 3).answers(5, 7));
+  };
+  expect(script(true)).toEqual([]);
+  expect(script(false)).toEqual([10]);
 });
