@@ -4,8 +4,9 @@
  * Owns the comparison. Requests get their fates by their place among all requests. An answer gets the fate of the same
  * answer of the original run; one that the original run lacks is lost, where the network loses answers. Two captures
  * are the same when they have the same frames at the same times, but for what the queues of hosts and wires make of
- * one frame more or less: two microseconds, in which an ACK may also wait for the next one, which stands for it. Identifications and checksums over them are not compared: hosts talk to others as well. A
- * capture ends with its last frame: what is answered later may be missing.
+ * one frame more or less: two microseconds, in which an ACK may also wait for the next one, which stands for it.
+ * Identifications and checksums over them are not compared: hosts talk to others as well. A capture ends with its last
+ * frame: what is answered later may be missing.
  */
 import { type Frame, Op } from 'rocev2/packets';
 import { ETHERNET_BYTES, IPV4_BYTES, IPV6_BYTES, UDP_BYTES } from 'rocev2/packets/network';

@@ -20,8 +20,8 @@ export interface Signs {
   readonly copies: boolean;
   /**
    * Of two hundred requests that look lost, one or more came late, and the answer to it was lost. Every lost answer is
-   * a sign, and every timeout, which may be for one. Such shares are guessed from some two hundred answers: where one in
-   * a hundred is allowed, two of 96 verdicts were wrong.
+   * a sign, and every timeout, which may be for one. Such shares are guessed from some two hundred answers: where one
+   * in a hundred was allowed, two of 96 verdicts were wrong.
    */
   readonly lostAnswers: boolean;
 }

@@ -124,7 +124,7 @@ export class MissedRequests {
     if (unsure && drawsAck) this.#expected.sentUnsure(timeNs, timeNs + this.#times.soonNs);
   }
 
-  /** A request is sent again that has been so in order, behind what the receiver waited for: it is likely to have it. */
+  /** A request is sent again that was so before, in order behind what the receiver waited for: that is likely had. */
   resentTwice(timeNs: number): void {
     this.#expected.sentUnsure(timeNs, timeNs + this.#times.soonNs);
   }
@@ -250,8 +250,8 @@ export class MissedRequests {
 
   /**
    * An ACK or a NAK that waited behind READ responses, from `fromNs` on, stands for all that did: maybe for an ACK
-   * about these. By it the receiver has everything up to `psn`. One that came as soon as any, `waitNs` after what draws it
-   * was sent, did not wait.
+   * about these. By it the receiver has everything up to `psn`. One that came as soon as any, `waitNs` after what
+   * draws it was sent, did not wait.
    */
   hiddenAck(psn: number, timeNs: number, fromNs: number, waitNs: number): void {
     const { isSteady, shortestNs } = this.#evidence.roundTrips;

@@ -34,6 +34,7 @@ import type { MutableFacts } from './mutable-facts.ts';
 import { PacketFlag, PacketMemory } from './packet-memory.ts';
 import type { RetransmissionTrigger } from './pending-report.ts';
 import type { ReadEntry } from './read-queue.ts';
+import { ReadStretch } from './read-stretch.ts';
 import { SequenceTracker } from './sequence-tracker.ts';
 
 export class ResponseTracker extends SequenceTracker {
@@ -42,9 +43,7 @@ export class ResponseTracker extends SequenceTracker {
   #unrequestedNext = -1;
   /** The last progress was a response of a READ, behind which ACKs wait, so that one may stand for several. */
   #behindRead = false;
-  /** When the last response of a READ came, and the first of those that came one right behind the other. */
-  #firstReadNs = Number.NEGATIVE_INFINITY;
-  #lastReadNs = Number.NEGATIVE_INFINITY;
+  readonly #stretch = new ReadStretch();
 
   get sender(): 0 | 1 {
     return this.state.requester === 0 ? 1 : 0;
@@ -135,28 +134,24 @@ export class ResponseTracker extends SequenceTracker {
       if (sentNs <= facts.timeNs) report.addAckLatency(facts.timeNs - sentNs, facts.timeNs);
       if (state.missed !== undefined && !this.#behindRead) this.#countSkipped(psn);
       if ((requests.flagsOf(psn) & PacketFlag.AckReq) !== 0)
-        state.missed?.acknowledged(psn, this.#dueNs(facts) - requests.timeOf(psn));
+        state.missed?.acknowledged(psn, this.#stretch.dueNs(facts.timeNs) - requests.timeOf(psn));
       this.#behindRead = false;
       this.#acknowledgeUpTo(facts, psn + 1);
       this.#skipReads(facts, psn + 1);
     } else if (!overtaken) {
-      const explained = sameCredits && state.missed?.duplicateAck(psn, facts.timeNs, this.#dueNs(facts)) === true;
+      const explained =
+        sameCredits && state.missed?.duplicateAck(psn, facts.timeNs, this.#stretch.dueNs(facts.timeNs)) === true;
       this.#handleDuplicateAck(facts, psn, sameCredits && !explained);
     }
   }
 
   /** Right behind a READ response: it waited for that, and stands for what waited with it. */
   #noteHeldUp(facts: MutableFacts, psn: number): void {
-    const dueNs = this.#dueNs(facts);
+    const dueNs = this.#stretch.dueNs(facts.timeNs);
     const { missed, requests } = this.state;
     const asksAck = (requests.flagsOf(psn) & PacketFlag.AckReq) !== 0;
     const waitNs = asksAck ? facts.timeNs - requests.timeOf(psn) : Number.POSITIVE_INFINITY;
     if (dueNs < facts.timeNs) missed?.hiddenAck(psn, facts.timeNs, dueNs, waitNs);
-  }
-
-  /** When an answer would have come at the earliest if it did not wait. */
-  #dueNs({ timeNs }: MutableFacts): number {
-    return timeNs - this.#lastReadNs < HELD_UP_NS ? this.#firstReadNs : timeNs;
   }
 
   /** Requests before `psn` that asked for an ACK, and are acknowledged by this one only. */
@@ -172,7 +167,7 @@ export class ResponseTracker extends SequenceTracker {
     const { timeNs } = facts;
     const usual = state.unaskedAcks > state.report.acks * UNUSUAL_SHARE;
     if (usual) state.missed?.unaskedAck(psn, timeNs);
-    const explained = !usual && state.missed?.duplicateAck(psn, timeNs, this.#dueNs(facts)) === true;
+    const explained = !usual && state.missed?.duplicateAck(psn, timeNs, this.#stretch.dueNs(facts.timeNs)) === true;
     if (!explained && state.repeats === 0) state.unaskedAcks++;
   }
 
@@ -216,7 +211,7 @@ export class ResponseTracker extends SequenceTracker {
     const isSequenceNak = syndrome === Syndrome.NakSequence;
     if (isSequenceNak) this.#noteHeldUp(facts, psn - 1);
     if (psn >= state.acked) {
-      const heldUp = this.#dueNs(facts) < facts.timeNs;
+      const heldUp = this.#stretch.dueNs(facts.timeNs) < facts.timeNs;
       if (isSequenceNak) responderAsks(state, facts, psn, { behindRead: this.#behindRead || heldUp, heldUp });
       this.#behindRead = false;
       this.#acknowledgeUpTo(facts, psn);
@@ -325,8 +320,7 @@ export class ResponseTracker extends SequenceTracker {
     else if (psn === entry.start && entry.askedAgainNs < 0) state.report.addReadLatency(facts.timeNs - entry.askedNs);
     entry.next = psn + 1;
     this.#behindRead = true;
-    if (facts.timeNs - this.#lastReadNs >= HELD_UP_NS) this.#firstReadNs = facts.timeNs;
-    this.#lastReadNs = facts.timeNs;
+    this.#stretch.add(facts.timeNs);
     this.#learnEnd(facts, psn, entry);
     this.#acknowledgeUpTo(facts, psn + 1);
     this.#accept(facts, psn);
@@ -404,8 +398,6 @@ const ACK_ENTRIES = 12;
 /** Of the ACKs, those up to a request that asked for none, where only duplicates cause them. */
 const UNUSUAL_SHARE = 0.05;
 const COPY_NS = 500_000;
-/** An ACK that had to wait for a READ response comes so soon behind it. */
-const HELD_UP_NS = 2_000;
 /** PSNs that one ACK is likely to acknowledge at most. */
 const MOST_SKIPPED = 1024;
 /** 2^31 bytes in packets of 256. */
