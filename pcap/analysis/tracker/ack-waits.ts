@@ -72,6 +72,12 @@ export function explainSilence(state: PsnSpaceState, psn: number): void {
   state.explainedTimeouts++;
 }
 
+/** Counts the requests before `psn` that asked for an ACK, and are acknowledged by that of `psn` only. */
+export function countSkipped(state: PsnSpaceState, psn: number): void {
+  for (let at = Math.max(state.acked, psn - MOST_UNANSWERED); at < psn; at++)
+    if ((state.requests.flagsOf(at) & PacketFlag.AckReq) !== 0) state.skippedAcks++;
+}
+
 /** For so long nothing was answered and nothing sent again. */
 function notePatience(state: PsnSpaceState, timeNs: number): void {
   const { requests, acked, lastAnswerNs } = state;

@@ -24,7 +24,7 @@ import { AETH_AT, OpFlag } from '../../../packets/opcode.ts';
 import { psnDiff } from '../../../packets/psn.ts';
 import { nakName } from '../event-text.ts';
 import { Mark } from '../facts.ts';
-import { explainSilence, noteAnswer } from './ack-waits.ts';
+import { countSkipped, explainSilence, noteAnswer } from './ack-waits.ts';
 import { responderAsks } from './asked-requests.ts';
 import { followRequester } from './awaited-response.ts';
 import type { DamagedPsns } from './damaged-psns.ts';
@@ -126,48 +126,40 @@ export class ResponseTracker extends SequenceTracker {
     report.acks++;
     report.creditCode = creditCode;
     explainSilence(state, psn);
-    this.#noteHeldUp(facts, psn);
+    const dueNs = this.#noteHeldUp(facts, psn);
     if (psn >= state.acked) {
-      if (requests.has(psn) && (requests.flagsOf(psn) & PacketFlag.AckReq) === 0) this.#noteUnaskedAck(facts, psn);
+      const asked = (requests.flagsOf(psn) & PacketFlag.AckReq) !== 0;
+      if (requests.has(psn) && !asked) this.#noteUnaskedAck(facts, psn, dueNs);
       // The ACK may be for the first sending of a retransmitted request: no latency can be derived from it.
       const sentNs = (requests.flagsOf(psn) & PacketFlag.Repeated) === 0 ? requests.timeOf(psn) : Number.NaN;
       if (sentNs <= facts.timeNs) report.addAckLatency(facts.timeNs - sentNs, facts.timeNs);
-      if (state.missed !== undefined && !this.#behindRead) this.#countSkipped(psn);
-      if ((requests.flagsOf(psn) & PacketFlag.AckReq) !== 0)
-        state.missed?.acknowledged(psn, this.#stretch.dueNs(facts.timeNs) - requests.timeOf(psn));
+      if (state.missed !== undefined && !this.#behindRead) countSkipped(state, psn);
+      if (asked) state.missed?.acknowledged(psn, dueNs - requests.timeOf(psn));
       this.#behindRead = false;
       this.#acknowledgeUpTo(facts, psn + 1);
       this.#skipReads(facts, psn + 1);
     } else if (!overtaken) {
-      const explained =
-        sameCredits && state.missed?.duplicateAck(psn, facts.timeNs, this.#stretch.dueNs(facts.timeNs)) === true;
+      const explained = sameCredits && state.missed?.duplicateAck(psn, facts.timeNs, dueNs) === true;
       this.#handleDuplicateAck(facts, psn, sameCredits && !explained);
     }
   }
 
-  /** Right behind a READ response: it waited for that, and stands for what waited with it. */
-  #noteHeldUp(facts: MutableFacts, psn: number): void {
-    const dueNs = this.#stretch.dueNs(facts.timeNs);
+  /** Right behind READ responses it waited, and stands for what did. Returns when it was due at the earliest. */
+  #noteHeldUp({ timeNs }: MutableFacts, psn: number): number {
+    const dueNs = this.#stretch.dueNs(timeNs);
     const { missed, requests } = this.state;
-    const asksAck = (requests.flagsOf(psn) & PacketFlag.AckReq) !== 0;
-    const waitNs = asksAck ? facts.timeNs - requests.timeOf(psn) : Number.POSITIVE_INFINITY;
-    if (dueNs < facts.timeNs) missed?.hiddenAck(psn, facts.timeNs, dueNs, waitNs);
-  }
-
-  /** Requests before `psn` that asked for an ACK, and are acknowledged by this one only. */
-  #countSkipped(psn: number): void {
-    const { state } = this;
-    for (let at = Math.max(state.acked, psn - MOST_SKIPPED); at < psn; at++)
-      if ((state.requests.flagsOf(at) & PacketFlag.AckReq) !== 0) state.skippedAcks++;
+    if (missed === undefined || dueNs >= timeNs) return dueNs;
+    const asked = (requests.flagsOf(psn) & PacketFlag.AckReq) !== 0;
+    missed.hiddenAck(psn, timeNs, dueNs, asked ? timeNs - requests.timeOf(psn) : Number.POSITIVE_INFINITY);
+    return dueNs;
   }
 
   /** An ACK up to a request that did not ask for one: it answers a duplicate, unless this responder does so anyway. */
-  #noteUnaskedAck(facts: MutableFacts, psn: number): void {
+  #noteUnaskedAck({ timeNs }: MutableFacts, psn: number, dueNs: number): void {
     const { state } = this;
-    const { timeNs } = facts;
     const usual = state.unaskedAcks > state.report.acks * UNUSUAL_SHARE;
     if (usual) state.missed?.unaskedAck(psn, timeNs);
-    const explained = !usual && state.missed?.duplicateAck(psn, timeNs, this.#stretch.dueNs(facts.timeNs)) === true;
+    const explained = !usual && state.missed?.duplicateAck(psn, timeNs, dueNs) === true;
     if (!explained && state.repeats === 0) state.unaskedAcks++;
   }
 
@@ -398,7 +390,5 @@ const ACK_ENTRIES = 12;
 /** Of the ACKs, those up to a request that asked for none, where only duplicates cause them. */
 const UNUSUAL_SHARE = 0.05;
 const COPY_NS = 500_000;
-/** PSNs that one ACK is likely to acknowledge at most. */
-const MOST_SKIPPED = 1024;
 /** 2^31 bytes in packets of 256. */
 const FARTHEST = 0x80_00_00;
