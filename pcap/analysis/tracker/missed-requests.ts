@@ -291,6 +291,7 @@ export class MissedRequests {
   /** The capture ends. @param endNs when the receiver answers no more */
   finish(endNs: number): void {
     this.#rules.endNs = endNs;
+    this.#usual.finish();
     this.#settleAll();
   }
 

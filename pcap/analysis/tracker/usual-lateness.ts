@@ -4,7 +4,8 @@
  *
  * Owns how that is found. The answer to a late request comes when it was sent, and what is late is late by about the
  * same; the answer to a second copy comes at any time. So of the times from each missing request to each answer, those
- * that come again and again, much more often than others, are the lateness. Bounded: the last requests and answers.
+ * that come again and again, much more often than others, are the lateness. Bounded: the last requests and answers; it
+ * is found again when an eighth of them is new.
  */
 import type { RoundTrips } from './round-trips.ts';
 
@@ -15,10 +16,9 @@ export class UsualLateness {
   readonly #answeredNs = new Times(MOST_ANSWERS);
   /** When others were. */
   readonly #expectedNs = new Times(MOST_ANSWERS);
-  /** Times from a request to an answer behind it, by their logarithm: how many requests have such, and answers. */
-  readonly #requests = new Uint32Array(BINS);
-  readonly #answers = new Uint32Array(BINS);
-  #isCounted = true;
+  /** Requests and answers since it was found. */
+  #newer = 0;
+  #peak: Peak = NO_PEAK;
 
   constructor(roundTrips: Pick<RoundTrips, 'shortestNs' | 'isSteady'>) {
     this.#roundTrips = roundTrips;
@@ -27,13 +27,13 @@ export class UsualLateness {
   /** A request is missing that was sent then. */
   missing(sentNs: number): void {
     this.#sentNs.add(sentNs);
-    this.#isCounted = false;
+    this.#newer++;
   }
 
   /** A duplicate is answered, and nothing tells which. */
   answered(timeNs: number): void {
     this.#answeredNs.add(timeNs);
-    this.#isCounted = false;
+    this.#newer++;
   }
 
   /** The same, where one was expected: it may be about another one all the same. */
@@ -41,9 +41,15 @@ export class UsualLateness {
     this.#expectedNs.add(timeNs);
   }
 
+  /** The capture ends: all that is known counts. */
+  finish(): void {
+    this.#find();
+  }
+
   /** How many requests were late by about the same, as far as their answers tell; 0: they tell nothing. */
   get count(): number {
-    return this.#peak === undefined ? 0 : this.#at(this.#peak);
+    this.#refresh();
+    return this.#peak.count;
   }
 
   /**
@@ -51,10 +57,11 @@ export class UsualLateness {
    * lateness is usual, or round trips vary.
    */
   get latestNs(): number | undefined {
+    this.#refresh();
     const { shortestNs, isSteady } = this.#roundTrips;
-    const peak = this.#peak;
-    if (peak === undefined || !isSteady) return undefined;
-    const longestNs = FIRST_NS * 2 ** ((peak + 2) / BINS_PER_OCTAVE);
+    const { bin } = this.#peak;
+    if (bin < 0 || !isSteady) return undefined;
+    const longestNs = FIRST_NS * 2 ** ((bin + 2) / BINS_PER_OCTAVE);
     return (longestNs - Math.min(shortestNs, longestNs)) * LATER + shortestNs;
   }
 
@@ -63,90 +70,101 @@ export class UsualLateness {
     return this.#answeredNs.mayHave(fromNs, toNs) || this.#expectedNs.mayHave(fromNs, toNs);
   }
 
-  /** The first of two neighbouring bins that so many belong to by chance least often. */
-  get #peak(): number | undefined {
-    if (!this.#isCounted) this.#count();
-    let best: number | undefined;
+  #refresh(): void {
+    if (this.#newer * 8 > this.#sentNs.length + this.#answeredNs.length) this.#find();
+  }
+
+  #find(): void {
+    this.#newer = 0;
+    this.#peak = NO_PEAK;
+    const [sent, answered] = [this.#sentNs.all, this.#answeredNs.all];
+    if (sent.length < FEWEST || answered.length < FEWEST) return;
+    countEach(REQUESTS, sent, answered, (sentNs, answeredNs) => answeredNs - sentNs);
+    countEach(ANSWERS, answered, sent, (answeredNs, sentNs) => answeredNs - sentNs);
     let rarest = RARE;
     const end = Math.min(BINS - 1, binOf(this.#roundTrips.shortestNs * MOST_ROUND_TRIPS));
     for (let bin = 0; bin < end; bin++) {
-      const rarity = this.#rarity(bin);
-      if (rarity < rarest) [best, rarest] = [bin, rarity];
+      const count = inTwo(bin);
+      const rarity = count < FEWEST ? 0 : rarityOf(bin, count);
+      if (rarity >= rarest) continue;
+      rarest = rarity;
+      this.#peak = { bin, count };
     }
-    return best;
-  }
-
-  /** How rare it is by chance: the logarithm of a Poisson distribution, as the bins around are filled. */
-  #rarity(bin: number): number {
-    const count = this.#at(bin);
-    if (count < FEWEST) return 0;
-    let around = 0;
-    for (let at = Math.max(bin - AROUND, 0); at < Math.min(bin + AROUND, BINS); at++)
-      around += this.#requests[at] as number;
-    const usual = Math.max(around - inTwo(this.#requests, bin), 1) * SHARE_OF_TWO;
-    let rarity = -usual;
-    for (let each = 1; each <= count; each++) rarity += Math.log(usual / each);
-    return rarity;
-  }
-
-  #count(): void {
-    this.#isCounted = true;
-    const [sent, answered] = [this.#sentNs.all, this.#answeredNs.all];
-    countEach(this.#requests, sent, answered, (sentNs, answeredNs) => answeredNs - sentNs);
-    countEach(this.#answers, answered, sent, (answeredNs, sentNs) => answeredNs - sentNs);
-  }
-
-  /** Each request has an answer of its own. */
-  #at(bin: number): number {
-    return Math.min(inTwo(this.#requests, bin), inTwo(this.#answers, bin));
   }
 }
 
-function inTwo(bins: Uint32Array, bin: number): number {
-  return (bins[bin] as number) + (bins[bin + 1] as number);
+/** The first of two neighbouring bins that so many belong to by chance least often. */
+interface Peak {
+  readonly bin: number;
+  /** Requests, each with an answer of its own. */
+  readonly count: number;
+}
+
+const NO_PEAK: Peak = { bin: -1, count: 0 };
+
+/** The last times of something. */
+class Times {
+  readonly #ns: number[] = [];
+  readonly #most: number;
+  /** How many there have been. */
+  #count = 0;
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  add(timeNs: number): void {
+    this.#ns[this.#count++ % this.#most] = timeNs;
+  }
+
+  get all(): readonly number[] {
+    return this.#ns;
+  }
+
+  get length(): number {
+    return this.#ns.length;
+  }
+
+  /** Whether one is between these, or one that is forgotten may be. */
+  mayHave(fromNs: number, toNs: number): boolean {
+    if (this.#count > this.#most && !this.#ns.some((ns) => ns < fromNs)) return true;
+    return this.#ns.some((ns) => ns > fromNs && ns <= toNs);
+  }
 }
 
 /** Into each bin, how many of `those` have a time to one of `others` that belongs there. */
 function countEach(
   bins: Uint32Array,
-  those: Float64Array,
-  others: Float64Array,
+  those: readonly number[],
+  others: readonly number[],
   between: (one: number, other: number) => number,
 ): void {
   bins.fill(0);
-  const own = new Uint8Array(BINS);
-  for (const one of those) {
-    own.fill(0);
+  COUNTED_FOR.fill(-1);
+  for (const [at, one] of those.entries())
     for (const other of others) {
       const bin = binOf(between(one, other));
-      if (bin >= 0 && bin < BINS) own[bin] = 1;
+      if (bin < 0 || bin >= BINS || COUNTED_FOR[bin] === at) continue;
+      COUNTED_FOR[bin] = at;
+      bins[bin] = (bins[bin] as number) + 1;
     }
-    for (let bin = 0; bin < BINS; bin++) bins[bin] = (bins[bin] as number) + (own[bin] as number);
-  }
 }
 
-/** The last times of something. */
-class Times {
-  readonly #ns: Float64Array;
-  #count = 0;
+/** Each request has an answer of its own. */
+function inTwo(bin: number): number {
+  const two = (bins: Uint32Array): number => (bins[bin] as number) + (bins[bin + 1] as number);
+  return Math.min(two(REQUESTS), two(ANSWERS));
+}
 
-  constructor(most: number) {
-    this.#ns = new Float64Array(most).fill(Number.NaN);
-  }
-
-  add(timeNs: number): void {
-    this.#ns[this.#count++ % this.#ns.length] = timeNs;
-  }
-
-  get all(): Float64Array {
-    return this.#ns;
-  }
-
-  /** Whether one is between these, or one that is forgotten may be. */
-  mayHave(fromNs: number, toNs: number): boolean {
-    if (this.#count > this.#ns.length && !this.#ns.some((ns) => ns < fromNs)) return true;
-    return this.#ns.some((ns) => ns > fromNs && ns <= toNs);
-  }
+/** How rare it is by chance: the logarithm of a Poisson distribution, as the bins around are filled. */
+function rarityOf(bin: number, count: number): number {
+  let around = 0;
+  for (let at = Math.max(bin - AROUND, 0); at < Math.min(bin + AROUND, BINS); at++)
+    if (at !== bin && at !== bin + 1) around += REQUESTS[at] as number;
+  const usual = Math.max(around, 1) * SHARE_OF_TWO;
+  let rarity = -usual;
+  for (let each = 1; each <= count; each++) rarity += Math.log(usual / each);
+  return rarity;
 }
 
 function binOf(ns: number): number {
@@ -160,6 +178,11 @@ const FIRST_NS = 1_000;
 const OCTAVES = 17;
 const BINS_PER_OCTAVE = 64;
 const BINS = OCTAVES * BINS_PER_OCTAVE;
+/** Times from a request to an answer behind it, by their logarithm: how many requests have such, and answers. */
+const REQUESTS = new Uint32Array(BINS);
+const ANSWERS = new Uint32Array(BINS);
+/** The last one that was counted in a bin. */
+const COUNTED_FOR = new Int32Array(BINS);
 /** Two octaves to each side. */
 const AROUND = 2 * BINS_PER_OCTAVE;
 /** The share that two bins are of these, as wide as they are. */
