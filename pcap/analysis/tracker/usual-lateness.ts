@@ -2,10 +2,10 @@
  * By how much requests come late on a network that also brings some twice, where an answer to a duplicate may be about
  * any request.
  *
- * Owns how that is found. The answer to a late request comes when it was sent, and what is late is late by about the
- * same; the answer to a second copy comes at any time. So of the times from each missing request to each answer, those
- * that come again and again, much more often than others, are the lateness. Bounded: the last requests and answers; it
- * is found again when an eighth of them is new.
+ * Owns how that is found. What is late is late by about the same, so the answers to late requests come after the same
+ * time; an answer to a second copy comes at any time. So of the times from each missing request to each answer behind
+ * it, one that comes again and again, much more often than by chance, shows the lateness. Bounded: the last requests
+ * and answers; it is found again when an eighth of them is new.
  */
 import type { RoundTrips } from './round-trips.ts';
 
