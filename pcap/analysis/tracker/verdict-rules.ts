@@ -107,9 +107,11 @@ export class VerdictRules {
    */
   get answersAreMissing(): boolean {
     const { open, evidence, usual } = this.#grounds;
+    const overtaken = Math.max(this.#overtaken, usual.count);
+    if (overtaken === 0) return false;
     const alike = open.filter((each) => !each.stoodBehind && !this.#isAnswered(each)).length;
     const lookLost = this.told.lost + this.#doubted + alike;
-    return Math.max(this.#overtaken, usual.count) * evidence.missingShare(lookLost) > lookLost * MOST_FALSE;
+    return overtaken * evidence.missingShare(lookLost) > lookLost * MOST_FALSE;
   }
 
   get #overtaken(): number {
