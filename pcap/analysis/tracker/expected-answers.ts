@@ -2,8 +2,8 @@
  * Answers of a receiver that are expected, so that they say nothing of a request that it lacked.
  *
  * Owns how many of them are due, and for how long. Three causes: what was sent again behind a request that came late is
- * had twice; a request is sent again although its ACK has passed here; and after a timeout nobody knows what the
- * receiver had.
+ * had twice; a request is sent again although its ACK has passed here; and one is that the receiver may have, after a
+ * timeout, or as it came in order before.
  */
 export class ExpectedAnswers {
   /** Up to one PSN, as nothing new arrives between these. */

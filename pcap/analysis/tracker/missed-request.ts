@@ -50,6 +50,20 @@ export interface AskedRequest {
   readonly askedNs: number;
 }
 
+/** A request is sent again. */
+export interface Resending {
+  readonly timeNs: number;
+  readonly frame: number;
+  /** When the requester went back. */
+  readonly backNs: number;
+  /** The receiver may have it: after a timeout, which leaves that open. */
+  readonly unsure: boolean;
+  /** By what was captured the receiver has it: it came in order, behind what that waited for. */
+  readonly had: boolean;
+  /** An ACK answers a duplicate of it. */
+  readonly drawsAck: boolean;
+}
+
 /** The same, and what is known of it since. */
 export interface MissedRequest extends AskedRequest {
   /** When it was sent again; -1: not yet. */

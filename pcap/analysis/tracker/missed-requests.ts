@@ -36,6 +36,7 @@ import {
   NOT_RESENT,
   NOTHING_KNOWN,
   noteWait,
+  type Resending,
   share,
 } from './missed-request.ts';
 import { UsualLateness } from './usual-lateness.ts';
@@ -105,11 +106,8 @@ export class MissedRequests {
     if (this.#open.length > MOST_OPEN) this.#settle(this.#open[0] as MissedRequest);
   }
 
-  /**
-   * A request is sent again. @param unsure the receiver may have it @param drawsAck an ACK answers a duplicate
-   * @param backNs when the requester went back
-   */
-  resent(psn: number, timeNs: number, frame: number, unsure: boolean, drawsAck: boolean, backNs = timeNs): void {
+  /** A request is sent again. */
+  resent(psn: number, { timeNs, frame, backNs, unsure, had, drawsAck }: Resending): void {
     for (const each of this.#open) {
       // What is sent again behind it was so right after it, which the capture lacks.
       const behind = each.psn < psn && !unsure && !each.unseen && backNs >= each.askedNs;
@@ -121,12 +119,7 @@ export class MissedRequests {
       each.resentFrame = frame;
       each.resentUnsure = unsure;
     }
-    if (unsure && drawsAck) this.#expected.sentUnsure(timeNs, timeNs + this.#times.soonNs);
-  }
-
-  /** A request is sent again that was so before, in order behind what the receiver waited for: that is likely had. */
-  resentTwice(timeNs: number): void {
-    this.#expected.sentUnsure(timeNs, timeNs + this.#times.soonNs);
+    if ((unsure || had) && drawsAck) this.#expected.sentUnsure(timeNs, timeNs + this.#times.soonNs);
   }
 
   /**

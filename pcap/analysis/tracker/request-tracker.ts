@@ -182,8 +182,8 @@ export class RequestTracker extends SequenceTracker {
     if (vain) missed?.resentInVain(psn, timeNs);
     else {
       const drawsAck = (dissection.frame.flags & HAS_RESPONSE) === 0;
-      missed?.resent(psn, timeNs, packet.number, this.#isUnsure, drawsAck, this.run?.timeNs);
-      if (this.#isHad && !this.#isUnsure && drawsAck) missed?.resentTwice(timeNs);
+      const [frame, backNs] = [packet.number, this.run?.timeNs ?? timeNs];
+      missed?.resent(psn, { timeNs, frame, backNs, unsure: this.#isUnsure, had: this.#isHad, drawsAck });
     }
     // The retransmission itself was overtaken.
     if (this.ids.compareToLast(ipId) < 0) missed?.cameAgain(psn, timeNs);

@@ -43,8 +43,9 @@ export class Told {
     return this;
   }
 
-  resent(at: number, psn: number, { timeout = false, read = false } = {}): this {
-    this.#missed.resent(psn, at * 1000, at, timeout, !read);
+  resent(at: number, psn: number, { timeout = false, read = false, had = false } = {}): this {
+    const timeNs = at * 1000;
+    this.#missed.resent(psn, { timeNs, frame: at, backNs: timeNs, unsure: timeout, had, drawsAck: !read });
     return this;
   }
 
@@ -93,12 +94,6 @@ export class Told {
   acknowledged(at: number, psn: number, waited: number): this {
     this.#missed.acknowledged(psn, waited * 1000);
     return this.ack(at, psn);
-  }
-
-  /** A request is sent again that had come in order behind what the receiver waited for. */
-  resentTwice(at: number): this {
-    this.#missed.resentTwice(at * 1000);
-    return this;
   }
 
   copy(psn: number, at = 0): this {

@@ -42,14 +42,26 @@ it('answers that come at any time are no lateness', () => {
 });
 
 it('one answer behind many requests is that of one, and so are many answers behind one request', () => {
-  const usual = new UsualLateness(ROUND_TRIPS);
-  for (let i = 0; i < 20; i++) usual.missing(i * 10);
-  usual.answered(40_000);
-  expect(usual.latestNs).toBeUndefined();
-  const other = new UsualLateness(ROUND_TRIPS);
-  other.missing(0);
-  for (let i = 0; i < 20; i++) other.answered(40_000 + i * 10);
-  expect(other.latestNs).toBeUndefined();
+  const [requests, answers] = [new UsualLateness(ROUND_TRIPS), new UsualLateness(ROUND_TRIPS)];
+  for (let i = 0; i < 20; i++) requests.missing(i * 10);
+  requests.answered(40_000);
+  answers.missing(0);
+  for (let i = 0; i < 20; i++) answers.answered(40_000 + i * 10);
+  // Others, far from all of these.
+  for (let i = 1; i < 4; i++) {
+    requests.answered(i * 1e9);
+    answers.missing(i * 1e9);
+  }
+  expect([requests.latestNs, answers.latestNs]).toEqual([undefined, undefined]);
+});
+
+it('a few that are new make no difference until the capture ends', () => {
+  const usual = seen(40, 0, () => 0, 0);
+  expect(usual.count).toBe(0);
+  for (let i = 0; i < 3; i++) usual.answered(i * 1e6 + 40_000);
+  expect(usual.count).toBe(0);
+  usual.finish();
+  expect(usual.count).toBe(3);
 });
 
 it('nothing is known where round trips vary, or what is late is so by more than many of them', () => {

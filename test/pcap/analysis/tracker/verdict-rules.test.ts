@@ -135,9 +135,12 @@ describe('an ACK behind READ responses', () => {
   });
 });
 
-it('a request that is sent again twice in order draws an answer of its own', () => {
-  expect(andLost().resentTwice(1300).duplicate(1310, 510).end()).toEqual(['5 overtaken', '505 lost']);
-  expect(andLost().duplicate(1310, 510).end()).not.toContain('505 lost');
+it('a request that is sent again and was had in order draws an answer of its own, one', () => {
+  const again = (options: { timeout?: boolean; had?: boolean }) => andLost().resent(1300, 600, options);
+  expect(again({ had: true }).duplicate(1310, 610).end()).toEqual(['5 overtaken', '505 lost']);
+  expect(again({}).duplicate(1310, 610).end()).not.toContain('505 lost');
+  // After a timeout it is the same one.
+  expect(again({ had: true, timeout: true }).duplicate(1310, 610).duplicate(1312, 610).end()).not.toContain('505 lost');
 });
 
 it('an answer more behind one that was slow is not about that: what is late may be so by more', () => {
@@ -196,6 +199,19 @@ describe('where requests come twice', () => {
       });
     expect(told(0.0009)).toContain('50000 lost');
     expect(told(0.0011)).toContain('50000 unknown');
+  });
+
+  it('what was not captured shows no lateness: it is not known when it was sent', () => {
+    const told = new Told();
+    told.evidence.strayAcks = 9;
+    for (let at = 0; at < 5_000; at += 1_000)
+      told
+        .nak(at + 12, at, at, { unseen: true })
+        .resent(at + 13, at)
+        .ack(at + 24, at + 5)
+        .duplicate(at + 40, at + 5);
+    const last = told.nak(50_012, 50_000, 50_000).resent(50_013, 50_000).ack(50_024, 50_005);
+    expect(last.duplicate(50_090, 50_005).end()).toContain('50000 unknown');
   });
 
   it('a READ is answered by its response, at any time', () => {
