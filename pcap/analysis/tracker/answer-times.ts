@@ -37,6 +37,11 @@ export class AnswerTimes {
     return isSteady ? Math.max(SHORTEST_SOON_NS, shortestNs * ACK_ROUND_TRIPS) : this.longestNs;
   }
 
+  /** A READ whose first response takes so long came in time: round trips do not vary, and it took no longer. */
+  isUsual(ns: number): boolean {
+    return ns === 0 || (this.#roundTrips.isSteady && ns <= this.usualNs);
+  }
+
   /** A request that was sent again so long before is a less likely cause than a later one. */
   get nearNs(): number {
     return this.soonNs * NEAR;

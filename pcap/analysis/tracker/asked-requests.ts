@@ -102,7 +102,7 @@ function noteMissed(
     behindNs: behindRead ? Number.NaN : requests.timeOf(psn + 1),
     behindFrame: requests.frameOf(behind),
     behindPsn: behind,
-    afterRead: heldUp && state.reads.find(psn - 1) !== undefined,
+    readTimeNs: heldUp ? (state.reads.find(psn - 1)?.responseTimeNs ?? 0) : 0,
     unseen,
     again,
     afterTimeout: again && !state.runOutdated,

@@ -35,10 +35,11 @@ export interface AskedRequest {
   /** The PSN of that. */
   readonly behindPsn: number;
   /**
-   * It follows a READ whose responses came right before the NAK. If that READ came late, what is behind it was dropped,
-   * and the NAK for the READ waited until it was not needed any more.
+   * How long the first response took of a READ that it follows, and whose responses came right before the NAK; 0:
+   * there is none. If that READ came late, what is behind it was dropped, and the NAK for the READ waited until it was
+   * not needed any more.
    */
-  readonly afterRead: boolean;
+  readonly readTimeNs: number;
   /** Its last sending was not captured: it was lost or overtaken before this capture point. */
   readonly unseen: boolean;
   /** Nobody asked for its last sending: the NAK may be about the one before, and this one on its way. */

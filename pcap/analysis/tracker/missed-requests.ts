@@ -84,7 +84,7 @@ export class MissedRequests {
 
   /** A sequence NAK asks for a request that was captured. */
   asked(request: AskedRequest): void {
-    const { psn, frame, sentNs, behindNs, behindFrame, unseen, afterRead, askedNs: timeNs } = request;
+    const { psn, frame, sentNs, behindNs, behindFrame, unseen, readTimeNs, askedNs: timeNs } = request;
     this.#rules.asked++;
     this.#askedNs = timeNs;
     if (!unseen) this.#usual.missing(sentNs);
@@ -95,7 +95,7 @@ export class MissedRequests {
     const latestNs = unseen ? Number.POSITIVE_INFINITY : sentNs;
     this.#noteDrawn(psn, behindFrame);
     const waitNs = Number.isNaN(behindNs) ? 0 : timeNs - behindNs;
-    const waited = waitNs > this.#times.longestNs || afterRead;
+    const waited = waitNs > this.#times.longestNs || !this.#times.isUsual(readTimeNs);
     // What it waited for is the one before: a sending of that came later than its retransmission would have.
     for (const each of this.#open) if (each.arrivedNs < 0 && each.psn < psn) noteWait(each, waitNs, waited);
     const after = this.#open.find((each) => each.behindPsn === psn && mayWait(each) && each.resentNs <= sentNs);
@@ -186,13 +186,25 @@ export class MissedRequests {
     const { near, fits, requests } = this.#candidates(psn, timeNs);
     const newest = requests.at(-1);
     if (newest === undefined) return false;
-    if (!(near && fits) && this.#rules.isEcho(timeNs, this.#expected.explainedUntilNs)) return true;
+    if (!(near && fits)) {
+      if (this.#rules.isEcho(timeNs, this.#expected.explainedUntilNs)) return true;
+      if (this.#isOfDropped(timeNs)) return true;
+    }
     if (near) this.#rules.nearAnswers++;
     else this.#rules.farAnswers++;
     if (timeNs - newest.resentNs > this.#times.soonNs) this.#rules.slowAnswers++;
     this.#attribute(requests, timeNs, near);
     this.#expectDuplicates(newest, psn, timeNs);
     return true;
+  }
+
+  /**
+   * What was sent behind a late request was dropped, and sent again; one of those may have been as late, and answered
+   * as a duplicate, though nobody missed it.
+   */
+  #isOfDropped(timeNs: number): boolean {
+    const { isShort, boundNs } = this.#lateness;
+    return isShort && timeNs > this.#waitedFromNs && timeNs <= this.#waitedToNs + boundNs;
   }
 
   /** It answers something that is known to be a duplicate. */
@@ -270,15 +282,8 @@ export class MissedRequests {
   }
 
   /** Its retransmission came twice, without a cause: one of them may have been sent before the NAK and come late. */
-  cameAgain(psn: number, timeNs: number): void {
-    let known = false;
-    for (const each of this.#open) {
-      if (!each.unseen || each.psn !== psn || each.resentNs < 0) continue;
-      each.doubtful = true;
-      known = true;
-    }
-    // Whichever comes second is a duplicate for the receiver.
-    if (known) this.resentInVain(-1, timeNs);
+  cameAgain(psn: number): void {
+    for (const each of this.#open) if (each.unseen && each.psn === psn && each.resentNs >= 0) each.doubtful = true;
   }
 
   /** The capture ends. @param endNs when the receiver answers no more */

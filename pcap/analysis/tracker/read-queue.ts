@@ -26,6 +26,8 @@ export class ReadEntry {
   next = 0;
   askedNs = 0;
   frame = 0;
+  /** How long its first response took, nanoseconds; Infinity: it has not come in order. */
+  responseTimeNs = Number.POSITIVE_INFINITY;
   /** When it, or a part of it, was requested again; -1: never. */
   askedAgainNs = -1;
   askedAgainFrame = -1;
@@ -68,6 +70,7 @@ export class ReadQueue {
   push(): ReadEntry {
     if (this.#end - this.#first === this.#entries.length) this.#makeRoom();
     const entry = this.#at(this.#end++);
+    entry.responseTimeNs = Number.POSITIVE_INFINITY;
     entry.askedAgainNs = -1;
     entry.askedAgainFrame = -1;
     entry.copiedFrame = -1;

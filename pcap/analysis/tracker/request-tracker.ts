@@ -154,6 +154,9 @@ export class RequestTracker extends SequenceTracker {
     else if (this.isCopy(facts, psn)) {
       this.reportCopy(facts, psn);
       this.#checkLoss(facts, psn);
+      // Whichever of the two is the copy, the receiver gets it twice, and answers the second.
+      const drawsAck = (facts.dissection.frame.flags & HAS_RESPONSE) === 0;
+      if (this.#isHad && drawsAck) this.state.missed?.resentInVain(-1, facts.timeNs);
       state.reads.copied(psn, psn + count, facts.packet.number);
     } else if (state.reliable) {
       this.handleRepeated(facts, psn, count);
@@ -168,14 +171,14 @@ export class RequestTracker extends SequenceTracker {
   /** Without identifications a late original right behind its retransmission looks like a copy of that. */
   #checkLoss(facts: MutableFacts, psn: number): void {
     if (this.ids.varies) return;
-    this.state.missed?.cameAgain(psn, facts.timeNs);
+    this.state.missed?.cameAgain(psn);
     if (this.losses.isCounted(psn)) this.losses.doubt(facts, psn, { refersTo: facts.refersTo, reason: 'came-twice' });
   }
 
   #noteResent({ timeNs, ipId, packet, dissection }: MutableFacts, psn: number): void {
     const { missed, acked } = this.state;
     const cause = this.run?.trigger.cause;
-    if (cause === 'unknown' && !this.ids.isUsable) missed?.cameAgain(psn, timeNs);
+    if (cause === 'unknown' && !this.ids.isUsable) missed?.cameAgain(psn);
     if (cause === 'nak') missed?.resentForNak(psn, timeNs);
     // What came late here has arrived, too, or is about to.
     const vain = psn < acked || (this.memory.flagsOf(psn) & PacketFlag.Late) !== 0;
@@ -186,7 +189,7 @@ export class RequestTracker extends SequenceTracker {
       missed?.resent(psn, { timeNs, frame, backNs, unsure: this.#isUnsure, had: this.#isHad, drawsAck });
     }
     // The retransmission itself was overtaken.
-    if (this.ids.compareToLast(ipId) < 0) missed?.cameAgain(psn, timeNs);
+    if (this.ids.compareToLast(ipId) < 0) missed?.cameAgain(psn);
   }
 
   /**

@@ -309,7 +309,10 @@ export class ResponseTracker extends SequenceTracker {
     this.reportPending(facts);
     this.#skipReads(facts, entry.start);
     if (psn > entry.next) this.openHole(facts, entry.next, psn);
-    else if (psn === entry.start && entry.askedAgainNs < 0) state.report.addReadLatency(facts.timeNs - entry.askedNs);
+    else if (psn === entry.start && entry.askedAgainNs < 0) {
+      entry.responseTimeNs = facts.timeNs - entry.askedNs;
+      state.report.addReadLatency(entry.responseTimeNs);
+    }
     entry.next = psn + 1;
     this.#behindRead = true;
     this.#stretch.add(facts.timeNs);

@@ -33,7 +33,7 @@ export class Told {
       frame: -1,
       behindFrame: -1,
       behindPsn: psn + 1,
-      afterRead,
+      readTimeNs: afterRead ? Number.POSITIVE_INFINITY : 0,
       unseen,
       again,
       afterTimeout,
@@ -97,7 +97,8 @@ export class Told {
   }
 
   copy(psn: number, at = 0): this {
-    this.#missed.cameAgain(psn, at * 1000);
+    this.#missed.cameAgain(psn);
+    this.#missed.resentInVain(-1, at * 1000);
     return this;
   }
 
