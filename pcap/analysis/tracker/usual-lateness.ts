@@ -7,15 +7,16 @@
  * it, one that comes again and again, much more often than by chance, shows the lateness. Bounded: the last requests
  * and answers; it is found again when an eighth of them is new.
  */
+import { firstFrom, RecentTimes } from './recent-times.ts';
 import type { RoundTrips } from './round-trips.ts';
 
 export class UsualLateness {
   readonly #roundTrips: Pick<RoundTrips, 'shortestNs' | 'isSteady'>;
   /** When the last missing requests were sent, and the last duplicates answered that nobody expects. */
-  readonly #sentNs = new Times(MOST_REQUESTS);
-  readonly #answeredNs = new Times(MOST_ANSWERS);
+  readonly #sentNs = new RecentTimes(MOST_REQUESTS);
+  readonly #answeredNs = new RecentTimes(MOST_ANSWERS);
   /** When others were. */
-  readonly #expectedNs = new Times(MOST_ANSWERS);
+  readonly #expectedNs = new RecentTimes(MOST_ANSWERS);
   /** Requests and answers since it was found. */
   #newer = 0;
   #peak: Peak = NO_PEAK;
@@ -59,9 +60,8 @@ export class UsualLateness {
   get latestNs(): number | undefined {
     this.#refresh();
     const { shortestNs, isSteady } = this.#roundTrips;
-    const { bin } = this.#peak;
-    if (bin < 0 || !isSteady) return undefined;
-    const longestNs = FIRST_NS * 2 ** ((bin + 2) / BINS_PER_OCTAVE);
+    const { longestNs } = this.#peak;
+    if (longestNs < 0 || !isSteady) return undefined;
     return (longestNs - Math.min(shortestNs, longestNs)) * LATER + shortestNs;
   }
 
@@ -77,77 +77,58 @@ export class UsualLateness {
   #find(): void {
     this.#newer = 0;
     this.#peak = NO_PEAK;
-    const [sent, answered] = [this.#sentNs.all, this.#answeredNs.all];
+    const [sent, answered] = [this.#sentNs.sorted, this.#answeredNs.sorted];
     if (sent.length < FEWEST || answered.length < FEWEST) return;
-    countEach(REQUESTS, sent, answered, (sentNs, answeredNs) => answeredNs - sentNs);
-    countEach(ANSWERS, answered, sent, (answeredNs, sentNs) => answeredNs - sentNs);
-    let rarest = RARE;
     const end = Math.min(BINS - 1, binOf(this.#roundTrips.shortestNs * MOST_ROUND_TRIPS));
+    countPairs(sent, answered, beginOf(end + AROUND + 1));
+    let rarest = RARE;
     for (let bin = 0; bin < end; bin++) {
       const count = inTwo(bin);
       const rarity = count < FEWEST ? 0 : rarityOf(bin, count);
       if (rarity >= rarest) continue;
       rarest = rarity;
-      this.#peak = { bin, count };
+      this.#peak = { longestNs: beginOf(bin + 2), count };
     }
   }
 }
 
-/** The first of two neighbouring bins that so many belong to by chance least often. */
+/** The two neighbouring bins that so many belong to by chance least often. */
 interface Peak {
-  readonly bin: number;
+  /** Where they end; -1: there are none. */
+  readonly longestNs: number;
   /** Requests, each with an answer of its own. */
   readonly count: number;
 }
 
-const NO_PEAK: Peak = { bin: -1, count: 0 };
+const NO_PEAK: Peak = { longestNs: -1, count: 0 };
 
-/** The last times of something. */
-class Times {
-  readonly #ns: number[] = [];
-  readonly #most: number;
-  /** How many there have been. */
-  #count = 0;
-
-  constructor(most: number) {
-    this.#most = most;
-  }
-
-  add(timeNs: number): void {
-    this.#ns[this.#count++ % this.#most] = timeNs;
-  }
-
-  get all(): readonly number[] {
-    return this.#ns;
-  }
-
-  get length(): number {
-    return this.#ns.length;
-  }
-
-  /** Whether one is between these, or one that is forgotten may be. */
-  mayHave(fromNs: number, toNs: number): boolean {
-    if (this.#count > this.#most && !this.#ns.some((ns) => ns < fromNs)) return true;
-    return this.#ns.some((ns) => ns > fromNs && ns <= toNs);
-  }
+/**
+ * Into each bin, how many requests have an answer behind them by as much, and how many answers a request before them.
+ * @param longestNs no bin counts that has longer times
+ */
+function countPairs(sent: readonly number[], answered: readonly number[], longestNs: number): void {
+  REQUESTS.fill(0);
+  COUNTED_FOR.fill(-1);
+  for (const [at, sentNs] of sent.entries())
+    for (let i = firstFrom(answered, sentNs); i < answered.length; i++) {
+      const ns = (answered[i] as number) - sentNs;
+      if (ns > longestNs) break;
+      countOnce(REQUESTS, binOf(ns), at);
+    }
+  ANSWERS.fill(0);
+  COUNTED_FOR.fill(-1);
+  for (const [at, answeredNs] of answered.entries())
+    for (let i = firstFrom(sent, answeredNs - longestNs); i < sent.length; i++) {
+      const ns = answeredNs - (sent[i] as number);
+      if (ns < FIRST_NS) break;
+      countOnce(ANSWERS, binOf(ns), at);
+    }
 }
 
-/** Into each bin, how many of `those` have a time to one of `others` that belongs there. */
-function countEach(
-  bins: Uint32Array,
-  those: readonly number[],
-  others: readonly number[],
-  between: (one: number, other: number) => number,
-): void {
-  bins.fill(0);
-  COUNTED_FOR.fill(-1);
-  for (const [at, one] of those.entries())
-    for (const other of others) {
-      const bin = binOf(between(one, other));
-      if (bin < 0 || bin >= BINS || COUNTED_FOR[bin] === at) continue;
-      COUNTED_FOR[bin] = at;
-      bins[bin] = (bins[bin] as number) + 1;
-    }
+function countOnce(bins: Uint32Array, bin: number, at: number): void {
+  if (bin < 0 || bin >= BINS || COUNTED_FOR[bin] === at) return;
+  COUNTED_FOR[bin] = at;
+  bins[bin] = (bins[bin] as number) + 1;
 }
 
 /** Each request has an answer of its own. */
@@ -165,6 +146,11 @@ function rarityOf(bin: number, count: number): number {
   let rarity = -usual;
   for (let each = 1; each <= count; each++) rarity += Math.log(usual / each);
   return rarity;
+}
+
+/** The shortest time that belongs into a bin. */
+function beginOf(bin: number): number {
+  return FIRST_NS * 2 ** (bin / BINS_PER_OCTAVE);
 }
 
 function binOf(ns: number): number {

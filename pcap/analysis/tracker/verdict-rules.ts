@@ -109,8 +109,8 @@ export class VerdictRules {
     const { open, evidence, usual } = this.#grounds;
     const overtaken = Math.max(this.#overtaken, usual.count);
     if (overtaken === 0) return false;
-    const alike = open.filter((each) => !each.stoodBehind && !this.#isAnswered(each)).length;
-    const lookLost = this.told.lost + this.#doubted + alike;
+    let lookLost = this.told.lost + this.#doubted;
+    for (const each of open) if (!each.stoodBehind && !this.#isAnswered(each)) lookLost++;
     return overtaken * evidence.missingShare(lookLost) > lookLost * MOST_FALSE;
   }
 

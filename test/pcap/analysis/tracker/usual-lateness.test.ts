@@ -2,7 +2,7 @@
  * Goal: by how much requests come late is found among answers that come at any time, and not where there is nothing to
  * find. Method: times in microseconds; a round trip takes 10.
  */
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { UsualLateness } from '../../../../pcap/analysis/tracker/usual-lateness.ts';
 import { Prng } from '../../../../src/ground/prng.ts';
 
@@ -84,4 +84,20 @@ it('an answer is between two times, or may have been: only the last 256 are know
   expect(usual.isAnswered(100, 200)).toBe(true);
   expect(usual.isAnswered(1001, 1001.5)).toBe(false);
   expect(usual.isAnswered(1255, 2000)).toBe(false);
+});
+
+it('looks at the answers behind a request for as long as one may be late, and at no others', () => {
+  const log2 = vi.spyOn(Math, 'log2');
+  const usual = new UsualLateness(ROUND_TRIPS);
+  // A late one may take 320 us, and four times as long are the times around: three requests and three answers.
+  for (let i = 0; i < 2_000; i++) {
+    usual.missing(i * 500_000);
+    usual.answered(i * 500_000 + 40_000);
+  }
+  log2.mockClear();
+  usual.finish();
+  // 64 requests, each with 256 answers, are 16,384 pairs, twice.
+  expect(log2.mock.calls.length).toBeLessThan(64 * 4 + 256 * 4);
+  expect(usual.count).toBe(64);
+  log2.mockRestore();
 });
