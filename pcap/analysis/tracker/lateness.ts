@@ -55,6 +55,11 @@ export class Lateness {
     return timeNs - sentNs <= this.boundNs;
   }
 
+  /** Whether what was so late was no later than others, as answers come soon after a retransmission again and again. */
+  isUsual(ns: number): boolean {
+    return this.isShort && this.#near >= MANY && ns <= this.#longestNearNs * ALIKE;
+  }
+
   /** Whether that took longer than with any other: it may be about a request that was sent later. */
   isLonger(sentNs: number, timeNs: number): boolean {
     return this.isShort && timeNs - sentNs > this.#longestNs * ALIKE;
@@ -69,5 +74,7 @@ export class Lateness {
 const LATER = 2;
 /** So many are no accident. */
 const FEWEST = 2;
+/** So many show how late it is: where packets are late by much, two may come soon after other retransmissions. */
+const MANY = 3;
 /** Times that differ by no more are alike. */
 const ALIKE = 1.15;

@@ -187,8 +187,8 @@ export class MissedRequests {
     const newest = requests.at(-1);
     if (newest === undefined) return false;
     if (!(near && fits)) {
-      if (this.#rules.isEcho(timeNs, this.#expected.explainedUntilNs)) return true;
-      if (this.#isOfDropped(timeNs)) return true;
+      const echo = this.#rules.isEcho(timeNs, this.#expected.explainedUntilNs);
+      if (echo || this.#isOfDropped(timeNs)) return true;
     }
     if (near) this.#rules.nearAnswers++;
     else this.#rules.farAnswers++;
@@ -203,8 +203,7 @@ export class MissedRequests {
    * as a duplicate, though nobody missed it.
    */
   #isOfDropped(timeNs: number): boolean {
-    const { isShort, boundNs } = this.#lateness;
-    return isShort && timeNs > this.#waitedFromNs && timeNs <= this.#waitedToNs + boundNs;
+    return timeNs > this.#waitedFromNs && this.#lateness.isUsual(timeNs - this.#waitedToNs);
   }
 
   /** It answers something that is known to be a duplicate. */
@@ -307,7 +306,8 @@ export class MissedRequests {
     this.#waitedFromNs = each.sentNs;
     this.#waitedToNs = each.resentNs < 0 ? timeNs : each.resentNs;
     // The original came after its retransmission: only that one was a duplicate.
-    const count = sinceNs > this.#times.soonNs ? 0 : to - each.psn + (sinceNs < this.#times.soonestNs ? 1 : 0);
+    const latestNs = Math.min(this.#times.soonNs, this.#times.usualNs);
+    const count = sinceNs > latestNs ? 0 : to - each.psn + (sinceNs < this.#times.soonestNs ? 1 : 0);
     this.#expected.duplicates(
       count,
       to,

@@ -3,6 +3,7 @@
  * simulated network that showed it, by their seeds.
  */
 import { expect, it } from 'vitest';
+import { renumbered } from '../../../tools/truth/identifications.ts';
 import { analyze, judgeRequests, type Vantage } from '../../../tools/truth/judge.ts';
 import { faultsOf, RUN_KINDS, type RunKind } from '../../../tools/truth/kinds.ts';
 import { playRun } from '../../../tools/truth/run.ts';
@@ -12,12 +13,15 @@ const MIXED = kindOf('0.5 % lost, 0.5 % late by 15 us');
 const DOUBLED = kindOf('the same, 1 % doubled, no ACKs lost');
 const BEHIND = kindOf('0.5 % late by 15 us before the middle, 0.5 % lost behind');
 const LITTLE = kindOf('1 % late by 10 us');
+/** Not in the table. */
+const DENSE: RunKind = { name: '2 % late by 25 us', faults: { reorder: 0.02, reorderDelayNs: 25_000 } };
 const LATE = kindOf('0.5 % late by 0.1 ms');
 
 /** What is said of each request that was missed, over IPv4, and what it was. */
-async function told(kind: RunKind, seed: number, vantage: Vantage = 'requester') {
+async function told(kind: RunKind, seed: number, vantage: Vantage = 'requester', numbering?: 'zero') {
   const run = await playRun({ ...kind, seed, ipVersion: 4 });
-  return judgeRequests(run, { vantage, analysis: analyze(run[vantage]), faults: faultsOf(kind) });
+  const analysis = analyze(numbering === undefined ? run[vantage] : renumbered(run[vantage], numbering));
+  return judgeRequests(run, { vantage, analysis, faults: faultsOf(kind) });
 }
 
 it.each([
@@ -30,6 +34,8 @@ it.each([
   ['answers that are slow again and again', LATE, 5730],
   ['the answer waited behind READ responses, long after the retransmission', LATE, 6239],
   ['the same, where the lateness is that of most', LATE, 6208],
+  ['two requests before one came late each, 11 us apart', DENSE, 7519],
+  ['the same, elsewhere', DENSE, 7544],
   ['a READ that came late is answered by its response', DOUBLED, 5403],
   ['the retransmission of one that came late was lost', DOUBLED, 5433],
 ] as const)('no request is told lost that came late: %s', async (_, kind, seed) => {
@@ -44,9 +50,18 @@ it.each([
   ['a NAK came behind an ACK that waited behind READ responses', BEHIND, 5622, 'middle', [235]],
   ['the answer to a late request waited behind READ responses', BEHIND, 5618, 'middle', [16777163, 39]],
   ['what is behind a late request was sent three times', BEHIND, 5719, 'middle', [163, 391]],
+  ['the READ before it came in time', BEHIND, 7257, 'middle', [902]],
+  ['what was sent behind a late request was late, too', BEHIND, 7205, 'requester', [161, 311]],
   ['answers to copies are about any, and late ones alike', DOUBLED, 5402, 'requester', [80, 189, 340, 402]],
 ] as const)('a request is told lost that was: %s', async (_, kind, seed, vantage, psns) => {
   const requests = await told(kind, seed, vantage);
   const lost = requests.filter(({ was, told }) => was === 'lost' && told === 'lost').map(({ psn }) => psn);
   expect(lost).toEqual(expect.arrayContaining([...psns]));
+});
+
+it('what is captured twice is answered twice, whichever of the two is the copy', async () => {
+  const requests = await told(BEHIND, 7109, 'middle', 'zero');
+  const lost = requests.filter(({ told }) => told === 'lost');
+  expect(lost.every(({ was }) => was === 'lost')).toBe(true);
+  expect(lost.map(({ psn }) => psn)).toEqual(expect.arrayContaining([184, 227, 261, 281]));
 });

@@ -308,7 +308,7 @@ describe('where requests come late', () => {
         .ack(24, 12)
         .nak(230, 20, 0, { unseen: true })
         .resent(231, 20);
-      return (copy ? before.copy(20, 233) : before).duplicate(235, 21).end();
+      return (copy ? before.copy(20).resentInVain(233, -1) : before).duplicate(235, 21).end();
     };
     expect(told(true)).toEqual(['9 lost', '20 unknown']);
     expect(told(false)[0]).toBe('9 overtaken');

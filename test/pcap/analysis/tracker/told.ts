@@ -25,7 +25,7 @@ export class Told {
     at: number,
     psn: number,
     sent: number,
-    { unseen = false, again = false, afterTimeout = false, behind = sent + 1, afterRead = false } = {},
+    { unseen = false, again = false, afterTimeout = false, behind = sent + 1, readTime = 0 } = {},
   ): this {
     const times = { sentNs: sent * 1000, behindNs: behind * 1000, askedNs: at * 1000 };
     this.#missed.asked({
@@ -33,7 +33,7 @@ export class Told {
       frame: -1,
       behindFrame: -1,
       behindPsn: psn + 1,
-      readTimeNs: afterRead ? Number.POSITIVE_INFINITY : 0,
+      readTimeNs: readTime * 1000,
       unseen,
       again,
       afterTimeout,
@@ -96,9 +96,8 @@ export class Told {
     return this.ack(at, psn);
   }
 
-  copy(psn: number, at = 0): this {
+  copy(psn: number): this {
     this.#missed.cameAgain(psn);
-    this.#missed.resentInVain(-1, at * 1000);
     return this;
   }
 

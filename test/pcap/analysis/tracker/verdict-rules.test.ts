@@ -99,9 +99,45 @@ describe('a timeout before the retransmission is acknowledged', () => {
 
 describe('a NAK behind the responses of the READ before', () => {
   it('may hide that the READ came late, and what is behind it was dropped', () => {
-    const behind = (afterRead: boolean) => overtaken().nak(1012, 505, 1000, { afterRead }).resent(1013, 505);
-    expect(behind(true).ack(1024, 510).end()).toEqual(['5 overtaken', '505 unknown']);
-    expect(behind(false).ack(1024, 510).end()).toEqual(['5 overtaken', '505 lost']);
+    const behind = (readTime: number, isSteady = true) => {
+      const told = overtaken();
+      told.evidence.roundTrips.isSteady = isSteady;
+      return told.nak(1012, 505, 1000, { readTime }).resent(1013, 505).ack(1024, 510).end();
+    };
+    expect(behind(13)).toEqual(['5 overtaken', '505 unknown']);
+    expect(behind(12)).toEqual(['5 overtaken', '505 lost']);
+    expect(behind(0, false)).toEqual(['5 overtaken', '505 lost']);
+    expect(behind(12, false)).toEqual(['5 overtaken', '505 unknown']);
+  });
+});
+
+describe('an answer more, shortly behind one to a late request', () => {
+  /** Three requests are up to 35 us late, or `late`, 3005 is lost, and there is one answer more at `at`. */
+  const answered = (at: number, late = 35): string[] => {
+    const told = new Told();
+    const comeLate = (sent: number, by: number) =>
+      told
+        .nak(sent + 12, sent, sent)
+        .resent(sent + 13, sent)
+        .ack(sent + 24, sent + 5)
+        .duplicate(sent + by + 10, sent + 5);
+    comeLate(1000, late);
+    comeLate(2000, late - 8);
+    told.nak(3017, 3005, 3005).resent(3018, 3005).ack(3029, 3010);
+    comeLate(4000, late - 4);
+    told.duplicate(at, 4008);
+    return told.end();
+  };
+
+  it('is about what was sent behind that, and was as late: nobody missed it', () => {
+    expect(answered(4055)).toContain('3005 lost');
+    expect(answered(4064)).toContain('3005 lost');
+  });
+
+  it('may be about any, when what came late is not known to be so by little', () => {
+    expect(answered(4066)).not.toContain('3005 lost');
+    expect(answered(4200, 150)).toContain('4000 overtaken');
+    expect(answered(4200, 150)).not.toContain('3005 lost');
   });
 });
 
