@@ -187,8 +187,13 @@ export class MissedRequests {
     const newest = requests.at(-1);
     if (newest === undefined) return false;
     if (!(near && fits)) {
-      const echo = this.#rules.isEcho(timeNs, this.#expected.explainedUntilNs);
-      if (echo || this.#isOfDropped(timeNs)) return true;
+      if (this.#rules.isEcho(timeNs, this.#expected.explainedUntilNs)) return true;
+      if (this.#lateness.isUsual(timeNs - this.#waitedToNs)) {
+        // What was sent behind a late request was dropped, and sent again; one of those may have been as late, though
+        // nobody missed it. Or it was a copy: it counts as any answer that comes long after.
+        this.#rules.farAnswers++;
+        return true;
+      }
     }
     if (near) this.#rules.nearAnswers++;
     else this.#rules.farAnswers++;
@@ -196,14 +201,6 @@ export class MissedRequests {
     this.#attribute(requests, timeNs, near);
     this.#expectDuplicates(newest, psn, timeNs);
     return true;
-  }
-
-  /**
-   * What was sent behind a late request was dropped, and sent again; one of those may have been as late, and answered
-   * as a duplicate, though nobody missed it.
-   */
-  #isOfDropped(timeNs: number): boolean {
-    return timeNs > this.#waitedFromNs && this.#lateness.isUsual(timeNs - this.#waitedToNs);
   }
 
   /** It answers something that is known to be a duplicate. */

@@ -2,9 +2,9 @@
  * Goal: where packets are overtaken, a loss is told only as far as no answer is missing that would say otherwise, and
  * what only looks like a missing answer is none. Method: one request overtaken, one lost, and then what may be missing.
  */
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { Op } from '../../../../packets/opcode.ts';
-import { eventsOf, Script } from './script.ts';
+import { eventsOf, MTU, Script } from './script.ts';
 
 /** Request 10 was overtaken, and request 20 lost, unless an answer was missing. */
 function overtakenAndLost(): Script {
@@ -80,4 +80,47 @@ it('an ACK right behind many READ responses may have waited since the first of t
   };
   expect(toldOf20(script(true))).toBe('missing 20');
   expect(toldOf20(script(false))).toBe('loss 20');
+});
+
+describe('a request that is captured twice', () => {
+  it('is answered twice, and the second answer is about no other', () => {
+    const script = overtakenAndLost();
+    const request = script.fromA(Op.SendOnly, 22);
+    expect(toldOf20(script.see(request).ack(22).see(request).ack(22))).toBe('loss 20');
+  });
+
+  it('but is a READ, draws no ACK: that is about another', () => {
+    const script = overtakenAndLost();
+    const read = script.fromA(Op.ReadRequest, 22, { length: 100 });
+    const answered = script.see(read).answers(22, 22).see(read).answers(22, 22).wait(10e3);
+    expect(toldOf20(answered.ack(22))).not.toBe('loss 20');
+  });
+
+  it('while the receiver waits for one before it, is dropped twice: an answer is about another', () => {
+    const script = overtakenAndLost();
+    const missing = script.fromA(Op.SendOnly, 22);
+    const behind = script.fromA(Op.SendOnly, 23);
+    const dropped = script.see(behind).nak(22).see(behind).ack(21);
+    expect(toldOf20(dropped.see(missing).ack(22).sends(23, 23).ack(23))).not.toBe('loss 20');
+  });
+});
+
+describe('a NAK behind the responses of the READ before', () => {
+  /** The READ takes PSNs 22 to 24, and its first response so long; 25 is missing, and its NAK comes so long after. */
+  const read = (firstNs: number, nakNs: number): string | undefined => {
+    const script = overtakenAndLost().read(22, 3).sends(25, 25).wait(firstNs);
+    script.b(Op.ReadResponseFirst, 22, { payload: MTU }).sends(26, 26);
+    script.b(Op.ReadResponseMiddle, 23, { payload: MTU }).b(Op.ReadResponseLast, 24, { payload: 100 });
+    const events = eventsOf(script.wait(nakNs).nak(25).sends(25, 26).ack(25).ack(26).wait(30e3).analyze());
+    return events.find((event) => event === 'loss 25' || event === 'missing 25');
+  };
+
+  it('leaves open whether that came late, when its first response did', () => {
+    expect(read(0, 0)).toBe('loss 25');
+    expect(read(500, 0)).toBe('missing 25');
+  });
+
+  it('did not wait for that when it comes later', () => {
+    expect(read(500, 1000)).toBe('loss 25');
+  });
 });

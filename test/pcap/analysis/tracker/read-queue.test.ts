@@ -36,3 +36,12 @@ it('nor is a copied request that of its neighbours', () => {
   queue.copied(4, 8, 5);
   expect(each(queue, ({ copiedFrame }) => copiedFrame)).toEqual([-1, 5, -1]);
 });
+
+it('how long a READ took is forgotten with it', () => {
+  const queue = new ReadQueue();
+  for (let start = 0; start < 4000; start += 4) {
+    const entry = queue.push();
+    expect(entry.responseTimeNs).toBe(Number.POSITIVE_INFINITY);
+    Object.assign(entry, { start, end: start + 4, next: start + 4, openEnded: false, responseTimeNs: 7 });
+  }
+});
