@@ -120,8 +120,9 @@ describe('an answer more, shortly behind one to a late request', () => {
       .duplicate(sent + by + 10, sent + 5);
 
   /** Three requests are up to 35 us late, or `by`, 3005 is lost, and there is one answer more at `at`. */
-  const answered = (at: number, by = 35): string[] => {
+  const answered = (at: number, by = 35, isSteady = true): string[] => {
     const told = late(late(new Told(), 1000, by), 2000, by - 8);
+    told.evidence.roundTrips.isSteady = isSteady;
     told.nak(3017, 3005, 3005).resent(3018, 3005).ack(3029, 3010);
     return late(told, 4000, by - 4)
       .duplicate(at, 4008)
@@ -131,6 +132,14 @@ describe('an answer more, shortly behind one to a late request', () => {
   it('is about what was sent behind that, and was as late: nobody missed it', () => {
     expect(answered(4055)).toContain('3005 lost');
     expect(answered(4064)).toContain('3005 lost');
+  });
+
+  it('or is that of a copy: it counts as one that comes long after, of which a tenth is too many', () => {
+    expect(answered(4055)).toContain('4000 unknown');
+  });
+
+  it('may be about any, where round trips vary', () => {
+    expect(answered(4055, 35, false)).not.toContain('3005 lost');
   });
 
   it('may be about any, when only two came late before: these may be answers to others', () => {
