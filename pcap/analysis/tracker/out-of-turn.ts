@@ -47,5 +47,15 @@ export function isOvertakenIn(
   return memory.timeOf(psn) < run.timeNs && ids.compareToLast(ipId) < 0;
 }
 
+/** Whether it was sent again before the run began, by its identification, and comes ahead of its turn in that. */
+export function isOfEarlierRun(
+  { cursor, lastId }: RetransmissionRun,
+  { ipId }: MutableFacts,
+  psn: number,
+  ids: Pick<IpIdOrder, 'compare'>,
+): boolean {
+  return psn > cursor && ids.compare(ipId, lastId) < 0;
+}
+
 /** Between packets of one run of which one was not expected. */
 export const RUN_JUMP_NS = 1_000_000;

@@ -18,7 +18,7 @@
 import { Mark } from '../facts.ts';
 import type { Hole } from './holes.ts';
 import type { MutableFacts } from './mutable-facts.ts';
-import { isOvertakenIn, type OutOfTurn, outOfTurn, RUN_JUMP_NS } from './out-of-turn.ts';
+import { isOfEarlierRun, isOvertakenIn, type OutOfTurn, outOfTurn, RUN_JUMP_NS } from './out-of-turn.ts';
 import { askedAck, PacketFlag } from './packet-memory.ts';
 import {
   isFarFromNak,
@@ -114,12 +114,13 @@ export abstract class SequenceTracker extends SequenceRole {
     this.#settleAside(facts, psn);
     const { run } = this;
     this.aside = this.ids.isUsable ? undefined : outOfTurn(run, facts, psn, count);
-    if (run !== undefined && this.continuesRun(facts, psn)) {
+    if (run === undefined || !this.continuesRun(facts, psn)) this.#startRun(facts, psn, count);
+    else if (!isOfEarlierRun(run, facts, psn, this.ids)) {
       run.count++;
       run.cursor = Math.max(run.cursor, psn + count);
       run.lastNs = facts.timeNs;
       run.lastId = facts.ipId;
-    } else this.#startRun(facts, psn, count);
+    }
     const flags = this.memory.flagsOf(psn) | PacketFlag.Repeated | askedAck(facts);
     this.memory.put(psn, facts, flags, this.state.acked);
   }

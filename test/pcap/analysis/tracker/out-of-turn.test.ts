@@ -83,6 +83,25 @@ describe.each(['random', 'constant', 'ipv6'] as const)('identifications %s: a pa
   });
 });
 
+it('a retransmission that is overtaken by the next going back has no part in that, which is no timeout', () => {
+  // Seen between guests: 5 is sent again for the first NAK, and comes when the requester has gone back for the second.
+  const script = new Script().sends(0, 0).ack(0, { msn: 1 });
+  script.fromA(Op.SendOnly, 1);
+  script.sends(2, 5).nak(1).wait(BACK_NS).sends(1, 1);
+  script.fromA(Op.SendOnly, 2);
+  script.sends(3, 4);
+  const overtaken = script.fromA(Op.SendOnly, 5);
+  script.sends(6, 6).nak(2).wait(5e6).sends(2, 2).see(overtaken).wait(200_000).sends(3, 6).ack(6, { msn: 7 });
+  const { events, conversations } = script.analyze();
+  const runs = events.filter(({ kind }) => kind === 'retransmission' || kind === 'timeout');
+  expect(runs.map(({ kind, psn, count, cause }) => [kind, (psn + 2) & 0xff_ff_ff, count, cause])).toEqual([
+    ['retransmission', 1, 3, 'nak'],
+    ['retransmission', 2, 5, 'nak'],
+  ]);
+  // It was sent again all the same.
+  expect(conversations[0]?.ends[0].requester).toMatchObject({ timeouts: 0, retransmittedPackets: 9 });
+});
+
 it('a READ that is asked for again with all that is behind it is an implied NAK', () => {
   const script = new Script({ ids: 'constant' }).sends(0, 0).ack(0, { msn: 1 }).read(1, 2).answers(1, 2).sends(3, 5);
   script.ack(5, { msn: 5 }).wait(80_000).read(1, 2).sends(3, 5).answers(1, 2).ack(5, { msn: 5 }).sends(6, 7);
