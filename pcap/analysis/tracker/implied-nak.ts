@@ -29,8 +29,9 @@ export function impliedNak(
   if (hole === undefined && entry?.next === psn) return undefined;
   const { meanNs, maxNs } = report.readLatency;
   const usualNs = Math.max(LATE_NS, 10 * meanNs);
-  // Its response came behind others: the requester has seen a gap, however long it takes to react.
-  const gapNs = (responses.flagsOf(psn) & PacketFlag.Late) === 0 ? 0 : SHORTEST_USED_NS;
+  // Its response came behind others, or the one before it did: the requester has seen a gap, however late it reacts.
+  const isLate = (near: number): boolean => (responses.flagsOf(near) & PacketFlag.Late) !== 0;
+  const gapNs = isLate(psn) || isLate(psn - 1) ? SHORTEST_USED_NS : 0;
   const shownNs = Math.max(maxNs, state.slowestReactionNs, SURE_SHARE * state.patienceNs, gapNs);
   const agreedNs = agreedTimeoutNs(state);
   const late = waitedNs > Math.max(usualNs, agreedNs ?? shownNs);

@@ -192,9 +192,16 @@ export abstract class SequenceTracker extends SequenceRole {
     const skips = psn > run.cursor + MOST_SKIPPED || (psn > run.cursor && this.isLost(psn));
     if (skips && run.acknowledged && run.count === 1 && !this.ids.isUsable) return false;
     if (this.#isLateFill(facts, psn)) return false;
-    // Or its identification is the one that follows, as is its PSN.
-    const isNext = psn === run.cursor || this.ids.compare(facts.ipId, run.lastId) === psn - run.cursor + 1;
-    return facts.timeNs - run.lastNs < (isNext ? RUN_PAUSE_NS : RUN_JUMP_NS);
+    return facts.timeNs - run.lastNs < (this.#isNextIn(run, facts, psn) ? RUN_PAUSE_NS : RUN_JUMP_NS);
+  }
+
+  /**
+   * Its PSN is the next one of the run; or its identification is the one that follows, with those of what is missing in
+   * between. Of a READ that is missing one has several PSNs.
+   */
+  #isNextIn({ cursor, lastId }: RetransmissionRun, { ipId }: MutableFacts, psn: number): boolean {
+    const [skipped, sent] = [psn - cursor, this.ids.compare(ipId, lastId)];
+    return skipped === 0 || sent === skipped + 1 || (sent > 0 && sent <= skipped && this.state.acked <= cursor);
   }
 
   /** A single packet filled a hole after a NAK, and what was sent behind it was not sent again: no one went back. */

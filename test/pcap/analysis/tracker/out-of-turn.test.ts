@@ -5,7 +5,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import { Op } from '../../../../packets/opcode.ts';
-import { eventsOf, Script } from './script.ts';
+import { damaged, eventsOf, MTU, Script } from './script.ts';
 
 const BACK_NS = 20_000;
 
@@ -100,6 +100,29 @@ it('a retransmission that is overtaken by the next going back has no part in tha
   ]);
   // It was sent again all the same.
   expect(conversations[0]?.ends[0].requester).toMatchObject({ timeouts: 0, retransmittedPackets: 9 });
+});
+
+it('a run goes on behind a READ that came damaged: one identification for several PSNs', () => {
+  // Seen between guests: a requester that is slow sends its READs again one by one, each when the last is answered.
+  const script = new Script().sends(0, 0).ack(0, { msn: 1 });
+  script.fromA(Op.ReadRequest, 1, { length: 4 * MTU });
+  script.read(5, 4).read(9, 4).read(13, 4).nak(1).wait(BACK_NS).read(1, 4).answers(1, 4).wait(100_000).read(5, 4);
+  script.answers(5, 8);
+  script
+    .see(damaged(script.fromA(Op.ReadRequest, 9, { length: 3 * MTU + 100 })))
+    .wait(3e6)
+    .read(13, 4);
+  script.nak(9).wait(BACK_NS).read(9, 4).answers(9, 12).read(13, 4).answers(13, 16).sends(17, 17).ack(17, { msn: 6 });
+  const { events, conversations } = script.analyze();
+  expect(events.filter(({ kind }) => kind === 'timeout')).toEqual([]);
+  expect(conversations[0]?.ends[0].requester).toMatchObject({ timeouts: 0 });
+});
+
+it('a timeout behind what was acknowledged meanwhile does not belong to the run, though its identification follows', () => {
+  const script = new Script().sends(0, 0).ack(0, { msn: 1 });
+  const late = script.fromA(Op.SendOnly, 1);
+  script.sends(2, 6).nak(1).wait(BACK_NS).sends(1, 1).see(late).ack(4, { msn: 5 }).wait(100e6).sends(5, 6);
+  expect(eventsOf(script.ack(6, { msn: 7 }).analyze())).toContain('timeout 5');
 });
 
 it('a READ that is asked for again with all that is behind it is an implied NAK', () => {

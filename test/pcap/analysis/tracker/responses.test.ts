@@ -72,6 +72,19 @@ describe.each(EVERY_ID)('responses whose identifications are: %s', (ids) => {
     expect(requester.responses).toMatchObject({ lostPackets: 1, retransmittedPackets: 4 });
   });
 
+  it('that came behind the next one have shown a gap: the requester may ask for that late, and had no timeout', () => {
+    const asksAfter = (ns: number) => {
+      const script = new Script(options).read(0, 6).answers(0, 5).read(6, 6);
+      const [first, second] = [Op.ReadResponseFirst, Op.ReadResponseMiddle].map((op, i) => script.fromB(op, 6 + i)) as [
+        Uint8Array,
+        Uint8Array,
+      ];
+      script.b(Op.ReadResponseMiddle, 8).see(first).see(second).wait(ns).read(8, 4).answers(8, 11);
+      return requesterOf(script).requester.timeouts;
+    };
+    expect([asksAfter(40e6), asksAfter(68e6)]).toEqual([0, 1]);
+  });
+
   it('are late when they fill a gap and nobody has asked again', () => {
     const script = new Script(options).read(0, 6);
     const [first, second, third] = [Op.ReadResponseFirst, Op.ReadResponseMiddle, Op.ReadResponseMiddle].map((op, psn) =>
