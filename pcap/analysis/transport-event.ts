@@ -68,7 +68,8 @@ export const TRANSPORT_EVENT_REASONS = [
  * - `unseen`: `acknowledged`, the peer received it. `not-missed`, nothing shows that the peer lacked it.
  * - `reordering`: `after-retransmission`, the original came after its own retransmission. `behind-capture`, the
  *   request was captured here in order, and the receiver's answers show that it came late there.
- * - `implied-nak`, and its retransmission: `immediate` or `after-timeout`.
+ * - `implied-nak`, and its retransmission: `immediate` or `after-timeout`; none between these, where no ACK timeout was
+ *   agreed: the requester has waited for that, or is slow.
  * - `timeout`, and its retransmission: `ack-not-received`, the request was acknowledged, but the ACK did not reach the
  *   requester.
  */

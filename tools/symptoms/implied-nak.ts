@@ -54,7 +54,7 @@ export const IMPLIED_NAK_SCENES: readonly Scene[] = [
 ];
 
 async function middleLost(stage: Stage, peer: string): Promise<void> {
-  const { a, b } = await stage.connect(stage.host('A', { peer }), stage.host('B'), { timeout: 10 });
+  const { a, b } = await stage.connect(stage.host('A', { peer }), stage.host('B'), { timeout: 15 });
   for (let i = 0; i < 4; i++) demandStatus(await a.read(b, 8_000), WcStatus.Success);
   stage.rule({ port: 'B', match: isMiddle, nth: 3, action: 'drop' });
   for (let i = 0; i < 4; i++) demandStatus(await a.read(b, 8_000), WcStatus.Success);

@@ -35,6 +35,8 @@ interface ImpliedNakCounts {
   readonly gaps: FrameList;
   atOnce: number;
   afterTimeout: number;
+  /** Between these. */
+  later: number;
   longestNs: number;
 }
 
@@ -47,13 +49,14 @@ class ImpliedNak implements Detector {
     let counts = this.#counts.get(key);
     if (counts === undefined) {
       if (this.#counts.size >= MOST_SPACES) return;
-      counts = { frames: new FrameList(), gaps: new FrameList(), atOnce: 0, afterTimeout: 0, longestNs: 0 };
+      counts = { frames: new FrameList(), gaps: new FrameList(), atOnce: 0, afterTimeout: 0, later: 0, longestNs: 0 };
       this.#counts.set(key, counts);
     }
     counts.frames.add(event.frame);
     if (event.refersTo > 0) counts.gaps.add(event.refersTo);
     if (event.reason === 'after-timeout') counts.afterTimeout++;
-    else counts.atOnce++;
+    else if (event.reason === 'immediate') counts.atOnce++;
+    else counts.later++;
     counts.longestNs = Math.max(counts.longestNs, event.durationNs);
   }
 
@@ -81,18 +84,13 @@ function report(
 ): void {
   const requesterEnd = conversation.ends[requester];
   const responderEnd = conversation.ends[requester === 0 ? 1 : 0];
-  const { frames, gaps, atOnce, afterTimeout, longestNs } = counts;
+  const { frames, gaps, atOnce, afterTimeout, later, longestNs } = counts;
   const { packets, lostPackets, reorderedPackets, undecidedPackets } = requesterEnd.requester.responses;
   const share = packets === 0 ? 0 : lostPackets / packets;
   const damaged = lostPackets === 0 && responderEnd.badIcrc >= frames.count;
   // All had passed here: they were late for a requester that was in a hurry.
   const late = lostPackets === 0 && reorderedPackets === 0 && undecidedPackets === 0;
-  const when =
-    afterTimeout === 0
-      ? 'immediately'
-      : atOnce === 0
-        ? `only after a timeout (up to ${duration(longestNs)})`
-        : `${times(atOnce)} immediately and ${times(afterTimeout)} after a timeout (up to ${duration(longestNs)})`;
+  const when = whenOf(counts);
   context.report({
     severity: damaged || late ? 'note' : 'warning',
     text:
@@ -108,12 +106,27 @@ function report(
       impliedNaks: frames.count,
       atOnce,
       afterTimeout,
+      ...(later > 0 ? { later } : {}),
       longestWaitNs: longestNs,
       lostResponses: lostPackets,
       ...(undecidedPackets > 0 ? { undecidedResponses: undecidedPackets } : {}),
       lossPercent: Number((share * 100).toPrecision(3)),
     },
   });
+}
+
+/** When the requester asked again, in words. */
+function whenOf({ atOnce, afterTimeout, later, longestNs }: ImpliedNakCounts): string {
+  const waits = [
+    ...(afterTimeout > 0 ? [[afterTimeout, 'after a timeout']] : []),
+    ...(later > 0 ? [[later, 'later, for a timeout or as it is slow']] : []),
+  ] as [number, string][];
+  const [first] = waits;
+  if (first === undefined) return 'immediately';
+  const longest = `(up to ${duration(longestNs)})`;
+  if (atOnce === 0 && waits.length === 1) return `only ${first[1]} ${longest}`;
+  const all: [number, string][] = [...(atOnce > 0 ? [[atOnce, 'immediately'] as [number, string]] : []), ...waits];
+  return `${all.map(([count, words]) => `${times(count)} ${words}`).join(' and ')} ${longest}`;
 }
 
 const MOST_SPACES = 4096;

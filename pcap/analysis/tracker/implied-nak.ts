@@ -6,7 +6,6 @@
  */
 import { agreedTimeoutNs, SHORTEST_USED_NS } from './ack-waits.ts';
 import type { MutableFacts } from './mutable-facts.ts';
-import { PacketFlag } from './packet-memory.ts';
 import type { RetransmissionTrigger } from './pending-report.ts';
 import type { PsnSpaceState } from './psn-space-state.ts';
 import { HAS_RESPONSE } from './read-queue.ts';
@@ -29,13 +28,11 @@ export function impliedNak(
   if (hole === undefined && entry?.next === psn) return undefined;
   const { meanNs, maxNs } = report.readLatency;
   const usualNs = Math.max(LATE_NS, 10 * meanNs);
-  // Its response came behind others, or the one before it did: the requester has seen a gap, however late it reacts.
-  const isLate = (near: number): boolean => (responses.flagsOf(near) & PacketFlag.Late) !== 0;
-  const gapNs = isLate(psn) || isLate(psn - 1) ? SHORTEST_USED_NS : 0;
-  const shownNs = Math.max(maxNs, state.slowestReactionNs, SURE_SHARE * state.patienceNs, gapNs);
+  const shownNs = Math.max(maxNs, state.slowestReactionNs, SURE_SHARE * state.patienceNs);
   const agreedNs = agreedTimeoutNs(state);
   const late = waitedNs > Math.max(usualNs, agreedNs ?? shownNs);
-  const doubtful = waitedNs > Math.max(usualNs, agreedNs ?? 0);
+  // Where none was agreed, a requester that is busy may take as long to react to the gap that it has seen.
+  const timedOut = late && waitedNs > (agreedNs ?? SHORTEST_USED_NS);
   if (!late && waitedNs > state.slowestReactionNs) state.slowestReactionNs = waitedNs;
   // From its beginning: the first response was lost. Much later: there was no response at all.
   const fromStart = hole === undefined && psn === entry?.start;
@@ -44,12 +41,18 @@ export function impliedNak(
     const sinceAnswerNs = facts.timeNs - responses.timeOf(psn);
     const mirrored = requests.isSameFrame(psn, facts) && sinceAnswerNs < MIRROR_NS;
     const tooSoon = shortestReactionNs < Infinity && sinceAnswerNs < shortestReactionNs * REACTION_SHARE;
-    if (doubtful || mirrored || tooSoon) return undefined;
+    const silent = waitedNs > Math.max(usualNs, agreedNs ?? SHORTEST_USED_NS);
+    if (silent || mirrored || tooSoon) return undefined;
   }
   const sinceNs = late ? waitedNs : -1;
   const durationNs = hole === undefined ? sinceNs : facts.timeNs - hole.openedNs;
   const refersTo = hole?.openedFrame ?? responses.frameOf(psn);
-  return { cause: 'implied-nak', refersTo, durationNs, reason: late ? 'after-timeout' : 'immediate' };
+  return {
+    cause: 'implied-nak',
+    refersTo,
+    durationNs,
+    reason: timedOut ? 'after-timeout' : late ? undefined : 'immediate',
+  };
 }
 
 /** How much later a mirror shows a frame once more, at most, and a requester never reacts to its response. */

@@ -26,6 +26,7 @@ import type { MutableFacts } from './mutable-facts.ts';
 import type { PendingNak } from './outdated-naks.ts';
 import type { RetransmissionTrigger } from './pending-report.ts';
 import type { PsnSpaceState } from './psn-space-state.ts';
+import { HAS_RESPONSE } from './read-queue.ts';
 
 /** The cause for which the request at hand would be sent again; undefined: none is known. */
 export function triggerOfRequest(
@@ -52,13 +53,23 @@ export function triggerOfRequest(
   if (implied !== undefined) return implied;
   const durationNs = unansweredNs(state, facts.timeNs, psn);
   const soon = waitedNs < SHORTEST_TIMEOUT_NS && durationNs < SURE_TIMEOUT_NS;
-  const shortestNs = Math.max(USUAL_ROUND_TRIPS * state.roundTrips.meanNs, shownTimeoutNs(state));
+  const usedNs = mayBeSlow(state, facts, psn) ? SHORTEST_USED_NS : 0;
+  const shortestNs = Math.max(USUAL_ROUND_TRIPS * state.roundTrips.meanNs, shownTimeoutNs(state), usedNs);
   const short = soon || durationNs < shortestNs;
   if (durationNs < (agreedNs ?? 0) || (agreedNs === undefined && short)) return undefined;
   // What was sent before something that has come was late on its way.
   if (state.conversation.end(state.requester).ids.compareToLast(facts.ipId) < 0) return undefined;
   const reason = psn < state.acked ? 'ack-not-received' : undefined;
   return { cause: 'timeout', refersTo: state.requests.frameOf(psn), durationNs, reason };
+}
+
+/**
+ * By the capture the request is acknowledged, and a slow requester may send it again before it knows. It went back to
+ * it for a NAK or for a timeout, and once more for the other; or it is a READ, of which it has lacked a response.
+ */
+function mayBeSlow({ acked, runCause, runPsn }: PsnSpaceState, facts: MutableFacts, psn: number): boolean {
+  const hasResponse = (facts.dissection.frame.flags & HAS_RESPONSE) !== 0;
+  return psn < acked && (hasResponse || (runCause === 'nak' && runPsn === psn));
 }
 
 function pendingNakFor(

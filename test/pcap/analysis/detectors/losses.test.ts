@@ -9,6 +9,7 @@ import type { Finding } from '../../../../pcap/analysis/types.ts';
 import { roceFrame, roceV1Frame, station } from '../../../../tools/symptoms/forge.ts';
 import { aeth } from '../../../../tools/symptoms/headers.ts';
 import { play } from '../../../../tools/symptoms/scene.ts';
+import { Script } from '../tracker/script.ts';
 import { alarmIds, analyze, findingOf, packetsOf, sceneNamed } from './support.ts';
 
 async function finding(scene: string, id: string): Promise<Finding> {
@@ -91,7 +92,7 @@ describe('implied-nak', () => {
     [
       'implied-nak-after-timeout',
       { impliedNaks: 1, atOnce: 0, afterTimeout: 1, lostResponses: 1 },
-      'only after a timeout (up to 4.2 ms)',
+      'only after a timeout (up to 134 ms)',
     ],
     [
       'implied-nak-next-read',
@@ -103,6 +104,29 @@ describe('implied-nak', () => {
     expect(severity).toBe('warning');
     expect(evidence).toMatchObject(figures);
     expect(text).toContain(words);
+  });
+
+  it('tells apart what was asked for at once, after a timeout, and later than a reaction takes', () => {
+    const asked = (...waits: number[]) => {
+      const script = new Script();
+      for (const [i, ms] of waits.entries()) {
+        const psn = i * 6;
+        script
+          .read(psn, 6)
+          .answers(psn, psn + 5, [psn + 2])
+          .wait(ms * 1e6);
+        script.read(psn + 2, 4).answers(psn + 2, psn + 5);
+      }
+      const found = script.analyze().findings.find(({ id }) => id === 'implied-nak');
+      return { text: found?.text.match(/again ([^;]*);/)?.[1], evidence: found?.evidence };
+    };
+    expect(asked(20).text).toBe('once, only later, for a timeout or as it is slow (up to 20 ms)');
+    const { text, evidence } = asked(20, 0, 70, 0, 80);
+    expect(evidence).toMatchObject({ impliedNaks: 5, atOnce: 2, afterTimeout: 2, later: 1 });
+    expect(text).toBe(
+      '5 times, twice immediately and twice after a timeout and once later, for a timeout or as it is slow (up to 80 ms)',
+    );
+    expect(asked(0).evidence).not.toHaveProperty('later');
   });
 
   it('tells once what two vantage points show', async () => {

@@ -90,10 +90,49 @@ describe('a requester that goes back for a NAK after what it asks for came late'
   });
 
   it('has none for the second of several that were outdated when it went back for the first', () => {
-    const three = () => new Script().sends(0, 9).ack(3).nak(4).nak(5).nak(6).wait(1e6).sends(4, 9).wait(12e6);
+    const three = (ms = 12) =>
+      new Script()
+        .sends(0, 9)
+        .ack(3)
+        .nak(4)
+        .nak(5)
+        .nak(6)
+        .wait(1e6)
+        .sends(4, 9)
+        .wait(ms * 1e6);
     expect(kindsOf(three().sends(5, 9).ack(9), timeouts)).toEqual(['retransmission 4+6 nak', 'retransmission 5+5 nak']);
     // Not for the first, once more.
-    expect(kindsOf(three().sends(4, 9).ack(9), timeouts)[1]).toBe('timeout 4');
+    expect(kindsOf(three(70).sends(4, 9).ack(9), timeouts)[1]).toBe('timeout 4');
+  });
+
+  it('has none that is shorter than any in use, when it goes back to what it has gone back to for the NAK', () => {
+    // Seen between guests: once for the NAK and once for its timer, 84 ms later, and nobody knows which is which.
+    const twice = (ms: number, acked: number) =>
+      new Script()
+        .sends(0, 9)
+        .ack(3)
+        .nak(4)
+        .wait(84e6)
+        .sends(4, 9)
+        .wait(11e6)
+        .ack(acked)
+        .wait((ms - 11) * 1e6)
+        .sends(4, 9)
+        .ack(9);
+    expect(kindsOf(twice(44, 6), ['timeout'])).toEqual([]);
+    expect(kindsOf(twice(70, 6), ['timeout'])).toEqual(['timeout 4']);
+    // What the responder does not have is where a timeout goes back to.
+    expect(kindsOf(twice(44, 3), ['timeout'])).toEqual(['timeout 4']);
+  });
+
+  it('nor for a READ sooner after its responses than it reacts to a gap', () => {
+    const asks = (ms: number) => {
+      const slow = new Script().sends(0, 3).ack(0).nak(1).wait(20e6).sends(1, 3).ack(3).read(4, 4).read(8, 4);
+      const answered = slow.wait((ms - 8) * 1e6).answers(4, 7);
+      return kindsOf(answered.answers(8, 11).wait(8e6).read(4, 4).read(8, 4).answers(4, 7).answers(8, 11), ['timeout']);
+    };
+    expect(asks(44)).toEqual([]);
+    expect(asks(70)).toEqual(['timeout 4']);
   });
 
   it('has none for the second NAK, when what that asks for was sent again for the first', () => {

@@ -52,7 +52,7 @@ describe.each(EVERY_ID)('responses whose identifications are: %s', (ids) => {
   });
 
   it('are lost when what is missing is asked for after a timeout, as rdma_rxe does inside one READ', () => {
-    const script = new Script(options).read(0, 6).answers(0, 5, [2]).wait(67e6).read(2, 4).answers(2, 5);
+    const script = new Script(options).read(0, 6).answers(0, 5, [2]).wait(68e6).read(2, 4).answers(2, 5);
     const { analysis, requester } = requesterOf(script);
     expect(analysis.events.find(({ kind }) => kind === 'implied-nak')?.reason).toBe('after-timeout');
     expect(script.marks[6]).toBe('retransmission implied-nak after-timeout');
