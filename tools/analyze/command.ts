@@ -13,6 +13,7 @@ import type { AnalyzerOptions, Finding } from 'rocev2/pcap';
 import { Output, TextBuffer } from '../dump/output.ts';
 import { refuseOverwriting } from '../dump/overwriting.ts';
 import { fileErrorText } from '../file-error.ts';
+import { isPipe } from '../pipe-chunks.ts';
 import type { ProgressTerminal } from '../progress-line.ts';
 import { visible, visibleLine } from '../visible-text.ts';
 import { isDamage } from './damage.ts';
@@ -70,8 +71,8 @@ async function run(command: Command, files: readonly string[], flags: AnalyzeFla
   if (write !== undefined && files.length > 1)
     command.error('error: --write copies one capture with its comments: merge several with mergecap first');
   if (files.filter((file) => file === '-').length > 1) command.error('error: standard input is one capture');
-  if (write !== undefined && files[0] === '-')
-    command.error('error: --write reads the capture a second time, and standard input is gone by then: give a file');
+  if (write !== undefined && files.some((file) => file === '-' || isPipe(file)))
+    command.error('error: --write reads the capture a second time, and a pipe is empty by then: give a file');
   if (write === '-' && flags.json === true)
     command.error('error: only one of the report and the capture can go to standard output');
   process.exitCode = await analyzeFiles(files, flags, process);
