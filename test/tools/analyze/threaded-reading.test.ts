@@ -6,6 +6,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { Worker } from 'node:worker_threads';
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
 import { Direction, Dissection, dissectPlaced, IcrcState, LinkType, PcapngWriter } from '../../../pcap/index.ts';
@@ -113,6 +114,13 @@ describe('a capture read by a thread of its own', () => {
       () => undefined,
     );
     await expect(taking).rejects.toBe(fault);
+  });
+
+  it('ends with an error where its thread is gone', async () => {
+    process.once('worker', (worker: Worker) => {
+      void worker.terminate();
+    });
+    await expect(analyzeThreaded(fileOf(TRANSFERS))).rejects.toThrow('the thread that reads the capture has ended');
   });
 });
 
