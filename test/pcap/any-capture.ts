@@ -10,6 +10,8 @@ import { block, file, interfaceBlock, join, option, section, timestamp, u16, u32
 export interface KnownCapture {
   readonly bytes: Uint8Array;
   readonly packets: readonly CapturedPacket[];
+  /** Lengths of the records, file header included. */
+  readonly records: readonly number[];
 }
 
 type Body = (e: boolean, number: number, interfaces: readonly Port[], first: number) => Written;
@@ -155,7 +157,7 @@ const pcapng: fc.Arbitrary<KnownCapture> = fc
       }
       first += ports.length;
     }
-    return { bytes: join(...parts), packets };
+    return { bytes: join(...parts), packets, records: parts.map(({ length }) => length) };
   });
 
 const records = fc.array(fc.record({ bytes: payload, seconds: word, fraction: word, original: word }), {
@@ -182,7 +184,7 @@ const pcap: fc.Arbitrary<KnownCapture> = fc
     const parts = all.map(({ bytes, seconds, fraction, original }) =>
       file(e, u32(seconds), u32(fraction), u32(bytes.length), u32(original), ...more, bytes),
     );
-    return { bytes: join(head, ...parts), packets };
+    return { bytes: join(head, ...parts), packets, records: [head, ...parts].map(({ length }) => length) };
   });
 
 /** A sound capture of either format. */

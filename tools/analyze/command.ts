@@ -71,8 +71,8 @@ async function run(command: Command, files: readonly string[], flags: AnalyzeFla
   if (write !== undefined && files.length > 1)
     command.error('error: --write copies one capture with its comments: merge several with mergecap first');
   if (files.filter((file) => file === '-').length > 1) command.error('error: standard input is one capture');
-  if (write !== undefined && files.some((file) => file === '-' || isPipe(file)))
-    command.error('error: --write reads the capture a second time, and a pipe is empty by then: give a file');
+  if (write !== undefined && files[0] === '-')
+    command.error('error: --write reads the capture a second time, and standard input is gone by then: give a file');
   if (write === '-' && flags.json === true)
     command.error('error: only one of the report and the capture can go to standard output');
   process.exitCode = await analyzeFiles(files, flags, process);
@@ -117,7 +117,10 @@ export async function analyzeFiles(files: readonly string[], flags: AnalyzeFlags
 
 async function analyze(files: readonly string[], file: string, flags: AnalyzeFlags, streams: Streams): Promise<number> {
   const { conversation: conversations = [], events = false, verbose = false, json = false, write } = flags;
-  if (write !== undefined) refuseOverwriting(file, write);
+  if (write !== undefined) {
+    if (isPipe(file)) throw new RoceError('ERR_ROCE_ARGUMENT', WRITE_OF_PIPE);
+    refuseOverwriting(file, write);
+  }
   const reading = await openReading(files, flags, streams);
   // Most of the program. Loaded now, while the thread that reads starts.
   const [{ analyzeBy, narrowed }, { withPages }, { STANDARD_INPUT }, { reportLines }] = await Promise.all([
@@ -193,6 +196,7 @@ function collectId(text: string, previous: readonly number[] = []): number[] {
   return [...previous, Number(text)];
 }
 
+const WRITE_OF_PIPE = '--write reads the capture a second time, and a pipe is empty by then: give a file';
 const EXIT_ERRORS = 1;
 const EXIT_BAD_INPUT = 2;
 const EXIT_WARNINGS = 3;

@@ -9,7 +9,16 @@ import { fileURLToPath } from 'node:url';
 import type { Worker } from 'node:worker_threads';
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
-import { Direction, Dissection, dissectPlaced, IcrcState, LinkType, PcapngWriter } from '../../../pcap/index.ts';
+import {
+  type CapturedPacket,
+  Direction,
+  Dissection,
+  dissectPlaced,
+  IcrcState,
+  LinkType,
+  PcapngWriter,
+  PcapWriter,
+} from '../../../pcap/index.ts';
 import { ownPacket, PlacedPacket } from '../../../pcap/placed-packet.ts';
 import { type Analyzed, analyzeBy, analyzeChunks } from '../../../tools/analyze/analyze.ts';
 import { filePieces } from '../../../tools/analyze/file-pieces.ts';
@@ -114,6 +123,21 @@ describe('a capture read by a thread of its own', () => {
       () => undefined,
     );
     await expect(taking).rejects.toBe(fault);
+  });
+
+  it('has it where records are as short as they can be: as many packets as fit into a piece', async () => {
+    const writer = new PcapWriter(LinkType.Ethernet);
+    for (let i = 0; i < 140_000; i++) writer.packet(new Uint8Array(0), 0, 0, i, i);
+    const seen: number[] = [];
+    const take = ({ number, seconds }: CapturedPacket) => void (number === seconds + 1 && seen.push(number));
+    await readThreaded(fileOf(writer.take()), false, take, () => undefined);
+    expect([seen.length, seen.at(-1)]).toEqual([140_000, 140_000]);
+  });
+
+  it('ends with the error of the thread that is a mistake of ours', async () => {
+    // Asks for memory that there is not, which the thread looks at when it has filled all that there is.
+    process.once('worker', (worker: Worker) => worker.postMessage(99));
+    await expect(analyzeThreaded(fileOf(TRANSFERS, TRANSFERS))).rejects.toThrow('slots are positions in the list');
   });
 
   it('ends with an error where its thread is gone', async () => {
