@@ -3,6 +3,7 @@
  * read to know it.
  */
 import fc from 'fast-check';
+import { expect } from 'vitest';
 import { type CapturedPacket, Direction } from '../../pcap/types.ts';
 import { block, file, interfaceBlock, join, option, section, timestamp, u16, u32, u64 } from './made-files.ts';
 
@@ -189,3 +190,35 @@ const pcap: fc.Arbitrary<KnownCapture> = fc
 
 /** A sound capture of either format. */
 export const anyCapture: fc.Arbitrary<KnownCapture> = fc.oneof(pcapng, pcap);
+
+/** Lengths of chunks, to be taken in turns. */
+export const chunkSizes = fc.array(
+  fc.oneof(
+    fc.integer({ min: 1, max: 40 }),
+    fc.integer({ min: 41, max: 5_000 }),
+    fc.integer({ min: 65_530, max: 65_542 }),
+    fc.integer({ min: 65_543, max: 1_000_000 }),
+  ),
+  { minLength: 1, maxLength: 6 },
+);
+
+/** Calls `use` with each chunk, in one of four buffers; the rest of the buffer is garbage. */
+export function inChunks(bytes: Uint8Array, lengths: readonly number[], use: (chunk: Uint8Array) => void): void {
+  const buffers = Array.from({ length: 4 }, () => new Uint8Array(Math.max(...lengths)));
+  for (let at = 0, count = 0; at < bytes.length; count++) {
+    const length = Math.min(lengths[count % lengths.length] ?? 1, bytes.length - at);
+    const buffer = buffers[count % 4] as Uint8Array;
+    buffer.fill(0xa5);
+    buffer.set(bytes.subarray(at, at + length));
+    use(buffer.subarray(0, length));
+    at += length;
+  }
+}
+
+/** A difference that can be read, and soon: packets may be long. */
+export function expectSame(read: CapturedPacket | undefined, { bytes: wanted, ...written }: CapturedPacket): void {
+  expect(read).toBeDefined();
+  const { bytes, ...rest } = read as CapturedPacket;
+  expect(rest).toEqual(written);
+  expect([bytes.length, Buffer.compare(bytes, wanted)]).toEqual([wanted.length, 0]);
+}

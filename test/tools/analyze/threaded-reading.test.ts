@@ -1,28 +1,16 @@
 /**
  * Goal: two threads find in a capture what one finds, whatever the capture is. Method: both read the same files, sound,
- * damaged and odd ones, and the analyses are compared; batches of shared memory give back what was put in.
+ * damaged and odd ones, and the analyses are compared.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Worker } from 'node:worker_threads';
-import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
-import {
-  type CapturedPacket,
-  Direction,
-  Dissection,
-  dissectPlaced,
-  IcrcState,
-  LinkType,
-  PcapngWriter,
-  PcapWriter,
-} from '../../../pcap/index.ts';
-import { ownPacket, PlacedPacket } from '../../../pcap/placed-packet.ts';
+import { type CapturedPacket, LinkType, PcapngWriter, PcapWriter } from '../../../pcap/index.ts';
 import { type Analyzed, analyzeBy, analyzeChunks } from '../../../tools/analyze/analyze.ts';
 import { filePieces } from '../../../tools/analyze/file-pieces.ts';
-import { PacketBatch, type Rest } from '../../../tools/analyze/packet-batch.ts';
 import { readThreaded } from '../../../tools/analyze/threaded-reading.ts';
 import { transfersCapture } from '../../../tools/bench/transfers-capture.ts';
 import { allScenes } from '../../../tools/symptoms/index.ts';
@@ -145,57 +133,5 @@ describe('a capture read by a thread of its own', () => {
       void worker.terminate();
     });
     await expect(analyzeThreaded(fileOf(TRANSFERS))).rejects.toThrow('the thread that reads the capture has ended');
-  });
-});
-
-describe('PacketBatch', () => {
-  it('gives back every packet that it was given, wherever its bytes are', () => {
-    const batch = new PacketBatch();
-    const there = new PacketBatch(batch.memory);
-    const dissection = new Dissection();
-    const packets = fc.array(
-      fc.record({
-        at: fc.nat(900_000),
-        length: fc.oneof(fc.nat(4096), fc.constantFrom(0, 1, 60_000, 140_000)),
-        inPiece: fc.boolean(),
-        seconds: fc.maxSafeInteger(),
-        nanoseconds: fc.nat(999_999_999),
-        number: fc.nat(Number.MAX_SAFE_INTEGER),
-        originalLength: fc.nat(0xffff_ffff),
-        linkType: fc.nat(0xffff_ffff),
-        interfaceIndex: fc.nat(65_535),
-        direction: fc.constantFrom(...Object.values(Direction)),
-        comments: fc.oneof({ weight: 5, arbitrary: fc.constant([]) }, fc.array(fc.string(), { minLength: 1 })),
-        dropCount: fc.option(fc.nat(), { nil: undefined }),
-        packetId: fc.option(fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }), { nil: undefined }),
-        icrc: fc.constantFrom(...Object.values(IcrcState)),
-      }),
-      { maxLength: 40 },
-    );
-    fc.assert(
-      fc.property(packets, (all) => {
-        const rests = new Map<number, Rest>();
-        batch.clear();
-        batch.piece.forEach((_, i) => {
-          if (i % 4099 === 0) batch.piece[i] = i & 0xff;
-        });
-        const given = all.map(({ at, length, inPiece, icrc, ...rest }, i) => {
-          const elsewhere = Uint8Array.from({ length }, (_, j) => (j + i) & 0xff);
-          const place = inPiece ? { memory: batch.piece, at } : { memory: elsewhere, at: 0 };
-          const packet = Object.assign(new PlacedPacket(), { ...rest, ...place, captured: length });
-          dissectPlaced(packet, dissection);
-          batch.set(i, packet, dissection, icrc, rests);
-          return { packet, icrc };
-        });
-        for (const [i, { packet, icrc }] of given.entries()) {
-          const { bytes, ...rest } = there.packet(i, rests);
-          const { bytes: wanted, ...others } = ownPacket(packet);
-          expect(rest).toEqual(others);
-          expect(Buffer.compare(bytes, wanted)).toBe(0);
-          expect(there.icrc(i)).toBe(icrc);
-        }
-      }),
-      { numRuns: 50 },
-    );
   });
 });
