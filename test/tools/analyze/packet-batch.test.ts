@@ -62,6 +62,18 @@ describe('PacketBatch', () => {
     );
   });
 
+  it('gives back packets of what is left of a piece behind a record that began before it', () => {
+    const batch = new PacketBatch();
+    const dissection = new Dissection();
+    batch.piece.set([1, 2, 3, 4, 5, 6, 7, 8]);
+    for (const [i, from] of [0, 3, 5].entries()) {
+      const packet = Object.assign(new PlacedPacket(), { memory: batch.piece.subarray(from), at: 1, captured: 2 });
+      dissectPlaced(packet, dissection);
+      batch.set(i, packet, dissection, IcrcState.Unknown, new Map());
+      expect([...batch.packet(i, new Map()).bytes]).toEqual([from + 2, from + 3]);
+    }
+  });
+
   it('gives back packets that lie elsewhere, more of them than it has memory for', () => {
     const batch = new PacketBatch();
     const rests = new Map<number, Rest>();
