@@ -4,7 +4,9 @@
  */
 import fc from 'fast-check';
 import { expect } from 'vitest';
+import { Op } from '../../packets/opcode.ts';
 import { type CapturedPacket, Direction } from '../../pcap/types.ts';
+import { rxeFrame } from '../packets/made-frames.ts';
 import { block, file, interfaceBlock, join, option, section, timestamp, u16, u32, u64 } from './made-files.ts';
 
 /** A capture file and its packets. */
@@ -30,12 +32,16 @@ interface Port {
   readonly offset: bigint | undefined;
 }
 
-const payload = fc
+const anyBytes = fc
   .tuple(fc.oneof(fc.nat(70), fc.constantFrom(0, 1, 3, 4, 1500, 70_000)), fc.nat(255))
   .map(([length, first]) => Uint8Array.from({ length }, (_, i) => (first + 7 * i + (i >>> 8)) & 0xff));
+const FRAMES = [Op.WriteFirst, Op.Acknowledge, Op.SendOnly, Op.ReadRequest].map(rxeFrame);
+const payload = fc.oneof(anyBytes, fc.constantFrom(...FRAMES));
 const word = fc.oneof(fc.nat(0xffff_ffff), fc.constantFrom(0, 1, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff));
+/** Undefined: as long as captured. */
+const original = fc.option(word, { nil: undefined });
 const port: fc.Arbitrary<Port> = fc.record({
-  linkType: fc.constantFrom(0, 1, 101, 113, 276, 0xffff),
+  linkType: fc.constantFrom(0, 1, 1, 1, 101, 113, 276, 0xffff),
   snapLength: fc.constantFrom(0, 2, 64, 262_144),
   resolution: fc.constantFrom(undefined, 0, 3, 6, 9, 12, 0x80, 0x8a, 0xa0),
   offset: fc.constantFrom(undefined, 0n, 3_600n, -5n, 1n << 33n),
@@ -54,14 +60,15 @@ function timeOf({ resolution = 6, offset = 0n }: Port, time: bigint): { seconds:
 /** Enhanced and obsolete packet blocks, with options. */
 const timedPacket: fc.Arbitrary<Body> = fc
   .record({
-    ...{ bytes: payload, at: fc.nat(), high: fc.nat(2_000_000), low: word, original: word, enhanced: fc.boolean() },
+    ...{ bytes: payload, at: fc.nat(), high: fc.nat(2_000_000), low: word, original, enhanced: fc.boolean() },
     ...{ direction, comments: fc.array(fc.constantFrom('', 'a', 'größer', 'x'.repeat(65_000)), { maxLength: 2 }) },
     dropCount: fc.option(fc.nat(0xfffe), { nil: undefined }),
     packetId: fc.option(fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }), { nil: undefined }),
     ends: fc.boolean(),
   })
   .map((made): Body => {
-    const { bytes, at, high, low, original, enhanced, comments, dropCount, packetId, ends } = made;
+    const { bytes, at, high, low, enhanced, comments, dropCount, packetId, ends } = made;
+    const originalLength = made.original ?? bytes.length;
     return (e, number, interfaces, first) => {
       const index = at % interfaces.length;
       const of = interfaces[index] as Port;
@@ -80,14 +87,14 @@ const timedPacket: fc.Arbitrary<Body> = fc
         ...head,
         timestamp(e, time),
         u32(bytes.length),
-        u32(original),
+        u32(originalLength),
         bytes,
         padding(bytes.length),
       );
       return {
         bytes: block(e, enhanced ? 6 : 2, join(fixed, ...options)),
         packet: {
-          ...{ number, ...timeOf(of, time), bytes, originalLength: original, linkType: of.linkType },
+          ...{ number, ...timeOf(of, time), bytes, originalLength, linkType: of.linkType },
           ...{ interfaceIndex: first + index, direction: made.direction, comments },
           ...(dropCount === undefined ? {} : { dropCount }),
           ...(packetId === undefined ? {} : { packetId }),
@@ -161,7 +168,7 @@ const pcapng: fc.Arbitrary<KnownCapture> = fc
     return { bytes: join(...parts), packets, records: parts.map(({ length }) => length) };
   });
 
-const records = fc.array(fc.record({ bytes: payload, seconds: word, fraction: word, original: word }), {
+const records = fc.array(fc.record({ bytes: payload, seconds: word, fraction: word, original }), {
   maxLength: 20,
 });
 
@@ -175,15 +182,17 @@ const pcap: fc.Arbitrary<KnownCapture> = fc
     const unit = magic === 0xa1b2_3c4d ? 1 : 1000;
     const more = magic === 0xa1b2_cd34 ? [u32(7), u16(0x0800), u16(0)] : [];
     const head = file(e, u32(magic), u16(2), u16(4), u32(0), u32(0), u32(262_144), u32(linkType));
-    const packets = all.map(({ bytes, seconds, fraction, original }, index): CapturedPacket => {
-      const nanoseconds = fraction * unit;
-      return {
-        ...{ number: index + 1, seconds: seconds + Math.floor(nanoseconds / 1e9), nanoseconds: nanoseconds % 1e9 },
-        ...{ bytes, originalLength: original, linkType, interfaceIndex: 0, direction: Direction.Unknown, comments: [] },
-      };
-    });
-    const parts = all.map(({ bytes, seconds, fraction, original }) =>
-      file(e, u32(seconds), u32(fraction), u32(bytes.length), u32(original), ...more, bytes),
+    const packets = all.map(
+      ({ bytes, seconds, fraction, original: originalLength = bytes.length }, index): CapturedPacket => {
+        const nanoseconds = fraction * unit;
+        return {
+          ...{ number: index + 1, seconds: seconds + Math.floor(nanoseconds / 1e9), nanoseconds: nanoseconds % 1e9 },
+          ...{ bytes, originalLength, linkType, interfaceIndex: 0, direction: Direction.Unknown, comments: [] },
+        };
+      },
+    );
+    const parts = all.map(({ bytes, seconds, fraction, original: originalLength = bytes.length }) =>
+      file(e, u32(seconds), u32(fraction), u32(bytes.length), u32(originalLength), ...more, bytes),
     );
     return { bytes: join(head, ...parts), packets, records: [head, ...parts].map(({ length }) => length) };
   });
