@@ -289,11 +289,12 @@ function copyToScratch({ bytes }: CapturedPacket, into: Dissection): void {
     into.scratch = new Uint8Array(SCRATCH_BYTES);
     into.scratchView = new DataView(into.scratch.buffer);
   }
-  into.scratch.set(bytes);
-  into.scratch.fill(0, bytes.length, Math.max(bytes.length, into.scratchUsed));
-  into.scratchUsed = bytes.length;
+  const length = Math.min(bytes.length, SCRATCH_BYTES);
+  into.scratch.set(length < bytes.length ? bytes.subarray(0, length) : bytes);
+  into.scratch.fill(0, length, Math.max(length, into.scratchUsed));
+  into.scratchUsed = length;
   into.packetOffset = 0;
-  into.capturedEnd = bytes.length;
+  into.capturedEnd = length;
 }
 
 /** The ports were captured, the BTH was not. */
@@ -306,7 +307,7 @@ function forgetBth(linkType: number, into: Dissection): void {
 }
 
 /**
- * A cooked header, two VLAN tags and the largest IPv6 packet fit: anything larger holds its IP packet completely and
- * needs no copy.
+ * A cooked header, two VLAN tags and the largest IPv6 packet fit. Anything larger holds its IP packet completely; what
+ * that carries may be cut by a mirror, and is in the part that fits.
  */
 const SCRATCH_BYTES = 0x1_0080;

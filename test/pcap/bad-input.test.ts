@@ -221,6 +221,15 @@ describe('CaptureReader', () => {
     }
   });
 
+  it('tells of a cut just behind a record that came in two pieces, the second a large one', () => {
+    const record = file(true, u32(0), u32(0), u32(70_000), u32(70_000), new Uint8Array(70_000));
+    const bytes = join(pcapFile(true, 0xa1b2c3d4).subarray(0, 24), record, new Uint8Array(5));
+    const { packets, error } = toldOf(bytes, [100, 70_000]);
+    expect(packets.length).toBe(1);
+    const message = `capture file, byte ${24 + record.length}: the file ends inside a record, 5 bytes into it`;
+    expect(error).toMatchObject({ message });
+  });
+
   it.each([
     ['a pcapng block', join(section(true), file(true, u32(6), u32(0x8000_0000), u32(0))), 32],
     ['a pcapng block just too large', join(section(false), file(false, u32(6), u32(0x100_0004), u32(0))), 32],

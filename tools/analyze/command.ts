@@ -13,6 +13,7 @@ import type { AnalyzerOptions, Finding } from 'rocev2/pcap';
 import { Output, TextBuffer } from '../dump/output.ts';
 import { refuseOverwriting } from '../dump/overwriting.ts';
 import { fileErrorText } from '../file-error.ts';
+import { isPipe } from '../pipe-chunks.ts';
 import type { ProgressTerminal } from '../progress-line.ts';
 import { visible, visibleLine } from '../visible-text.ts';
 import { isDamage } from './damage.ts';
@@ -116,7 +117,10 @@ export async function analyzeFiles(files: readonly string[], flags: AnalyzeFlags
 
 async function analyze(files: readonly string[], file: string, flags: AnalyzeFlags, streams: Streams): Promise<number> {
   const { conversation: conversations = [], events = false, verbose = false, json = false, write } = flags;
-  if (write !== undefined) refuseOverwriting(file, write);
+  if (write !== undefined) {
+    if (isPipe(file)) throw new RoceError('ERR_ROCE_ARGUMENT', WRITE_OF_PIPE);
+    refuseOverwriting(file, write);
+  }
   const reading = await openReading(files, flags, streams);
   // Most of the program. Loaded now, while the thread that reads starts.
   const [{ analyzeBy, narrowed }, { withPages }, { STANDARD_INPUT }, { reportLines }] = await Promise.all([
@@ -192,6 +196,7 @@ function collectId(text: string, previous: readonly number[] = []): number[] {
   return [...previous, Number(text)];
 }
 
+const WRITE_OF_PIPE = '--write reads the capture a second time, and a pipe is empty by then: give a file';
 const EXIT_ERRORS = 1;
 const EXIT_BAD_INPUT = 2;
 const EXIT_WARNINGS = 3;

@@ -9,6 +9,7 @@ import { basename } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { InvalidArgumentError } from 'commander';
 import { loadNativeCrc32 } from 'rocev2/crc32';
+import { isPipe, pipeChunks } from '../pipe-chunks.ts';
 import { ProgressLine, type ProgressTerminal } from '../progress-line.ts';
 import { filePieces } from './file-pieces.ts';
 import { type NamedFeed, readMerged } from './merged-reading.ts';
@@ -80,7 +81,7 @@ export async function openReading(
   try {
     for (const file of files) {
       const feed =
-        threaded && file !== STANDARD_INPUT
+        threaded && file !== STANDARD_INPUT && !isPipe(file)
           ? await openThreaded(file, icrc, teller())
           : new ChunkFeed(counted(openCapture(file, streams, pieceBytes(files.length)), teller()));
       captures.push({ name: nameAmong(file, files), feed });
@@ -102,13 +103,14 @@ export async function openReading(
   };
 }
 
-/** The chunks of a file, or of standard input. */
+/** The chunks of a file, a pipe or standard input. */
 export function openCapture(
   file: string,
   { stdin }: Pick<ReadingStreams, 'stdin'>,
   pieceBytes?: number,
 ): AsyncIterable<Uint8Array> {
-  return file === STANDARD_INPUT ? stdin : filePieces(file, pieceBytes);
+  if (file === STANDARD_INPUT) return stdin;
+  return isPipe(file) ? pipeChunks(file) : filePieces(file, pieceBytes);
 }
 
 /** For the option `--jobs`. */

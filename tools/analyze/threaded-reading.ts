@@ -90,10 +90,9 @@ class ThreadFeed implements PacketFeed {
     this.#worker = worker;
     this.#batches = batches;
     this.#progress = progress;
-    worker.once('error', (error) => {
-      this.#failure = error;
-      this.#wake?.();
-    });
+    worker.once('error', (error) => this.#fail(error));
+    // After all that it said, its error included.
+    worker.once('exit', () => this.#fail(new Error('the thread that reads the capture has ended')));
     worker.on('message', (message: FromReader) => {
       this.#said.push(message);
       this.#wake?.();
@@ -132,6 +131,11 @@ class ThreadFeed implements PacketFeed {
     this.#ended = true;
     await this.#worker.terminate();
     await this.#file.close();
+  }
+
+  #fail(failure: Error): void {
+    this.#failure ??= failure;
+    this.#wake?.();
   }
 
   #giveBack(): void {

@@ -11,6 +11,7 @@ import { compileFilter, filterHelp } from 'rocev2/pcap/filter';
 import { fileErrorText } from '../file-error.ts';
 import { addLinkOptions, type LinkFlags, withDevice } from '../options.ts';
 import { terminal } from '../output.ts';
+import { isPipe, pipeChunks } from '../pipe-chunks.ts';
 import { type DumpOptions, dumpFrames } from './dump.ts';
 import { FileSource } from './file-source.ts';
 import { LiveSource } from './live-source.ts';
@@ -124,6 +125,7 @@ function dumpOptions(filter: string, flags: DumpFlags): DumpOptions {
 
 function openFile(file: string): CaptureSource {
   if (file === '-') return new FileSource(process.stdin, { live: true });
+  if (isPipe(file)) return new FileSource(pipeChunks(file), { live: true });
   return new FileSource(createReadStream(file, { highWaterMark: READ_BYTES }));
 }
 

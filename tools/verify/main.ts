@@ -14,6 +14,7 @@ import { Command, InvalidArgumentError } from 'commander';
 import { RoceError } from 'rocev2/packets';
 import { fileErrorText } from '../file-error.ts';
 import { terminal } from '../output.ts';
+import { isPipe, pipeChunks } from '../pipe-chunks.ts';
 import { tsharkAvailable } from '../tshark.ts';
 import { differenceLine, expectationLines, summaryJson, summaryLines } from './report.ts';
 import { type FrameDifference, type VerifySummary, verifyFile } from './verify.ts';
@@ -74,13 +75,13 @@ async function run(command: Command, file: string | undefined, flags: VerifyFlag
   }
 }
 
-/** Gives `use` the path of the file, or that of a copy of standard input: two readers cannot share a pipe. */
+/** Gives `use` the path of the file, or that of a copy of what comes through a pipe, which two readers cannot share. */
 async function withFile<T>(file: string, use: (path: string) => Promise<T>): Promise<T> {
-  if (file !== '-') return use(file);
+  if (file !== '-' && !isPipe(file)) return use(file);
   const folder = await mkdtemp(join(tmpdir(), 'roce-verify-'));
   try {
-    const copy = join(folder, 'stdin');
-    await pipeline(process.stdin, createWriteStream(copy));
+    const copy = join(folder, 'copy');
+    await pipeline(file === '-' ? process.stdin : pipeChunks(file), createWriteStream(copy));
     return await use(copy);
   } finally {
     await rm(folder, { recursive: true });

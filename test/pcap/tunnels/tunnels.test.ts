@@ -135,6 +135,19 @@ describe('tunnels', () => {
     expect(facts(twice.frame)).toEqual(facts(into.frame));
   });
 
+  it.each(['VXLAN', 'GRE', 'ERSPAN II'])('that a mirror has truncated may have much behind them: %s', (name) => {
+    const wrap = TUNNEL_WRAPPINGS.find((wrapping) => wrapping.name === name)?.wrap ?? ((frame: Uint8Array) => frame);
+    const mirrored = wrap(FRAME.subarray(0, 100));
+    // More than the largest IP packet.
+    const padded = new Uint8Array(80_000);
+    padded.set(mirrored);
+    const [alone, whole, cut] = [dissected(mirrored), dissected(padded), dissected(padded, 90_000)];
+    for (const into of [whole, cut]) {
+      expect([into.status, into.cut, into.depth]).toEqual([FrameStatus.Ok, true, 1]);
+      expect([into.capturedEnd, facts(into.frame)]).toEqual([alone.capturedEnd, facts(alone.frame)]);
+    }
+  });
+
   it('that are encrypted are named', () => {
     const esp = '00000001 00000001 0123456789abcdef';
     for (const [bytes, tunnel] of [

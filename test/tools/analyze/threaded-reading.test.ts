@@ -1,18 +1,16 @@
 /**
  * Goal: two threads find in a capture what one finds, whatever the capture is. Method: both read the same files, sound,
- * damaged and odd ones, and the analyses are compared; batches of shared memory give back what was put in.
+ * damaged and odd ones, and the analyses are compared.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import fc from 'fast-check';
+import type { Worker } from 'node:worker_threads';
 import { afterAll, describe, expect, it } from 'vitest';
-import { Direction, Dissection, dissectPlaced, IcrcState, LinkType, PcapngWriter } from '../../../pcap/index.ts';
-import { ownPacket, PlacedPacket } from '../../../pcap/placed-packet.ts';
+import { type CapturedPacket, LinkType, PcapngWriter, PcapWriter } from '../../../pcap/index.ts';
 import { type Analyzed, analyzeBy, analyzeChunks } from '../../../tools/analyze/analyze.ts';
 import { filePieces } from '../../../tools/analyze/file-pieces.ts';
-import { PacketBatch, type Rest } from '../../../tools/analyze/packet-batch.ts';
 import { readThreaded } from '../../../tools/analyze/threaded-reading.ts';
 import { transfersCapture } from '../../../tools/bench/transfers-capture.ts';
 import { allScenes } from '../../../tools/symptoms/index.ts';
@@ -114,56 +112,26 @@ describe('a capture read by a thread of its own', () => {
     );
     await expect(taking).rejects.toBe(fault);
   });
-});
 
-describe('PacketBatch', () => {
-  it('gives back every packet that it was given, wherever its bytes are', () => {
-    const batch = new PacketBatch();
-    const there = new PacketBatch(batch.memory);
-    const dissection = new Dissection();
-    const packets = fc.array(
-      fc.record({
-        at: fc.nat(900_000),
-        length: fc.oneof(fc.nat(4096), fc.constantFrom(0, 1, 60_000, 140_000)),
-        inPiece: fc.boolean(),
-        seconds: fc.maxSafeInteger(),
-        nanoseconds: fc.nat(999_999_999),
-        number: fc.nat(Number.MAX_SAFE_INTEGER),
-        originalLength: fc.nat(0xffff_ffff),
-        linkType: fc.nat(0xffff_ffff),
-        interfaceIndex: fc.nat(65_535),
-        direction: fc.constantFrom(...Object.values(Direction)),
-        comments: fc.oneof({ weight: 5, arbitrary: fc.constant([]) }, fc.array(fc.string(), { minLength: 1 })),
-        dropCount: fc.option(fc.nat(), { nil: undefined }),
-        packetId: fc.option(fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }), { nil: undefined }),
-        icrc: fc.constantFrom(...Object.values(IcrcState)),
-      }),
-      { maxLength: 40 },
-    );
-    fc.assert(
-      fc.property(packets, (all) => {
-        const rests = new Map<number, Rest>();
-        batch.clear();
-        batch.piece.forEach((_, i) => {
-          if (i % 4099 === 0) batch.piece[i] = i & 0xff;
-        });
-        const given = all.map(({ at, length, inPiece, icrc, ...rest }, i) => {
-          const elsewhere = Uint8Array.from({ length }, (_, j) => (j + i) & 0xff);
-          const place = inPiece ? { memory: batch.piece, at } : { memory: elsewhere, at: 0 };
-          const packet = Object.assign(new PlacedPacket(), { ...rest, ...place, captured: length });
-          dissectPlaced(packet, dissection);
-          batch.set(i, packet, dissection, icrc, rests);
-          return { packet, icrc };
-        });
-        for (const [i, { packet, icrc }] of given.entries()) {
-          const { bytes, ...rest } = there.packet(i, rests);
-          const { bytes: wanted, ...others } = ownPacket(packet);
-          expect(rest).toEqual(others);
-          expect(Buffer.compare(bytes, wanted)).toBe(0);
-          expect(there.icrc(i)).toBe(icrc);
-        }
-      }),
-      { numRuns: 50 },
-    );
+  it('has it where records are as short as they can be: as many packets as fit into a piece', async () => {
+    const writer = new PcapWriter(LinkType.Ethernet);
+    for (let i = 0; i < 140_000; i++) writer.packet(new Uint8Array(0), 0, 0, i, i);
+    const seen: number[] = [];
+    const take = ({ number, seconds }: CapturedPacket) => void (number === seconds + 1 && seen.push(number));
+    await readThreaded(fileOf(writer.take()), false, take, () => undefined);
+    expect([seen.length, seen.at(-1)]).toEqual([140_000, 140_000]);
+  });
+
+  it('ends with the error of the thread that is a mistake of ours', async () => {
+    // Asks for memory that there is not, which the thread looks at when it has filled all that there is.
+    process.once('worker', (worker: Worker) => worker.postMessage(99));
+    await expect(analyzeThreaded(fileOf(TRANSFERS, TRANSFERS))).rejects.toThrow('slots are positions in the list');
+  });
+
+  it('ends with an error where its thread is gone', async () => {
+    process.once('worker', (worker: Worker) => {
+      void worker.terminate();
+    });
+    await expect(analyzeThreaded(fileOf(TRANSFERS))).rejects.toThrow('the thread that reads the capture has ended');
   });
 });
