@@ -3,9 +3,10 @@
  * channels. Owns the end of all of it. What commands do is in commands/.
  */
 import type { AddressHandle } from '../../transport/address-handle.ts';
-import type { MemoryRegion, MemoryWindow } from '../../transport/memory.ts';
+import type { MemoryRegion, MemoryWindow, ProtectionDomain } from '../../transport/memory.ts';
 import { WcOpcode, type WorkCompletion } from '../../transport/work.ts';
 import type { Device } from '../device/device.ts';
+import { Ah } from '../device/verbs/index.ts';
 import { RXE_AV, RXE_GLOBAL_ROUTE } from './abi/rxe.ts';
 import { ASYNC_EVENT_DESC, COMP_EVENT_DESC } from './abi/verbs.ts';
 import { type DeviceFacts, MOST_OBJECTS } from './device-facts.ts';
@@ -81,11 +82,15 @@ export class Context implements WorkObjects, RingCqWatcher {
     return this.#windows.get(index);
   }
 
-  handle(ahNumber: number, wqe: Fields, av: number): AddressHandle | undefined {
+  handle(ahNumber: number, wqe: Fields, av: number, domain: ProtectionDomain): AddressHandle | undefined {
     if (ahNumber !== 0) return this.#ahs.get(ahNumber)?.ah;
     const route = routeOf(wqe.within(av + RXE_AV.at.grh, RXE_GLOBAL_ROUTE.size));
-    for (const object of this.#ahs.values()) if (object.route === route) return object.ah;
+    for (const { ah, route: other } of this.#ahs.values()) if (ah.domain === domain && other === route) return ah;
     return undefined;
+  }
+
+  used(ah: AddressHandle): void {
+    if (ah instanceof Ah) this.device.used(ah);
   }
 
   addRegion(region: MemoryRegion): void {
