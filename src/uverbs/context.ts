@@ -41,6 +41,8 @@ export class Context implements WorkObjects, RingCqWatcher {
   /** The channel of asynchronous events; -1 before GET_CONTEXT. */
   asyncChannel = -1;
   closed = false;
+  /** Commands that wait. */
+  waiting = 0;
   readonly #regions = new Map<number, MemoryRegion>();
   readonly #windows = new Map<number, MemoryWindow>();
   readonly #qps = new Map<number, QpObject>();
@@ -61,9 +63,13 @@ export class Context implements WorkObjects, RingCqWatcher {
     return shared;
   }
 
-  /** Refuses with ENOMEM a client that has made too much. */
-  demandRoom(): void {
-    if (this.handles.size + this.channels.size >= MOST_OBJECTS) throw new Refusal(Errno.ENOMEM);
+  /**
+   * Refuses with ENOMEM a client that has too many commands waiting or, where one more makes something, has made too
+   * much: each that waits may make something, too.
+   */
+  demandRoom(makes: boolean): void {
+    const made = makes ? this.handles.size + this.channels.size : 0;
+    if (made + this.waiting >= MOST_OBJECTS) throw new Refusal(Errno.ENOMEM);
   }
 
   /** A channel that this file has made; refuses with EBADF (linux:core/rdma_core.c#lookup_get_fd_uobject). */

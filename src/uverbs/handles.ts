@@ -23,6 +23,8 @@ export interface Eventful {
 export interface PdObject {
   readonly kind: 'pd';
   readonly pd: Pd;
+  /** Address handles in it that wait for their next hop. */
+  making: number;
 }
 
 export interface MrObject {
