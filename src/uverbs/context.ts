@@ -63,6 +63,17 @@ export class Context implements WorkObjects, RingCqWatcher {
     return shared;
   }
 
+  /** Memory for a ring, freed again where `use` refuses. */
+  allocateFor<T>(size: RingSize, use: (shared: SharedRing) => T): T {
+    const shared = this.allocate(size);
+    try {
+      return use(shared);
+    } catch (error) {
+      this.host.free(shared);
+      throw error;
+    }
+  }
+
   /**
    * Refuses with ENOMEM a client that has too many commands waiting or, where one more makes something, has made too
    * much: each that waits may make something, too.
