@@ -99,6 +99,11 @@ export class UdQueuePair extends UnreliableQueuePair {
     }
   }
 
+  override retire(): void {
+    super.retire();
+    this.#slot.reset();
+  }
+
   protected clearConnection(): void {
     this.#slot.reset();
   }
