@@ -187,7 +187,9 @@ export class Context implements WorkObjects, RingCqWatcher {
   }
 
   /** Asynchronous events of an object that the client has read; it gets no more of them. */
-  asyncEventsRead({ userHandle, asyncEvents }: Eventful): number {
+  asyncEventsRead(object: Eventful): number {
+    object.ended = true;
+    const { userHandle, asyncEvents } = object;
     const { element } = ASYNC_EVENT_DESC.at;
     const unread =
       asyncEvents === 0
@@ -231,7 +233,8 @@ export class Context implements WorkObjects, RingCqWatcher {
 
   async #forward(events: AsyncIterable<string>, object: Eventful): Promise<void> {
     for await (const name of events) {
-      if (this.closed) return;
+      // One may have come in the same turn as the command that destroys it.
+      if (this.closed || object.ended) return;
       const event = response(ASYNC_EVENT_DESC);
       event.put64(ASYNC_EVENT_DESC.at.element, object.userHandle);
       event.put32(ASYNC_EVENT_DESC.at.event_type, EVENT_TYPES[name] ?? 0);

@@ -18,6 +18,8 @@ export interface Eventful {
   readonly userHandle: bigint;
   /** Asynchronous events sent. */
   asyncEvents: number;
+  /** It is destroyed: its name may be another object's by now, and no event may have it. */
+  ended: boolean;
 }
 
 export interface PdObject {

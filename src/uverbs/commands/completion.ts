@@ -66,7 +66,8 @@ function create(context: Context, { userHandle, cqe, vector, channel }: CqReques
   if (cqe < 1 || cqe > context.facts.maxCqe) throw new Refusal(Errno.EINVAL);
   const size = ringSize(cqe, WC.size);
   const made = context.allocateFor(size, (shared) => ringCqOf(context, new OutboundRing(shared, size)));
-  const object: CqObject = { kind: 'cq', cq: made, userHandle, channel, completionEvents: 0, asyncEvents: 0 };
+  const events = { completionEvents: 0, asyncEvents: 0, ended: false };
+  const object: CqObject = { kind: 'cq', cq: made, userHandle, channel, ...events };
   context.addCq(object);
   const handle = context.handles.add(object);
   const { armed } = context.host;

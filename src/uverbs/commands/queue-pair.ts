@@ -100,7 +100,7 @@ function create(context: Context, request: Fields, at: CreateOffsets, room: numb
       ...{ kind: 'qp', qp, sends, receives, ids, caps },
       userHandle: request.u64(at.user_handle),
       attributes: response(MODIFY_QP),
-      ...{ asyncEvents: 0, groups: new Map() },
+      ...{ asyncEvents: 0, ended: false, groups: new Map() },
     };
     context.addQp(object);
     describe(core, context.handles.add(object), object);

@@ -37,7 +37,8 @@ export function createSrq(context: Context, { request, driverRoom }: ParsedComma
     const source = new ReceiveRing(new InboundRing(shared, size), maxSge, new WorkIds(), context);
     return { srq: pd.createSrq({ maxWr: size.capacity, maxSge, limit, source }), receives: source };
   });
-  const object: SrqObject = { kind: 'srq', srq, receives, userHandle: request.u64(at.user_handle), asyncEvents: 0 };
+  const events = { userHandle: request.u64(at.user_handle), asyncEvents: 0, ended: false };
+  const object: SrqObject = { kind: 'srq', srq, receives, ...events };
   context.forwardEvents(srq.events, object);
   const core = response(CREATE_SRQ_RESP);
   core.put32(CREATE_SRQ_RESP.at.srq_handle, context.handles.add(object));
