@@ -170,7 +170,7 @@ export class Context implements WorkObjects, RingCqWatcher {
 
   notify(cq: RingCq): void {
     const object = this.#cqs.get(cq);
-    if (object === undefined || object.channel < 0) return;
+    if (object === undefined || !this.channels.has(object.channel)) return;
     const event = response(COMP_EVENT_DESC);
     event.put64(COMP_EVENT_DESC.at.cq_handle, object.userHandle);
     // One that is lost is never read: who destroys the queue must not wait for that.
@@ -181,7 +181,7 @@ export class Context implements WorkObjects, RingCqWatcher {
 
   /** Completion events of a queue that the client has read; it gets no more of them. */
   completionEventsRead({ channel, userHandle, completionEvents }: CqObject): number {
-    if (channel < 0) return 0;
+    if (!this.channels.has(channel)) return completionEvents;
     const unread = this.host.cancelEvents(channel, (bytes) => new Fields(bytes).u64(0) === userHandle);
     return completionEvents - unread;
   }
@@ -196,6 +196,15 @@ export class Context implements WorkObjects, RingCqWatcher {
         ? 0
         : this.host.cancelEvents(this.asyncChannel, (bytes) => new Fields(bytes).u64(element) === userHandle);
     return asyncEvents - unread;
+  }
+
+  /** The client has closed a channel of completion events; its queues may be there still. */
+  closeChannel(channel: number): void {
+    if (channel === this.asyncChannel || !this.channels.has(channel)) return;
+    for (const object of this.#cqs.values())
+      if (object.channel === channel) object.completionEvents = this.completionEventsRead(object);
+    this.channels.delete(channel);
+    this.host.closeChannel(channel);
   }
 
   destroyQp(object: QpObject): void {

@@ -113,6 +113,10 @@ export class ServedFile implements UverbsFile {
     return 0;
   }
 
+  channelClosed(channel: number): void {
+    this.#context.closeChannel(channel);
+  }
+
   close(): void {
     this.#context.close();
   }

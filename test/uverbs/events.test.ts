@@ -59,3 +59,25 @@ describe('an event that comes before', () => {
     }
   });
 });
+
+describe('a channel that the client has closed', () => {
+  it('takes its unread events with it, and its queue sends no more', async () => {
+    const pair = await toRts(await makeEnds());
+    const { left, right, world } = pair;
+    const { program, qp, cq, channel } = left;
+    const complete = async (): Promise<void> => {
+      await program.ok('REQ_NOTIFY_CQ', V.REQ_NOTIFY_CQ, { cq_handle: cq.handle });
+      program.post(qp, { opcode: 0, inline: Uint8Array.of(1), wr: rdma(right.mr, 0) });
+      world.runFor(1e7);
+    };
+    for (let round = 0; round < 3; round++) await complete();
+    for (const _ of [1, 2]) expect(program.readEvent(channel)).toBeDefined();
+    program.file.channelClosed(channel);
+    await complete();
+    expect(program.pollAll(cq)).toHaveLength(4);
+    await program.ok('DESTROY_QP', Q.DESTROY_QP, { qp_handle: qp.handle });
+    const destroyed = await program.ok('DESTROY_CQ', V.DESTROY_CQ, { cq_handle: cq.handle });
+    expect(pick(V.DESTROY_CQ_RESP, destroyed, 'comp_events_reported')).toBe(2);
+    await expectEmpty(pair);
+  });
+});

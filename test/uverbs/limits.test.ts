@@ -60,6 +60,20 @@ describe('a client that makes objects without an end', () => {
     await expectEmpty(pair);
   });
 
+  it('gets room again for a channel when it closes one', async () => {
+    const pair = await makeEnds();
+    const { program, channel: async } = pair.left;
+    for (let made = 0; made <= MOST_OBJECTS; made++) program.file.channelClosed(await program.createChannel());
+    // That of asynchronous events stays, and one that is gone is no other's.
+    program.file.channelClosed(program.asyncChannel);
+    const gone = await program.createChannel();
+    for (let times = 0; times < 2; times++) program.file.channelClosed(gone);
+    expect([...program.host.events.keys()]).toEqual([program.asyncChannel, async]);
+    const values = { cqe: 1, comp_channel: gone };
+    expect(await program.errno('CREATE_CQ', V.CREATE_CQ, values, new Uint8Array(0), 16)).toBe(Errno.EBADF);
+    await expectEmpty(pair);
+  });
+
   it('and every refusal is counted, of doorbells and of rdma_cm too', async () => {
     const { device } = (await makeEnds()).left;
     const server = createUverbsServer(device);

@@ -23,12 +23,17 @@ export class FakeServer implements UverbsServer {
   readonly refused = 0;
   readonly refusals = new Map<string, number>();
   readonly opened: UverbsFileHost[] = [];
+  readonly channelsClosed: number[] = [];
   closed = 0;
   cmClosed = 0;
 
   openUverbs(host: UverbsFileHost): UverbsFile {
     this.opened.push(host);
-    return new FakeFile(host, () => this.closed++);
+    return new FakeFile(
+      host,
+      () => this.closed++,
+      (channel) => this.channelsClosed.push(channel),
+    );
   }
 
   openRdmaCm(host: RdmaCmFileHost): RdmaCmFile {
@@ -60,9 +65,12 @@ class FakeFile implements UverbsFile {
   readonly #idle = new Set<number>();
   #waiting: ((result: CommandResult) => void)[] = [];
 
-  constructor(host: UverbsFileHost, onClose: () => void) {
+  readonly channelClosed: (channel: number) => void;
+
+  constructor(host: UverbsFileHost, onClose: () => void, channelClosed: (channel: number) => void) {
     this.#host = host;
     this.#onClose = onClose;
+    this.channelClosed = channelClosed;
   }
 
   command(bytes: Uint8Array): CommandResult | Promise<CommandResult> {
