@@ -76,9 +76,12 @@ export class CmFiles {
   /** A port that nobody has. Refuses with EADDRNOTAVAIL. */
   freePort(space: PortSpace): number {
     const first = this.facts.device.random.u32() % EPHEMERAL_COUNT;
+    const taken = new Set<number | undefined>();
+    for (const { hasPort, space: other, source } of this.ids.values())
+      if (hasPort && other === space) taken.add(source?.port);
     for (let i = 0; i < EPHEMERAL_COUNT; i++) {
       const port = EPHEMERAL_FIRST + ((first + i) % EPHEMERAL_COUNT);
-      if (!this.#isTaken(space, port, false)) return port;
+      if (!taken.has(port)) return port;
     }
     throw new Refusal(Errno.EADDRNOTAVAIL);
   }
