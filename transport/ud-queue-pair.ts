@@ -99,11 +99,6 @@ export class UdQueuePair extends UnreliableQueuePair {
     }
   }
 
-  override retire(): void {
-    super.retire();
-    this.#slot.reset();
-  }
-
   protected clearConnection(): void {
     this.#slot.reset();
   }

@@ -7,7 +7,7 @@ import * as C from '../../src/uverbs/abi/cm.ts';
 import * as V from '../../src/uverbs/abi/verbs.ts';
 import { Errno } from '../../src/uverbs/errno.ts';
 import { createUverbsServer } from '../../src/uverbs/index.ts';
-import { CmProgram, sockaddr } from './support/cm-program.ts';
+import { CmProgram, PortSpace, sockaddr } from './support/cm-program.ts';
 import { expectEmpty, makeEnds, rdma, toRts } from './support/ends.ts';
 import { Program, pick } from './support/program.ts';
 
@@ -123,12 +123,13 @@ describe('the ports that an id without one may get', () => {
   it('are all of them, and none of another id', async () => {
     const pair = await makeEnds();
     const program = new CmProgram(createUverbsServer(pair.left.device));
-    const bind = (port: number): number => {
-      const id = program.createId(1);
+    const bind = (port: number, space = PortSpace.Tcp): number => {
+      const id = program.createId(1, space);
       return program.errno('BIND_IP', C.BIND_IP, { id, addr: sockaddr('10.0.0.1', port) });
     };
     for (let port = 0xc0_00; port < 2 ** 16; port++) if (port !== 50_000) expect(bind(port)).toBe(0);
     expect([bind(0), bind(50_000), bind(0)]).toEqual([0, Errno.EADDRINUSE, Errno.EADDRNOTAVAIL]);
+    expect(bind(0, PortSpace.Udp)).toBe(0);
     program.file.close();
     await expectEmpty(pair);
   });

@@ -220,7 +220,7 @@ export async function attachMcast({ handles }: Context, { request }: ParsedComma
   try {
     await attached;
   } catch (error) {
-    if (groups.get(key) === attached) groups.delete(key);
+    groups.delete(key);
     throw error;
   }
   return {};
@@ -229,7 +229,7 @@ export async function attachMcast({ handles }: Context, { request }: ParsedComma
 export function detachMcast({ handles }: Context, { request }: ParsedCommand): Reply {
   const { qp, groups } = handles.get('qp', request.u32(ATTACH_MCAST.at.qp_handle));
   const group = IpAddress.fromGid(request.view, ATTACH_MCAST.at.gid);
-  if (!groups.delete(group.toString())) throw new Refusal(Errno.EINVAL);
   qp.detachMcast(group);
+  groups.delete(group.toString());
   return {};
 }

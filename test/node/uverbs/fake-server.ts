@@ -58,6 +58,7 @@ interface Cq {
 class FakeFile implements UverbsFile {
   readonly #host: UverbsFileHost;
   readonly #onClose: () => void;
+  readonly #onChannelClosed: (channel: number) => void;
   readonly #cqs = new Map<number, Cq>();
   #next = 1;
   #doorbells = 0;
@@ -65,12 +66,15 @@ class FakeFile implements UverbsFile {
   readonly #idle = new Set<number>();
   #waiting: ((result: CommandResult) => void)[] = [];
 
-  readonly channelClosed: (channel: number) => void;
-
   constructor(host: UverbsFileHost, onClose: () => void, channelClosed: (channel: number) => void) {
     this.#host = host;
     this.#onClose = onClose;
-    this.channelClosed = channelClosed;
+    this.#onChannelClosed = channelClosed;
+  }
+
+  channelClosed(channel: number): void {
+    this.#host.cancelEvents(channel, () => true);
+    this.#onChannelClosed(channel);
   }
 
   command(bytes: Uint8Array): CommandResult | Promise<CommandResult> {
