@@ -84,6 +84,7 @@ export class RcQueuePair extends QueuePair {
   override retire(): void {
     this.#replies.dropFromFirstRead();
     super.retire();
+    this.#responder.abandon(undefined, this.config);
   }
 
   /** Receives posted after zero credits were advertised are advertised at once, for the peer waits. */

@@ -10,8 +10,6 @@ import { iethRkey } from '../packets/ieth.ts';
 import { immDt } from '../packets/imm-dt.ts';
 import { IPV4_BYTES } from '../packets/ipv4.ts';
 import { DETH_AT, IETH_AT, IMM_AT, OpFlag } from '../packets/opcode.ts';
-import type { CompletionQueue } from './completion-queue.ts';
-import type { ProtectionDomain } from './memory.ts';
 import type { QpConfig } from './qp-config.ts';
 import { RecvEntry } from './recv-entry.ts';
 import type { RecvQueue } from './recv-queue.ts';
@@ -25,9 +23,8 @@ export class ReceiveSlot {
   #placed = 0;
   #entry = new RecvEntry();
   #held = false;
-  #pd: ProtectionDomain | undefined = undefined;
-  /** Of the queue it was taken from, where that has one. */
-  #cq: CompletionQueue | undefined = undefined;
+  /** That it was taken from. */
+  #queue: RecvQueue | undefined = undefined;
 
   /** Whether a message has taken a receive and not finished. */
   get held(): boolean {
@@ -41,8 +38,7 @@ export class ReceiveSlot {
     this.#entry = taken;
     this.#held = true;
     this.#placed = 0;
-    this.#pd = queue.pd;
-    this.#cq = queue.cq;
+    this.#queue = queue;
     return true;
   }
 
@@ -51,7 +47,9 @@ export class ReceiveSlot {
     const { segments } = this.#entry;
     if (length > segments.length - this.#placed) return Verdict.BufferTooSmall;
     if (length === 0) return Verdict.Accept;
-    return this.#pd !== undefined && segments.accessible(this.#pd, true) ? Verdict.Accept : Verdict.BufferFault;
+    return this.#queue !== undefined && segments.accessible(this.#queue.pd, true)
+      ? Verdict.Accept
+      : Verdict.BufferFault;
   }
 
   /**
@@ -88,7 +86,7 @@ export class ReceiveSlot {
     const write = (flags & OpFlag.Write) !== 0;
     const opcode = write ? WcOpcode.RecvRdmaWithImm : WcOpcode.Recv;
     const byteLen = write ? written : this.#placed;
-    const cq = this.#cq ?? config.recvCq;
+    const cq = this.#queue?.cq ?? config.recvCq;
     const wc = cq.push(config.qpn, this.#entry.wrId, WcStatus.Success, opcode, byteLen);
     if (wc === undefined) return false;
     wc.solicited = frame.solicited !== 0;
@@ -108,7 +106,7 @@ export class ReceiveSlot {
   abandon(status: WcStatus, config: QpConfig): void {
     if (!this.#held) return;
     this.#held = false;
-    const cq = this.#cq ?? config.recvCq;
+    const cq = this.#queue?.cq ?? config.recvCq;
     const wc = cq.push(config.qpn, this.#entry.wrId, status, WcOpcode.Recv, this.#placed);
     if (wc !== undefined) cq.pushed(wc);
   }
@@ -120,6 +118,7 @@ export class ReceiveSlot {
 
   /** Forgets the buffer without a completion. */
   reset(): void {
+    if (this.#held) this.#queue?.forget(this.#entry);
     this.#held = false;
   }
 }

@@ -26,6 +26,12 @@ export interface ReceiveSource {
    * @internal
    */
   pull(entry: RecvEntry): boolean;
+  /**
+   * One that was taken out will not complete: its queue pair was reset or destroyed.
+   *
+   * @internal
+   */
+  forget?(entry: RecvEntry): void;
 }
 
 export class RecvQueue {
@@ -85,6 +91,11 @@ export class RecvQueue {
     spent.segments.release();
     if (this.ring.length > 0) return this.ring.exchange(spent);
     return this.#source?.pull(spent) === true ? spent : undefined;
+  }
+
+  /** A buffer that was taken out will not complete. @internal */
+  forget(taken: RecvEntry): void {
+    this.#source?.forget?.(taken);
   }
 
   /** Completes all that wait as flushed, for queue pair `qpn`. @internal */

@@ -150,9 +150,10 @@ export class Responder {
       this.replies.acknowledge(this.#newestAck, Syndrome.Ack, this.msn);
   }
 
-  /** Gives up the message in progress: its receive completes with `status`. For the way to ERROR. */
-  abandon(status: WcStatus, config: QpConfig): void {
-    this.#slot.abandon(status, config);
+  /** Gives up the message in progress, on the way to ERROR: its receive completes with `status`, or not at all. */
+  abandon(status: WcStatus | undefined, config: QpConfig): void {
+    if (status === undefined) this.#slot.reset();
+    else this.#slot.abandon(status, config);
     this.#closeMessage();
   }
 

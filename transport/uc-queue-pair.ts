@@ -82,6 +82,11 @@ export class UcQueuePair extends UnreliableQueuePair {
     }
   }
 
+  override retire(): void {
+    super.retire();
+    this.#responder.reset();
+  }
+
   protected clearConnection(): void {
     this.#offset = 0;
     this.#responder.reset();

@@ -3,9 +3,10 @@
  * channels. Owns the end of all of it. What commands do is in commands/.
  */
 import type { AddressHandle } from '../../transport/address-handle.ts';
-import type { MemoryRegion, MemoryWindow } from '../../transport/memory.ts';
+import type { MemoryRegion, MemoryWindow, ProtectionDomain } from '../../transport/memory.ts';
 import { WcOpcode, type WorkCompletion } from '../../transport/work.ts';
 import type { Device } from '../device/device.ts';
+import { Ah } from '../device/verbs/index.ts';
 import { RXE_AV, RXE_GLOBAL_ROUTE } from './abi/rxe.ts';
 import { ASYNC_EVENT_DESC, COMP_EVENT_DESC } from './abi/verbs.ts';
 import { type DeviceFacts, MOST_OBJECTS } from './device-facts.ts';
@@ -40,6 +41,8 @@ export class Context implements WorkObjects, RingCqWatcher {
   /** The channel of asynchronous events; -1 before GET_CONTEXT. */
   asyncChannel = -1;
   closed = false;
+  /** Commands that wait. */
+  waiting = 0;
   readonly #regions = new Map<number, MemoryRegion>();
   readonly #windows = new Map<number, MemoryWindow>();
   readonly #qps = new Map<number, QpObject>();
@@ -60,9 +63,24 @@ export class Context implements WorkObjects, RingCqWatcher {
     return shared;
   }
 
-  /** Refuses with ENOMEM a client that has made too much. */
-  demandRoom(): void {
-    if (this.handles.size + this.channels.size >= MOST_OBJECTS) throw new Refusal(Errno.ENOMEM);
+  /** Memory for a ring, freed again where `use` refuses. */
+  allocateFor<T>(size: RingSize, use: (shared: SharedRing) => T): T {
+    const shared = this.allocate(size);
+    try {
+      return use(shared);
+    } catch (error) {
+      this.host.free(shared);
+      throw error;
+    }
+  }
+
+  /**
+   * Refuses with ENOMEM a client that has too many commands waiting or, where one more makes something, has made too
+   * much: each that waits may make something, too.
+   */
+  demandRoom(makes: boolean): void {
+    const made = makes ? this.handles.size + this.channels.size : 0;
+    if (made + this.waiting >= MOST_OBJECTS) throw new Refusal(Errno.ENOMEM);
   }
 
   /** A channel that this file has made; refuses with EBADF (linux:core/rdma_core.c#lookup_get_fd_uobject). */
@@ -81,11 +99,15 @@ export class Context implements WorkObjects, RingCqWatcher {
     return this.#windows.get(index);
   }
 
-  handle(ahNumber: number, wqe: Fields, av: number): AddressHandle | undefined {
+  handle(ahNumber: number, wqe: Fields, av: number, domain: ProtectionDomain): AddressHandle | undefined {
     if (ahNumber !== 0) return this.#ahs.get(ahNumber)?.ah;
     const route = routeOf(wqe.within(av + RXE_AV.at.grh, RXE_GLOBAL_ROUTE.size));
-    for (const object of this.#ahs.values()) if (object.route === route) return object.ah;
+    for (const { ah, route: other } of this.#ahs.values()) if (ah.domain === domain && other === route) return ah;
     return undefined;
+  }
+
+  used(ah: AddressHandle): void {
+    if (ah instanceof Ah) this.device.used(ah);
   }
 
   addRegion(region: MemoryRegion): void {
@@ -148,7 +170,7 @@ export class Context implements WorkObjects, RingCqWatcher {
 
   notify(cq: RingCq): void {
     const object = this.#cqs.get(cq);
-    if (object === undefined || object.channel < 0) return;
+    if (object === undefined || !this.channels.has(object.channel)) return;
     const event = response(COMP_EVENT_DESC);
     event.put64(COMP_EVENT_DESC.at.cq_handle, object.userHandle);
     // One that is lost is never read: who destroys the queue must not wait for that.
@@ -159,19 +181,30 @@ export class Context implements WorkObjects, RingCqWatcher {
 
   /** Completion events of a queue that the client has read; it gets no more of them. */
   completionEventsRead({ channel, userHandle, completionEvents }: CqObject): number {
-    if (channel < 0) return 0;
+    if (!this.channels.has(channel)) return completionEvents;
     const unread = this.host.cancelEvents(channel, (bytes) => new Fields(bytes).u64(0) === userHandle);
     return completionEvents - unread;
   }
 
   /** Asynchronous events of an object that the client has read; it gets no more of them. */
-  asyncEventsRead({ userHandle, asyncEvents }: Eventful): number {
+  asyncEventsRead(object: Eventful): number {
+    object.ended = true;
+    const { userHandle, asyncEvents } = object;
     const { element } = ASYNC_EVENT_DESC.at;
     const unread =
       asyncEvents === 0
         ? 0
         : this.host.cancelEvents(this.asyncChannel, (bytes) => new Fields(bytes).u64(element) === userHandle);
     return asyncEvents - unread;
+  }
+
+  /** The client has closed a channel of completion events; its queues may be there still. */
+  closeChannel(channel: number): void {
+    if (channel === this.asyncChannel || !this.channels.has(channel)) return;
+    for (const object of this.#cqs.values())
+      if (object.channel === channel) object.completionEvents = this.completionEventsRead(object);
+    this.channels.delete(channel);
+    this.host.closeChannel(channel);
   }
 
   destroyQp(object: QpObject): void {
@@ -209,7 +242,8 @@ export class Context implements WorkObjects, RingCqWatcher {
 
   async #forward(events: AsyncIterable<string>, object: Eventful): Promise<void> {
     for await (const name of events) {
-      if (this.closed) return;
+      // One may have come in the same turn as the command that destroys it.
+      if (this.closed || object.ended) return;
       const event = response(ASYNC_EVENT_DESC);
       event.put64(ASYNC_EVENT_DESC.at.element, object.userHandle);
       event.put32(ASYNC_EVENT_DESC.at.event_type, EVENT_TYPES[name] ?? 0);

@@ -18,11 +18,15 @@ export interface Eventful {
   readonly userHandle: bigint;
   /** Asynchronous events sent. */
   asyncEvents: number;
+  /** It is destroyed: its name may be another object's by now, and no event may have it. */
+  ended: boolean;
 }
 
 export interface PdObject {
   readonly kind: 'pd';
   readonly pd: Pd;
+  /** Address handles in it that wait for their next hop. */
+  making: number;
 }
 
 export interface MrObject {
@@ -71,8 +75,8 @@ export interface QpObject extends Eventful {
   /** What MODIFY_QP has set, as a struct ib_uverbs_modify_qp: for QUERY_QP. */
   readonly attributes: Fields;
   readonly caps: QpCaps;
-  /** Groups it is attached to. */
-  groups: number;
+  /** By address, the groups it is attached to, or will be when the promise settles. */
+  readonly groups: Map<string, Promise<void>>;
 }
 
 /** What a queue pair has room for, as the client is told. */

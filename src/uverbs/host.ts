@@ -101,6 +101,8 @@ export interface UverbsFile {
   command(bytes: Uint8Array): CommandResult | Promise<CommandResult>;
   /** POST_SEND without work requests in it: the client has put some into the ring of this queue pair. */
   doorbell(qpHandle: number): void;
+  /** The client has closed a channel, which it made by CREATE_COMP_CHANNEL: what it has not read is gone. */
+  channelClosed(channel: number): void;
   /** The client has closed it or is gone: frees everything. */
   close(): void;
 }

@@ -50,6 +50,10 @@ export class ReceiveRing implements ReceiveSource {
     return true;
   }
 
+  forget({ wrId }: RecvEntry): void {
+    this.ids.take(wrId);
+  }
+
   /** RESET: what waits is forgotten (rxe:rxe_resp.c#flush_recv_queue). */
   drop(): void {
     this.#ring.drop();

@@ -23,6 +23,7 @@ export class SendRing {
   readonly bounds: SendBounds;
   readonly #ring: InboundRing;
   readonly #reader: SendReader;
+  readonly #objects: WorkObjects;
   readonly #wqe: Fields;
   readonly #facts: Uint32Array;
 
@@ -30,6 +31,7 @@ export class SendRing {
     this.#ring = ring;
     this.bounds = bounds;
     this.#reader = new SendReader(bounds, objects);
+    this.#objects = objects;
     this.#wqe = new Fields(new Uint8Array(ring.size.stride));
     this.#facts = new Uint32Array((ring.mask + 1) * WORDS);
   }
@@ -90,6 +92,7 @@ export class SendRing {
   #post(qp: Qp, wr: SendWr): void {
     try {
       qp.core.postSend(wr);
+      if (wr.ah !== undefined) this.#objects.used(wr.ah);
     } catch (error) {
       // Something that no honest provider asks for: it fails in its turn.
       if (!(error instanceof RoceError)) throw error;

@@ -57,6 +57,7 @@ class Server implements UverbsServer {
         const errno = file.doorbell(qpHandle);
         if (errno !== 0) this.#refuse(DOORBELL, errno);
       },
+      channelClosed: (channel) => file.channelClosed(channel),
       close: () => file.close(),
     };
   }

@@ -81,13 +81,24 @@ export class ServedFile implements UverbsFile {
       const command = parseCommand(bytes);
       // linux:core/rdma_core.c: no object without a context.
       if (context.asyncChannel < 0 && command.name !== 'GET_CONTEXT') throw new Refusal(Errno.EINVAL);
-      if (MAKING.has(command.name)) context.demandRoom();
+      context.demandRoom(MAKING.has(command.name));
       const handler = command.extended ? EXTENDED_HANDLERS[command.name as ExtendedName] : HANDLERS[command.name];
       const reply = handler(context, command);
       if (!(reply instanceof Promise)) return { errno: 0, response: replyBytes(command, reply) };
-      return reply.then((done) => ({ errno: 0, response: replyBytes(command, done) }), refused);
+      return this.#later(command, reply);
     } catch (error) {
       return refused(error);
+    }
+  }
+
+  async #later(command: ParsedCommand, reply: Promise<Reply>): Promise<CommandResult> {
+    this.#context.waiting += 1;
+    try {
+      return { errno: 0, response: replyBytes(command, await reply) };
+    } catch (error) {
+      return refused(error);
+    } finally {
+      this.#context.waiting -= 1;
     }
   }
 
@@ -100,6 +111,10 @@ export class ServedFile implements UverbsFile {
       return errnoOf(error);
     }
     return 0;
+  }
+
+  channelClosed(channel: number): void {
+    this.#context.closeChannel(channel);
   }
 
   close(): void {

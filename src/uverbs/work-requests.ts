@@ -40,8 +40,13 @@ export interface WorkObjects {
   region(lkey: number): MemoryRegion | undefined;
   /** The window with this index in its key, the upper 24 bits. */
   window(index: number): MemoryWindow | undefined;
-  /** The address handle of this number; 0: the one that was made of the address vector that begins at `av`. */
-  handle(ahNumber: number, wqe: Fields, av: number): AddressHandle | undefined;
+  /**
+   * The address handle of this number; 0: the one of the domain that was made of the address vector that begins at
+   * `av`.
+   */
+  handle(ahNumber: number, wqe: Fields, av: number, domain: ProtectionDomain): AddressHandle | undefined;
+  /** A datagram is about to go to this handle. */
+  used(ah: AddressHandle): void;
 }
 
 /** What entries of one queue may contain. */
@@ -127,8 +132,9 @@ export class SendReader {
     const objects = this.#objects;
     const data = readData(wqe, opcode, isInline, this.#bounds, objects);
     if (data === undefined) return this.failing(base);
-    if (this.#nowhere !== undefined)
-      return readDatagram(wqe, opcode, { ...base, ...data }, objects) ?? this.failing(base);
+    const domain = this.#bounds.datagrams;
+    if (domain !== undefined)
+      return readDatagram(wqe, opcode, { ...base, ...data }, objects, domain) ?? this.failing(base);
     const ex = wqe.u32(WQE.wr + WR.ex);
     const imm = wqe.view.getUint32(WQE.wr + WR.ex);
     const at = WQE.wr + WR.wr;
@@ -208,10 +214,11 @@ function readDatagram(
   opcode: number,
   base: Base & Pick<SendWr, 'inline' | 'sges'>,
   objects: WorkObjects,
+  domain: ProtectionDomain,
 ): SendWr | undefined {
   if (opcode !== WrOpcode.Send && opcode !== WrOpcode.SendWithImm) return undefined;
   const ud = WQE.wr + WR.wr;
-  const ah = objects.handle(wqe.u32(ud + WR_UD.at.ah_num), wqe, ud + WR_UD.at.av);
+  const ah = objects.handle(wqe.u32(ud + WR_UD.at.ah_num), wqe, ud + WR_UD.at.av, domain);
   if (ah === undefined) return undefined;
   const remoteQpn = wqe.u32(ud + WR_UD.at.remote_qpn) & 0xff_ff_ff;
   if (remoteQpn === 0) return undefined;

@@ -89,6 +89,7 @@ class Recorder implements UverbsServer {
         this.#note(bits | Kind.Time, new Uint8Array());
         file.doorbell(handle);
       },
+      channelClosed: (channel) => file.channelClosed(channel),
       close: () => file.close(),
     };
   }

@@ -3,8 +3,8 @@ import { expect, it } from 'vitest';
 import * as Q from '../../src/uverbs/abi/queues.ts';
 import * as R from '../../src/uverbs/abi/rxe.ts';
 import { Errno } from '../../src/uverbs/errno.ts';
-import { expectEmpty, gidIndex, makeEnds, toRts } from './support/ends.ts';
-import { fill, pick } from './support/program.ts';
+import { attrTo, createAh, expectEmpty, makeEnds, toRts } from './support/ends.ts';
+import { fill } from './support/program.ts';
 
 const SEND = 2;
 const UD = 4;
@@ -13,17 +13,8 @@ const Status = { Success: 0, LocProt: 4 };
 it('is gone when it is destroyed: its number and its address vector lead nowhere, and another has another', async () => {
   const pair = await toRts(await makeEnds({ type: UD }));
   const { world, left, right } = pair;
-  const attr = fill(Q.AH_ATTR, { is_global: 1, port_num: 1 });
-  attr.set(right.gid, Q.GLOBAL_ROUTE.at.dgid);
-  attr[Q.GLOBAL_ROUTE.at.sgid_index] = gidIndex;
-  const create = async () => {
-    const creating = left.program.ok('CREATE_AH', Q.CREATE_AH, { pd_handle: left.pd, attr }, new Uint8Array(0), 8);
-    const created = await world.run(creating);
-    const number = pick(R.RXE_CREATE_AH_RESP, created, 'ah_num', Q.CREATE_AH_RESP.size);
-    return { handle: pick(Q.CREATE_AH_RESP, created, 'ah_handle'), number };
-  };
   const av = new Uint8Array(R.RXE_AV.size);
-  av.set(attr.subarray(0, R.RXE_GLOBAL_ROUTE.size), R.RXE_AV.at.grh);
+  av.set(attrTo(right.gid).subarray(0, R.RXE_GLOBAL_ROUTE.size), R.RXE_AV.at.grh);
   let wrId = 0;
   const sendTo = (to: { ah_num: number; av?: Uint8Array }): number | undefined => {
     wrId += 1;
@@ -33,7 +24,7 @@ it('is gone when it is destroyed: its number and its address vector lead nowhere
     world.runFor(1e7);
     return left.program.poll(left.cq)?.status;
   };
-  const [first, second] = [await create(), await create()];
+  const [first, second] = [await createAh(world, left, right.gid), await createAh(world, left, right.gid)];
   expect(first.number).not.toBe(second.number);
   expect(sendTo({ ah_num: first.number })).toBe(Status.Success);
   await left.program.ok('DESTROY_AH', Q.DESTROY_AH, { ah_handle: first.handle });
@@ -49,16 +40,31 @@ it('is gone when it is destroyed: its number and its address vector lead nowhere
 it('of another domain than the queue pair sends nothing, as no handle at all does', async () => {
   const pair = await toRts(await makeEnds({ type: UD }));
   const { world, left, right } = pair;
-  const attr = fill(Q.AH_ATTR, { is_global: 1, port_num: 1 });
-  attr.set(right.gid, Q.GLOBAL_ROUTE.at.dgid);
-  attr[Q.GLOBAL_ROUTE.at.sgid_index] = gidIndex;
-  const pd_handle = await left.program.allocPd();
-  const created = await world.run(left.program.ok('CREATE_AH', Q.CREATE_AH, { pd_handle, attr }, new Uint8Array(0), 8));
-  const ah_num = pick(R.RXE_CREATE_AH_RESP, created, 'ah_num', Q.CREATE_AH_RESP.size);
+  const pd = await left.program.allocPd();
+  const { number: ah_num } = await createAh(world, { ...left, pd }, right.gid);
   const wr = fill(R.WR_UD, { remote_qpn: right.qp.qpn, remote_qkey: 0x11, ah_num });
   left.program.post(left.qp, { wrId: 1, opcode: SEND, inline: Uint8Array.of(5), wr });
   world.runFor(1e7);
   expect(left.program.poll(left.cq)).toMatchObject({ wrId: 1n, status: Status.LocProt });
+  await expectEmpty(pair);
+});
+
+it('of the domain of its queue pair is found by its address vector, whoever has another of the same', async () => {
+  const pair = await toRts(await makeEnds({ type: UD }));
+  const { world, left, right } = pair;
+  const pd = await left.program.allocPd();
+  await createAh(world, { ...left, pd }, right.gid);
+  const { number } = await createAh(world, left, right.gid);
+  const av = new Uint8Array(R.RXE_AV.size);
+  av.set(attrTo(right.gid).subarray(0, R.RXE_GLOBAL_ROUTE.size), R.RXE_AV.at.grh);
+  for (const to of [{ ah_num: number }, { ah_num: 0, av }]) {
+    right.program.receive(right.qp.rq, 1, [{ addr: right.mr.addr, length: 100, lkey: right.mr.lkey }]);
+    const wr = fill(R.WR_UD, { remote_qpn: right.qp.qpn, remote_qkey: 0x11, ...to });
+    left.program.post(left.qp, { wrId: 1, opcode: SEND, inline: Uint8Array.of(5), wr });
+    world.runFor(1e7);
+  }
+  expect(left.program.pollAll(left.cq).map(({ status }) => status)).toEqual([Status.Success, Status.Success]);
+  expect(right.program.pollAll(right.cq)).toHaveLength(2);
   await expectEmpty(pair);
 });
 
@@ -68,5 +74,23 @@ it('is destroyed once, by a handle that is one', async () => {
   const destroy = (ah_handle: number) => left.program.errno('DESTROY_AH', Q.DESTROY_AH, { ah_handle });
   expect(await destroy(999)).toBe(Errno.ENOENT);
   expect(await destroy(left.mr.handle)).toBe(Errno.EINVAL);
+  await expectEmpty(pair);
+});
+
+it('has its neighbour asked for anew when it is used, and what was known is old', async () => {
+  const pair = await toRts(await makeEnds({ type: UD }));
+  const { world, left, right } = pair;
+  const { number: ah_num } = await createAh(world, left, right.gid);
+  const wr = fill(R.WR_UD, { remote_qpn: right.qp.qpn, remote_qkey: 0x11, ah_num });
+  const questions = (): number | undefined => left.device.paths.neighbours?.counters.questions;
+  const asked: (number | undefined)[] = [];
+  for (const seconds of [1, 20, 20, 1, 40]) {
+    world.runFor(seconds * 1e9);
+    left.program.post(left.qp, { wrId: 1, opcode: SEND, inline: Uint8Array.of(5), wr });
+    world.runFor(1e7);
+    asked.push(questions());
+  }
+  // The first question was that of CREATE_AH; an answer is good for half a minute.
+  expect(asked).toEqual([1, 1, 2, 2, 3]);
   await expectEmpty(pair);
 });

@@ -7,7 +7,7 @@ import * as C from '../../src/uverbs/abi/cm.ts';
 import * as V from '../../src/uverbs/abi/verbs.ts';
 import { Errno } from '../../src/uverbs/errno.ts';
 import { createUverbsServer } from '../../src/uverbs/index.ts';
-import { CmProgram } from './support/cm-program.ts';
+import { CmProgram, PortSpace, sockaddr } from './support/cm-program.ts';
 import { expectEmpty, makeEnds, rdma, toRts } from './support/ends.ts';
 import { Program, pick } from './support/program.ts';
 
@@ -60,6 +60,20 @@ describe('a client that makes objects without an end', () => {
     await expectEmpty(pair);
   });
 
+  it('gets room again for a channel when it closes one', async () => {
+    const pair = await makeEnds();
+    const { program, channel: async } = pair.left;
+    for (let made = 0; made <= MOST_OBJECTS; made++) program.file.channelClosed(await program.createChannel());
+    // That of asynchronous events stays, and one that is gone is no other's.
+    program.file.channelClosed(program.asyncChannel);
+    const gone = await program.createChannel();
+    for (let times = 0; times < 2; times++) program.file.channelClosed(gone);
+    expect([...program.host.events.keys()]).toEqual([program.asyncChannel, async]);
+    const values = { cqe: 1, comp_channel: gone };
+    expect(await program.errno('CREATE_CQ', V.CREATE_CQ, values, new Uint8Array(0), 16)).toBe(Errno.EBADF);
+    await expectEmpty(pair);
+  });
+
   it('and every refusal is counted, of doorbells and of rdma_cm too', async () => {
     const { device } = (await makeEnds()).left;
     const server = createUverbsServer(device);
@@ -100,6 +114,22 @@ describe('a client that makes objects without an end', () => {
     while (made <= MOST_OBJECTS && program.errno('CREATE_ID', C.CREATE_ID, { uid: 1, ps: 0x106 }) === 0) made++;
     expect(made).toBe(MOST_OBJECTS);
     expect(program.errno('CREATE_ID', C.CREATE_ID, { uid: 1, ps: 0x106 })).toBe(Errno.ENOMEM);
+    program.file.close();
+    await expectEmpty(pair);
+  });
+});
+
+describe('the ports that an id without one may get', () => {
+  it('are all of them, and none of another id', async () => {
+    const pair = await makeEnds();
+    const program = new CmProgram(createUverbsServer(pair.left.device));
+    const bind = (port: number, space = PortSpace.Tcp): number => {
+      const id = program.createId(1, space);
+      return program.errno('BIND_IP', C.BIND_IP, { id, addr: sockaddr('10.0.0.1', port) });
+    };
+    for (let port = 0xc0_00; port < 2 ** 16; port++) if (port !== 50_000) expect(bind(port)).toBe(0);
+    expect([bind(0), bind(50_000), bind(0)]).toEqual([0, Errno.EADDRINUSE, Errno.EADDRNOTAVAIL]);
+    expect(bind(0, PortSpace.Udp)).toBe(0);
     program.file.close();
     await expectEmpty(pair);
   });

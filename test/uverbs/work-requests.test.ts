@@ -21,6 +21,7 @@ const objects = {
   region: (lkey: number) => (lkey === region.lkey ? region : undefined),
   window: () => undefined,
   handle: () => undefined,
+  used: () => undefined,
 };
 const sges = [{ addr: 0x1010, length: 64, lkey: region.lkey }];
 const wr = fill(WR_RDMA, { remote_addr: 0x8000_0001_0002n, rkey: 0x77 });

@@ -51,7 +51,12 @@ const NOTHING = new Uint8Array(0);
 const COUNTING: UverbsServer = {
   refused: 0,
   refusals: new Map(),
-  openUverbs: () => ({ command: () => ({ errno: 0, response: NOTHING }), doorbell: () => {}, close: () => {} }),
+  openUverbs: () => ({
+    command: () => ({ errno: 0, response: NOTHING }),
+    doorbell: () => {},
+    channelClosed: () => {},
+    close: () => {},
+  }),
   openRdmaCm: () => ({ command: () => ({ errno: 0, response: NOTHING }), close: () => {} }),
   sysfs: () => new Map(),
 };

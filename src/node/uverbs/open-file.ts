@@ -72,6 +72,8 @@ export abstract class OpenFile {
   abstract channelOpened(channel: number): void;
   doorbell(_queuePair: number): void {}
   eventRead(_channel: number, _ordinal: number): void {}
+  /** The connection of a channel has ended. */
+  channelClosed(_channel: number): void {}
   protected abstract command(bytes: Uint8Array): CommandResult | Promise<CommandResult>;
   protected takeCancelled(): Uint8Array | undefined {
     return undefined;
@@ -153,6 +155,12 @@ export class OpenUverbsFile extends OpenFile implements UverbsFileHost {
 
   override eventRead(channel: number, ordinal: number): void {
     this.#channels.get(channel)?.read(ordinal);
+  }
+
+  override channelClosed(channel: number): void {
+    this.#file.channelClosed(channel);
+    // Nobody reads there any more, and need be told of what was taken back.
+    this.#cancelled = [];
   }
 
   protected command(bytes: Uint8Array): CommandResult | Promise<CommandResult> {

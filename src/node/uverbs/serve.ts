@@ -174,6 +174,8 @@ class Client {
   readonly #connection: Connection;
   /** Of a connection for commands. */
   #file: OpenFile | undefined;
+  /** Of a connection that is a channel: tells its file that it has ended. */
+  #channelClosed: (() => void) | undefined;
   #hasGreeted = false;
   readonly #patience: NodeJS.Timeout;
 
@@ -231,6 +233,7 @@ class Client {
   #channel(id: number, token: string, channel: number): boolean {
     const file = this.#host.find(token);
     if (file?.openChannel(this.#connection, channel) !== true) return false;
+    this.#channelClosed = () => file.channelClosed(channel);
     this.#connection.send(FrameType.Answer, id, 0, NOTHING);
     file.channelOpened(channel);
     return true;
@@ -253,6 +256,7 @@ class Client {
   #closed(): void {
     clearTimeout(this.#patience);
     this.#host.left(this);
+    this.#channelClosed?.();
     if (this.#file?.leave(this.#connection) === true) this.#host.closed(this.#file);
   }
 }

@@ -65,15 +65,9 @@ function create(context: Context, { userHandle, cqe, vector, channel }: CqReques
   if (room < RXE_CREATE_CQ_RESP.size) throw new Refusal(Errno.EINVAL);
   if (cqe < 1 || cqe > context.facts.maxCqe) throw new Refusal(Errno.EINVAL);
   const size = ringSize(cqe, WC.size);
-  const shared = context.allocate(size);
-  const ring = new OutboundRing(shared, size);
-  let made: RingCq | undefined;
-  context.device.createCq(size.capacity, (_capacity, notified, most, pools) => {
-    made = new RingCq(ring, context, notified, most, pools);
-    return made;
-  });
-  if (made === undefined) throw new Refusal(Errno.ENOMEM);
-  const object: CqObject = { kind: 'cq', cq: made, userHandle, channel, completionEvents: 0, asyncEvents: 0 };
+  const made = context.allocateFor(size, (shared) => ringCqOf(context, new OutboundRing(shared, size)));
+  const events = { completionEvents: 0, asyncEvents: 0, ended: false };
+  const object: CqObject = { kind: 'cq', cq: made, userHandle, channel, ...events };
   context.addCq(object);
   const handle = context.handles.add(object);
   const { armed } = context.host;
@@ -81,8 +75,18 @@ function create(context: Context, { userHandle, cqe, vector, channel }: CqReques
   core.put32(CREATE_CQ_RESP.at.cq_handle, handle);
   core.put32(CREATE_CQ_RESP.at.cqe, size.capacity);
   const driver = response(RXE_CREATE_CQ_RESP);
-  putMapping(driver, RXE_CREATE_CQ_RESP.at.mi, shared, size.bytes);
+  putMapping(driver, RXE_CREATE_CQ_RESP.at.mi, made.ring.shared, size.bytes);
   return driver;
+}
+
+function ringCqOf(context: Context, ring: OutboundRing): RingCq {
+  let made: RingCq | undefined;
+  context.device.createCq(ring.size.capacity, (_capacity, notified, most, pools) => {
+    made = new RingCq(ring, context, notified, most, pools);
+    return made;
+  });
+  if (made === undefined) throw new Refusal(Errno.ENOMEM);
+  return made;
 }
 
 /** Where the client maps a ring: struct mminfo. */
@@ -100,14 +104,14 @@ export async function resizeCq(context: Context, { request, driverRoom }: Parsed
   if (driverRoom < RXE_RESIZE_CQ_RESP.size) throw new Refusal(Errno.EINVAL);
   if (cqe < 1 || cqe > context.facts.maxCqe || cqe < cq.length) throw new Refusal(Errno.EINVAL);
   const size = ringSize(cqe, WC.size);
-  const shared = context.allocate(size);
   const before = cq.ring.shared;
-  cq.moveTo(new OutboundRing(shared, size));
+  // The client says what it has consumed, and may say something else by now.
+  context.allocateFor(size, (shared) => cq.moveTo(new OutboundRing(shared, size)));
   context.host.free(before);
   const core = response(RESIZE_CQ_RESP);
   core.put32(RESIZE_CQ_RESP.at.cqe, size.capacity);
   const driver = response(RXE_RESIZE_CQ_RESP);
-  putMapping(driver, RXE_RESIZE_CQ_RESP.at.mi, shared, size.bytes);
+  putMapping(driver, RXE_RESIZE_CQ_RESP.at.mi, cq.ring.shared, size.bytes);
   return { core, driver };
 }
 

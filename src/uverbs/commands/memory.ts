@@ -35,7 +35,7 @@ const Rereg = { TRANSLATION: 1, PD: 2, ACCESS: 4 } as const;
 const SUPPORTED_ACCESS = Access.LocalWrite | Access.MwBind | REMOTE;
 
 export function allocPd(context: Context): Reply {
-  const handle = context.handles.add({ kind: 'pd', pd: context.device.allocPd() });
+  const handle = context.handles.add({ kind: 'pd', pd: context.device.allocPd(), making: 0 });
   const reply = response(ALLOC_PD_RESP);
   reply.put32(ALLOC_PD_RESP.at.pd_handle, handle);
   return { core: reply };
@@ -43,7 +43,9 @@ export function allocPd(context: Context): Reply {
 
 export function deallocPd({ handles }: Context, { request }: ParsedCommand): Reply {
   const handle = request.u32(DEALLOC_PD.at.pd_handle);
-  handles.doomed('pd', handle).pd.dealloc();
+  const { pd, making } = handles.doomed('pd', handle);
+  if (making > 0) throw new Refusal(Errno.EBUSY);
+  pd.dealloc();
   handles.remove(handle);
   return {};
 }

@@ -165,14 +165,17 @@ function addressVectorOf({ view, bytes }: Fields, at: number, { gids }: DeviceFa
   });
 }
 
-/** What queue pairs and address handles have in common: a hop limit of 0 is filled in, as ib_core does for RoCE. */
-export function vectorOf(route: {
+/** Where a queue pair or an address handle leads, as the client has it. */
+export interface Route {
   readonly destination: IpAddress;
   readonly source: IpAddress | undefined;
   readonly flowLabel: number;
   readonly hopLimit: number;
   readonly trafficClass: number;
-}): AddressVector {
+}
+
+/** The same as an address vector: a hop limit of 0 is filled in, as ib_core does for RoCE. */
+export function vectorOf(route: Route): AddressVector {
   const { destination, source, flowLabel, hopLimit, trafficClass } = route;
   const flow = flowLabel & FLOW_LABEL_MASK;
   return {

@@ -100,7 +100,7 @@ function create(context: Context, request: Fields, at: CreateOffsets, room: numb
       ...{ kind: 'qp', qp, sends, receives, ids, caps },
       userHandle: request.u64(at.user_handle),
       attributes: response(MODIFY_QP),
-      ...{ asyncEvents: 0, groups: 0 },
+      ...{ asyncEvents: 0, ended: false, groups: new Map() },
     };
     context.addQp(object);
     describe(core, context.handles.add(object), object);
@@ -187,7 +187,7 @@ const BYTE_ATTRIBUTES = [
 export function destroyQp(context: Context, { request }: ParsedCommand): Reply {
   const handle = request.u32(DESTROY_QP.at.qp_handle);
   const object = context.handles.doomed('qp', handle);
-  if (object.groups > 0) throw new Refusal(Errno.EBUSY);
+  if (object.groups.size > 0) throw new Refusal(Errno.EBUSY);
   context.destroyQp(object);
   context.handles.remove(handle);
   const reply = response(DESTROY_QP_RESP);
@@ -207,21 +207,29 @@ export function ring(context: Context, { qp, sends }: QpObject): void {
   context.device.touched(qp);
 }
 
+/**
+ * Once for a group, as linux:core/uverbs_cmd.c#ib_uverbs_attach_mcast: the next command for it waits for the first. The
+ * LID is ignored, as annex A17 has it (linux:core/verbs.c#is_valid_mcast_lid).
+ */
 export async function attachMcast({ handles }: Context, { request }: ParsedCommand): Promise<Reply> {
-  const object = handles.get('qp', request.u32(ATTACH_MCAST.at.qp_handle));
-  object.groups += 1;
+  const { qp, groups } = handles.get('qp', request.u32(ATTACH_MCAST.at.qp_handle));
+  const group = IpAddress.fromGid(request.view, ATTACH_MCAST.at.gid);
+  const key = group.toString();
+  const attached = groups.get(key) ?? qp.attachMcast(group);
+  groups.set(key, attached);
   try {
-    await object.qp.attachMcast(IpAddress.fromGid(request.view, ATTACH_MCAST.at.gid));
+    await attached;
   } catch (error) {
-    object.groups -= 1;
+    groups.delete(key);
     throw error;
   }
   return {};
 }
 
 export function detachMcast({ handles }: Context, { request }: ParsedCommand): Reply {
-  const object = handles.get('qp', request.u32(ATTACH_MCAST.at.qp_handle));
-  object.qp.detachMcast(IpAddress.fromGid(request.view, ATTACH_MCAST.at.gid));
-  object.groups -= 1;
+  const { qp, groups } = handles.get('qp', request.u32(ATTACH_MCAST.at.qp_handle));
+  const group = IpAddress.fromGid(request.view, ATTACH_MCAST.at.gid);
+  qp.detachMcast(group);
+  groups.delete(group.toString());
   return {};
 }

@@ -33,25 +33,22 @@ export function createSrq(context: Context, { request, driverRoom }: ParsedComma
   if (driverRoom < RXE_CREATE_SRQ_RESP.size) throw new Refusal(Errno.EINVAL);
   if (maxWr < 1 || maxWr > context.facts.maxSrqWr || maxSge > context.facts.maxSge) throw new Refusal(Errno.EINVAL);
   const size = ringSize(maxWr, entryBytes(maxSge));
-  const shared = context.allocate(size);
-  const receives = new ReceiveRing(new InboundRing(shared, size), maxSge, new WorkIds(), context);
-  try {
-    const srq = pd.createSrq({ maxWr: size.capacity, maxSge, limit, source: receives });
-    const object: SrqObject = { kind: 'srq', srq, receives, userHandle: request.u64(at.user_handle), asyncEvents: 0 };
-    context.forwardEvents(srq.events, object);
-    const core = response(CREATE_SRQ_RESP);
-    core.put32(CREATE_SRQ_RESP.at.srq_handle, context.handles.add(object));
-    core.put32(CREATE_SRQ_RESP.at.max_wr, size.capacity);
-    core.put32(CREATE_SRQ_RESP.at.max_sge, maxSge);
-    core.put32(CREATE_SRQ_RESP.at.srqn, srq.srqn);
-    const driver = response(RXE_CREATE_SRQ_RESP);
-    putMapping(driver, RXE_CREATE_SRQ_RESP.at.mi, shared, size.bytes);
-    driver.put32(RXE_CREATE_SRQ_RESP.at.srq_num, srq.srqn);
-    return { core, driver };
-  } catch (error) {
-    context.host.free(shared);
-    throw error;
-  }
+  const { srq, receives } = context.allocateFor(size, (shared) => {
+    const source = new ReceiveRing(new InboundRing(shared, size), maxSge, new WorkIds(), context);
+    return { srq: pd.createSrq({ maxWr: size.capacity, maxSge, limit, source }), receives: source };
+  });
+  const events = { userHandle: request.u64(at.user_handle), asyncEvents: 0, ended: false };
+  const object: SrqObject = { kind: 'srq', srq, receives, ...events };
+  context.forwardEvents(srq.events, object);
+  const core = response(CREATE_SRQ_RESP);
+  core.put32(CREATE_SRQ_RESP.at.srq_handle, context.handles.add(object));
+  core.put32(CREATE_SRQ_RESP.at.max_wr, size.capacity);
+  core.put32(CREATE_SRQ_RESP.at.max_sge, maxSge);
+  core.put32(CREATE_SRQ_RESP.at.srqn, srq.srqn);
+  const driver = response(RXE_CREATE_SRQ_RESP);
+  putMapping(driver, RXE_CREATE_SRQ_RESP.at.mi, receives.shared, size.bytes);
+  driver.put32(RXE_CREATE_SRQ_RESP.at.srq_num, srq.srqn);
+  return { core, driver };
 }
 
 function entryBytes(maxSge: number): number {
@@ -71,19 +68,16 @@ export function modifySrq(context: Context, { request, driver }: ParsedCommand):
   const maxWr = request.u32(at.max_wr);
   if (maxWr < 1 || maxWr > context.facts.maxSrqWr) throw new Refusal(Errno.EINVAL);
   const size = ringSize(maxWr, entryBytes(receives.maxSge));
-  const shared = context.allocate(size);
-  try {
+  const before = context.allocateFor(size, (shared) => {
     const mapping = response(MMINFO);
     putMapping(mapping, 0, shared, size.bytes);
     const address = Number(driver.u64(RXE_MODIFY_SRQ_CMD.at.mmap_info_addr));
     if (!context.host.memory.write(address, mapping.bytes, 0, MMINFO.size)) throw new Refusal(Errno.EFAULT);
     // Last: what is refused changes nothing.
     srq.modify({ maxWr: size.capacity, limit });
-  } catch (error) {
-    context.host.free(shared);
-    throw error;
-  }
-  context.host.free(receives.replace(shared, size));
+    return receives.replace(shared, size);
+  });
+  context.host.free(before);
   return {};
 }
 

@@ -105,6 +105,7 @@ function resolve(call: CmCall, id: ServedId, from: SocketAddress | undefined, to
   const { file } = call;
   const { device } = file.files.facts;
   demandState(id, 'idle', 'bound');
+  file.demandRoomForEvents();
   if (to === undefined) throw new Refusal(Errno.EINVAL);
   const own = id.source ?? (from === undefined || isAny(from.address) ? undefined : from);
   const address = own === undefined || isAny(own.address) ? device.paths.sourceFor(to.address) : own.address;
@@ -279,9 +280,7 @@ function migrateId({ file, request }: CmCall): Fields {
   reply.put32(0, id.eventsRead);
   if (from === file) return reply;
   id.sink = file;
-  const moved = from.events.filter((event) => event.id === id);
-  for (const event of moved) {
-    from.events.splice(from.events.indexOf(event), 1);
+  for (const event of from.takeOut((other) => other.id === id)) {
     if (event.child !== undefined) event.child.sink = file;
     file.push(event);
   }

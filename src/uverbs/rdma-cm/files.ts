@@ -53,10 +53,10 @@ export class CmFiles {
     this.#files.delete(file.host.number);
   }
 
-  /** Refuses with ENOMEM a server whose clients have made too many ids, groups or left as many events unread. */
-  demandRoom({ events }: ServedCmFile): void {
-    if (this.ids.size >= MOST_IDS || this.groups.size >= MOST_IDS || events.length >= MOST_IDS)
-      throw new Refusal(Errno.ENOMEM);
+  /** Refuses with ENOMEM a server whose clients have made too many ids or groups, or left as many events unread. */
+  demandRoom(file: ServedCmFile): void {
+    if (this.ids.size >= MOST_IDS || this.groups.size >= MOST_IDS) throw new Refusal(Errno.ENOMEM);
+    file.demandRoomForEvents();
   }
 
   newId(uid: bigint, sink: EventSink, space: PortSpace): ServedId {
@@ -76,9 +76,12 @@ export class CmFiles {
   /** A port that nobody has. Refuses with EADDRNOTAVAIL. */
   freePort(space: PortSpace): number {
     const first = this.facts.device.random.u32() % EPHEMERAL_COUNT;
+    const taken = new Set<number | undefined>();
+    for (const { hasPort, space: other, source } of this.ids.values())
+      if (hasPort && other === space) taken.add(source?.port);
     for (let i = 0; i < EPHEMERAL_COUNT; i++) {
       const port = EPHEMERAL_FIRST + ((first + i) % EPHEMERAL_COUNT);
-      if (!this.#isTaken(space, port, false)) return port;
+      if (!taken.has(port)) return port;
     }
     throw new Refusal(Errno.EADDRNOTAVAIL);
   }
@@ -100,7 +103,7 @@ export class ServedCmFile implements RdmaCmFile, EventSink {
   readonly host: RdmaCmFileHost;
   closed = false;
   /** Events not read, oldest first. */
-  readonly events: WaitingEvent[] = [];
+  events: WaitingEvent[] = [];
   readonly #run: CmCommands;
 
   constructor(files: CmFiles, host: RdmaCmFileHost, run: CmCommands) {
@@ -119,6 +122,11 @@ export class ServedCmFile implements RdmaCmFile, EventSink {
     if (id === undefined) throw new Refusal(Errno.ENOENT);
     if (id.sink !== this) throw new Refusal(Errno.EINVAL);
     return id;
+  }
+
+  /** Refuses with ENOMEM a client that may go on causing events, and reads none. */
+  demandRoomForEvents(): void {
+    if (this.events.length >= MOST_IDS) throw new Refusal(Errno.ENOMEM);
   }
 
   push(event: WaitingEvent): void {
@@ -188,11 +196,15 @@ export class ServedCmFile implements RdmaCmFile, EventSink {
     return child;
   }
 
+  /** Takes the events out that `match` names. */
+  takeOut(match: (event: WaitingEvent) => boolean): WaitingEvent[] {
+    const taken = this.events.filter(match);
+    this.events = this.events.filter((event) => !match(event));
+    return taken;
+  }
+
   #drop(match: (event: WaitingEvent) => boolean): void {
-    for (const event of this.events.filter(match)) {
-      this.events.splice(this.events.indexOf(event), 1);
-      if (event.child !== undefined) this.destroy(event.child);
-    }
+    for (const { child } of this.takeOut(match)) if (child !== undefined) this.destroy(child);
   }
 
   /** Ends an id: its events, those of requests that nobody has read, its connection. Returns how many were read. */

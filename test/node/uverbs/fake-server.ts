@@ -23,12 +23,17 @@ export class FakeServer implements UverbsServer {
   readonly refused = 0;
   readonly refusals = new Map<string, number>();
   readonly opened: UverbsFileHost[] = [];
+  readonly channelsClosed: number[] = [];
   closed = 0;
   cmClosed = 0;
 
   openUverbs(host: UverbsFileHost): UverbsFile {
     this.opened.push(host);
-    return new FakeFile(host, () => this.closed++);
+    return new FakeFile(
+      host,
+      () => this.closed++,
+      (channel) => this.channelsClosed.push(channel),
+    );
   }
 
   openRdmaCm(host: RdmaCmFileHost): RdmaCmFile {
@@ -53,6 +58,7 @@ interface Cq {
 class FakeFile implements UverbsFile {
   readonly #host: UverbsFileHost;
   readonly #onClose: () => void;
+  readonly #onChannelClosed: (channel: number) => void;
   readonly #cqs = new Map<number, Cq>();
   #next = 1;
   #doorbells = 0;
@@ -60,9 +66,15 @@ class FakeFile implements UverbsFile {
   readonly #idle = new Set<number>();
   #waiting: ((result: CommandResult) => void)[] = [];
 
-  constructor(host: UverbsFileHost, onClose: () => void) {
+  constructor(host: UverbsFileHost, onClose: () => void, channelClosed: (channel: number) => void) {
     this.#host = host;
     this.#onClose = onClose;
+    this.#onChannelClosed = channelClosed;
+  }
+
+  channelClosed(channel: number): void {
+    this.#host.cancelEvents(channel, () => true);
+    this.#onChannelClosed(channel);
   }
 
   command(bytes: Uint8Array): CommandResult | Promise<CommandResult> {

@@ -2,9 +2,18 @@
 import { expect } from 'vitest';
 import { attachDevice, type Device, World } from '../../../src/index.ts';
 import * as Q from '../../../src/uverbs/abi/queues.ts';
-import { WR_RDMA } from '../../../src/uverbs/abi/rxe.ts';
+import { RXE_CREATE_AH_RESP, WR_RDMA } from '../../../src/uverbs/abi/rxe.ts';
 import { createUverbsServer, type UverbsServer } from '../../../src/uverbs/index.ts';
-import { type CqHandle, fill, type MappedRing, type MrHandle, Program, type QpHandle, sendWqe } from './program.ts';
+import {
+  type CqHandle,
+  fill,
+  type MappedRing,
+  type MrHandle,
+  Program,
+  pick,
+  type QpHandle,
+  sendWqe,
+} from './program.ts';
 
 /** Attribute masks, written anew. */
 export const Mask = {
@@ -154,4 +163,20 @@ export async function expectEmpty({ world, left, right }: Pair): Promise<void> {
       ...{ keys: 0, timers: 0, nextHops: 0 },
     });
   }
+}
+
+/** A struct ib_uverbs_ah_attr that leads to this GID. */
+export function attrTo(gid: Uint8Array): Uint8Array {
+  const attr = fill(Q.AH_ATTR, { is_global: 1, port_num: 1 });
+  attr.set(gid, Q.GLOBAL_ROUTE.at.dgid);
+  attr[Q.GLOBAL_ROUTE.at.sgid_index] = gidIndex;
+  return attr;
+}
+
+/** Makes an address handle to this GID. */
+export async function createAh(world: World, { program, pd }: End, gid: Uint8Array) {
+  const values = { pd_handle: pd, attr: attrTo(gid) };
+  const created = await world.run(program.ok('CREATE_AH', Q.CREATE_AH, values, undefined, RXE_CREATE_AH_RESP.size));
+  const number = pick(RXE_CREATE_AH_RESP, created, 'ah_num', Q.CREATE_AH_RESP.size);
+  return { handle: pick(Q.CREATE_AH_RESP, created, 'ah_handle'), number };
 }

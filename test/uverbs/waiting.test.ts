@@ -1,0 +1,94 @@
+/**
+ * Goal: while a command waits, others may change or end what it is about, and it keeps every bound all the same.
+ * Method: the program of support/, with commands under way that a next hop, or nobody, answers.
+ */
+import { describe, expect, it } from 'vitest';
+import * as Q from '../../src/uverbs/abi/queues.ts';
+import * as V from '../../src/uverbs/abi/verbs.ts';
+import { Errno } from '../../src/uverbs/errno.ts';
+import { attrTo, expectEmpty, gidIndex, gidOf, Mask, makeEnds } from './support/ends.ts';
+import { fill, pick, plain } from './support/program.ts';
+
+const UD = 4;
+/** Of one file. */
+const MOST_OBJECTS = 65_536;
+
+describe('CREATE_AH that waits for its next hop', () => {
+  it('keeps its domain from being freed, with an answer and without', async () => {
+    const pair = await makeEnds({ type: UD });
+    const { left, right, world } = pair;
+    const pd_handle = await left.program.allocPd();
+    const dealloc = () => left.program.errno('DEALLOC_PD', V.DEALLOC_PD, { pd_handle });
+    const create = (gid: Uint8Array) => left.program.send('CREATE_AH', Q.CREATE_AH, { pd_handle, attr: attrTo(gid) });
+    const creating = [create(right.gid), create(gidOf(99))];
+    expect(await dealloc()).toBe(Errno.EBUSY);
+    const [made, failed] = await world.run(Promise.all(creating));
+    expect([made?.errno, failed?.errno]).toEqual([0, Errno.EHOSTUNREACH]);
+    expect(await dealloc()).toBe(Errno.EBUSY);
+    const ah_handle = pick(Q.CREATE_AH_RESP, made?.response ?? new Uint8Array(0), 'ah_handle');
+    await left.program.ok('DESTROY_AH', Q.DESTROY_AH, { ah_handle });
+    expect(await dealloc()).toBe(0);
+    await expectEmpty(pair);
+  });
+
+  it('makes nothing in a file that is closed when it comes', async () => {
+    const pair = await makeEnds({ type: UD });
+    const { left, right, world } = pair;
+    const values = { pd_handle: left.pd, attr: attrTo(right.gid) };
+    const creating = [1, 2].map(() => left.program.errno('CREATE_AH', Q.CREATE_AH, values));
+    left.program.file.close();
+    expect(await world.run(Promise.all(creating))).toEqual([Errno.EIO, Errno.EIO]);
+    expect(left.device.tables().nextHops).toBe(0);
+    await expectEmpty(pair);
+  });
+
+  it('counts among the objects of its file', async () => {
+    const pair = await makeEnds({ type: UD });
+    const { left, right, world } = pair;
+    const room = MOST_OBJECTS - 6;
+    const values = { pd_handle: left.pd, attr: attrTo(right.gid) };
+    const creating = Array.from({ length: room + 10 }, () => left.program.errno('CREATE_AH', Q.CREATE_AH, values));
+    expect(await left.program.errno('ALLOC_PD', V.ALLOC_PD, {})).toBe(Errno.ENOMEM);
+    const made = (await world.run(Promise.all(creating))).filter((errno) => errno === 0);
+    expect(made.length).toBeLessThanOrEqual(room);
+    expect(await left.program.errno('ALLOC_PD', V.ALLOC_PD, {})).toBe(Errno.ENOMEM);
+    await expectEmpty(pair);
+  });
+
+  it('gives its place back when no answer comes', async () => {
+    const pair = await makeEnds({ type: UD });
+    const { left, world } = pair;
+    const values = { pd_handle: left.pd, attr: attrTo(gidOf(99)) };
+    const creating = Array.from({ length: MOST_OBJECTS }, () => left.program.errno('CREATE_AH', Q.CREATE_AH, values));
+    const errnos = new Set(await world.run(Promise.all(creating)));
+    expect(errnos).toEqual(new Set([Errno.EHOSTUNREACH, Errno.ENOMEM]));
+    expect(await left.program.errno('ALLOC_PD', V.ALLOC_PD, {})).toBe(0);
+    await expectEmpty(pair);
+  });
+});
+
+describe('commands that wait', () => {
+  it('are as many as a file has objects, whatever they are', async () => {
+    const pair = await makeEnds();
+    const { left, world } = pair;
+    const begin = { qp_handle: left.qp.handle, qp_state: 1, port_num: 1, qp_access_flags: 1 };
+    const mask = Mask.STATE | Mask.PKEY | Mask.PORT | Mask.ACCESS;
+    await left.program.ok('MODIFY_QP', Q.MODIFY_QP, { ...begin, attr_mask: mask });
+    const dest = fill(Q.QP_DEST, { dgid: gidOf(99), sgid_index: gidIndex, is_global: 1, port_num: 1 });
+    const rtr = {
+      qp_handle: left.qp.handle,
+      qp_state: 2,
+      dest,
+      path_mtu: 3,
+      attr_mask: Mask.STATE | Mask.AV | Mask.MTU,
+    };
+    const modify = () => left.program.errno('MODIFY_QP', Q.MODIFY_QP, rtr);
+    const modifying = Array.from({ length: MOST_OBJECTS }, modify);
+    // One more is refused at once, as every command is.
+    const query = plain('QUERY_PORT', fill(V.QUERY_PORT, { port_num: 1 }), new Uint8Array(0), V.QUERY_PORT_RESP.size);
+    expect(left.program.file.command(query)).toMatchObject({ errno: Errno.ENOMEM });
+    expect(new Set(await world.run(Promise.all(modifying)))).toEqual(new Set([Errno.EHOSTUNREACH]));
+    expect(left.program.file.command(query)).toMatchObject({ errno: 0 });
+    await expectEmpty(pair);
+  });
+});
