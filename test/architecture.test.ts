@@ -80,6 +80,7 @@ const ALLOWED_PACKAGES: readonly (readonly [string, readonly string[]])[] = [
   ['tools/explorer/page/', ['preact', 'uplot']],
   ['tools/explorer/', ['vite', 'vite-plugin-singlefile']],
   ['tools/bench/explorer.ts', ['playwright-core']],
+  ['tools/bundle-analyze.mjs', ['node', 'esbuild']],
   ['tools/conformance/mutants/syntax.ts', ['vite']],
   ['tools/conformance/mutants/run.ts', ['node', 'esbuild', 'rocev2']],
   ['tools/conformance/properties/', ['fast-check']],

@@ -24,13 +24,17 @@ export function buildProgram(folder: string): void {
   mkdirSync(modules);
   for (const name of readdirSync(join(ROOT, 'node_modules')))
     symlinkSync(name === 'rocev2' ? library : join(ROOT, 'node_modules', name), join(modules, name));
+  run('bundle-analyze.mjs', [join(ROOT, 'tools/bundle-analyze.mjs'), join(folder, 'dist')]);
 }
 
 function compile(project: string, outDir: string): void {
   const args = ['--project', project, '--noCheck', '--declaration', 'false', '--outDir', outDir];
-  const compiler = join(ROOT, 'node_modules/typescript/bin/tsc');
-  const { status, stdout, error } = spawnSync(process.execPath, [compiler, ...args], { cwd: ROOT, encoding: 'utf8' });
-  if (status !== 0) throw new Error(`the program does not compile: ${error?.message ?? stdout}`);
+  run('tsc', [join(ROOT, 'node_modules/typescript/bin/tsc'), ...args]);
+}
+
+function run(name: string, args: readonly string[]): void {
+  const { status, stdout, stderr, error } = spawnSync(process.execPath, args, { cwd: ROOT, encoding: 'utf8' });
+  if (status !== 0) throw new Error(`the program is not built: ${name}: ${error?.message ?? stdout + stderr}`);
 }
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
