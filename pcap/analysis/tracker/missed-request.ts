@@ -96,6 +96,8 @@ export interface MissedRequest extends AskedRequest {
   unclear: boolean;
   /** An ACK waited behind READ responses when it may have been about a duplicate of it; one stands for all that do. */
   hidden: boolean;
+  /** Since when one has waited that may be about it: the earliest; Infinity: none has. */
+  hiddenFromNs: number;
   /** Answers to duplicates that may be about it; undefined: none. */
   group: AnswerGroup | undefined;
 }
@@ -111,6 +113,7 @@ export const NOTHING_KNOWN = {
   doubtful: false,
   unclear: false,
   hidden: false,
+  hiddenFromNs: Number.POSITIVE_INFINITY,
   group: undefined,
 } as const;
 export const NOT_RESENT = { resentNs: -1, resentFrame: -1 } as const;

@@ -20,6 +20,8 @@ export class UsualLateness {
   /** Requests and answers since it was found. */
   #newer = 0;
   #peak: Peak = NO_PEAK;
+  /** Times are full microseconds, or nanoseconds. */
+  #stepNs = MICROSECOND_NS;
 
   constructor(roundTrips: Pick<RoundTrips, 'shortestNs' | 'isSteady'>) {
     this.#roundTrips = roundTrips;
@@ -28,12 +30,14 @@ export class UsualLateness {
   /** A request is missing that was sent then. */
   missing(sentNs: number): void {
     this.#sentNs.add(sentNs);
+    this.#noteTime(sentNs);
     this.#newer++;
   }
 
   /** A duplicate is answered, and nothing tells which. */
   answered(timeNs: number): void {
     this.#answeredNs.add(timeNs);
+    this.#noteTime(timeNs);
     this.#newer++;
   }
 
@@ -70,6 +74,10 @@ export class UsualLateness {
     return this.#answeredNs.mayHave(fromNs, toNs) || this.#expectedNs.mayHave(fromNs, toNs);
   }
 
+  #noteTime(ns: number): void {
+    if (ns % MICROSECOND_NS !== 0) this.#stepNs = 0;
+  }
+
   #refresh(): void {
     if (this.#newer * 8 > this.#sentNs.length + this.#answeredNs.length) this.#find();
   }
@@ -79,22 +87,14 @@ export class UsualLateness {
     this.#peak = NO_PEAK;
     const [sent, answered] = [this.#sentNs.sorted, this.#answeredNs.sorted];
     if (sent.length < FEWEST || answered.length < FEWEST) return;
-    const end = Math.min(BINS - 1, binOf(this.#roundTrips.shortestNs * MOST_ROUND_TRIPS));
-    countPairs(sent, answered, beginOf(end + AROUND + 1));
-    let rarest = RARE;
-    for (let bin = 0; bin < end; bin++) {
-      const count = inTwo(bin);
-      const rarity = count < FEWEST ? 0 : rarityOf(bin, count);
-      if (rarity >= rarest) continue;
-      rarest = rarity;
-      this.#peak = { longestNs: beginOf(bin + 2), count };
-    }
+    const mostNs = Math.min(this.#roundTrips.shortestNs * MOST_ROUND_TRIPS, LONGEST_NS);
+    this.#peak = rarestOf(pairsOf(sent, answered, mostNs * AROUND), mostNs, this.#stepNs);
   }
 }
 
-/** The two neighbouring bins that so many belong to by chance least often. */
+/** Times that are alike, and of which there are so many by chance least often. */
 interface Peak {
-  /** Where they end; -1: there are none. */
+  /** The longest of them; -1: there are none. */
   readonly longestNs: number;
   /** Requests, each with an answer of its own. */
   readonly count: number;
@@ -102,81 +102,85 @@ interface Peak {
 
 const NO_PEAK: Peak = { longestNs: -1, count: 0 };
 
+/** A request, an answer behind it, and the time between them. */
+interface Pair {
+  readonly ns: number;
+  readonly request: number;
+  readonly answer: number;
+}
+
 /**
- * Into each bin, how many requests have an answer behind them by as much, and how many answers a request before them.
- * @param longestNs no bin counts that has longer times
+ * Requests with the answers that come up to `mostNs` behind them, the shortest time first. Of many, those of the last
+ * requests.
  */
-function countPairs(sent: readonly number[], answered: readonly number[], longestNs: number): void {
-  REQUESTS.fill(0);
-  COUNTED_FOR.fill(-1);
-  for (const [at, sentNs] of sent.entries())
-    for (let i = firstFrom(answered, sentNs); i < answered.length; i++) {
-      const ns = (answered[i] as number) - sentNs;
-      if (ns > longestNs) break;
-      countOnce(REQUESTS, binOf(ns), at);
+function pairsOf(sent: readonly number[], answered: readonly number[], mostNs: number): Pair[] {
+  const pairs: Pair[] = [];
+  for (let request = sent.length - 1; request >= 0 && pairs.length < MOST_PAIRS; request--) {
+    const sentNs = sent[request] as number;
+    for (let answer = firstFrom(answered, sentNs + FIRST_NS); answer < answered.length; answer++) {
+      const ns = (answered[answer] as number) - sentNs;
+      if (ns > mostNs) break;
+      pairs.push({ ns, request, answer });
     }
-  ANSWERS.fill(0);
-  COUNTED_FOR.fill(-1);
-  for (const [at, answeredNs] of answered.entries())
-    for (let i = firstFrom(sent, answeredNs - longestNs); i < sent.length; i++) {
-      const ns = answeredNs - (sent[i] as number);
-      if (ns < FIRST_NS) break;
-      countOnce(ANSWERS, binOf(ns), at);
+  }
+  return pairs.sort((one, other) => one.ns - other.ns);
+}
+
+/**
+ * The times that are nearest each other for their number. How often so many are so near by chance is reckoned from how
+ * many there are around: any of these may be the first of so many.
+ */
+function rarestOf(pairs: readonly Pair[], mostNs: number, stepNs: number): Peak {
+  let [peak, rarest] = [NO_PEAK, RARE];
+  let [from, to] = [0, 0];
+  for (const [at, { ns }] of pairs.entries()) {
+    if (ns > mostNs) break;
+    while ((pairs[from] as Pair).ns * AROUND < ns) from++;
+    while (to < pairs.length && (pairs[to] as Pair).ns <= ns * AROUND) to++;
+    const longestNs = ns * ALIKE + stepNs;
+    if ((pairs[at + FEWEST - 1]?.ns ?? Number.POSITIVE_INFINITY) > longestNs) continue;
+    const [requests, answers] = [new Set<number>(), new Set<number>()];
+    for (let end = at; end < Math.min(to, at + MOST_REQUESTS); end++) {
+      const { ns: endNs, request, answer } = pairs[end] as Pair;
+      if (endNs > longestNs) break;
+      const count = Math.min(requests.add(request).size, answers.add(answer).size);
+      if (count < FEWEST) continue;
+      const others = Math.max(to - from - count, 1);
+      const width = Math.max(Math.log((endNs + stepNs) / ns), NARROWEST);
+      const rarity = Math.log(to - from) + rarityOf(count - 1, (others * width) / WIDTH_AROUND);
+      if (rarity >= rarest) continue;
+      rarest = rarity;
+      peak = { longestNs: endNs, count };
     }
+  }
+  return peak;
 }
 
-function countOnce(bins: Uint32Array, bin: number, at: number): void {
-  if (bin < 0 || bin >= BINS || COUNTED_FOR[bin] === at) return;
-  COUNTED_FOR[bin] = at;
-  bins[bin] = (bins[bin] as number) + 1;
-}
-
-/** Each request has an answer of its own. */
-function inTwo(bin: number): number {
-  const two = (bins: Uint32Array): number => (bins[bin] as number) + (bins[bin + 1] as number);
-  return Math.min(two(REQUESTS), two(ANSWERS));
-}
-
-/** How rare it is by chance: the logarithm of a Poisson distribution, as the bins around are filled. */
-function rarityOf(bin: number, count: number): number {
-  let around = 0;
-  for (let at = Math.max(bin - AROUND, 0); at < Math.min(bin + AROUND, BINS); at++)
-    if (at !== bin && at !== bin + 1) around += REQUESTS[at] as number;
-  const usual = Math.max(around, 1) * SHARE_OF_TWO;
+/** How rare so many are by chance: the logarithm of a Poisson distribution. */
+function rarityOf(count: number, usual: number): number {
   let rarity = -usual;
   for (let each = 1; each <= count; each++) rarity += Math.log(usual / each);
   return rarity;
 }
 
-/** The shortest time that belongs into a bin. */
-function beginOf(bin: number): number {
-  return FIRST_NS * 2 ** (bin / BINS_PER_OCTAVE);
-}
-
-function binOf(ns: number): number {
-  return ns < FIRST_NS ? -1 : Math.floor(Math.log2(ns / FIRST_NS) * BINS_PER_OCTAVE);
-}
-
+const MICROSECOND_NS = 1_000;
 const MOST_REQUESTS = 64;
 const MOST_ANSWERS = 256;
-/** From a microsecond to a tenth of a second. */
+const MOST_PAIRS = 1024;
 const FIRST_NS = 1_000;
-const OCTAVES = 17;
-const BINS_PER_OCTAVE = 64;
-const BINS = OCTAVES * BINS_PER_OCTAVE;
-/** Times from a request to an answer behind it, by their logarithm: how many requests have such, and answers. */
-const REQUESTS = new Uint32Array(BINS);
-const ANSWERS = new Uint32Array(BINS);
-/** The last one that was counted in a bin. */
-const COUNTED_FOR = new Int32Array(BINS);
-/** Two octaves to each side. */
-const AROUND = 2 * BINS_PER_OCTAVE;
-/** The share that two bins are of these, as wide as they are. */
-const SHARE_OF_TWO = (2 ** (2 / BINS_PER_OCTAVE) - 1) / (4 - 1 / 4);
+/** What is later by more is not looked for, however long round trips take. */
+const LONGEST_NS = 100_000_000;
+/** Times that differ by no more are alike. */
+const ALIKE = 1.02;
+/** As a share of the time: what a clock measures alike may be so by chance. */
+const NARROWEST = 0.0025;
+/** Times up to so much shorter and longer are around. */
+const AROUND = 4;
+const WIDTH_AROUND = 2 * Math.log(AROUND);
 /** Fewer are never rare enough. */
 const FEWEST = 3;
-/** By chance it is so once in a hundred thousand times. */
-const RARE = Math.log(1e-5);
+/** By chance it is so once in a thousand times. */
+const RARE = Math.log(1e-3);
 /** What is later by more is not looked for. */
 const MOST_ROUND_TRIPS = 32;
 /** Of the longest time by which one is usually late. */

@@ -87,13 +87,15 @@ export class VerdictRules {
 
   /** It looks lost, but what it was answered with if it came late may have been seen, or have waited. */
   mayBeOvertaken(each: MissedRequest): boolean {
-    const { unclear, hidden, after, sentNs } = each;
+    const { unclear, after, sentNs } = each;
+    const usualNs = this.usualNs(each);
+    const hidden = usualNs === undefined ? each.hidden : each.hiddenFromNs <= sentNs + usualNs;
     const { evidence, lateness, times } = this.#grounds;
     const { latePackets, roundTrips } = evidence;
     const known = this.nearAnswers + this.farAnswers + this.#overtaken;
     if (unclear && known > 0) return true;
     // Nobody was there to answer one that came as late as others did, or a little later.
-    if (this.endNs - sentNs < (this.usualNs(each) ?? lateness.latestNs ?? 0)) return true;
+    if (this.endNs - sentNs < (usualNs ?? lateness.latestNs ?? 0)) return true;
     const waited = each.waited || each.waitNs > times.longestNs;
     // Sent again behind one that was late then: it stood behind that, and no second NAK tells so.
     const behindLate = after !== undefined && (after.slow || after.waited || !roundTrips.isSteady);
