@@ -245,6 +245,7 @@ export class MissedRequests {
 
   /** An ACK that nobody asked for, of a receiver that often sends such, or with other causes: it may be about these. */
   unaskedAck(psn: number, timeNs: number): void {
+    this.#usual.answered(timeNs);
     const { near, requests } = this.#candidates(psn, timeNs);
     if (near) for (const each of requests) each.unclear = true;
   }

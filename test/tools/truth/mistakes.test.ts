@@ -15,6 +15,11 @@ const BEHIND = kindOf('0.5 % late by 15 us before the middle, 0.5 % lost behind'
 const LITTLE = kindOf('1 % late by 10 us');
 /** Not in the table. */
 const DENSE: RunKind = { name: '2 % late by 25 us', faults: { reorder: 0.02, reorderDelayNs: 25_000 } };
+/** Nor this. */
+const COPIES: RunKind = {
+  name: '0.3 % lost, 1 % late by 0.1 ms, 2 % doubled',
+  faults: { loss: 0.003, reorder: 0.01, reorderDelayNs: 100_000, duplicate: 0.02 },
+};
 const LATE = kindOf('0.5 % late by 0.1 ms');
 
 /** What is said of each request that was missed, over IPv4, and what it was. */
@@ -38,6 +43,8 @@ it.each([
   ['the same, elsewhere', DENSE, 7544],
   ['a READ that came late is answered by its response', DOUBLED, 5403],
   ['the retransmission of one that came late was lost', DOUBLED, 5433],
+  ['the answer that shows it acknowledges something new as well', COPIES, 7603],
+  ['the same, elsewhere', COPIES, 7621],
 ] as const)('no request is told lost that came late: %s', async (_, kind, seed) => {
   const requests = await told(kind, seed);
   expect(requests.filter(({ was }) => was === 'overtaken').length).toBeGreaterThan(2);
@@ -53,6 +60,9 @@ it.each([
   ['the READ before it came in time', BEHIND, 7257, 'middle', [902]],
   ['what was sent behind a late request was late, too', BEHIND, 7205, 'requester', [161, 311]],
   ['answers to copies are about any, and late ones alike', DOUBLED, 5402, 'requester', [80, 189, 340, 402]],
+  ['three answers are alike to a quarter of a per cent', DOUBLED, 7754, 'requester', [867, 994, 1020, 1055]],
+  ['so are those that something else may explain', DOUBLED, 7733, 'requester', [493, 729, 1038]],
+  ['what waited behind READ responses did so too late', DOUBLED, 7102, 'requester', [452, 484, 642]],
 ] as const)('a request is told lost that was: %s', async (_, kind, seed, vantage, psns) => {
   const requests = await told(kind, seed, vantage);
   const lost = requests.filter(({ was, told }) => was === 'lost' && told === 'lost').map(({ psn }) => psn);
