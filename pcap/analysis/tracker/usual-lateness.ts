@@ -66,7 +66,7 @@ export class UsualLateness {
     const { shortestNs, isSteady } = this.#roundTrips;
     const { longestNs } = this.#peak;
     if (longestNs < 0 || !isSteady) return undefined;
-    return (longestNs - Math.min(shortestNs, longestNs)) * LATER + shortestNs;
+    return (longestNs - shortestNs) * LATER + shortestNs * LONGER;
   }
 
   /** Whether a duplicate was answered between these times, or may have been: too many others have come since. */
@@ -87,8 +87,10 @@ export class UsualLateness {
     this.#peak = NO_PEAK;
     const [sent, answered] = [this.#sentNs.sorted, this.#answeredNs.sorted];
     if (sent.length < FEWEST || answered.length < FEWEST) return;
+    // It was missed first, and then sent again.
+    const leastNs = this.#roundTrips.shortestNs * FEWEST_ROUND_TRIPS;
     const mostNs = Math.min(this.#roundTrips.shortestNs * MOST_ROUND_TRIPS, LONGEST_NS);
-    this.#peak = rarestOf(pairsOf(sent, answered, mostNs * AROUND), mostNs, this.#stepNs);
+    this.#peak = rarestOf(pairsOf(sent, answered, leastNs, mostNs * AROUND), mostNs, this.#stepNs);
   }
 }
 
@@ -110,14 +112,14 @@ interface Pair {
 }
 
 /**
- * Requests with the answers that come up to `mostNs` behind them, the shortest time first. Of many, those of the last
+ * Requests with the answers that come between these times behind them, the shortest time first. Of many, those of the last
  * requests.
  */
-function pairsOf(sent: readonly number[], answered: readonly number[], mostNs: number): Pair[] {
+function pairsOf(sent: readonly number[], answered: readonly number[], leastNs: number, mostNs: number): Pair[] {
   const pairs: Pair[] = [];
   for (let request = sent.length - 1; request >= 0 && pairs.length < MOST_PAIRS; request--) {
     const sentNs = sent[request] as number;
-    for (let answer = firstFrom(answered, sentNs + FIRST_NS); answer < answered.length; answer++) {
+    for (let answer = firstFrom(answered, sentNs + leastNs); answer < answered.length; answer++) {
       const ns = (answered[answer] as number) - sentNs;
       if (ns > mostNs) break;
       pairs.push({ ns, request, answer });
@@ -167,7 +169,6 @@ const MICROSECOND_NS = 1_000;
 const MOST_REQUESTS = 64;
 const MOST_ANSWERS = 256;
 const MOST_PAIRS = 1024;
-const FIRST_NS = 1_000;
 /** What is later by more is not looked for, however long round trips take. */
 const LONGEST_NS = 100_000_000;
 /** Times that differ by no more are alike. */
@@ -181,7 +182,11 @@ const WIDTH_AROUND = 2 * Math.log(AROUND);
 const FEWEST = 3;
 /** By chance it is so once in a thousand times. */
 const RARE = Math.log(1e-3);
+/** What is answered sooner was not late. */
+const FEWEST_ROUND_TRIPS = 1.5;
 /** What is later by more is not looked for. */
-const MOST_ROUND_TRIPS = 32;
+export const MOST_ROUND_TRIPS = 32;
 /** Of the longest time by which one is usually late. */
 const LATER = 2;
+/** Of a round trip, where an answer waits for other packets. */
+const LONGER = 1.25;

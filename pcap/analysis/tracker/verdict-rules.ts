@@ -8,7 +8,7 @@
 import type { AnswerTimes } from './answer-times.ts';
 import type { Lateness } from './lateness.ts';
 import { type AckEvidence, cameTwice, isUncertain, type MissedRequest } from './missed-request.ts';
-import type { UsualLateness } from './usual-lateness.ts';
+import { MOST_ROUND_TRIPS, type UsualLateness } from './usual-lateness.ts';
 
 /** What became of a request. */
 export type Verdict = 'lost' | 'overtaken' | 'unknown';
@@ -79,10 +79,14 @@ export class VerdictRules {
 
   /** An answer to a duplicate may be about it. */
   #isAnswered(each: MissedRequest): boolean {
+    const { times, usual, evidence } = this.#grounds;
     const usualNs = this.usualNs(each);
-    if (usualNs === undefined) return each.group !== undefined;
-    const { times, usual } = this.#grounds;
-    return usual.isAnswered(each.resentNs + times.soonestNs, each.sentNs + usualNs);
+    const fromNs = each.resentNs + times.soonestNs;
+    if (usualNs !== undefined) return usual.isAnswered(fromNs, each.sentNs + usualNs);
+    if (each.group !== undefined) return true;
+    // Where nothing is usual, and requests come twice, one that something else explains may be about it as well.
+    const untilNs = each.sentNs + evidence.roundTrips.shortestNs * MOST_ROUND_TRIPS;
+    return this.isUnsound && !each.hasResponse && usual.isAnswered(fromNs, untilNs);
   }
 
   /** It looks lost, but what it was answered with if it came late may have been seen, or have waited. */

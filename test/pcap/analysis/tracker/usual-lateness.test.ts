@@ -23,8 +23,8 @@ function seen(requests: number, late: number, after: (i: number) => number, othe
 it('what comes again and again is the lateness, and twice as much the bound', () => {
   const usual = seen(12, 4, () => 40, 20);
   expect(usual.count).toBe(4);
-  // The request is 30 us late: another one may be 60, and its answer takes half a round trip, as any does.
-  expect(usual.latestNs).toBe(70_000);
+  // The request is 30 us late: another one may be 60. Its answer takes half a round trip, as any does, or a little more.
+  expect(usual.latestNs).toBe(72_500);
 });
 
 it('three that are alike are enough, two are not, nor are many that are not alike', () => {
@@ -100,12 +100,30 @@ it('looks at a bounded number of requests with their answers, the last ones', ()
 
 it('times are alike by chance the oftener, the fewer the clock tells apart', () => {
   /** Three of 30 requests are answered after 40 us, by a clock of nanoseconds or microseconds; others at any time. */
-  const clocked = (nanoseconds: number) => {
+  const clocked = (nanoseconds: number, others = 9) => {
     const usual = seen(30, 3, (i) => 40 + (i * nanoseconds) / 1_000, 0);
-    for (let i = 3; i < 12; i++) usual.answered(i * 1e6 + (11 + i * 8) * 1_000);
+    for (let i = 3; i < 3 + others; i++) usual.answered(i * 1e6 + (17 + (i * 72) / others) * 1_000);
     usual.finish();
     return usual.latestNs;
   };
   expect(clocked(1)).toBeGreaterThan(69_000);
   expect(clocked(0)).toBeUndefined();
+  // And the oftener, the more there are around: each may be the first of three, however near they are.
+  expect(clocked(1, 27)).toBeUndefined();
+  expect(clocked(0.01, 27)).toBeUndefined();
+});
+
+it('what comes sooner than anything is missed and sent again was not late, nor what comes after a tenth of a second', () => {
+  expect(seen(12, 5, () => 14, 0).count).toBe(0);
+  expect(seen(12, 5, () => 16, 0).count).toBe(5);
+  const slow = (ms: number) => {
+    const usual = new UsualLateness({ shortestNs: 10_000_000, isSteady: true });
+    for (let i = 0; i < 5; i++) {
+      usual.missing(i * 1e9);
+      usual.answered(i * 1e9 + ms * 1e6);
+    }
+    usual.finish();
+    return usual.count;
+  };
+  expect([slow(90), slow(110)]).toEqual([5, 0]);
 });
