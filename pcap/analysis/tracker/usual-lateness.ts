@@ -112,7 +112,7 @@ interface Pair {
 }
 
 /**
- * Requests with the answers that come between these times behind them, the shortest time first. Of many, those of the last
+ * Requests with the answers between these times behind them, the shortest time first. Of many, those of the last
  * requests.
  */
 function pairsOf(sent: readonly number[], answered: readonly number[], leastNs: number, mostNs: number): Pair[] {
