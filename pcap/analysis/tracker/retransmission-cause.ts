@@ -53,14 +53,16 @@ export function triggerOfRequest(
   if (implied !== undefined) return implied;
   const durationNs = unansweredNs(state, facts.timeNs, psn);
   const soon = waitedNs < SHORTEST_TIMEOUT_NS && durationNs < SURE_TIMEOUT_NS;
-  const usedNs = mayBeSlow(state, facts, psn) ? SHORTEST_USED_NS : 0;
-  const shortestNs = Math.max(USUAL_ROUND_TRIPS * state.roundTrips.meanNs, shownTimeoutNs(state), usedNs);
+  const shortestNs = Math.max(USUAL_ROUND_TRIPS * state.roundTrips.meanNs, shownTimeoutNs(state));
   const short = soon || durationNs < shortestNs;
   if (durationNs < (agreedNs ?? 0) || (agreedNs === undefined && short)) return undefined;
   // What was sent before something that has come was late on its way.
   if (state.conversation.end(state.requester).ids.compareToLast(facts.ipId) < 0) return undefined;
+  const refersTo = state.requests.frameOf(psn);
+  if (agreedNs === undefined && durationNs < SHORTEST_USED_NS && mayBeSlow(state, facts, psn))
+    return { cause: 'unknown', refersTo, durationNs, reason: undefined };
   const reason = psn < state.acked ? 'ack-not-received' : undefined;
-  return { cause: 'timeout', refersTo: state.requests.frameOf(psn), durationNs, reason };
+  return { cause: 'timeout', refersTo, durationNs, reason };
 }
 
 /**

@@ -78,6 +78,20 @@ it.each([
   expect(lost).toEqual(expect.arrayContaining([...psns]));
 });
 
+it('what is sent again for a NAK, and once more for a timeout that may be none, was lost all the same', async () => {
+  const ACKS_LOST = kindOf('the same, 2 % of ACKs lost');
+  for (const [seed, psn] of [
+    [7112, 448],
+    [7114, 913],
+    [7153, 1120],
+  ]) {
+    const run = await playRun({ ...ACKS_LOST, seed: seed as number, ipVersion: 6 });
+    const [vantage, analysis] = ['responder', analyze(run.responder)] as const;
+    const requests = judgeRequests(run, { vantage, analysis, faults: faultsOf(ACKS_LOST) });
+    expect(requests.find((each) => each.psn === psn)).toMatchObject({ was: 'lost', told: 'lost' });
+  }
+});
+
 it('what is captured twice is answered twice, whichever of the two is the copy', async () => {
   const requests = await told(BEHIND, 7109, 'middle', 'zero');
   const lost = requests.filter(({ told }) => told === 'lost');
