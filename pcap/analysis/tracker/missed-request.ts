@@ -124,6 +124,11 @@ export function noteWait(each: MissedRequest, waitNs: number, waited: boolean): 
   each.waitNs = Math.max(each.waitNs, waitNs);
 }
 
+/** An answer that may be about it has waited since then. */
+export function noteHidden(each: MissedRequest, fromNs: number): void {
+  each.hiddenFromNs = Math.min(each.hiddenFromNs, fromNs);
+}
+
 /** Answers, and the requests that they may be about. */
 export interface AnswerGroup {
   requests: number;

@@ -35,6 +35,7 @@ import {
   mayWait,
   NOT_RESENT,
   NOTHING_KNOWN,
+  noteHidden,
   noteWait,
   type Resending,
   share,
@@ -178,6 +179,7 @@ export class MissedRequests {
    * the earliest if it did not wait behind READ responses
    */
   duplicateAck(psn: number, timeNs: number, dueNs: number): boolean {
+    if (dueNs < timeNs) for (const each of this.#candidates(psn, timeNs).requests) noteHidden(each, dueNs);
     if (this.#isExpected(psn, timeNs, dueNs)) {
       this.#usual.expected(timeNs);
       return true;
@@ -260,7 +262,7 @@ export class MissedRequests {
     if (isSteady && waitNs <= shortestNs * SAME) return;
     this.#usual.expected(timeNs);
     const { near, requests } = this.#candidates(psn, timeNs);
-    for (const each of requests) each.hiddenFromNs = Math.min(each.hiddenFromNs, fromNs);
+    for (const each of requests) noteHidden(each, fromNs);
     // Long after any was sent again, where it is known how late they are here.
     const late = this.#rules.slowAnswers > 0 && this.#lateness.boundNs < Number.POSITIVE_INFINITY;
     if (near || late) for (const each of requests) each.hidden ||= this.#answeredUntilNs(each) >= fromNs;

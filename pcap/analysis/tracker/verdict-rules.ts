@@ -18,7 +18,7 @@ export interface VerdictGrounds {
   /** Requests without a verdict. */
   readonly open: readonly MissedRequest[];
   readonly evidence: AckEvidence;
-  readonly times: Pick<AnswerTimes, 'soonestNs' | 'longestNs' | 'nearNs'>;
+  readonly times: Pick<AnswerTimes, 'soonestNs' | 'usualNs' | 'longestNs' | 'nearNs'>;
   readonly lateness: Pick<Lateness, 'latestNs'>;
   readonly usual: Pick<UsualLateness, 'latestNs' | 'count' | 'isAnswered'>;
 }
@@ -82,7 +82,9 @@ export class VerdictRules {
     const { times, usual, evidence } = this.#grounds;
     const usualNs = this.usualNs(each);
     const fromNs = each.resentNs + times.soonestNs;
-    if (usualNs !== undefined) return usual.isAnswered(fromNs, each.sentNs + usualNs);
+    // Or it was there before its retransmission, and that is answered.
+    const soonNs = each.resentNs + times.usualNs;
+    if (usualNs !== undefined) return usual.isAnswered(fromNs, Math.max(each.sentNs + usualNs, soonNs));
     if (each.group !== undefined) return true;
     // Where nothing is usual, and requests come twice, one that something else explains may be about it as well.
     const untilNs = each.sentNs + evidence.roundTrips.shortestNs * MOST_ROUND_TRIPS;

@@ -20,6 +20,7 @@ const COPIES: RunKind = doubled(0.02, { loss: 0.003, reorder: 0.01, reorderDelay
 const FEW_COPIES: RunKind = doubled(0.005, { reorder: 0.005, reorderDelayNs: 100_000 });
 const MANY_COPIES: RunKind = doubled(0.05, { loss: 0.01, reorder: 0.003, reorderDelayNs: 15_000 });
 const NO_LOSS: RunKind = doubled(0.01, { reorder: 0.01, reorderDelayNs: 15_000 });
+const LITTLE_COPIES: RunKind = doubled(0.01, { loss: 0.005, reorder: 0.005, reorderDelayNs: 5_000 });
 const LATER: RunKind = doubled(0.01, { reorder: 0.01, reorderDelayNs: 300_000 });
 const LATE = kindOf('0.5 % late by 0.1 ms');
 
@@ -54,6 +55,7 @@ it.each([
   ['what is late is so by more than is looked for', LATER, 7917],
   ['what is answered at once was not late, though it is so again and again', MANY_COPIES, 7917],
   ['its answer waited for a frame', NO_LOSS, 7912],
+  ['it was sent again later than any request is late', LITTLE_COPIES, 8020],
 ] as const)('no request is told lost that came late: %s', async (_, kind, seed) => {
   const requests = await told(kind, seed);
   expect(requests.filter(({ was }) => was === 'overtaken')).not.toEqual([]);
