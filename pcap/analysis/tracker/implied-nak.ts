@@ -10,7 +10,11 @@ import type { RetransmissionTrigger } from './pending-report.ts';
 import type { PsnSpaceState } from './psn-space-state.ts';
 import { HAS_RESPONSE } from './read-queue.ts';
 
-/** The trigger of a request that was sent before; undefined: it is no implied NAK. @param waitedNs without an answer */
+/**
+ * The trigger of a request that was sent before; undefined: it is no implied NAK. Unknown: it may be one, or a timeout.
+ *
+ * @param waitedNs without an answer
+ */
 export function impliedNak(
   state: PsnSpaceState,
   facts: MutableFacts,
@@ -43,6 +47,9 @@ export function impliedNak(
     const tooSoon = shortestReactionNs < Infinity && sinceAnswerNs < shortestReactionNs * REACTION_SHARE;
     const silent = waitedNs > Math.max(usualNs, agreedNs ?? SHORTEST_USED_NS);
     if (silent || mirrored || tooSoon) return undefined;
+    // Too late for a reaction to a gap, and too soon for a timeout.
+    if (waitedNs > Math.max(usualNs, agreedNs ?? 0))
+      return { cause: 'unknown', refersTo: requests.frameOf(psn), durationNs: waitedNs, reason: undefined };
   }
   const sinceNs = late ? waitedNs : -1;
   const durationNs = hole === undefined ? sinceNs : facts.timeNs - hole.openedNs;

@@ -135,6 +135,21 @@ describe('a requester that goes back for a NAK after what it asks for came late'
     expect(asks(70)).toEqual(['timeout 4']);
   });
 
+  it('nor for a READ that it asks for from its beginning, later than a gap makes it do so', () => {
+    const asks = (ms: number) => {
+      const reads = new Script().read(0, 4).answers(0, 3).read(4, 4).answers(4, 7);
+      const script = reads
+        .wait(ms * 1e6)
+        .read(4, 4)
+        .answers(4, 7);
+      return kindsOf(script, ['timeout', 'implied-nak', 'loss', 'retransmission']).slice(0, -1);
+    };
+    expect(asks(0.1)).toEqual(['implied-nak 4 implied-nak', 'loss 4', 'retransmission 4 implied-nak']);
+    // A slow reaction, or a timeout: nothing was lost for certain.
+    expect(asks(20)).toEqual(['retransmission 4 unknown']);
+    expect(asks(70)).toEqual(['timeout 4', 'retransmission 4 timeout']);
+  });
+
   it('has none for the second NAK, when what that asks for was sent again for the first', () => {
     const twice = (ns: number) =>
       new Script().sends(0, 9).ack(3).nak(4).ack(4).nak(5).wait(23e6).sends(4, 5).wait(ns).sends(5, 9).ack(9);
