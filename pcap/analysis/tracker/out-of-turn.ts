@@ -47,14 +47,23 @@ export function isOvertakenIn(
   return memory.timeOf(psn) < run.timeNs && ids.compareToLast(ipId) < 0;
 }
 
-/** Whether it was sent again before the run began, by its identification, and comes ahead of its turn in that. */
-export function isOfEarlierRun(
-  { cursor, lastId }: RetransmissionRun,
+/** Whether the packet at hand was sent before the last one of the run, by its identification. */
+export function isSentBefore(
+  { lastId }: RetransmissionRun,
   { ipId }: MutableFacts,
+  ids: Pick<IpIdOrder, 'compare'>,
+): boolean {
+  return ids.compare(ipId, lastId) < 0;
+}
+
+/** Whether it was sent again before the run began, and comes ahead of its turn in that. */
+export function isOfEarlierRun(
+  run: RetransmissionRun,
+  facts: MutableFacts,
   psn: number,
   ids: Pick<IpIdOrder, 'compare'>,
 ): boolean {
-  return psn > cursor && ids.compare(ipId, lastId) < 0;
+  return psn > run.cursor && isSentBefore(run, facts, ids);
 }
 
 /** Between packets of one run of which one was not expected. */

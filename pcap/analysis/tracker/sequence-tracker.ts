@@ -18,7 +18,7 @@
 import { Mark } from '../facts.ts';
 import type { Hole } from './holes.ts';
 import type { MutableFacts } from './mutable-facts.ts';
-import { isOfEarlierRun, isOvertakenIn, type OutOfTurn, outOfTurn, RUN_JUMP_NS } from './out-of-turn.ts';
+import { isOfEarlierRun, isOvertakenIn, isSentBefore, type OutOfTurn, outOfTurn, RUN_JUMP_NS } from './out-of-turn.ts';
 import { askedAck, PacketFlag } from './packet-memory.ts';
 import {
   isFarFromNak,
@@ -129,7 +129,7 @@ export abstract class SequenceTracker extends SequenceRole {
   protected reportPending(facts: MutableFacts): void {
     if (this.#late !== undefined) this.#resolveLate(facts, -Infinity);
     if (this.aside !== undefined) this.#settleAside(facts, -Infinity);
-    if (this.run !== undefined) {
+    if (this.run !== undefined && !isSentBefore(this.run, facts, this.ids)) {
       if (this.#isLateAfterAll) this.#takeLossBack(facts);
       this.closeRun(facts);
     }

@@ -102,6 +102,17 @@ it('a retransmission that is overtaken by the next going back has no part in tha
   expect(conversations[0]?.ends[0].requester).toMatchObject({ timeouts: 0, retransmittedPackets: 9 });
 });
 
+it('nor has a new packet that it has overtaken: the run goes on', () => {
+  const script = new Script().sends(0, 0).ack(0, { msn: 1 });
+  script.fromA(Op.SendOnly, 1);
+  script.sends(2, 4);
+  const overtaken = script.fromA(Op.SendOnly, 5);
+  script.nak(1).wait(5e6).sends(1, 2).see(overtaken).wait(200_000).sends(3, 5).ack(5, { msn: 6 });
+  const { events } = script.analyze();
+  const runs = events.filter(({ kind }) => kind === 'retransmission' || kind === 'timeout');
+  expect(runs.map(({ psn, count, cause }) => [(psn + 2) & 0xff_ff_ff, count, cause])).toEqual([[1, 5, 'nak']]);
+});
+
 it('a run goes on behind a READ that came damaged: one identification for several PSNs', () => {
   // Seen between guests: a requester that is slow sends its READs again one by one, each when the last is answered.
   const script = new Script().sends(0, 0).ack(0, { msn: 1 });
