@@ -135,17 +135,21 @@ function pairsOf(sent: readonly number[], answered: readonly number[], leastNs: 
 function rarestOf(pairs: readonly Pair[], mostNs: number, stepNs: number): Peak {
   let [peak, rarest] = [NO_PEAK, RARE];
   let [from, to] = [0, 0];
+  COUNTED_REQUESTS.fill(-1);
+  COUNTED_ANSWERS.fill(-1);
   for (const [at, { ns }] of pairs.entries()) {
     if (ns > mostNs) break;
     while ((pairs[from] as Pair).ns * AROUND < ns) from++;
     while (to < pairs.length && (pairs[to] as Pair).ns <= ns * AROUND) to++;
     const longestNs = ns * ALIKE + stepNs;
     if ((pairs[at + FEWEST - 1]?.ns ?? Number.POSITIVE_INFINITY) > longestNs) continue;
-    const [requests, answers] = [new Set<number>(), new Set<number>()];
+    let [requests, answers] = [0, 0];
     for (let end = at; end < Math.min(to, at + MOST_REQUESTS); end++) {
       const { ns: endNs, request, answer } = pairs[end] as Pair;
       if (endNs > longestNs) break;
-      const count = Math.min(requests.add(request).size, answers.add(answer).size);
+      requests += isFirst(COUNTED_REQUESTS, request, at);
+      answers += isFirst(COUNTED_ANSWERS, answer, at);
+      const count = Math.min(requests, answers);
       if (count < FEWEST) continue;
       const others = Math.max(to - from - count, 1);
       const width = Math.max(Math.log((endNs + stepNs) / ns), NARROWEST);
@@ -158,17 +162,27 @@ function rarestOf(pairs: readonly Pair[], mostNs: number, stepNs: number): Peak 
   return peak;
 }
 
+/** 1 when it is counted for `at` the first time; 0 after that. */
+function isFirst(counted: Int32Array, index: number, at: number): number {
+  if (counted[index] === at) return 0;
+  counted[index] = at;
+  return 1;
+}
+
 /** How rare so many are by chance: the logarithm of a Poisson distribution. */
 function rarityOf(count: number, usual: number): number {
-  let rarity = -usual;
-  for (let each = 1; each <= count; each++) rarity += Math.log(usual / each);
-  return rarity;
+  return count * Math.log(usual) - usual - (LOG_FACTORIALS[count] as number);
 }
 
 const MICROSECOND_NS = 1_000;
 const MOST_REQUESTS = 64;
 const MOST_ANSWERS = 256;
 const MOST_PAIRS = 1024;
+/** For which time each request, and each answer, was counted last. */
+const COUNTED_REQUESTS = new Int32Array(MOST_REQUESTS);
+const COUNTED_ANSWERS = new Int32Array(MOST_ANSWERS);
+const LOG_FACTORIALS = new Float64Array(MOST_REQUESTS + 1);
+for (let i = 2; i <= MOST_REQUESTS; i++) LOG_FACTORIALS[i] = (LOG_FACTORIALS[i - 1] as number) + Math.log(i);
 /** What is later by more is not looked for, however long round trips take. */
 const LONGEST_NS = 100_000_000;
 /** Times that differ by no more are alike. */

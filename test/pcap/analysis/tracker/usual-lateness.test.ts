@@ -86,16 +86,17 @@ it('an answer is between two times, or may have been: only the last 256 are know
 });
 
 it('looks at a bounded number of requests with their answers, the last ones', () => {
-  const add = vi.spyOn(Set.prototype, 'add');
+  const log = vi.spyOn(Math, 'log');
   const usual = new UsualLateness(ROUND_TRIPS);
   // Each has all answers behind it: 16,384 pairs, any of which is as near as the others.
   for (let i = 0; i < 64; i++) usual.missing(i);
   for (let i = 0; i < 256; i++) usual.answered(40_000 + i);
-  add.mockClear();
+  log.mockClear();
   usual.finish();
-  // Some 1,024 pairs, each the first of up to 64, of which requests and answers are counted.
-  expect(add.mock.calls.length).toBeLessThan(2 * 64 * (1_024 + 256));
-  add.mockRestore();
+  // Some 1,024 pairs, each the first of up to 64, and three logarithms for each of these.
+  expect(log.mock.calls.length).toBeGreaterThan(1_024);
+  expect(log.mock.calls.length).toBeLessThan(3 * 64 * (1_024 + 256));
+  log.mockRestore();
 });
 
 it('times are alike by chance the oftener, the fewer the clock tells apart', () => {
@@ -126,4 +127,11 @@ it('what comes sooner than anything is missed and sent again was not late, nor w
     return usual.count;
   };
   expect([slow(90), slow(110)]).toEqual([5, 0]);
+});
+
+it('times that are four times as short are not around', () => {
+  const usual = seen(40, 3, () => 160, 0);
+  for (let i = 3; i < 30; i++) usual.answered(i * 1e6 + (16 + (i * 22) / 30) * 1_000);
+  usual.finish();
+  expect(usual.count).toBe(3);
 });
