@@ -117,16 +117,15 @@ function report(
 
 /** When the requester asked again, in words. */
 function whenOf({ atOnce, afterTimeout, later, longestNs }: ImpliedNakCounts): string {
-  const waits = [
-    ...(afterTimeout > 0 ? [[afterTimeout, 'after a timeout']] : []),
-    ...(later > 0 ? [[later, 'later, for a timeout or as it is slow']] : []),
-  ] as [number, string][];
-  const [first] = waits;
-  if (first === undefined) return 'immediately';
-  const longest = `(up to ${duration(longestNs)})`;
-  if (atOnce === 0 && waits.length === 1) return `only ${first[1]} ${longest}`;
-  const all: [number, string][] = [...(atOnce > 0 ? [[atOnce, 'immediately'] as [number, string]] : []), ...waits];
-  return `${all.map(([count, words]) => `${times(count)} ${words}`).join(' and ')} ${longest}`;
+  const all: readonly [number, string][] = [
+    [atOnce, 'immediately'],
+    [afterTimeout, 'after a timeout'],
+    [later, 'later, for a timeout or as it is slow'],
+  ];
+  const some = all.filter(([count]) => count > 0);
+  const longest = afterTimeout + later === 0 ? '' : ` (up to ${duration(longestNs)})`;
+  const words = some.map(([count, when]) => (some.length === 1 ? when : `${times(count)} ${when}`)).join(' and ');
+  return `${some.length === 1 && atOnce === 0 ? 'only ' : ''}${words}${longest}`;
 }
 
 const MOST_SPACES = 4096;

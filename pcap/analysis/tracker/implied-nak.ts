@@ -36,7 +36,8 @@ export function impliedNak(
   const agreedNs = agreedTimeoutNs(state);
   const late = waitedNs > Math.max(usualNs, agreedNs ?? shownNs);
   // Where none was agreed, a requester that is busy may take as long to react to the gap that it has seen.
-  const timedOut = late && waitedNs > (agreedNs ?? SHORTEST_USED_NS);
+  const silentNs = Math.max(usualNs, agreedNs ?? SHORTEST_USED_NS);
+  const timedOut = late && waitedNs > silentNs;
   if (!late && waitedNs > state.slowestReactionNs) state.slowestReactionNs = waitedNs;
   // From its beginning: the first response was lost. Much later: there was no response at all.
   const fromStart = hole === undefined && psn === entry?.start;
@@ -45,8 +46,7 @@ export function impliedNak(
     const sinceAnswerNs = facts.timeNs - responses.timeOf(psn);
     const mirrored = requests.isSameFrame(psn, facts) && sinceAnswerNs < MIRROR_NS;
     const tooSoon = shortestReactionNs < Infinity && sinceAnswerNs < shortestReactionNs * REACTION_SHARE;
-    const silent = waitedNs > Math.max(usualNs, agreedNs ?? SHORTEST_USED_NS);
-    if (silent || mirrored || tooSoon) return undefined;
+    if (waitedNs > silentNs || mirrored || tooSoon) return undefined;
     // Too late for a reaction to a gap, and too soon for a timeout.
     if (waitedNs > Math.max(usualNs, agreedNs ?? 0))
       return { cause: 'unknown', refersTo: requests.frameOf(psn), durationNs: waitedNs, reason: undefined };
