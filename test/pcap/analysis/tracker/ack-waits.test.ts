@@ -90,6 +90,20 @@ it('the first ACK after a timeout looks at a bounded number of requests', () => 
   expect(lookups(quiet(silent).ack(50_001))).toBeLessThan(5_000);
 });
 
+it('one that has seen a gap had no timeout in less than three quarters of a time that it has waited', () => {
+  const script = (ms: number): number[] => {
+    const patient = begun().read(1, 4).answers(1, 4).sends(5, 5).wait(200e6).ack(5);
+    const reads = patient.read(6, 4).answers(6, 9, [7]);
+    return timeoutsOf(
+      reads
+        .wait(ms * 1e6)
+        .read(7, 3)
+        .answers(7, 9),
+    );
+  };
+  expect([script(140), script(160)]).toEqual([[], [160]]);
+});
+
 it('a requester that has seen a gap may be slow, and had no timeout before any that is in use', () => {
   /** The second response of the second READ is missing, or comes last. */
   const script = (comes: boolean, ms: number): number[] => {

@@ -162,7 +162,7 @@ describe('an ACK behind READ responses', () => {
 
   it('says nothing of a request that would have been answered before it waited, where the lateness is found', () => {
     /** Requests come twice here; three were answered 40 us after they were sent, and 4000 may have been up to 72.5. */
-    const waits = (from: number) => {
+    const waits = (from: number, how: 'hidden' | 'duplicate' = 'hidden') => {
       const told = new Told();
       told.evidence.strayAcks = 99;
       for (const at of [1000, 2000, 3000])
@@ -171,10 +171,11 @@ describe('an ACK behind READ responses', () => {
           .resent(at + 13, at)
           .ack(at + 24, at + 5)
           .duplicate(at + 40, at + 5);
-      told.nak(4012, 4000, 4000).resent(4013, 4000).ack(4024, 4005).hidden(4100, 4005, from);
+      told.nak(4012, 4000, 4000).resent(4013, 4000).ack(4024, 4005)[how](4100, 4005, from);
       return told.end().at(-1);
     };
     expect([waits(4072), waits(4073)]).toEqual(['4000 unknown', '4000 lost']);
+    expect([waits(4072, 'duplicate'), waits(4073, 'duplicate')]).toEqual(['4000 unknown', '4000 lost']);
   });
 
   it('may have done so when round trips vary', () => {
