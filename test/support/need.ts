@@ -186,6 +186,7 @@ const LOOK: Readonly<Record<Thing, () => string | undefined>> = {
   chromium: () => (chromiumPath() === undefined ? `none of ${PROGRAMS.chromium.join(', ')} is in PATH` : undefined),
   clone: cloneMissing,
   bash: () => (findTool('bash') === undefined ? 'bash is not installed' : undefined),
+  mkfifo: () => (findTool('mkfifo') === undefined ? 'mkfifo is not installed' : undefined),
   compiler: () =>
     PROGRAMS.compiler.some((name) => findTool(name) !== undefined)
       ? undefined

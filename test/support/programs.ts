@@ -26,6 +26,7 @@ export const PROGRAMS = {
   clone: ['git'],
   // Not hidden: programs of others may be scripts for it, such as the shims of a version manager.
   bash: [],
+  mkfifo: ['mkfifo'],
   compiler: ['cc', 'gcc'],
   verbs: ['ibv_devices', 'ibv_devinfo', 'ibv_rc_pingpong', 'ib_send_lat', 'rping'],
   middleware: ['qperf', 'fio', 'ucx_perftest', 'fi_info', 'fi_pingpong', 'mpirun', 'python3'],

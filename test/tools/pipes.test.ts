@@ -9,11 +9,11 @@ import { open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import { analyzeFiles } from '../../tools/analyze/command.ts';
 import { exportFiles } from '../../tools/export/command.ts';
 import { isPipe, pipeChunks } from '../../tools/pipe-chunks.ts';
-import { itWith } from '../support/need.ts';
+import { describeWith, itWith } from '../support/need.ts';
 import { startProgram } from '../support/running.ts';
 import { chunksOf, Sink } from '../support/sink.ts';
 
@@ -53,7 +53,7 @@ async function analyze(files: readonly string[], jobs: number) {
 
 const roce = (...args: string[]) => startProgram('tools/roce.ts', args).ended;
 
-describe('a pipe', () => {
+describeWith('mkfifo', 'a pipe', () => {
   it('is told from a file, and read to its end', async () => {
     expect([isPipe(SAMPLE), isPipe(scratch), isPipe(join(scratch, 'none'))]).toEqual([false, false, false]);
     const read = async (path: string) => {
