@@ -92,7 +92,9 @@ export interface MissedRequest extends AskedRequest {
   odd: boolean;
   /** A duplicate was answered that a retransmission after a timeout may have been. */
   doubtful: boolean;
-  /** A timeout came before the receiver had it: it may have come late, and its retransmission was lost. */
+  /** A timeout came before the receiver was known to have it. */
+  timedOut: boolean;
+  /** And what acknowledges it may answer a duplicate: it may have come late, and its retransmission was lost. */
   unclear: boolean;
   /** The receiver sent an ACK that nobody asked for, as it often does, when it may have answered a duplicate of it. */
   unasked: boolean;
@@ -113,6 +115,7 @@ export const NOTHING_KNOWN = {
   arrivedNs: -1,
   resentUnsure: false,
   doubtful: false,
+  timedOut: false,
   unclear: false,
   unasked: false,
   hidden: false,

@@ -76,6 +76,7 @@ export class MissedRequests {
   acknowledged(psn: number, waitNs: number): void {
     const waited = waitNs > this.#times.usualNs;
     for (const each of this.#open) if (each.psn <= psn && isAwaited(each)) noteWait(each, waitNs, waited);
+    this.#answeredFirst(psn);
   }
 
   /** Whether a sending of it is missing that was not captured. */
@@ -113,8 +114,7 @@ export class MissedRequests {
       // What is sent again behind it was so right after it, which the capture lacks.
       const behind = each.psn < psn && !unsure && !each.unseen && backNs >= each.askedNs;
       if (each.psn === psn && !drawsAck) each.hasResponse = true;
-      // It may have come late, and what was sent for the NAK was lost.
-      if (each.psn === psn && unsure && isAwaited(each)) each.unclear = true;
+      if (each.psn === psn && unsure && isAwaited(each)) each.timedOut = true;
       if ((each.psn !== psn && !behind) || each.resentNs >= 0) continue;
       each.resentNs = timeNs;
       each.resentFrame = frame;
@@ -179,6 +179,7 @@ export class MissedRequests {
    * the earliest if it did not wait behind READ responses
    */
   duplicateAck(psn: number, timeNs: number, dueNs: number): boolean {
+    this.#answeredFirst(psn);
     if (dueNs < timeNs) for (const each of this.#candidates(psn, timeNs).requests) noteHidden(each, dueNs);
     if (this.#isExpected(psn, timeNs, dueNs)) {
       this.#usual.expected(timeNs);
@@ -203,6 +204,15 @@ export class MissedRequests {
     this.#attribute(requests, timeNs, near);
     this.#expectDuplicates(newest, psn, timeNs);
     return true;
+  }
+
+  /**
+   * An ACK of `psn`. After a timeout it may answer a duplicate of that: it had come late, and what was sent for the NAK
+   * was lost, so that all behind it was dropped.
+   */
+  #answeredFirst(psn: number): void {
+    const each = this.#open.find((one) => one.psn === psn && one.timedOut);
+    if (each !== undefined) each.unclear = true;
   }
 
   /** It answers something that is known to be a duplicate. */
@@ -247,6 +257,7 @@ export class MissedRequests {
 
   /** An ACK that nobody asked for, of a receiver that often sends such, or with other causes: it may be about these. */
   unaskedAck(psn: number, timeNs: number): void {
+    this.#answeredFirst(psn);
     this.#usual.answered(timeNs);
     const { near, requests } = this.#candidates(psn, timeNs);
     if (near) for (const each of requests) each.unasked = true;

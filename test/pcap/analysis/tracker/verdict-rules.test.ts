@@ -90,10 +90,28 @@ describe('an ACK that comes late after the retransmission that it is for', () =>
 });
 
 describe('a timeout before the retransmission is acknowledged', () => {
-  it('may have followed the loss of that, and the original came late', () => {
-    const again = (timeout: boolean) => andAsked().resent(2000, 505, { timeout }).ack(2011, 510).end();
-    expect(again(true)).toEqual(['5 overtaken', '505 unknown']);
-    expect(again(false)).toEqual(['5 overtaken', '505 lost']);
+  const again = (timeout = true) => andAsked().resent(2000, 505, { timeout });
+
+  it('may have followed the loss of that, and the original came late: then that is all the receiver has', () => {
+    const unknown = ['5 overtaken', '505 unknown'];
+    expect(again().acknowledged(2011, 505, 11).end()).toEqual(unknown);
+    expect(again().duplicate(2011, 505).ack(2012, 510).end()).toEqual(unknown);
+    expect(again().unasked(2011, 505).ack(2012, 510).end()).toEqual(unknown);
+    expect(again().resentInVain(2000, 400).duplicate(2011, 505).ack(2012, 510).end()).toEqual(unknown);
+  });
+
+  it('followed the loss of something else where the receiver has what was sent behind', () => {
+    const lost = ['5 overtaken', '505 lost'];
+    expect(again().ack(2011, 510).end()).toEqual(lost);
+    expect(again().acknowledged(2011, 506, 11).end()).toEqual(lost);
+    expect(again().unasked(2011, 506).ack(2012, 510).end()).toEqual(lost);
+    expect(again(false).acknowledged(2011, 505, 11).end()).toEqual(lost);
+    expect(andAsked().resent(2000, 600, { timeout: true }).acknowledged(2011, 505, 11).end()).toEqual(lost);
+  });
+
+  it('says nothing of one that is sent again for the first time: it would have been acknowledged before', () => {
+    const told = overtaken().nak(1012, 505, 1000).resent(2000, 505, { timeout: true }).acknowledged(2011, 505, 11);
+    expect(told.end()).toEqual(['5 overtaken', '505 lost']);
   });
 });
 
