@@ -7,7 +7,7 @@
  * - the same, but peers respond: a note. The capture then differs from the wire (anonymized addresses, an ICRC that the
  *   NIC inserts after the capture point), or the receiver does not check;
  * - some packets are wrong among right ones: damage, a warning, since each of them costs a retransmission; a note as
- *   above where most of them were acknowledged, and not sent again before: no receiver accepts damage.
+ *   above where most of them were acknowledged, and not sent again before: no receiver accepts damage;
  * - a host sends something else to this port: a note.
  * A FLUSH with the ICRC of rdma_rxe is a note.
  * Rules: ref:wire#3 (recipe, known mistakes), ref:analyzer#1 row 12, packets/rxe-flush-icrc.ts.
@@ -223,7 +223,13 @@ function reportSender(
       explanation: explanation?.kind ?? 'none',
       detail: explanation?.clause ?? '',
     },
-    ...(explanation === undefined ? {} : { advice: [explanation.advice, ...ICRC_INVALID.advice] }),
+    advice: [
+      ...(explanation === undefined ? [] : [explanation.advice]),
+      ...ICRC_INVALID.advice,
+      ...(answered
+        ? ['Analyze it with --no-icrc: packets with a wrong ICRC are left out here, and peers had them.']
+        : []),
+    ],
   });
 }
 

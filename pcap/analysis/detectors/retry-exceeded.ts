@@ -111,7 +111,7 @@ class RetryExceeded implements Detector {
         severity: costly ? 'warning' : 'note',
         text:
           `${address} got no answer within its ACK timeout ${times(frames.count)}, waited ${duration(totalNs)} in all, ` +
-          `at most ${duration(longestNs)}${costly ? `, which is ${percent(Math.min(1, share))} of the time of the connection` : ''}, and was answered when it had sent again.`,
+          `at most ${duration(longestNs)}${costly ? `, which is ${percent(Math.min(1, share))} of the time of the connection` : ''}, ${outcome(requester.unansweredPsn, conversation.cm?.dreqFrame ?? 0)}.`,
         frames: frames.frames,
         frameCount: frames.count,
         conversations: [conversation.id],
@@ -119,6 +119,14 @@ class RetryExceeded implements Detector {
       });
     }
   }
+}
+
+/** How it ended; what is open then is no failure of its own, or it would be told as that. */
+function outcome(unansweredPsn: number, dreqFrame: number): string {
+  if (unansweredPsn < 0) return 'and was answered when it had sent again';
+  return dreqFrame > 0
+    ? `and got none at last: the connection was closed in packet ${dreqFrame}`
+    : 'and the last request has no answer here';
 }
 
 function report(context: DetectorContext, group: readonly Failure[], icmp: IcmpWatch): void {

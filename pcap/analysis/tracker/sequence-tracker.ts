@@ -103,6 +103,7 @@ export abstract class SequenceTracker extends SequenceRole {
     else {
       this.#resolveLate(facts, psn);
       this.countRetransmission(facts, psn, count);
+      this.counts.wentBack = true;
     }
   }
 
