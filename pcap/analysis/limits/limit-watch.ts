@@ -195,7 +195,7 @@ function coverageLimits(
   ];
 }
 
-/** Interfaces that lack packets of the same queue pairs, each those that another one has: what they have adds up to all. */
+/** Interfaces that each lack packets of the same queue pairs, and together have about all of them. */
 function membersOf(
   coverage: ReadonlyMap<number, Coverage>,
   conversations: readonly ConversationReport[],
