@@ -144,7 +144,7 @@ class NvmeNoCompletion implements Detector {
       if (silent && cm.dreqFrame === 0) return [];
       const waitedNs = (silent ? conversation.endNs : aliveNs) - timeNs;
       const patienceNs = cm.dreqFrame > 0 && !silent ? LOST_NS : STUCK_NS;
-      const least = abortFrame > 0 && !silent ? 0 : Math.max(patienceNs, SLOWER * queue.slowestNs);
+      const least = abortFrame > 0 ? 0 : Math.max(patienceNs, SLOWER * queue.slowestNs);
       return arrived && waitedNs >= least ? [{ queue, conversation, command, waitedNs, aliveFrame }] : [];
     });
   }

@@ -5,8 +5,8 @@
  * warning when the capture ends after four tries (three timeouts in a row), and a note when it ends after three.
  * Timeouts after which the connection went on are a note, and a warning where they are many and cost a quarter of the
  * time or more: nothing else may show that the last packets of messages get lost. Waits of a millisecond or more that
- * are shorter than the agreed ACK timeout are a note as well: adapters may choose shorter ones. There is no finding where
- * an earlier failure is the cause (`first-error`). Rules: ref:analyzer#1 row 2.
+ * are shorter than the agreed ACK timeout are a note as well: adapters may choose shorter ones. There is no finding
+ * where an earlier failure is the cause (`first-error`). Rules: ref:analyzer#1 row 2.
  */
 import type { Detector, DetectorContext, Symptom } from '../detector.ts';
 import type { PacketFacts } from '../facts.ts';

@@ -55,11 +55,6 @@ export class Coverage {
     return this.unseen === 0 ? 0 : this.unseen / (this.unseen + this.#seen);
   }
 
-  /** Share of the packets that are there, 0..1, at most. */
-  get seenShare(): number {
-    return this.isSample ? 1 - this.missingShare : 1 - this.unseenShare;
-  }
-
   /** Of these PSNs so many are there: much is missing, and in short runs. */
   get isSample(): boolean {
     const { oneIn } = this;

@@ -202,7 +202,6 @@ function membersOf(
 ): ReadonlySet<number> {
   const lacking = new Map([...coverage].filter(([, { isIncomplete }]) => isIncomplete));
   const members = new Set<number>();
-  if (lacking.size < 2) return members;
   const interfaces = new Map<string, Set<number>>();
   for (const { ends, interfaceIndex } of conversations) {
     const key = ends
@@ -212,7 +211,7 @@ function membersOf(
     if (lacking.has(interfaceIndex)) interfaces.set(key, (interfaces.get(key) ?? new Set()).add(interfaceIndex));
   }
   for (const shared of interfaces.values()) {
-    const all = [...shared].reduce((sum, index) => sum + (lacking.get(index)?.seenShare ?? 0), 0);
+    const all = [...shared].reduce((sum, index) => sum + 1 - (lacking.get(index)?.unseenShare ?? 0), 0);
     if (shared.size > 1 && all <= MOST_OF_MEMBERS) for (const index of shared) members.add(index);
   }
   return members;

@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { Op } from '../../../../packets/opcode.ts';
 import { ipv4Fragments, roceFrame, station } from '../../../../tools/symptoms/forge.ts';
 import { FIRST_PSN, Script } from '../tracker/script.ts';
-import { alarmIds, findingOf } from './support.ts';
+import { alarmIds, analyze, findingOf } from './support.ts';
 
 /** Spoiled in every byte of its ICRC, differently for each. */
 function spoiled(frame: Uint8Array, seed: number): Uint8Array {
@@ -144,6 +144,18 @@ describe('packets to port 4791 that are none of RoCEv2', () => {
   it('are not told where none looks like RoCEv2, and are none of zeros', () => {
     const frames = Array.from({ length: 20 }, () => udp((bytes) => bytes.fill(0)));
     expect(analyzed(frames).findings).toEqual([]);
+  });
+
+  it('are none where most of what the host sends has no ICRC, as the capture has cut it', () => {
+    const long = Array.from({ length: 40 }, (_, i) =>
+      roceFrame({ from, to, opcode: Op.SendOnly, destQpn: 1, psn: 20 + i, payload: new Uint8Array(500) }),
+    );
+    const bad = [0, 1, 2].map((i) => spoiled(roceFrame({ from, to, opcode: Op.SendOnly, destQpn: 1, psn: i }), i));
+    const noBth = Array.from({ length: 5 }, () => udp((bytes) => bytes.fill(5)));
+    const script = new Script();
+    for (const frame of [...long, ...bad, ...noBth]) script.see(frame);
+    const cut = script.packets.map((each) => ({ ...each, bytes: each.bytes.subarray(0, 200) }));
+    expect(findingOf(analyze(cut), 'icrc-invalid').evidence).toMatchObject({ explanation: 'none', badPackets: 3 });
   });
 
   it('are none where one ICRC is right, or the capture has cut it off, and where P_Keys do not change', () => {

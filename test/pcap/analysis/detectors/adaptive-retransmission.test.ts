@@ -50,7 +50,8 @@ describe('a requester that waits for less than was agreed on', () => {
   it('is another one where the timeout was agreed on, or nothing was', async () => {
     const agreed = await findings(10, 10);
     expect(agreed.map(({ id, evidence }) => [id, evidence['timeouts']])).toEqual([['retry-exceeded', 3]]);
-    for (const { evidence } of await findings(10, 18, false)) expect(evidence['shortWaits']).toBeUndefined();
+    const unknown = [...(await findings(9, 18, false)), ...(await findings(10, 0))];
+    for (const { evidence } of unknown) expect(evidence['shortWaits']).toBeUndefined();
   });
 
   it('is none where it waited for less than a millisecond: it is slow', async () => {

@@ -52,6 +52,7 @@ async function found(silence: Silence): Promise<Finding[]> {
     }
     await command(opcode, 3);
     await stage.goOn(seconds * 1e9);
+    if (!disconnects) await command(READ, 4);
     if (disconnects) await connection?.disconnect();
     await stage.goOn(1e9);
   });

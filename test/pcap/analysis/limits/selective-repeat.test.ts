@@ -65,6 +65,15 @@ describe('a requester that repeats only what was lost', () => {
     expect(counts).toEqual([1, 3, 0, 3]);
   });
 
+  it('has late packets beside, for which nobody asked', () => {
+    const script = new Script({ ids: 'ipv6' });
+    for (const first of [0, 10, 20]) repair(script, first);
+    script.sends(30, 31).sends(33, 33).sends(32, 32).sends(34, 36).ack(36);
+    const { analysis, counts } = told(script);
+    expect(counts).toEqual([3, 1, 0, 3]);
+    expect(eventsOf(analysis).filter((event) => event.startsWith('reordering'))).toEqual(['reordering 32']);
+  });
+
   it('is none where nobody asked', () => {
     const script = new Script({ ids: 'ipv6' });
     for (let first = 0; first < 30; first += 5)
