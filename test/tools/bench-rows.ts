@@ -37,6 +37,7 @@ export const BENCH_NAMES = [
   'analyze',
   'analyze-one-thread',
   'analyze-queue-pairs',
+  'analyze-long',
   'analyze-memory',
   'explorer-open',
   'explorer-scroll',

@@ -1,59 +1,57 @@
 /**
- * What `roce analyze` costs on a capture of a gigabyte: packets a second beside `tshark -q -z io,stat`, which only
- * counts them, and its memory.
+ * What `roce analyze` costs on a capture of a gigabyte, and on one of four: packets a second beside
+ * `tshark -q -z io,stat`, which only counts them, and its memory.
  *
  * All are whole processes over the same file, in turns, ours compiled as it is installed. The file is ten captures of
- * the stack behind each other, a section each: READs and WRITEs of one connection, a packet lost now and then; or of 64
- * queue pairs at the same time.
+ * the stack behind each other, or forty, a section each: READs and WRITEs of one connection, a packet lost now and
+ * then; or of 64 queue pairs at the same time.
  */
 import { spawn } from 'node:child_process';
-import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readCapture } from 'rocev2/pcap';
 import { tsharkAvailable } from '../tshark.ts';
-import { type Bench, type BenchSettings, rowFrom, scaled } from './bench.ts';
+import { type Bench, type BenchSettings, type Goal, rowFrom, scaled } from './bench.ts';
 import { buildProgram } from './built-program.ts';
 import { queuePairsCapture } from './queue-pairs-capture.ts';
 import { transfersCapture } from './transfers-capture.ts';
 
+const AIM = { sense: '>=', ratio: 5 } as const;
+
 /** Packets a second. */
-export const analyzeBench: Bench = {
-  name: 'analyze',
-  title: 'roce analyze: packets a second of a 1 GB capture, beside tshark -q -z io,stat',
-  run: async (settings) => {
-    const { available, reason } = tsharkAvailable();
-    if (!available) return { name: 'analyze', skipped: reason };
-    const { ours, theirs } = await figures(settings);
-    const goal = { sense: '>=', ratio: 5 } as const;
-    return rowFrom('analyze', { unit: 'packets/s', peer: 'tshark -z io,stat', goal }, ours, theirs);
-  },
-};
+export const analyzeBench = besideTshark('analyze', 'a 1 GB capture', AIM, figures);
 
 /** The same with one thread. */
-export const analyzeOneThreadBench: Bench = {
-  name: 'analyze-one-thread',
-  title: 'roce analyze --jobs 1: packets a second of the same capture, beside tshark -q -z io,stat',
-  run: async (settings) => {
-    const { available, reason } = tsharkAvailable();
-    if (!available) return { name: 'analyze-one-thread', skipped: reason };
+export const analyzeOneThreadBench = besideTshark(
+  'analyze-one-thread',
+  'the same capture with --jobs 1',
+  undefined,
+  async (settings) => {
     const { alone, theirs } = await figures(settings);
-    return rowFrom('analyze-one-thread', { unit: 'packets/s', peer: 'tshark -z io,stat' }, alone, theirs);
+    return { ours: alone, theirs };
   },
-};
+);
 
 /** Many queue pairs. */
-export const analyzeQueuePairsBench: Bench = {
-  name: 'analyze-queue-pairs',
-  title: 'roce analyze: packets a second of a 1 GB capture of many queue pairs, beside tshark -q -z io,stat',
-  run: async (settings) => {
-    const { available, reason } = tsharkAvailable();
-    if (!available) return { name: 'analyze-queue-pairs', skipped: reason };
+export const analyzeQueuePairsBench = besideTshark(
+  'analyze-queue-pairs',
+  'a 1 GB capture of many queue pairs',
+  undefined,
+  (settings) => {
     const rounds = scaled(QUEUE_PAIR_ROUNDS, settings);
-    const { ours, theirs } = await measure(settings, (seed) => queuePairsCapture(QUEUE_PAIRS, rounds, seed));
-    return rowFrom('analyze-queue-pairs', { unit: 'packets/s', peer: 'tshark -z io,stat' }, ours, theirs);
+    return measure(settings, (seed) => queuePairsCapture(QUEUE_PAIRS, rounds, seed));
   },
-};
+);
+
+/** Where the start of both threads matters less. */
+export const analyzeLongBench = besideTshark('analyze-long', 'a 4 GB capture', AIM, async (settings) => {
+  const { bavail, bsize } = statfsSync(tmpdir());
+  if (bavail * bsize < LONG_BYTES * settings.scale) return 'the folder for temporary files has no 5 GB left';
+  const rounds = scaled(ROUNDS, settings);
+  const capture = (seed: number) => transfersCapture(rounds, seed);
+  return measure(settings, capture, { sections: LONG_SECTIONS, alone: false });
+});
 
 /** Memory of the process, the most of all runs. */
 export const analyzeMemoryBench: Bench = {
@@ -67,11 +65,33 @@ export const analyzeMemoryBench: Bench = {
   },
 };
 
-interface Figures {
-  /** Packets a second, a figure a round: with as many threads as there are processors, and with one. */
-  readonly ours: number[];
-  readonly alone: number[];
-  readonly theirs: number[];
+/** A row of packets a second. `measured` may return a sentence instead, why it cannot be measured here. */
+function besideTshark(
+  name: string,
+  what: string,
+  goal: Goal | undefined,
+  measured: (settings: BenchSettings) => Promise<Sides | string>,
+): Bench {
+  const run = async (settings: BenchSettings) => {
+    const { available, reason } = tsharkAvailable();
+    const sides = available ? await measured(settings) : reason;
+    if (typeof sides === 'string') return { name, skipped: sides };
+    const shown = { unit: 'packets/s', peer: 'tshark -z io,stat', ...(goal && { goal }) };
+    return rowFrom(name, shown, sides.ours, sides.theirs);
+  };
+  return { name, title: `roce analyze: packets a second of ${what}, beside tshark -q -z io,stat`, run };
+}
+
+/** Packets a second, a figure a round. */
+interface Sides {
+  /** With as many threads as there are processors. */
+  readonly ours: readonly number[];
+  readonly theirs: readonly number[];
+}
+
+interface Figures extends Sides {
+  /** With one. */
+  readonly alone: readonly number[];
   readonly mebibytes: number;
 }
 
@@ -85,11 +105,16 @@ function figures(settings: BenchSettings): Promise<Figures> {
   return known;
 }
 
-async function measure(settings: BenchSettings, capture: (seed: number) => Promise<Uint8Array>): Promise<Figures> {
+/** @param capture a section, by its seed. @param how how many, and whether to measure one thread as well */
+async function measure(
+  settings: BenchSettings,
+  capture: (seed: number) => Promise<Uint8Array>,
+  how = { sections: SECTIONS, alone: true },
+): Promise<Figures> {
   const folder = mkdtempSync(join(tmpdir(), 'rocev2-bench-'));
   try {
     const file = join(folder, 'big.pcapng');
-    const packets = await writeCapture(file, capture);
+    const packets = await writeCapture(file, how.sections, capture);
     const program = join(folder, 'program');
     buildProgram(program);
     const ours: number[] = [];
@@ -100,7 +125,7 @@ async function measure(settings: BenchSettings, capture: (seed: number) => Promi
       const run = await analyze(program, file);
       ours.push(packets / run.seconds);
       mebibytes = Math.max(mebibytes, run.mebibytes);
-      alone.push(packets / (await analyze(program, file, '--jobs', '1')).seconds);
+      if (how.alone) alone.push(packets / (await analyze(program, file, '--jobs', '1')).seconds);
       theirs.push(packets / (await tshark(file)));
     }
     return { ours, alone, theirs, mebibytes };
@@ -110,10 +135,14 @@ async function measure(settings: BenchSettings, capture: (seed: number) => Promi
 }
 
 /** Returns how many packets there are in it. */
-async function writeCapture(file: string, capture: (seed: number) => Promise<Uint8Array>): Promise<number> {
+async function writeCapture(
+  file: string,
+  sections: number,
+  capture: (seed: number) => Promise<Uint8Array>,
+): Promise<number> {
   const out = openSync(file, 'w');
   let packets = 0;
-  for (let section = 0; section < SECTIONS; section++) {
+  for (let section = 0; section < sections; section++) {
     const bytes = await capture(section + 1);
     writeSync(out, bytes);
     for (const _ of readCapture(bytes)) packets += 1;
@@ -147,6 +176,9 @@ async function run(program: string, args: readonly string[]): Promise<{ seconds:
 
 const CHILD = 'dist/bench/analyze-child.js';
 const SECTIONS = 10;
+const LONG_SECTIONS = 40;
+/** And some room. */
+const LONG_BYTES = 5e9;
 const ROUNDS = 1_000;
 const QUEUE_PAIRS = 64;
 const QUEUE_PAIR_ROUNDS = 36;

@@ -16,7 +16,13 @@
  */
 import { Command, InvalidArgumentError } from 'commander';
 import { installBulkCrc32 } from 'rocev2/crc32';
-import { analyzeBench, analyzeMemoryBench, analyzeOneThreadBench, analyzeQueuePairsBench } from './analyze.ts';
+import {
+  analyzeBench,
+  analyzeLongBench,
+  analyzeMemoryBench,
+  analyzeOneThreadBench,
+  analyzeQueuePairsBench,
+} from './analyze.ts';
 import type { Bench, BenchRow, BenchSettings, SkippedBench } from './bench.ts';
 import { cmSetupsBench } from './cm-setups.ts';
 import { compareWith } from './compare/index.ts';
@@ -71,6 +77,7 @@ const BENCHES: readonly Bench[] = [
   analyzeBench,
   analyzeOneThreadBench,
   analyzeQueuePairsBench,
+  analyzeLongBench,
   analyzeMemoryBench,
   explorerOpenBench,
   explorerScrollBench,

@@ -86,14 +86,16 @@ export interface MissedRequest extends AskedRequest {
   waited: boolean;
   /** The request before it, which the receiver waited for when it was sent; undefined: it waited for none. */
   readonly after: MissedRequest | undefined;
-  /** Its retransmission was answered later than one is that comes in time. */
-  slow: boolean;
+  /** How long after it was sent its retransmission was answered, if that took too long; nanoseconds, 0: it did not. */
+  slowNs: number;
   /** It took longer than with any other before: the answer may be about one that was sent later. */
   odd: boolean;
   /** A duplicate was answered that a retransmission after a timeout may have been. */
   doubtful: boolean;
-  /** The receiver sent an ACK that nobody asked for, as it often does, when it may have answered a duplicate of it. */
+  /** A timeout came before the receiver had it: it may have come late, and its retransmission was lost. */
   unclear: boolean;
+  /** The receiver sent an ACK that nobody asked for, as it often does, when it may have answered a duplicate of it. */
+  unasked: boolean;
   /** An ACK waited behind READ responses when it may have been about a duplicate of it; one stands for all that do. */
   hidden: boolean;
   /** Since when one has waited that may be about it: the earliest; Infinity: none has. */
@@ -106,12 +108,13 @@ export interface MissedRequest extends AskedRequest {
 export const NOTHING_KNOWN = {
   hasResponse: false,
   drawnBefore: false,
-  slow: false,
+  slowNs: 0,
   odd: false,
   arrivedNs: -1,
   resentUnsure: false,
   doubtful: false,
   unclear: false,
+  unasked: false,
   hidden: false,
   hiddenFromNs: Number.POSITIVE_INFINITY,
   group: undefined,

@@ -225,7 +225,7 @@ export class MissedRequests {
   #attribute(requests: readonly MissedRequest[], timeNs: number, near: boolean): void {
     share(this.#open, requests, !near);
     for (const each of requests) {
-      each.slow ||= timeNs - each.resentNs > this.#times.longestNs;
+      if (timeNs - each.resentNs > this.#times.longestNs) each.slowNs = timeNs - each.sentNs;
       if (!cameTwice(each)) continue;
       each.odd ||= this.#lateness.isLonger(each.sentNs, timeNs);
       // One that waited behind READ responses tells nothing of how late a request was.
@@ -249,7 +249,7 @@ export class MissedRequests {
   unaskedAck(psn: number, timeNs: number): void {
     this.#usual.answered(timeNs);
     const { near, requests } = this.#candidates(psn, timeNs);
-    if (near) for (const each of requests) each.unclear = true;
+    if (near) for (const each of requests) each.unasked = true;
   }
 
   /**

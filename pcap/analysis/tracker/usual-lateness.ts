@@ -69,6 +69,13 @@ export class UsualLateness {
     return (longestNs - shortestNs) * LATER + shortestNs * LONGER;
   }
 
+  /** Whether one that was answered so long after it was sent was late by what is usual. */
+  isAlike(ns: number): boolean {
+    this.#refresh();
+    const { longestNs } = this.#peak;
+    return ns <= longestNs && ns * ALIKE + this.#stepNs >= longestNs;
+  }
+
   /** Whether a duplicate was answered between these times, or may have been: too many others have come since. */
   isAnswered(fromNs: number, toNs: number): boolean {
     return this.#answeredNs.mayHave(fromNs, toNs) || this.#expectedNs.mayHave(fromNs, toNs);

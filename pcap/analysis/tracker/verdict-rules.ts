@@ -20,7 +20,7 @@ export interface VerdictGrounds {
   readonly evidence: AckEvidence;
   readonly times: Pick<AnswerTimes, 'soonestNs' | 'usualNs' | 'longestNs' | 'nearNs'>;
   readonly lateness: Pick<Lateness, 'latestNs'>;
-  readonly usual: Pick<UsualLateness, 'latestNs' | 'count' | 'isAnswered'>;
+  readonly usual: Pick<UsualLateness, 'latestNs' | 'count' | 'isAlike' | 'isAnswered'>;
 }
 
 export class VerdictRules {
@@ -71,10 +71,11 @@ export class VerdictRules {
 
   /**
    * Where requests come twice, answers may be about any, and those alone decide that come until a request would have
-   * come late at the latest: so long after it was sent, nanoseconds. Undefined: it is not that which decides.
+   * come late at the latest: so long after it was sent, nanoseconds. So it is with one whose answer would be later than
+   * any other. Undefined: it is not that which decides.
    */
-  usualNs({ hasResponse }: MissedRequest): number | undefined {
-    return this.isUnsound && !hasResponse ? this.#grounds.usual.latestNs : undefined;
+  usualNs({ hasResponse, odd }: MissedRequest): number | undefined {
+    return (this.isUnsound || odd) && !hasResponse ? this.#grounds.usual.latestNs : undefined;
   }
 
   /** An answer to a duplicate may be about it. */
@@ -93,9 +94,12 @@ export class VerdictRules {
 
   /** It looks lost, but what it was answered with if it came late may have been seen, or have waited. */
   mayBeOvertaken(each: MissedRequest): boolean {
-    const { unclear, after, sentNs } = each;
+    const { after, sentNs } = each;
     const usualNs = this.usualNs(each);
-    const hidden = usualNs === undefined ? each.hidden : each.hiddenFromNs <= sentNs + usualNs;
+    const byUsual = usualNs !== undefined;
+    const hidden = byUsual ? each.hiddenFromNs <= sentNs + usualNs : each.hidden;
+    // What is usual reckons with all answers.
+    const unclear = each.unclear || (each.unasked && !byUsual);
     const { evidence, lateness, times } = this.#grounds;
     const { latePackets, roundTrips } = evidence;
     const known = this.nearAnswers + this.farAnswers + this.#overtaken;
@@ -104,8 +108,14 @@ export class VerdictRules {
     if (this.endNs - sentNs < (usualNs ?? lateness.latestNs ?? 0)) return true;
     const waited = each.waited || each.waitNs > times.longestNs;
     // Sent again behind one that was late then: it stood behind that, and no second NAK tells so.
-    const behindLate = after !== undefined && (after.slow || after.waited || !roundTrips.isSteady);
+    const behindLate = after !== undefined && (this.#isSlow(after) || after.waited || !roundTrips.isSteady);
     return (waited || hidden || behindLate) && known + latePackets > 0;
+  }
+
+  /** What was sent again for it may have come late. When it came itself as late as others, that was answered. */
+  #isSlow(each: MissedRequest): boolean {
+    if (this.usualNs(each) !== undefined) return this.#isAnswered(each);
+    return each.slowNs > 0 && !this.#grounds.usual.isAlike(each.slowNs);
   }
 
   /**

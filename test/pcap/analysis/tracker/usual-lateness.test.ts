@@ -33,6 +33,12 @@ it('three that are alike are enough, two are not, nor are many that are not alik
   expect(seen(12, 8, (i) => 30 + i * 5, 0).latestNs).toBeUndefined();
 });
 
+it('one is as late as others that was answered after the same time, within two per cent', () => {
+  const alike = (us: number) => seen(12, 4, () => 40, 20).isAlike(us * 1000);
+  expect([39, 39.5, 40, 41].map(alike)).toEqual([false, true, true, false]);
+  expect(seen(12, 2, () => 40, 5).isAlike(40_000)).toBe(false);
+});
+
 it('answers that come at any time are no lateness', () => {
   const wrong = Array.from({ length: 40 }, (_, seed) => seen(30, 0, () => 0, 200, seed)).filter(
     ({ latestNs }) => latestNs !== undefined,

@@ -281,8 +281,60 @@ describe('where requests come twice', () => {
     expect(last.duplicate(50_090, 50_005).end()).toContain('50000 unknown');
   });
 
+  it('an ACK that nobody asked for is an answer like others', () => {
+    expect(doubled(5, (told) => told.unasked(50_090, 50_005))).toContain('50000 lost');
+    expect(doubled(5, (told) => told.unasked(50_060, 50_005))).toContain('50000 unknown');
+  });
+
+  it('one behind another that may have come late is left open, and not one behind a loss', () => {
+    const behind = (answered: number) =>
+      doubled(5, (told) =>
+        told
+          .nak(51_012, 51_000, 51_000)
+          .resent(51_013, 51_000)
+          .nak(51_025, 51_001, 51_014)
+          .resent(51_026, 51_001)
+          .ack(51_040, 51_005)
+          .duplicate(answered, 51_005),
+      );
+    expect(behind(51_095)).toEqual(expect.arrayContaining(['51000 lost', '51001 lost']));
+    // The first may have come late then, and the second is not answered so soon.
+    expect(behind(51_030)).toEqual(expect.arrayContaining(['51000 unknown', '51001 unknown']));
+  });
+
   it('a READ is answered by its response, at any time', () => {
     const read = (told: Told) => told.resent(50_014, 50_000, { read: true }).responseAgain(50_040, 50_000);
     expect(doubled(5, read)).toContain('50000 unknown');
+  });
+});
+
+describe('where nothing comes twice', () => {
+  /** `late` requests are answered 40 us after they were sent. */
+  const lateBy40 = (late: number): Told => {
+    const told = new Told();
+    for (let i = 0; i < late * 1000; i += 1000)
+      told
+        .nak(i + 12, i, i)
+        .resent(i + 13, i)
+        .ack(i + 24, i + 5)
+        .duplicate(i + 40, i + 5);
+    return told.nak(50_012, 50_000, 50_000).resent(50_013, 50_000);
+  };
+
+  it('what is answered later than any may be lost all the same: if that is later than twice what is usual', () => {
+    const later = (late: number, at: number) => lateBy40(late).ack(50_024, 50_005).duplicate(at, 50_005).end();
+    expect(later(3, 50_090)).toContain('50000 lost');
+    expect(later(3, 50_060)).toContain('50000 unknown');
+    expect(later(2, 50_090)).toContain('50000 unknown');
+    expect(later(3, 50_042)).toContain('50000 overtaken');
+  });
+
+  it('one behind a late one was lost if that was as late as others: what was sent again for it came in time', () => {
+    const behind = (late: number, at: number) =>
+      lateBy40(late).nak(50_025, 50_001, 50_014).resent(50_032, 50_001).duplicate(at, 50_000).ack(50_050, 50_005).end();
+    expect(behind(3, 50_040)).toEqual(expect.arrayContaining(['50000 overtaken', '50001 lost']));
+    for (const at of [50_038, 50_044]) expect(behind(3, at)).toContain('50001 unknown');
+    expect(behind(2, 50_040)).toContain('50001 lost');
+    expect(behind(1, 50_040)).toContain('50001 unknown');
   });
 });
