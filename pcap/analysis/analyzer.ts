@@ -24,6 +24,7 @@ import { FindingList } from './finding-list.ts';
 import type { Coverage } from './limits/coverage.ts';
 import { moveDoubtful, withoutDoubtful } from './limits/doubtful-losses.ts';
 import { LimitWatch } from './limits/limit-watch.ts';
+import { moveSelective, withSelective } from './limits/selective-repeat.ts';
 import { PathComparer } from './paths/path-compare.ts';
 import { makeRuleChecker } from './rules/index.ts';
 import { conversationReport } from './tracker/conversation.ts';
@@ -137,7 +138,8 @@ export class Analyzer {
    */
   reported(event: TransportEvent): readonly TransportEvent[] {
     const conversation = this.#tracker.byId(event.conversation);
-    return withoutDoubtful(this.#tracker.ofWhole(event), this.#coverageOf(conversation), conversation);
+    const told = withSelective(this.#tracker.ofWhole(event), conversation);
+    return withoutDoubtful(told, this.#coverageOf(conversation), conversation);
   }
 
   /** The events so far. */
@@ -205,7 +207,10 @@ export class Analyzer {
     });
     const limits = [...own, ...this.#paths.limits()];
     this.#coverage = coverage;
-    for (const each of tracker.conversations) moveDoubtful(each, this.#coverageOf(each));
+    for (const each of tracker.conversations) {
+      moveSelective(each);
+      moveDoubtful(each, this.#coverageOf(each));
+    }
     this.#events.replace((event) => this.reported(event));
     const conversations = tracker.conversations.map(conversationReport);
     const byId = new Map(conversations.map((conversation) => [conversation.id, conversation]));

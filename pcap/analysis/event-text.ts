@@ -53,6 +53,7 @@ const REASON_TEXTS: Readonly<Record<TransportEventReason, string>> = {
   'after-retransmission': 'after its own retransmission',
   'behind-capture': 'in order here, late at the receiver',
   'out-of-turn': 'came out of turn among packets sent again: the original late, or its retransmission',
+  'filled-alone': 'filled the gap alone after a NAK: the original late, or just this one sent again',
   'came-twice': 'came twice after the gap: the original late, or its retransmission doubled',
   immediate: 'immediately',
   'after-timeout': 'after a timeout',

@@ -50,6 +50,7 @@ export const TRANSPORT_EVENT_REASONS = [
   'after-retransmission',
   'behind-capture',
   'came-twice',
+  'filled-alone',
   'out-of-turn',
   'immediate',
   'after-timeout',
@@ -63,8 +64,9 @@ export const TRANSPORT_EVENT_REASONS = [
  *   the packets were requested again and not captured then either. `service-without-acks`, the network or the capture
  *   lost them. `came-twice`, of `missing`: what filled the gap came twice, and either its original was late or its
  *   retransmission was doubled. `out-of-turn`, of `missing`: what filled the gap came out of turn among packets that were
- *   sent again, and is the late original or a late retransmission. `incomplete-capture`, of `missing`, in the report
- *   only: the capture lacks packets, this one or what would tell what became of it.
+ *   sent again, and is the late original or a late retransmission. In the report only, of `missing`: `filled-alone`, it
+ *   filled the gap alone after a NAK, and the requester may be one that sends again only what was lost;
+ *   `incomplete-capture`, the capture lacks packets, this one or what would tell what became of it.
  * - `unseen`: `acknowledged`, the peer received it. `not-missed`, nothing shows that the peer lacked it.
  * - `reordering`: `after-retransmission`, the original came after its own retransmission. `behind-capture`, the
  *   request was captured here in order, and the receiver's answers show that it came late there.
@@ -108,7 +110,7 @@ export interface TransportEvent {
   readonly reason?: TransportEventReason;
   /**
    * Of a loss: a NAK, or a READ that was sent again, asked for its first packet by the PSN. The receiver lacked that
-   * one, whatever the capture lacks.
+   * one, whatever the capture lacks. Of a reordering: so it did, and the packet came alone.
    */
   readonly named?: boolean;
   /**

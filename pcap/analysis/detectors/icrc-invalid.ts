@@ -1,27 +1,29 @@
 /**
  * Symptom: packets with a wrong ICRC. Receivers drop them silently, so the sender gets no response.
  *
- * Owns three findings:
+ * Owns four findings:
  * - all packets of a sender are wrong (3 or more, since two may be chance), or are wrong in a way that a known mistake
  *   explains: an error;
  * - the same, but peers respond: a note. The capture then differs from the wire (anonymized addresses, an ICRC that the
  *   NIC inserts after the capture point), or the receiver does not check;
- * - some packets are wrong among right ones: damage, a warning, since each of them costs a retransmission.
+ * - some packets are wrong among right ones: damage, a warning, since each of them costs a retransmission; a note as
+ *   above where most of them were acknowledged, and not sent again before: no receiver accepts damage;
+ * - a host sends something else to this port: a note.
  * A FLUSH with the ICRC of rdma_rxe is a note.
  * Rules: ref:wire#3 (recipe, known mistakes), ref:analyzer#1 row 12, packets/rxe-flush-icrc.ts.
  */
 import { IpAddress } from '../../../packets/address.ts';
-import { SYNDROME_KIND_MASK, SyndromeKind } from '../../../packets/aeth.ts';
-import { type Frame, frameSource } from '../../../packets/frame.ts';
-import { IPV4_DESTINATION_AT } from '../../../packets/ipv4.ts';
+import { type Frame, FrameStatus, frameSource } from '../../../packets/frame.ts';
+import { IPV4_DESTINATION_AT, IPV4_SOURCE_AT } from '../../../packets/ipv4.ts';
 import { IPV6_DESTINATION_AT, IPV6_SOURCE_AT } from '../../../packets/ipv6.ts';
-import { AETH_AT, OpFlag } from '../../../packets/opcode.ts';
+import { OpFlag } from '../../../packets/opcode.ts';
 import { isRxeFlush } from '../../../packets/rxe-flush-icrc.ts';
 import { type Dissection, IcrcState } from '../../dissection.ts';
 import type { Detector, DetectorContext, Symptom } from '../detector.ts';
 import type { PacketFacts } from '../facts.ts';
 import type { ConversationReport } from '../types.ts';
-import { FrameList } from './frame-list.ts';
+import { AskedPsns, isGoodAnswer } from './asked-psns.ts';
+import { FrameList, mergedFrames } from './frame-list.ts';
 import { damagedPart, type Explanation, explain } from './icrc/explain.ts';
 import { type IcrcSample, sampleOf } from './icrc/sample.ts';
 import { counted, grouped } from './words.ts';
@@ -55,9 +57,15 @@ class Sender {
   readonly bad = new FrameList();
   readonly conversations = new Set<number>();
   readonly samples: IcrcSample[] = [];
-  /** PSNs of its latest requests with a wrong ICRC, and how many of them were answered well. */
-  readonly asked: number[] = [];
-  answered = 0;
+  /** Its requests with a wrong ICRC. */
+  readonly requests = new AskedPsns();
+  /** Of the last packet with a wrong ICRC, and how often it was another than before. */
+  pkey = -1;
+  otherPkeys = 0;
+  /** Packets of which the capture has no ICRC. */
+  unchecked = 0;
+  /** Packets to the port of RoCEv2 that have no BTH. */
+  foreign = 0;
 
   constructor(address: IpAddress) {
     this.address = address;
@@ -75,41 +83,59 @@ class IcrcInvalid implements Detector {
   #before: Sender | undefined;
 
   packet({ icrc, dissection, packet, conversation }: PacketFacts): void {
-    if (icrc === IcrcState.Unknown) return;
-    const { frame } = dissection;
+    const { frame, status } = dissection;
+    if (status === FrameStatus.BadTransportVersion || status === FrameStatus.UnknownOpcode) this.#foreign(frame);
+    if (status !== FrameStatus.Ok) return;
     const sender = this.#senderOf(dissection);
     if (sender === undefined) return;
-    if (this.#anyAsked && isGoodAnswer(frame)) this.#answers(frame);
+    if (icrc === IcrcState.Unknown) {
+      sender.unchecked++;
+      return;
+    }
+    const id = conversation?.id ?? 0;
+    if (this.#anyAsked && isGoodAnswer(frame)) this.#answers(frame, id);
     if (icrc === IcrcState.Good) {
       sender.good++;
+      if (this.#anyAsked && (frame.flags & OpFlag.Request) !== 0) sender.requests.sentAgain(frame.psn, id);
       return;
     }
     if (isRxeFlush(frame)) {
       this.#rxeFlushes.add(packet.number);
       return;
     }
+    if (isBlank(frame)) {
+      sender.foreign++;
+      return;
+    }
     sender.bad.add(packet.number);
+    if (frame.pkey !== sender.pkey) sender.otherPkeys++;
+    sender.pkey = frame.pkey;
     if (conversation !== undefined) sender.conversations.add(conversation.id);
     if ((frame.flags & OpFlag.Request) !== 0) {
       this.#anyAsked = true;
-      sender.asked.push(frame.psn);
-      if (sender.asked.length > MOST_ASKED) sender.asked.shift();
+      sender.requests.asked(frame.psn, id);
     }
     if (wantsSample(sender, frame)) sender.samples.push(sampleOf(frame, packet.number));
   }
 
   finish(context: DetectorContext): void {
-    const bad = [...this.#senders.values()].filter(({ bad }) => bad.count > 0);
+    const senders = [...this.#senders.values()];
+    const foreign = senders.filter(isForeign);
+    const bad = senders.filter((sender) => sender.bad.count > 0 && !isForeign(sender));
     const known = addressesOf(context);
-    const anyAnswered = bad.some(({ answered }) => answered >= ENOUGH_ANSWERS);
+    const anyAnswered = bad.some(({ requests }) => requests.acknowledged >= ENOUGH_ANSWERS);
     for (const sender of bad.slice(0, MOST_FINDINGS)) {
       const explanation = explain(sender.samples, known);
       const all = sender.good === 0 && sender.bad.count >= ENOUGH;
       // No ICRC of the capture is right and some requests have responses: the receivers accepted them.
-      const answered = sender.answered >= ENOUGH_ANSWERS || (anyAnswered && context.capture.goodIcrc === 0);
-      if (all || explanation !== undefined) reportSender(context, sender, explanation, answered);
+      const { acknowledged } = sender.requests;
+      const answered = acknowledged >= ENOUGH_ANSWERS || (anyAnswered && context.capture.goodIcrc === 0);
+      // Of damage a receiver accepts nothing.
+      const accepted = 2 * acknowledged > sender.bad.count && acknowledged >= ENOUGH_ANSWERS;
+      if (all || explanation !== undefined || accepted) reportSender(context, sender, explanation, answered);
       else reportDamage(context, sender);
     }
+    if (foreign.some((sender) => sender.bad.count > 0)) reportForeign(context, foreign);
     if (this.#rxeFlushes.count > 0) reportRxeFlushes(context, this.#rxeFlushes);
   }
 
@@ -132,23 +158,35 @@ class IcrcInvalid implements Detector {
     return made;
   }
 
-  #answers(frame: Frame): void {
-    const at = frame.ipOffset + (frame.ipVersion === 4 ? IPV4_DESTINATION_AT : IPV6_DESTINATION_AT);
-    const requester = this.#senders.get(addressKey(frame, at));
-    if (requester?.asked.includes(frame.psn) === true) requester.answered++;
+  /** Not RoCEv2, though for its port. */
+  #foreign(frame: Frame): void {
+    const at = frame.ipOffset + (frame.ipVersion === 4 ? IPV4_SOURCE_AT : IPV6_SOURCE_AT);
+    const sender = this.#find(addressKey(frame, at), frame);
+    if (sender !== undefined) sender.foreign++;
   }
+
+  #answers(frame: Frame, conversation: number): void {
+    const at = frame.ipOffset + (frame.ipVersion === 4 ? IPV4_DESTINATION_AT : IPV6_DESTINATION_AT);
+    this.#senders.get(addressKey(frame, at))?.requests.answered(frame.psn, conversation);
+  }
+}
+
+/** What has no P_Key and is for queue pair 0 is nothing of RoCEv2: a payload of zeros. */
+function isBlank({ pkey, destQpn }: Frame): boolean {
+  return (pkey & 0x7f_ff) === 0 && destQpn === 0;
+}
+
+/**
+ * A sender of something else to this port: what looks like RoCEv2 does so by chance. A host has one P_Key or two; a
+ * program that begins its packets with a number has as many as packets.
+ */
+function isForeign({ good, bad, unchecked, foreign, otherPkeys }: Sender): boolean {
+  return good === 0 && (foreign > bad.count + unchecked || (otherPkeys >= ENOUGH && 2 * otherPkeys > bad.count));
 }
 
 function addressKey({ view, ipVersion }: Frame, at: number): number {
   if (ipVersion === 4) return view.getInt32(at);
   return view.getInt32(at) ^ view.getInt32(at + 4) ^ view.getInt32(at + 8) ^ view.getInt32(at + 12);
-}
-
-/** An ACK, or requested data. */
-function isGoodAnswer({ flags, view, bthOffset, opcode }: Frame): boolean {
-  if ((flags & OpFlag.Response) === 0) return false;
-  if ((flags & OpFlag.Ack) === 0) return true;
-  return (view.getUint8(bthOffset + (AETH_AT[opcode] ?? 0)) & SYNDROME_KIND_MASK) === SyndromeKind.Ack;
 }
 
 /** Packets of several lengths give better evidence. */
@@ -185,7 +223,13 @@ function reportSender(
       explanation: explanation?.kind ?? 'none',
       detail: explanation?.clause ?? '',
     },
-    ...(explanation === undefined ? {} : { advice: [explanation.advice, ...ICRC_INVALID.advice] }),
+    advice: [
+      ...(explanation === undefined ? [] : [explanation.advice]),
+      ...ICRC_INVALID.advice,
+      ...(answered
+        ? ['Analyze it with --no-icrc: packets with a wrong ICRC are left out here, and peers had them.']
+        : []),
+    ],
   });
 }
 
@@ -221,6 +265,22 @@ function reportDamage(context: DetectorContext, { bad, good, address, samples, c
   });
 }
 
+function reportForeign(context: DetectorContext, senders: readonly Sender[]): void {
+  const sum = (of: (sender: Sender) => number) => senders.reduce((total, sender) => total + of(sender), 0);
+  const packets = sum(({ foreign, bad }) => foreign + bad.count);
+  const badPackets = sum(({ bad }) => bad.count);
+  const who = senders.length === 1 ? `${senders[0]?.address}` : counted(senders.length, 'host');
+  context.report({
+    severity: 'note',
+    text: `${counted(packets, 'packet')} of ${who} to UDP port 4791 ${packets === 1 ? 'is' : 'are'} something else than RoCEv2: no ICRC is right, and what should be the BTH makes no sense.`,
+    frames: mergedFrames(senders.map(({ bad }) => bad.frames)),
+    frameCount: badPackets,
+    evidence: { explanation: 'foreign', packets, badPackets },
+    advice: ['See which program has this port, as its own or by chance: nothing is wrong with RoCEv2.'],
+    commands: ['ss -uanp | grep 4791'],
+  });
+}
+
 function reportRxeFlushes(context: DetectorContext, flushes: FrameList): void {
   context.report({
     severity: 'note',
@@ -243,7 +303,6 @@ function addressesOf({ conversations }: DetectorContext): IpAddress[] {
 /** Packets without a right one among them that make a sender's mistake out of an accident. */
 const ENOUGH = 3;
 const ENOUGH_ANSWERS = 2;
-const MOST_ASKED = 64;
 const ENOUGH_SAMPLES = 6;
 const MOST_SAMPLES = 12;
 const MOST_SENDERS = 4096;

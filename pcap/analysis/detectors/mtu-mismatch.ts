@@ -3,7 +3,8 @@
  *
  * Owns four findings, best evidence first. For each pair of hosts only the first one found is reported:
  * - ICMP "fragmentation needed" or ICMPv6 "packet too big" about a RoCE packet: an error;
- * - fragments of RoCE packets, which no adapter reassembles: an error;
+ * - fragments of RoCE packets, which no adapter reassembles: an error; a warning where they are acknowledged, as the
+ *   host of a software stack puts them together;
  * - the ends differ: FIRST and MIDDLE packets of the two directions have payloads of two sizes, each constant, at least
  *   two packets of each. They carry exactly the path MTU (ref:wire#8), and a receiver with another one refuses them: an
  *   error when anything was refused, lost, or retransmitted without an answer, otherwise a warning;
@@ -12,19 +13,20 @@
  * Rules: ref:analyzer#1 row 11, ref:wire#8, ref:rxe#7.
  */
 
-import { FrameStatus } from '../../../packets/frame.ts';
+import { type Frame, FrameStatus, frameDestination, frameSource } from '../../../packets/frame.ts';
 import { OpFlag } from '../../../packets/opcode.ts';
 import { IcrcState } from '../../dissection.ts';
 import type { Detector, DetectorContext, Symptom } from '../detector.ts';
 import { Mark, type PacketFacts, Role } from '../facts.ts';
 import { PacketKind, REQUEST_KINDS } from '../packet-kind.ts';
 import type { ConversationReport, EndReport } from '../types.ts';
+import { AskedPsns, isGoodAnswer } from './asked-psns.ts';
 import { LongPackets } from './black-hole.ts';
 import { groupOf } from './failures.ts';
 import { FrameList, mergedFrames } from './frame-list.ts';
 import { type IcmpError, icmpError } from './icmp-error.ts';
 import type { BlackHole } from './late-hole.ts';
-import { fragmentLength, fragmentPair, isRoceFragment } from './roce-fragments.ts';
+import { fragmentLength, fragmentPair, fragmentPsn, isRoceFragment } from './roce-fragments.ts';
 import { counted, grouped, times } from './words.ts';
 
 export const MTU_MISMATCH: Symptom = {
@@ -60,10 +62,22 @@ class PayloadSizes {
   }
 }
 
+class Fragments {
+  readonly frames = new FrameList();
+  longest = 0;
+  readonly requests = new AskedPsns();
+
+  add(frame: Frame, number: number): void {
+    this.frames.add(number);
+    this.longest = Math.max(this.longest, fragmentLength(frame));
+    this.requests.asked(fragmentPsn(frame));
+  }
+}
+
 class MtuMismatch implements Detector {
   readonly interest = PacketKind.Other | REQUEST_KINDS | PacketKind.Answer | PacketKind.Ack;
   readonly #notices = new Map<string, { readonly notice: IcmpError; readonly frames: FrameList }>();
-  readonly #fragments = new Map<string, { readonly frames: FrameList; longest: number }>();
+  readonly #fragments = new Map<string, Fragments>();
   /** By 2 * conversation + end. */
   readonly #sizes: (PayloadSizes | undefined)[] = [];
 
@@ -76,6 +90,8 @@ class MtuMismatch implements Detector {
     }
     if (conversation === undefined || icrc === IcrcState.Bad) return;
     if (role !== Role.Request && role !== Role.Response) return;
+    if (this.#fragments.size > 0 && isGoodAnswer(frame))
+      this.#fragments.get(`${frameDestination(frame)} ${frameSource(frame)}`)?.requests.answered(frame.psn);
     const sizes = this.#of(conversation.id, sender);
     if ((frame.flags & FULL) !== 0) sizes.full(frame.payloadLength, packet.number);
     if (role === Role.Response) this.#of(conversation.id, requester).requests.answer(facts);
@@ -102,9 +118,8 @@ class MtuMismatch implements Detector {
       if (this.#notices.size < MOST_PAIRS) this.#notices.set(key, known);
     } else if (isRoceFragment(frame, status)) {
       const key = fragmentPair(frame);
-      const known = this.#fragments.get(key) ?? { frames: new FrameList(), longest: 0 };
-      known.frames.add(packet.number);
-      known.longest = Math.max(known.longest, fragmentLength(frame));
+      const known = this.#fragments.get(key) ?? new Fragments();
+      known.add(frame, packet.number);
       if (this.#fragments.size < MOST_PAIRS) this.#fragments.set(key, known);
     }
   }
@@ -143,17 +158,28 @@ class MtuMismatch implements Detector {
   }
 
   #reportFragments(context: DetectorContext, told: Set<string>): void {
-    for (const [pair, { frames, longest }] of this.#fragments) {
+    for (const [pair, { frames, longest, requests }] of this.#fragments) {
       if (told.has(pair)) continue;
       told.add(pair);
       const [source = '', destination = ''] = pair.split(' ');
+      const accepted = requests.acknowledged >= ENOUGH_ANSWERS;
+      const effect = accepted
+        ? `, and they are acknowledged: something puts them together, as the host of a software stack does; adapters put none together`
+        : '; adapters put none together';
       context.report({
-        severity: 'error',
-        text: `${counted(frames.count, 'RoCE packet')} of ${source} to ${destination} ${frames.count === 1 ? 'was' : 'were'} cut into IP fragments of up to ${grouped(longest)} bytes; adapters put none together.`,
+        severity: accepted ? 'warning' : 'error',
+        text: `${counted(frames.count, 'RoCE packet')} of ${source} to ${destination} ${frames.count === 1 ? 'was' : 'were'} cut into IP fragments of up to ${grouped(longest)} bytes${effect}.`,
         frames: frames.frames,
         frameCount: frames.count,
         conversations: conversationsOf(context, pair),
-        evidence: { sign: 'fragments', source, destination, packets: frames.count, fragmentBytes: longest },
+        evidence: {
+          sign: 'fragments',
+          source,
+          destination,
+          packets: frames.count,
+          fragmentBytes: longest,
+          acknowledged: requests.acknowledged,
+        },
         restsOn: [],
       });
     }
@@ -254,4 +280,5 @@ function conversationsOf({ conversations }: DetectorContext, pair: string): numb
 
 const FULL = OpFlag.First | OpFlag.Middle;
 const ENOUGH_FULL = 2;
+const ENOUGH_ANSWERS = 2;
 const MOST_PAIRS = 64;

@@ -6,7 +6,8 @@
  * - there is no response to it, and responses that the capture lacks are none (`unseenPackets`);
  * - it arrived: it was acknowledged, or a later command of its queue was answered;
  * - the controller answered commands that were sent after it, on this queue or on others that it had then, for five
- *   seconds; for one second where the queue was disconnected; for no longer than that where the host sent Abort;
+ *   seconds; for one second where the queue was disconnected; for no longer than that where the host sent Abort; or it
+ *   answered nothing at all any more, though its adapter acknowledges, for five seconds until the queue was disconnected;
  * - that is four times as long as the slowest command of the queue took.
  * A command that is answered only when something happens (Asynchronous Event Request) is never stuck, nor is one that
  * may take minutes (Format, Sanitize, and others of the admin queue), unless the host aborts it. An error where the
@@ -34,7 +35,8 @@ export const NVME_NO_COMPLETION: Symptom = {
     'A program hangs in a read, a write or fsync; the host log has "I/O tag ... timeout" and resets the controller; other I/O goes on.',
   about:
     'Each command of NVMe over Fabrics is one capsule, and its response is another, with the same identifier. RDMA has delivered the command: it is ' +
-    'acknowledged, and the controller answers what came after it. So the command waits in the target: its disk does not answer, or the target lost it. ' +
+    'acknowledged, and the controller answers what came after it, or nothing at all any more. So the command waits in the target: its disk does not answer, ' +
+    'the target lost it, or it hangs as a whole. ' +
     'A host waits 30 s by default, then asks to abort the command or resets the controller.',
   advice: [
     'Look at the disk behind the target: its log, its latency, whether it hangs; and at the log of the target itself.',
@@ -55,7 +57,7 @@ interface StuckCommand {
   readonly command: OutstandingCommand;
   /** How long the controller is known to have answered later commands. */
   readonly waitedNs: number;
-  /** The last of these responses. */
+  /** The last of these responses; 0: the controller answered nothing more. */
   readonly aliveFrame: number;
 }
 
@@ -138,11 +140,12 @@ class NvmeNoCompletion implements Detector {
       for (const { controller: whose, startNs, last } of this.#queues)
         if (whose === queue.controller && startNs < timeNs && last.sentNs > timeNs && last.timeNs > aliveNs)
           [aliveNs, aliveFrame] = [last.timeNs, last.frame];
-      const waitedNs = aliveNs - timeNs;
-      const least = abortFrame > 0 ? 0 : Math.max(cm.dreqFrame > 0 ? LOST_NS : STUCK_NS, SLOWER * queue.slowestNs);
-      return arrived && aliveFrame > 0 && waitedNs >= least
-        ? [{ queue, conversation, command, waitedNs, aliveFrame }]
-        : [];
+      const silent = aliveFrame === 0;
+      if (silent && cm.dreqFrame === 0) return [];
+      const waitedNs = (silent ? conversation.endNs : aliveNs) - timeNs;
+      const patienceNs = cm.dreqFrame > 0 && !silent ? LOST_NS : STUCK_NS;
+      const least = abortFrame > 0 ? 0 : Math.max(patienceNs, SLOWER * queue.slowestNs);
+      return arrived && waitedNs >= least ? [{ queue, conversation, command, waitedNs, aliveFrame }] : [];
     });
   }
 }
@@ -162,11 +165,15 @@ function report(context: DetectorContext, stuck: readonly StuckCommand[]): void 
   const sorted = [...stuck].sort((a, b) => a.command.frame - b.command.frame);
   const [first] = sorted;
   if (first === undefined) return;
-  const { queue, conversation, command, waitedNs } = first;
+  const { queue, conversation, command, waitedNs, aliveFrame } = first;
   const { ends, cm } = conversation;
   const [host, controller] = cm?.activeEnd === 1 ? [ends[1], ends[0]] : ends;
   const dreqFrame = cm?.dreqFrame ?? 0;
   const here = command.later > 0 ? `, ${counted(command.later, 'command')} of this queue among them` : '';
+  const meanwhile =
+    aliveFrame > 0
+      ? `while the controller answered what was sent after it for ${duration(waitedNs)}${here}`
+      : `and in ${duration(waitedNs)} the controller answered nothing more, while its adapter acknowledged`;
   const end =
     command.abortFrame > 0
       ? ` The host asked to abort it in frame ${command.abortFrame}.`
@@ -186,7 +193,7 @@ function report(context: DetectorContext, stuck: readonly StuckCommand[]): void 
     severity: gaveUp ? 'error' : 'warning',
     text:
       `The NVMe command ${commandName(queue.qid, command.opcode)} that ${host.address} sent to ${controller.address} in frame ${command.frame} ` +
-      `(identifier ${command.cid}, queue ${queue.qid}) was delivered and has no response, while the controller answered what was sent after it for ${duration(waitedNs)}${here}.${end}${others}`,
+      `(identifier ${command.cid}, queue ${queue.qid}) was delivered and has no response, ${meanwhile}.${end}${others}`,
     frames: mergedFrames(proof),
     frameCount: new Set(proof.flat().filter((frame) => frame > 0)).size,
     conversations: [...new Set(sorted.map((each) => each.conversation.id))],

@@ -4,11 +4,13 @@
  * Owns one finding for each pair of hosts. It is an error when the requester has given up after two tries or more, a
  * warning when the capture ends after four tries (three timeouts in a row), and a note when it ends after three.
  * Timeouts after which the connection went on are a note, and a warning where they are many and cost a quarter of the
- * time or more: nothing else may show that the last packets of messages get lost. There is no finding where an earlier
- * failure is the cause (`first-error`). Rules: ref:analyzer#1 row 2.
+ * time or more: nothing else may show that the last packets of messages get lost. Waits of a millisecond or more that
+ * are shorter than the agreed ACK timeout are a note as well: adapters may choose shorter ones. There is no finding
+ * where an earlier failure is the cause (`first-error`). Rules: ref:analyzer#1 row 2.
  */
 import type { Detector, DetectorContext, Symptom } from '../detector.ts';
 import type { PacketFacts } from '../facts.ts';
+import { TIMEOUT_UNIT_NS } from '../tracker/ack-waits.ts';
 import type { TransportEvent } from '../types.ts';
 import {
   ackTimeoutOf,
@@ -52,6 +54,7 @@ export const RETRY_EXCEEDED: Symptom = {
 interface RetryWaits {
   readonly frames: FrameList;
   totalNs: number;
+  shortestNs: number;
   longestNs: number;
 }
 
@@ -59,6 +62,8 @@ class RetryExceeded implements Detector {
   readonly #failures = new FailureWatch();
   readonly #icmp = new IcmpWatch();
   readonly #waits = new Map<number, RetryWaits>();
+  /** Those that ended before the ACK timeout. */
+  readonly #short = new Map<number, RetryWaits>();
 
   get interest(): number {
     return this.#failures.interest;
@@ -71,22 +76,17 @@ class RetryExceeded implements Detector {
 
   event(event: TransportEvent): void {
     this.#failures.event(event);
-    if (event.kind !== 'timeout' || event.conversation === 0) return;
-    const key = event.conversation * 2 + event.requester;
-    let waits = this.#waits.get(key);
-    if (waits === undefined) {
-      if (this.#waits.size >= MOST_SPACES) return;
-      waits = { frames: new FrameList(), totalNs: 0, longestNs: 0 };
-      this.#waits.set(key, waits);
-    }
-    waits.frames.add(event.frame);
-    waits.totalNs += Math.max(0, event.durationNs);
-    waits.longestNs = Math.max(waits.longestNs, event.durationNs);
+    const { kind, cause, durationNs, conversation, requester, sender } = event;
+    if (conversation === 0) return;
+    if (kind === 'timeout') note(this.#waits, event);
+    else if (kind === 'retransmission' && cause === 'unknown' && sender === requester && durationNs >= SHORT_NS)
+      note(this.#short, event);
   }
 
   finish(context: DetectorContext): void {
     const failures = this.#failures.finish(context);
     this.#reportWaits(context, failures);
+    this.#reportShort(context);
     const explained = consequences(failures);
     const silent = failures.filter((failure) => {
       if (failure.kind !== 'silence' || explained.has(failure)) return false;
@@ -111,7 +111,7 @@ class RetryExceeded implements Detector {
         severity: costly ? 'warning' : 'note',
         text:
           `${address} got no answer within its ACK timeout ${times(frames.count)}, waited ${duration(totalNs)} in all, ` +
-          `at most ${duration(longestNs)}${costly ? `, which is ${percent(Math.min(1, share))} of the time of the connection` : ''}, and was answered when it had sent again.`,
+          `at most ${duration(longestNs)}${costly ? `, which is ${percent(Math.min(1, share))} of the time of the connection` : ''}, ${outcome(requester.unansweredPsn, conversation.cm?.dreqFrame ?? 0)}.`,
         frames: frames.frames,
         frameCount: frames.count,
         conversations: [conversation.id],
@@ -119,6 +119,53 @@ class RetryExceeded implements Detector {
       });
     }
   }
+
+  /** Sent again for no NAK, and before the time that was agreed on. */
+  #reportShort(context: DetectorContext): void {
+    let told = 0;
+    for (const [key, { frames, totalNs, shortestNs, longestNs }] of this.#short) {
+      const conversation = context.conversation(Math.floor(key / 2));
+      const exponent = conversation?.cm?.ackTimeoutExponent ?? 0;
+      if (conversation === undefined || conversation.sameAs !== 0 || exponent === 0) continue;
+      if (++told > MOST_NOTES) return;
+      const { address } = conversation.ends[key % 2 === 0 ? 0 : 1];
+      const agreedNs = TIMEOUT_UNIT_NS * 2 ** exponent;
+      context.report({
+        severity: 'note',
+        text:
+          `${address} sent requests again ${times(frames.count)} for no NAK, when it had waited ` +
+          `${shortestNs === longestNs ? '' : `${duration(shortestNs)} to `}${duration(longestNs)}, ${duration(totalNs)} in all, ` +
+          `and not ${duration(agreedNs)}, the ACK timeout that was agreed on: adapters with adaptive retransmission choose shorter ones.`,
+        frames: frames.frames,
+        frameCount: frames.count,
+        conversations: [conversation.id],
+        evidence: { shortWaits: frames.count, waitTotalNs: totalNs, longestWaitNs: longestNs, agreedNs },
+      });
+    }
+  }
+}
+
+/** How it ended; what is open then is no failure of its own, or it would be told as that. */
+function outcome(unansweredPsn: number, dreqFrame: number): string {
+  if (unansweredPsn < 0) return 'and was answered when it had sent again';
+  return dreqFrame > 0
+    ? `and got none at last: the connection was closed in packet ${dreqFrame}`
+    : 'and the last request has no answer here';
+}
+
+/** Adds a wait of a PSN space, as long as there are not too many of these. */
+function note(all: Map<number, RetryWaits>, { conversation, requester, frame, durationNs }: TransportEvent): void {
+  const key = conversation * 2 + requester;
+  let waits = all.get(key);
+  if (waits === undefined) {
+    if (all.size >= MOST_SPACES) return;
+    waits = { frames: new FrameList(), totalNs: 0, shortestNs: Number.POSITIVE_INFINITY, longestNs: 0 };
+    all.set(key, waits);
+  }
+  waits.frames.add(frame);
+  waits.totalNs += Math.max(0, durationNs);
+  waits.shortestNs = Math.min(waits.shortestNs, durationNs);
+  waits.longestNs = Math.max(waits.longestNs, durationNs);
 }
 
 function report(context: DetectorContext, group: readonly Failure[], icmp: IcmpWatch): void {
@@ -156,6 +203,8 @@ function report(context: DetectorContext, group: readonly Failure[], icmp: IcmpW
   });
 }
 
+/** Far above every round trip within a data centre. */
+const SHORT_NS = 1_000_000;
 /** Tries after which a silence is one even if the capture ends. */
 const SURE_TRIES = 4;
 /** One retransmission at the end of a capture is nothing particular. */

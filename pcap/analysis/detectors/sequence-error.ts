@@ -49,6 +49,8 @@ class DeliveryProblems {
   behind = 0;
   undecidedBehind = 0;
   lateBehind = 0;
+  /** Of the late packets, those that the report may have as something else: `limits/selective-repeat.ts`. */
+  lateAlone = 0;
   /** PSN of the last RNR NAK; -1: none. */
   rnrPsn = -1;
 
@@ -62,6 +64,7 @@ class DeliveryProblems {
     this.behind += other.behind;
     this.undecidedBehind += other.undecidedBehind;
     this.lateBehind += other.lateBehind;
+    this.lateAlone += other.lateAlone;
   }
 }
 
@@ -87,6 +90,7 @@ class SequenceError implements Detector {
     } else {
       problems.late.add(frame);
       if (event.reason === 'behind-capture') problems.lateBehind += event.count;
+      if (event.named === true) problems.lateAlone += event.count;
       problems.longestLateNs = Math.max(problems.longestLateNs, event.durationNs);
     }
   }
@@ -165,6 +169,8 @@ class HostDirection {
   #lost = 0;
   #undecided = 0;
   #reordered = 0;
+  /** Of the undecided ones, those that came, alone. */
+  #alone = 0;
   #repeated = 0;
   #damaged = 0;
 
@@ -186,6 +192,7 @@ class HostDirection {
     this.#lost += lostPackets + lostResponses;
     this.#undecided += undecidedPackets;
     this.#reordered += reorderedPackets;
+    if (reorderedPackets < problems.lateAlone) this.#alone += Math.min(problems.lateAlone, undecidedPackets);
     this.#repeated += retransmittedPackets;
     this.#damaged += end.badIcrc;
   }
@@ -206,8 +213,7 @@ class HostDirection {
       text:
         `${this.#packets === 0 ? 'Of requests that the capture does not have,' : `Of ${counted(this.#packets, 'packet')}`} ` +
         `from ${this.#from.address} to ${this.#to.address}, ${this.#story(share, context)}; ` +
-        `the receiver sent ${naks === 0 ? 'no sequence NAK' : counted(naks, 'sequence NAK')}, and ` +
-        `${this.#repeated === 0 ? 'nothing was' : counted(this.#repeated, 'packet was', 'packets were')} sent again.`,
+        `the receiver sent ${naks === 0 ? 'no sequence NAK' : counted(naks, 'sequence NAK')}${this.#sentAgain()}.`,
       frames: mergedFrames([losses.frames, late.frames, undecided.frames, this.#problems.naks.frames]),
       frameCount: losses.count + late.count + undecided.count + naks,
       conversations: this.#conversations,
@@ -225,9 +231,15 @@ class HostDirection {
     });
   }
 
+  /** Of requests that are not here nobody knows. */
+  #sentAgain(): string {
+    if (this.#packets === 0) return '';
+    return `, and ${this.#repeated === 0 ? 'nothing was' : counted(this.#repeated, 'packet was', 'packets were')} sent again`;
+  }
+
   /** Of the undecided ones, gaps of a capture that loses packets. */
   get #undecidedGaps(): number {
-    return Math.max(0, this.#undecided - this.#problems.undecided.count);
+    return Math.max(0, this.#undecided - this.#problems.undecided.count - this.#alone);
   }
 
   /** Everything was captured next to the receiver. */

@@ -86,11 +86,12 @@ export class LimitWatch {
       .filter(({ interfaceIndex }) => !isSample(interfaceIndex));
     const unread = Object.entries(capture.unread);
     const hidden = unread.reduce((sum, [, count]) => sum + count, 0);
+    const members = membersOf(this.#coverage, conversations);
     const limits: CaptureLimit[] = [
-      ...oneDirectionLimits(oneSided, single.length),
+      ...oneDirectionLimits(oneSided, single.length, capture),
       ...[...this.#coverage]
         .sort(([a], [b]) => a - b)
-        .flatMap(([index, coverage]) => coverageLimits(index, coverage, capture)),
+        .flatMap(([index, coverage]) => coverageLimits(index, coverage, capture, members.has(index))),
       ...this.#echoes.flatMap((echoes, index) => (echoes === undefined ? [] : doubledLimits(index, echoes))),
       ...this.#clocks.finish().map(clockLimit),
     ];
@@ -130,12 +131,17 @@ export class LimitWatch {
   }
 }
 
-function oneDirectionLimits(found: readonly OneDirection[], total: number): CaptureLimit[] {
+function oneDirectionLimits(
+  found: readonly OneDirection[],
+  total: number,
+  { badIcrc }: DetectorContext['capture'],
+): CaptureLimit[] {
+  const good = badIcrc > 0 ? ' with a right ICRC' : '';
   return found.map(({ interfaceIndex, from, to, conversations, packets, frames }) => ({
     kind: 'one-direction',
     text:
       `Of ${conversations.size === 1 && total === 1 ? 'the only conversation' : counted(conversations.size, 'conversation')} ` +
-      `this capture has only what ${from} sent (${counted(packets, 'packet')}), and nothing of what ${to} sent.`,
+      `this capture has only what ${from} sent (${counted(packets, 'packet')}), and nothing${good} of what ${to} sent.`,
     interfaces: [interfaceIndex],
     conversations: [...conversations],
     frames,
@@ -146,7 +152,8 @@ function oneDirectionLimits(found: readonly OneDirection[], total: number): Capt
 function coverageLimits(
   index: number,
   coverage: Coverage,
-  { captureDrops }: DetectorContext['capture'],
+  { captureDrops, others }: DetectorContext['capture'],
+  isMember: boolean,
 ): CaptureLimit[] {
   const { oneIn, unseen, runs, longestRun, frames, unseenShare } = coverage;
   const common = { interfaces: [index], conversations: [], frames: frames.slice(0, MOST_FRAMES) };
@@ -157,7 +164,7 @@ function coverageLimits(
         kind: 'sampled',
         text:
           `About one in ${grouped(n)} packets is here, evenly spread: a sample, or packets spread over several links. ` +
-          'What is not in it was not necessarily missing.',
+          `What is not in it was not necessarily missing.${isMember ? MEMBER : ''}`,
         ...common,
         evidence: { oneIn: Number(oneIn.toPrecision(3)), unseenPackets: unseen, gaps: runs },
       },
@@ -165,13 +172,18 @@ function coverageLimits(
   }
   if (unseen === 0) return [];
   const bursts = longestRun > LONG_RUN ? `, up to ${grouped(longestRun)} in a row` : '';
+  const headless = others['Truncated'] ?? 0;
+  const where =
+    headless > 0
+      ? `the capture lost them, or has cut their headers (of ${counted(headless, 'packet')})`
+      : 'the capture lost them';
   const told = captureDrops > 0 ? ` The capture itself reports ${grouped(captureDrops)} dropped.` : '';
   return [
     {
       kind: 'capture-loss',
       text:
         `The capture lacks at least ${counted(unseen, 'packet')} (${percent(unseenShare)}${bursts}) that the receiver had: ` +
-        `the capture lost them, not the network.${told}`,
+        `${where}, not the network.${told}${isMember ? MEMBER : ''}`,
       ...common,
       evidence: {
         unseenPackets: unseen,
@@ -181,6 +193,28 @@ function coverageLimits(
       },
     },
   ];
+}
+
+/** Interfaces that each lack packets of the same queue pairs, and together have about all of them. */
+function membersOf(
+  coverage: ReadonlyMap<number, Coverage>,
+  conversations: readonly ConversationReport[],
+): ReadonlySet<number> {
+  const lacking = new Map([...coverage].filter(([, { isIncomplete }]) => isIncomplete));
+  const members = new Set<number>();
+  const interfaces = new Map<string, Set<number>>();
+  for (const { ends, interfaceIndex } of conversations) {
+    const key = ends
+      .map(({ address, qpn }) => `${address} ${qpn}`)
+      .sort()
+      .join(' ');
+    if (lacking.has(interfaceIndex)) interfaces.set(key, (interfaces.get(key) ?? new Set()).add(interfaceIndex));
+  }
+  for (const shared of interfaces.values()) {
+    const all = [...shared].reduce((sum, index) => sum + 1 - (lacking.get(index)?.unseenShare ?? 0), 0);
+    if (shared.size > 1 && all <= MOST_OF_MEMBERS) for (const index of shared) members.add(index);
+  }
+  return members;
 }
 
 function doubledLimits(index: number, { frames, echoes, longestNs, examples }: FrameEchoes): CaptureLimit[] {
@@ -225,6 +259,9 @@ function wholeCapture(kind: CaptureLimit['kind'], text: string, evidence: Captur
 }
 
 const MOST_INTERFACES = 256;
+const MEMBER = ' Another interface has such packets: the members of a LAG are analyzed with --interfaces-together.';
+/** What is missing at the ends of a capture is not known to be. */
+const MOST_OF_MEMBERS = 1.3;
 const LONG_RUN = 3;
 /** A network that doubles frames doubles a few. */
 const FEWEST_ECHOES = 8;

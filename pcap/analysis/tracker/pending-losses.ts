@@ -114,7 +114,8 @@ export class PendingLosses {
     unbookLost(counts, count, named);
     counts.retransmittedPackets -= count;
     counts.reorderedPackets += count;
-    state.emit('reordering', facts, sender, { ...loss, durationNs: timeNs - openedNs, named: false });
+    if (named) counts.filledAlone += count;
+    state.emit('reordering', facts, sender, { ...loss, durationNs: timeNs - openedNs });
     return loss;
   }
 

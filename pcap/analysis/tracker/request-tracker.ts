@@ -7,7 +7,7 @@
  */
 import { OpFlag } from '../../../packets/opcode.ts';
 import { Mark } from '../facts.ts';
-import { noteGoingBack, noteSilence } from './ack-waits.ts';
+import { noteGoingBack, noteSilence, unansweredNs } from './ack-waits.ts';
 import { receiverGets, waitEnds } from './asked-requests.ts';
 import type { DamagedPsns } from './damaged-psns.ts';
 import type { Holes } from './holes.ts';
@@ -280,6 +280,11 @@ export class RequestTracker extends SequenceTracker {
 
   protected triggerOf(facts: MutableFacts, psn: number): RetransmissionTrigger | undefined {
     return triggerOfRequest(this.state, facts, psn);
+  }
+
+  /** No cause is known; the wait may be that of an adapter which chooses shorter ones than were agreed. */
+  protected override fallbackTrigger(facts: MutableFacts, psn: number): RetransmissionTrigger {
+    return { ...super.fallbackTrigger(facts, psn), durationNs: unansweredNs(this.state, facts.timeNs, psn) };
   }
 
   protected onRunStart(facts: MutableFacts, psn: number, trigger: RetransmissionTrigger): void {

@@ -19,6 +19,10 @@ export class PacketCounts {
   undecidedPackets = 0;
   /** Of the lost ones, those that nothing names: a gap that a retransmission filled, as one of the capture is too. */
   unnamedLosses = 0;
+  /** Packets that filled, alone, a gap which a NAK had named, and count as late as nothing behind them came again. */
+  filledAlone = 0;
+  /** Packets were sent again that had come: the sender goes back. */
+  wentBack = false;
 }
 
 export class RequesterFigures implements RequesterReport {
@@ -33,6 +37,8 @@ export class RequesterFigures implements RequesterReport {
   undecidedPackets = 0;
   /** As of `PacketCounts`. */
   unnamedLosses = 0;
+  filledAlone = 0;
+  wentBack = false;
   /** An answer to a duplicate may have been about a request that others had overtaken. */
   seemsOvertaken = false;
   readonly responses = new PacketCounts();

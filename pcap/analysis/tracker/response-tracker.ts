@@ -371,9 +371,9 @@ export class ResponseTracker extends SequenceTracker {
     return { cause: 'duplicate-request', refersTo: entry.askedAgainFrame, durationNs: -1, reason: undefined };
   }
 
-  protected override fallbackTrigger(psn: number): RetransmissionTrigger {
+  protected override fallbackTrigger(facts: MutableFacts, psn: number): RetransmissionTrigger {
     const entry = this.state.reads.find(psn);
-    if (entry === undefined || entry.copiedFrame < 0) return super.fallbackTrigger(psn);
+    if (entry === undefined || entry.copiedFrame < 0) return super.fallbackTrigger(facts, psn);
     return { cause: 'duplicate-request', refersTo: entry.copiedFrame, durationNs: -1, reason: undefined };
   }
 

@@ -37,7 +37,7 @@ export abstract class SequenceRole {
   /** Why the sender would retransmit from this PSN now; undefined when there is no cause. */
   protected abstract triggerOf(facts: MutableFacts, psn: number): RetransmissionTrigger | undefined;
   /** The trigger that is reported where `triggerOf` has none. */
-  protected fallbackTrigger(_psn: number): RetransmissionTrigger {
+  protected fallbackTrigger(_facts: MutableFacts, _psn: number): RetransmissionTrigger {
     return UNKNOWN_TRIGGER;
   }
 

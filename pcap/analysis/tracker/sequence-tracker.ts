@@ -103,6 +103,7 @@ export abstract class SequenceTracker extends SequenceRole {
     else {
       this.#resolveLate(facts, psn);
       this.countRetransmission(facts, psn, count);
+      this.counts.wentBack = true;
     }
   }
 
@@ -301,7 +302,7 @@ export abstract class SequenceTracker extends SequenceRole {
     const afterTimeout = this.#isLateAfterAll && this.triggerOf(facts, psn)?.cause === 'timeout';
     if (afterTimeout || this.#isLateBefore(facts, psn)) this.#takeLossBack(facts);
     else if (this.run !== undefined && this.#isLateFill(facts, psn)) this.#takeFillBack(facts, this.run);
-    const trigger = this.triggerOf(facts, psn) ?? this.fallbackTrigger(psn);
+    const trigger = this.triggerOf(facts, psn) ?? this.fallbackTrigger(facts, psn);
     if (!this.ids.isUsable && isLastAgain(this.run, trigger, psn + count) && this.losses.isCounted(psn))
       this.losses.doubt(facts, psn, { refersTo: facts.refersTo, reason: 'came-twice' });
     if (this.aside === undefined) this.closeRun(facts);
@@ -330,7 +331,7 @@ export abstract class SequenceTracker extends SequenceRole {
     this.#late = undefined;
     this.counts.retransmittedPackets++;
     this.losses.wereLost(late);
-    const trigger = this.triggerOf(facts, late.psn) ?? this.fallbackTrigger(late.psn);
+    const trigger = this.triggerOf(facts, late.psn) ?? this.fallbackTrigger(facts, late.psn);
     this.run = newRun(late, trigger, facts, false);
     this.onRunStart(facts, late.psn, trigger);
   }
