@@ -134,7 +134,7 @@ export class Analyzer {
   /**
    * An event that `onEvent` was called with, as the report has it: one event, or two where its packets differ. Right
    * after `finish`. Then the event of one half of a conversation is that of the whole, and what the capture lacks is
-   * known: a loss that cannot be told from what the capture lacks is `missing`.
+   * known, and whether packets are overtaken: a loss that cannot be told from that is `missing`.
    */
   reported(event: TransportEvent): readonly TransportEvent[] {
     const conversation = this.#tracker.byId(event.conversation);

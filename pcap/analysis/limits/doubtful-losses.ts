@@ -1,5 +1,7 @@
 /**
- * Gaps that either the network or the capture has made, where the capture lacks packets.
+ * Losses that cannot be told, as the end of the capture shows: gaps that either the network or the capture has made,
+ * where the capture lacks packets; and READ responses that were captured and asked for again, where packets are
+ * overtaken.
  *
  * Owns the division, for totals and events alike. What a peer asked for it lacked: the network has lost it, unless
  * packets are overtaken on this network: then what came late may be what the capture lacks. A gap that nobody named and
@@ -8,6 +10,9 @@
  * nobody named is undecided, and everything where packets are overtaken. In a sample nothing can be told: neither that
  * nothing was overtaken, nor that what came late is not the retransmission of what is not in the sample. UC has nobody
  * who asks: its losses say themselves that they may be of either.
+ *
+ * Before the loss nothing tells a READ response that was lost from one that was overtaken (`missed-verdicts.ts`). So it
+ * is lost where nothing in the conversation was overtaken, neither before nor later.
  */
 import { psnAdd } from '../../../packets/psn.ts';
 import type { PacketCounts, RequesterFigures } from '../tracker/requester-figures.ts';
@@ -24,6 +29,7 @@ export interface CountedConversation {
 
 /** Moves what is in doubt to the undecided packets. */
 export function moveDoubtful(conversation: CountedConversation, coverage: Coverage | undefined): void {
+  if (hasLate(conversation)) for (const { requester } of conversation.ends) moveMissed(requester);
   if (coverage?.isIncomplete !== true) return;
   const { isSample } = coverage;
   const everything = isSample || overtakes(conversation);
@@ -43,8 +49,11 @@ export function withoutDoubtful(
   coverage: Coverage | undefined,
   conversation: CountedConversation | undefined,
 ): readonly TransportEvent[] {
-  if (coverage?.isIncomplete !== true) return [event];
   const { kind, reason, named, psn, count, among: _, amongCount: __, ...rest } = event;
+  const isMissed = kind === 'loss' && reason === 'seen-then-implied-nak';
+  if (isMissed && conversation !== undefined && hasLate(conversation))
+    return [{ ...rest, kind: 'missing', reason, psn, count }];
+  if (coverage?.isIncomplete !== true) return [event];
   const { isSample } = coverage;
   const doubtful = kind === 'loss' ? isSample || reason !== 'service-without-acks' : isSample && kind === 'reordering';
   if (!doubtful) return [event];
@@ -66,15 +75,24 @@ function moveLosses(counts: Counts, everything: boolean): void {
   counts.unnamedLosses = 0;
 }
 
+/** READ responses that were captured, and requested again. */
+function moveMissed({ responses, missedResponses }: RequesterFigures): void {
+  responses.lostPackets -= missedResponses;
+  responses.undecidedPackets += missedResponses;
+}
+
 function moveLate(counts: Counts): void {
   counts.undecidedPackets += counts.reorderedPackets;
   counts.reorderedPackets = 0;
 }
 
 /** Packets of this conversation came late, in either direction, or may have. */
-function overtakes({ ends }: CountedConversation): boolean {
+function overtakes(conversation: CountedConversation): boolean {
+  return hasLate(conversation) || conversation.ends.some(({ requester }) => requester.seemsOvertaken);
+}
+
+function hasLate({ ends }: CountedConversation): boolean {
   return ends.some(
-    ({ requester: { reorderedPackets, responses, seemsOvertaken } }) =>
-      seemsOvertaken || reorderedPackets + responses.reorderedPackets > 0,
+    ({ requester: { reorderedPackets, responses } }) => reorderedPackets + responses.reorderedPackets > 0,
   );
 }

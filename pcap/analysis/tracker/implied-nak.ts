@@ -27,7 +27,8 @@ export function impliedNak(
   const entry = reads.find(psn);
   if (hole === undefined && entry === undefined) return undefined;
   // No response came since it was last requested again: the requester cannot have noticed another gap.
-  if (state.lastResponseFrame <= requests.frameOf(psn)) return undefined;
+  const noticed = state.lastResponseFrame > requests.frameOf(psn);
+  if (!noticed && !asksPast(state, psn)) return undefined;
   // No response from there on was captured: the requester saw silence, not a gap.
   if (hole === undefined && entry?.next === psn) return undefined;
   const { meanNs, maxNs } = report.readLatency;
@@ -60,6 +61,14 @@ export function impliedNak(
     durationNs,
     reason: timedOut ? 'after-timeout' : late ? undefined : 'immediate',
   };
+}
+
+/**
+ * It goes back twice without a response in between, the second time not as far: what it lacked then has come late, and
+ * it has dropped what came behind that.
+ */
+function asksPast({ missedResponse: missed, conversation, requester }: PsnSpaceState, psn: number): boolean {
+  return missed !== undefined && missed.sentTo < 0 && psn > missed.psn && conversation.end(requester).ids.isUsable;
 }
 
 /** How much later a mirror shows a frame once more, at most, and a requester never reacts to its response. */

@@ -5,7 +5,8 @@
  * Such a response did not arrive in order behind this capture point. No answer tells more: it was lost, or the one
  * before it was overtaken, so that the requester had to drop it. Where packets are overtaken it cannot be told. But one
  * that the requester has before it is sent again was overtaken: the requester asks for what is behind it, and had to
- * drop that meanwhile.
+ * drop that meanwhile. So was one that was sent again, when nothing sent since can be the reason to ask for what is
+ * behind it once more. Whether anything was overtaken is known at the end only: `limits/doubtful-losses.ts`.
  */
 import type { Among, MissedRequest } from './missed-request.ts';
 import { PacketFlag } from './packet-memory.ts';
@@ -37,14 +38,13 @@ export function bookMissed(state: PsnSpaceState, request: MissedRequest, verdict
 }
 
 /** A READ response that was captured is requested again, by the packet of `details`. */
-export function bookMissedResponse(state: PsnSpaceState, psn: number, { frame, timeNs }: PlacedDetails): void {
-  const { missedResponse } = state;
-  if (missedResponse !== undefined && missedResponse.psn < psn) {
+export function bookMissedResponse(state: PsnSpaceState, psn: number, { frame, timeNs, reason }: PlacedDetails): void {
+  const { missedResponse, responses } = state;
+  if (missedResponse !== undefined && cameLate(missedResponse, psn, reason)) {
     tellLate(state, missedResponse);
     // It came here already, while the requester waited for that.
     if (missedResponse.psn + 1 === psn) return;
   }
-  const { responses } = state;
   // It came, here already, while the requester waited for one before it.
   if (state.awaitedResponse === psn) return;
   const known = PacketFlag.BookedLost | PacketFlag.Late;
@@ -52,10 +52,33 @@ export function bookMissedResponse(state: PsnSpaceState, psn: number, { frame, t
   if (state.missedResponse?.psn === psn) return;
   settleMissedResponse(state);
   const details = { psn, frame, timeNs, refersTo: responses.frameOf(psn), reason: 'seen-then-implied-nak' } as const;
-  state.missedResponse = { psn, details };
+  state.missedResponse = { psn, details, askedTo: psn, sentTo: -1 };
 }
 
-/** It is sent again, or the capture ends: nothing tells that it was overtaken. */
+/** PSNs up to `to` are requested again. */
+export function askedAgainTo({ missedResponse }: PsnSpaceState, to: number): void {
+  if (missedResponse !== undefined) missedResponse.askedTo = to;
+}
+
+/** A response is sent. */
+export function responseSent(state: PsnSpaceState, psn: number): void {
+  const { missedResponse } = state;
+  if (missedResponse === undefined || (missedResponse.psn !== psn && missedResponse.sentTo < 0)) return;
+  missedResponse.sentTo = Math.max(missedResponse.sentTo, psn + 1);
+  if (missedResponse.sentTo > missedResponse.askedTo) settleMissedResponse(state);
+}
+
+/**
+ * The requester has it when it asks for `psn` behind it, though it was not sent again. It is the first sending, too,
+ * when it asks for that a second time, and nothing was sent behind it that would show that the second sending is
+ * missing.
+ */
+function cameLate(missed: MissedResponse, psn: number, reason: PlacedDetails['reason']): boolean {
+  if (psn <= missed.psn) return false;
+  return missed.sentTo < 0 || (reason === 'immediate' && psn < missed.askedTo && missed.sentTo <= psn + 1);
+}
+
+/** All of it is sent again, or the capture ends: nothing tells that it was overtaken. */
 export function settleMissedResponse(state: PsnSpaceState): void {
   const { missedResponse, responses, report, conversation, requester } = state;
   if (missedResponse === undefined) return;
@@ -68,6 +91,7 @@ export function settleMissedResponse(state: PsnSpaceState): void {
     state.emitAt('missing', sender, details);
   } else {
     report.responses.lostPackets++;
+    report.missedResponses++;
     responses.addFlag(psn, PacketFlag.BookedLost);
     state.emitAt('loss', sender, { ...details, named: true });
   }

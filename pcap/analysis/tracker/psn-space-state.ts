@@ -75,10 +75,14 @@ export interface PlacedDetails extends EventDetails {
   readonly timeNs: number;
 }
 
-/** A response that was captured is requested again, and was not sent again yet. */
+/** A response that was captured is requested again. */
 export interface MissedResponse {
   readonly psn: number;
   readonly details: PlacedDetails;
+  /** The PSN behind all that is requested again with it. */
+  askedTo: number;
+  /** The PSN behind the last response since it was sent again; -1: it was not. */
+  sentTo: number;
 }
 
 export class PsnSpaceState {

@@ -12,7 +12,7 @@ import { receiverGets, waitEnds } from './asked-requests.ts';
 import type { DamagedPsns } from './damaged-psns.ts';
 import type { Holes } from './holes.ts';
 import { LateWaits } from './late-waits.ts';
-import { bookMissedResponse } from './missed-verdicts.ts';
+import { askedAgainTo, bookMissedResponse } from './missed-verdicts.ts';
 import type { MutableFacts } from './mutable-facts.ts';
 import { askedAck, PacketFlag, type PacketMemory } from './packet-memory.ts';
 import { type RetransmissionRun, type RetransmissionTrigger, runDetails } from './pending-report.ts';
@@ -234,6 +234,7 @@ export class RequestTracker extends SequenceTracker {
   #markRequestedAgain(facts: MutableFacts, psn: number, count: number): void {
     const { state } = this;
     state.askedResponse = psn;
+    askedAgainTo(state, psn + count);
     state.reads.askAgain(psn, psn + count, facts.timeNs, facts.packet.number);
     for (const hole of state.responseHoles.list)
       if (hole.from < psn + count && hole.to > psn) hole.requestedAgain = true;

@@ -42,6 +42,8 @@ export class RequesterFigures implements RequesterReport {
   /** An answer to a duplicate may have been about a request that others had overtaken. */
   seemsOvertaken = false;
   readonly responses = new PacketCounts();
+  /** Of its lost responses, those that were captured before they were requested again. */
+  missedResponses = 0;
   copies = 0;
   rnrNaks = 0;
   impliedNaks = 0;

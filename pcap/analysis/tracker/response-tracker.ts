@@ -29,7 +29,7 @@ import { responderAsks } from './asked-requests.ts';
 import { followRequester } from './awaited-response.ts';
 import type { DamagedPsns } from './damaged-psns.ts';
 import type { Hole, Holes } from './holes.ts';
-import { settleMissedResponse } from './missed-verdicts.ts';
+import { responseSent, settleMissedResponse } from './missed-verdicts.ts';
 import type { MutableFacts } from './mutable-facts.ts';
 import { PacketFlag, PacketMemory } from './packet-memory.ts';
 import type { RetransmissionTrigger } from './pending-report.ts';
@@ -72,8 +72,8 @@ export class ResponseTracker extends SequenceTracker {
     if (aeth >= 0) this.#noteMsn(aethMsn(frame.view, frame.bthOffset + aeth));
     state.answered = true;
     noteAnswer(state, facts.timeNs);
+    responseSent(state, psn);
     if ((frame.flags & OpFlag.Ack) === 0) {
-      if (state.missedResponse?.psn === psn) settleMissedResponse(state);
       this.#handleResponse(facts, psn);
       followRequester(state, facts, psn);
     } else this.#handleAcknowledgement(facts, psn, aethSyndrome(frame.view, frame.bthOffset + aeth));

@@ -4,6 +4,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import { Op } from '../../../../packets/opcode.ts';
+import type { ConversationReport } from '../../../../pcap/analysis/types.ts';
 import { eventsOf, Script } from './script.ts';
 
 const kindsOf = (script: Script, of: readonly string[]) =>
@@ -46,6 +47,97 @@ describe('READ responses', () => {
     expect(kindsOf(begun().read(5, 3).answers(5, 7), VERDICTS)).toEqual(['loss 5']);
     // Another one than the next stood behind nothing.
     expect(kindsOf(begun().read(7, 1).answers(5, 7), VERDICTS)).toEqual(['reordering 5', 'missing 7']);
+  });
+
+  describe('that the requester asks for again, and then for what is behind them,', () => {
+    /** Two READs, of which the last response of the first one is asked for again, with the second READ. */
+    const begun = (options = {}) => {
+      const reads = new Script(options).read(0, 4).answers(0, 3).read(4, 4).read(8, 4);
+      return reads.answers(4, 7).answers(8, 11).read(7, 1).read(8, 4);
+    };
+
+    it('came late when it asks for that twice, and none was sent in between', () => {
+      expect(kindsOf(begun().read(8, 4).answers(7, 7).answers(8, 11), VERDICTS)).toEqual(['reordering 7']);
+      // Once, or from the same one on, or further on than before.
+      expect(kindsOf(begun().answers(7, 7).answers(8, 11), VERDICTS)).toEqual(['loss 7']);
+      expect(kindsOf(begun().read(7, 1).read(8, 4).answers(7, 7).answers(8, 11), VERDICTS)).toEqual(['loss 7']);
+      expect(kindsOf(begun().read(12, 4).answers(7, 7).answers(8, 15), VERDICTS)).toEqual(['loss 7']);
+      const same = begun().read(7, 1).read(8, 4).answers(7, 7).answers(8, 11);
+      expect(kindsOf(same, ['implied-nak'])).toEqual(['implied-nak 7 implied-nak']);
+      // Sent again before it asks for what is behind that: the second time has no reason, and proves nothing.
+      const behind = new Script().read(0, 4).answers(0, 3).read(4, 4).read(8, 4).answers(4, 7).answers(8, 11);
+      expect(kindsOf(behind.read(7, 1).answers(7, 7).read(8, 4).read(8, 4), VERDICTS)).toEqual(['loss 7']);
+    });
+
+    it('came late when what was sent again since cannot show that more is missing', () => {
+      expect(kindsOf(begun().answers(7, 7).read(8, 4).answers(8, 11), VERDICTS)).toEqual(['reordering 7']);
+      const within = () => new Script().read(0, 4).answers(0, 3).read(4, 4).answers(4, 7).read(5, 3);
+      expect(kindsOf(within().answers(5, 6).read(6, 2).answers(6, 7), VERDICTS)).toEqual(['reordering 5']);
+      // It can: that may have been lost as well.
+      expect(kindsOf(within().answers(5, 7).read(6, 2).answers(6, 7), VERDICTS)).toEqual(['loss 5', 'loss 6']);
+      expect(kindsOf(begun().answers(7, 7).answers(8, 9).read(8, 4), VERDICTS)).toEqual(['loss 7', 'loss 8']);
+      const acknowledged = begun().answers(7, 7).sends(12, 12).ack(12).read(8, 4);
+      expect(kindsOf(acknowledged, ['loss 7', 'reordering'])).toEqual(['loss 7']);
+      expect(kindsOf(within().answers(5, 7).b(Op.ReadResponseMiddle, 5).read(6, 2), VERDICTS)).toEqual([
+        'loss 5',
+        'loss 6',
+      ]);
+      // It was lost once more.
+      expect(kindsOf(within().answers(5, 5).read(5, 3).answers(5, 7), VERDICTS)).toEqual(['loss 5']);
+      // A timeout needs no reason.
+      const silent = within().answers(5, 6).wait(100e6).read(6, 2).answers(6, 7);
+      expect(kindsOf(silent, ['loss 5', 'reordering'])).toEqual(['loss 5']);
+    });
+
+    it('have no such sign where it had not asked for that before', () => {
+      // Round trips are long, so that a new run is no timeout.
+      const slow = new Script().read(0, 4).wait(1e6).answers(0, 3).read(4, 16).wait(1e6).answers(4, 19);
+      const script = slow.read(5, 1).answers(5, 5).wait(1.5e6).read(12, 8).answers(12, 19);
+      expect(kindsOf(script, VERDICTS)).toEqual(['loss 5', 'loss 12']);
+    });
+
+    it('came late when others were sent, but not that one, and however long it takes', () => {
+      const third = begun().read(12, 4).answers(12, 15).read(8, 4).answers(7, 7).answers(8, 11);
+      expect(kindsOf(third, VERDICTS)).toEqual(['reordering 7']);
+      const slow = new Script().read(0, 4).answers(0, 3).read(4, 4).answers(4, 7).read(5, 3).wait(5e6).read(6, 2);
+      expect(kindsOf(slow.answers(5, 7), VERDICTS)).toEqual(['reordering 5']);
+    });
+
+    it('are lost where the second request is a copy, or may be one', () => {
+      const twice = (options = {}) => {
+        const script = new Script(options).read(0, 4).answers(0, 3).read(4, 4).read(8, 4).answers(4, 7).answers(8, 11);
+        const again = script.read(7, 1).fromA(Op.ReadRequest, 8, { length: 3 * 1024 + 100 });
+        return script.see(again).see(again).answers(7, 7).answers(8, 11);
+      };
+      expect(kindsOf(twice(), VERDICTS)).toEqual(['loss 7']);
+      expect(kindsOf(twice({ ids: 'ipv6' }), VERDICTS)).toEqual(['loss 7']);
+    });
+  });
+
+  describe('that were lost or overtaken', () => {
+    const lost = () => new Script().read(0, 4).answers(0, 3).read(4, 4).answers(4, 7).read(5, 3).answers(5, 7);
+
+    it('cannot be told when something is overtaken later', () => {
+      const late = lost().read(8, 4).answers(8, 11).read(9, 3).read(10, 2).answers(9, 11);
+      expect(kindsOf(late, VERDICTS)).toEqual(['missing 5', 'reordering 9']);
+      const [{ ends }] = late.analyze().conversations as [ConversationReport];
+      expect(ends[0].requester.responses).toMatchObject({ lostPackets: 0, undecidedPackets: 1, reorderedPackets: 1 });
+      expect(kindsOf(lost().read(8, 4).answers(8, 11).read(9, 3).answers(9, 11), VERDICTS)).toEqual([
+        'loss 5',
+        'loss 9',
+      ]);
+    });
+
+    it('cannot be told when a request is overtaken later', () => {
+      const script = lost().sends(8, 9);
+      const late = script.fromA(Op.SendOnly, 10);
+      expect(kindsOf(script.sends(11, 12).see(late).ack(12), VERDICTS)).toContain('missing 5');
+      const told = lost().read(8, 4).answers(8, 11).sends(12, 13);
+      const later = told.fromA(Op.SendOnly, 14);
+      // It was told to be lost as soon as all had been sent again.
+      expect(kindsOf(told.sends(15, 16).see(later).ack(16), VERDICTS)).toEqual(['missing 5', 'reordering 14']);
+      expect(kindsOf(lost().sends(8, 12).ack(12), VERDICTS)).toEqual(['loss 5']);
+    });
   });
 
   it('that come while the requester waits for what it asked for again are dropped as well', () => {
@@ -142,9 +234,10 @@ describe('a requester that goes back for a NAK after what it asks for came late'
         .wait(ms * 1e6)
         .read(4, 4)
         .answers(4, 7);
-      return kindsOf(script, ['timeout', 'implied-nak', 'loss', 'retransmission']).slice(0, -1);
+      const told = kindsOf(script, ['timeout', 'implied-nak', 'loss', 'retransmission']);
+      return told.filter((event) => !event.endsWith('duplicate-request'));
     };
-    expect(asks(0.1)).toEqual(['implied-nak 4 implied-nak', 'loss 4', 'retransmission 4 implied-nak']);
+    expect(asks(0.1)).toEqual(['implied-nak 4 implied-nak', 'retransmission 4 implied-nak', 'loss 4']);
     // A slow reaction, or a timeout: nothing was lost for certain.
     expect(asks(20)).toEqual(['retransmission 4 unknown']);
     expect(asks(70)).toEqual(['timeout 4', 'retransmission 4 timeout']);

@@ -65,9 +65,9 @@ describe.each(EVERY_ID)('responses whose identifications are: %s', (ids) => {
     const { events, requester } = requesterOf(script);
     expect(events).toEqual([
       'implied-nak 2 implied-nak',
-      'loss 2',
       'retransmission 2 implied-nak',
       'retransmission 2+4 duplicate-request',
+      'loss 2',
     ]);
     expect(requester.responses).toMatchObject({ lostPackets: 1, retransmittedPackets: 4 });
   });
