@@ -85,7 +85,9 @@ export class VerdictRules {
     const fromNs = each.resentNs + times.soonestNs;
     // Or it was there before its retransmission, and that is answered.
     const soonNs = each.resentNs + times.usualNs;
-    if (usualNs !== undefined) return usual.isAnswered(fromNs, Math.max(each.sentNs + usualNs, soonNs));
+    // Or it was, and that came late: then the answer was later than any.
+    const lateNs = each.odd && !this.isUnsound ? each.resentNs : each.sentNs;
+    if (usualNs !== undefined) return usual.isAnswered(fromNs, Math.max(lateNs + usualNs, soonNs));
     if (each.group !== undefined) return true;
     // Where nothing is usual, and requests come twice, one that something else explains may be about it as well.
     const untilNs = each.sentNs + evidence.roundTrips.shortestNs * MOST_ROUND_TRIPS;
@@ -115,7 +117,8 @@ export class VerdictRules {
   /** What was sent again for it may have come late. When it came itself as late as others, that was answered. */
   #isSlow(each: MissedRequest): boolean {
     if (this.usualNs(each) !== undefined) return this.#isAnswered(each);
-    return each.slowNs > 0 && !this.#grounds.usual.isAlike(each.slowNs);
+    const isItsOwn = each.group?.requests === 1;
+    return each.slowNs > 0 && !(isItsOwn && this.#grounds.usual.isAlike(each.slowNs));
   }
 
   /**

@@ -347,6 +347,18 @@ describe('where nothing comes twice', () => {
     expect(later(3, 50_042)).toContain('50000 overtaken');
   });
 
+  it('such an answer is late as well where the retransmission was so', () => {
+    const late = (at: number) =>
+      lateBy40(3)
+        .nak(60_039, 60_000, 60_000, { behind: 60_028 })
+        .resent(60_040, 60_000)
+        .ack(60_051, 60_005)
+        .duplicate(at, 60_005)
+        .end();
+    expect(late(60_080)).toContain('60000 unknown');
+    expect(late(60_113)).toContain('60000 lost');
+  });
+
   it('one behind a late one was lost if that was as late as others: what was sent again for it came in time', () => {
     const behind = (late: number, at: number) =>
       lateBy40(late).nak(50_025, 50_001, 50_014).resent(50_032, 50_001).duplicate(at, 50_000).ack(50_050, 50_005).end();
@@ -354,5 +366,11 @@ describe('where nothing comes twice', () => {
     for (const at of [50_038, 50_044]) expect(behind(3, at)).toContain('50001 unknown');
     expect(behind(2, 50_040)).toContain('50001 lost');
     expect(behind(1, 50_040)).toContain('50001 unknown');
+  });
+
+  it('whether that was as late as others is not known where the answer may be about another one', () => {
+    const told = lateBy40(3).nak(49_997, 49_985, 49_985).resent(49_998, 49_985).ack(50_009, 49_990);
+    told.nak(50_025, 50_001, 50_014).resent(50_032, 50_001).duplicate(50_040, 50_000).ack(50_050, 50_005);
+    expect(told.end()).toContain('50001 unknown');
   });
 });
