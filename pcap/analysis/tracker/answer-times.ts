@@ -25,6 +25,11 @@ export class AnswerTimes {
     return Math.max(SHORTEST_SOON_NS, shortestNs * SOON_ROUND_TRIPS);
   }
 
+  /** For how long an answer to what was sent again is expected: where round trips vary, as long as any took. */
+  get expectedNs(): number {
+    return this.#roundTrips.isSteady ? this.soonNs : this.longestNs;
+  }
+
   /** A NAK that takes longer did not come at once. */
   get longestNs(): number {
     const { isSteady, shortestNs, longestNs } = this.#roundTrips;
