@@ -25,9 +25,9 @@ export class AnswerTimes {
     return Math.max(SHORTEST_SOON_NS, shortestNs * SOON_ROUND_TRIPS);
   }
 
-  /** For how long an answer to what was sent again is expected. A busy host answers now and then much later. */
+  /** How long an answer to what a timeout had sent again is expected: where round trips vary, as long as any took. */
   get expectedNs(): number {
-    return this.#roundTrips.isSteady ? this.soonNs : this.soonNs * VARIES;
+    return this.#roundTrips.isSteady ? this.soonNs : this.longestNs;
   }
 
   /** A NAK that takes longer did not come at once. */
@@ -56,8 +56,6 @@ export class AnswerTimes {
 /** How long ACKs of known duplicates are expected. */
 export const EXPECTED_NS = 1_000_000;
 const SOON_ROUND_TRIPS = 2.7;
-/** Where round trips vary: so many are counted, and are about what was sent again, that a long wait does no harm. */
-const VARIES = 30;
 /** Where round trips do not vary, a NAK is as fast as an ACK, but for the length of packets. */
 const NAK_ROUND_TRIPS = 1.6;
 /** Longer packets take longer, and wait for one another. */

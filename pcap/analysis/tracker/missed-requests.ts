@@ -137,7 +137,7 @@ export class MissedRequests {
 
   /** A request is sent again that the receiver has acknowledged. @param psn -1: it comes again, and nobody sent it */
   resentInVain(psn: number, timeNs: number): void {
-    this.#expected.sentInVain(psn, timeNs, timeNs + this.#times.expectedNs);
+    this.#expected.sentInVain(psn, timeNs, timeNs + this.#times.soonNs);
   }
 
   /** The receiver has everything before `to`. @param sentNs of the packet that it asks for instead */
