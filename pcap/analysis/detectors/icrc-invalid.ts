@@ -59,9 +59,8 @@ class Sender {
   readonly samples: IcrcSample[] = [];
   /** Its requests with a wrong ICRC. */
   readonly requests = new AskedPsns();
-  /** Of the last packet with a wrong ICRC, and how often it was another than before. */
-  pkey = -1;
-  otherPkeys = 0;
+  /** Of packets with a wrong ICRC; no more than `MOST_PKEYS`. */
+  readonly pkeys = new Set<number>();
   /** Packets of which the capture has no ICRC. */
   unchecked = 0;
   /** Packets to the port of RoCEv2 that have no BTH. */
@@ -108,8 +107,7 @@ class IcrcInvalid implements Detector {
       return;
     }
     sender.bad.add(packet.number);
-    if (frame.pkey !== sender.pkey) sender.otherPkeys++;
-    sender.pkey = frame.pkey;
+    if (sender.pkeys.size < MOST_PKEYS) sender.pkeys.add(frame.pkey);
     if (conversation !== undefined) sender.conversations.add(conversation.id);
     if ((frame.flags & OpFlag.Request) !== 0) {
       this.#anyAsked = true;
@@ -177,11 +175,13 @@ function isBlank({ pkey, destQpn }: Frame): boolean {
 }
 
 /**
- * A sender of something else to this port: what looks like RoCEv2 does so by chance. A host has one P_Key or two; a
- * program that begins its packets with a number has as many as packets.
+ * A sender of something else to this port: what looks like RoCEv2 does so by chance, and nobody acknowledges it. A host
+ * has a few P_Keys; a program that begins its packets with a number has as many as packets.
  */
-function isForeign({ good, bad, unchecked, foreign, otherPkeys }: Sender): boolean {
-  return good === 0 && (foreign > bad.count + unchecked || (otherPkeys >= ENOUGH && 2 * otherPkeys > bad.count));
+function isForeign({ good, bad, unchecked, foreign, pkeys, requests }: Sender): boolean {
+  if (good > 0 || requests.acknowledged >= ENOUGH_ANSWERS) return false;
+  const numbers = pkeys.size === MOST_PKEYS || (pkeys.size > ENOUGH && 2 * pkeys.size > bad.count);
+  return numbers || foreign > bad.count + unchecked;
 }
 
 function addressKey({ view, ipVersion }: Frame, at: number): number {
@@ -303,6 +303,7 @@ function addressesOf({ conversations }: DetectorContext): IpAddress[] {
 /** Packets without a right one among them that make a sender's mistake out of an accident. */
 const ENOUGH = 3;
 const ENOUGH_ANSWERS = 2;
+const MOST_PKEYS = 64;
 const ENOUGH_SAMPLES = 6;
 const MOST_SAMPLES = 12;
 const MOST_SENDERS = 4096;

@@ -70,7 +70,8 @@ class Fragments {
   add(frame: Frame, number: number): void {
     this.frames.add(number);
     this.longest = Math.max(this.longest, fragmentLength(frame));
-    this.requests.asked(fragmentPsn(frame));
+    const psn = fragmentPsn(frame);
+    if (psn >= 0) this.requests.asked(psn);
   }
 }
 

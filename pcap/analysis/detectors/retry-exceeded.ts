@@ -4,9 +4,9 @@
  * Owns one finding for each pair of hosts. It is an error when the requester has given up after two tries or more, a
  * warning when the capture ends after four tries (three timeouts in a row), and a note when it ends after three.
  * Timeouts after which the connection went on are a note, and a warning where they are many and cost a quarter of the
- * time or more: nothing else may show that the last packets of messages get lost. Waits of a millisecond or more that
- * are shorter than the agreed ACK timeout are a note as well: adapters may choose shorter ones. There is no finding
- * where an earlier failure is the cause (`first-error`). Rules: ref:analyzer#1 row 2.
+ * time or more: nothing else may show that the last packets of messages get lost. Two waits or more of a millisecond
+ * at least that are shorter than the agreed ACK timeout are a note as well: adapters may choose shorter ones. There is
+ * no finding where an earlier failure is the cause (`first-error`). Rules: ref:analyzer#1 row 2.
  */
 import type { Detector, DetectorContext, Symptom } from '../detector.ts';
 import type { PacketFacts } from '../facts.ts';
@@ -127,6 +127,8 @@ class RetryExceeded implements Detector {
       const conversation = context.conversation(Math.floor(key / 2));
       const exponent = conversation?.cm?.ackTimeoutExponent ?? 0;
       if (conversation === undefined || conversation.sameAs !== 0 || exponent === 0) continue;
+      // Once, a host may just have been slow.
+      if (frames.count < FEWEST_SHORT) continue;
       if (++told > MOST_NOTES) return;
       const { address } = conversation.ends[key % 2 === 0 ? 0 : 1];
       const agreedNs = TIMEOUT_UNIT_NS * 2 ** exponent;
@@ -205,6 +207,7 @@ function report(context: DetectorContext, group: readonly Failure[], icmp: IcmpW
 
 /** Far above every round trip within a data centre. */
 const SHORT_NS = 1_000_000;
+const FEWEST_SHORT = 2;
 /** Tries after which a silence is one even if the capture ends. */
 const SURE_TRIES = 4;
 /** One retransmission at the end of a capture is nothing particular. */

@@ -43,6 +43,19 @@ describe('fragments', () => {
     expect(error.text).toMatch(/bytes; adapters put none together\.$/);
   });
 
+  it('are acknowledged by no ACK where they are too short for a PSN', () => {
+    const script = new Script();
+    for (let i = 0; i < 4; i++) {
+      for (const fragment of ipv4Fragments(script.fromA(Op.SendFirst, 20 + i), 36)) script.see(fragment);
+      script.a(Op.SendOnly, i);
+      script.ack(i);
+    }
+    expect(findingOf(script.analyze(), 'mtu-mismatch')).toMatchObject({
+      severity: 'error',
+      evidence: { sign: 'fragments', acknowledged: 0 },
+    });
+  });
+
   it('are an error as long as one only is acknowledged', () => {
     const script = new Script();
     for (let psn = 0; psn < 9; psn += 3) write(script, psn);
@@ -156,6 +169,26 @@ describe('packets to port 4791 that are none of RoCEv2', () => {
     for (const frame of [...long, ...bad, ...noBth]) script.see(frame);
     const cut = script.packets.map((each) => ({ ...each, bytes: each.bytes.subarray(0, 200) }));
     expect(findingOf(analyze(cut), 'icrc-invalid').evidence).toMatchObject({ explanation: 'none', badPackets: 3 });
+  });
+
+  it('are none of a host with a few P_Keys in turns, nor of one whose peer answers, though its ICRCs are all wrong', () => {
+    const told = (packets: number, pkeys: number, answered = false) => {
+      const script = new Script();
+      for (let psn = 0; psn < packets; psn++) {
+        const frame = script.fromA(Op.SendOnly, psn);
+        frame[44] = 0x80 + (psn % pkeys);
+        script.see(spoiled(frame, psn));
+        if (answered) script.ack(psn);
+      }
+      return findingOf(script.analyze(), 'icrc-invalid').evidence['explanation'];
+    };
+    expect(told(30, 2)).toBe('none');
+    expect(told(30, 4)).toBe('none');
+    expect(told(4, 3)).toBe('none');
+    expect(told(5, 4)).toBe('foreign');
+    expect(told(200, 64)).toBe('foreign');
+    expect(told(30, 30)).toBe('foreign');
+    expect(told(30, 30, true)).toBe('none');
   });
 
   it('are none where one ICRC is right, or the capture has cut it off, and where P_Keys do not change', () => {
