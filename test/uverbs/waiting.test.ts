@@ -6,8 +6,8 @@ import { describe, expect, it } from 'vitest';
 import * as Q from '../../src/uverbs/abi/queues.ts';
 import * as V from '../../src/uverbs/abi/verbs.ts';
 import { Errno } from '../../src/uverbs/errno.ts';
-import { attrTo, expectEmpty, gidIndex, gidOf, Mask, makeEnds } from './support/ends.ts';
-import { fill, pick, plain } from './support/program.ts';
+import { attrTo, expectEmpty, gidIndex, gidOf, Mask, makeDevice, makeEnds, toRts } from './support/ends.ts';
+import { fill, pick, plain, type Values } from './support/program.ts';
 
 const UD = 4;
 /** Of one file. */
@@ -64,6 +64,30 @@ describe('CREATE_AH that waits for its next hop', () => {
     expect(errnos).toEqual(new Set([Errno.EHOSTUNREACH, Errno.ENOMEM]));
     expect(await left.program.errno('ALLOC_PD', V.ALLOC_PD, {})).toBe(0);
     await expectEmpty(pair);
+  });
+});
+
+describe('MODIFY_QP that waits for its next hop', () => {
+  const [RTS, SQD] = [3, 4];
+
+  /** To RTS with a path that has to be resolved, from the state that is named; meanwhile another command moves it. */
+  async function movedMeanwhile(cur_qp_state: number): Promise<number> {
+    const pair = await toRts(await makeEnds());
+    const { left, world } = pair;
+    makeDevice(world, 3);
+    const modify = (attr_mask: number, values: Values) =>
+      left.program.errno('MODIFY_QP', Q.MODIFY_QP, { qp_handle: left.qp.handle, attr_mask, ...values });
+    expect(await modify(Mask.STATE, { qp_state: SQD })).toBe(0);
+    const alt_dest = fill(Q.QP_DEST, { dgid: gidOf(3), sgid_index: gidIndex, is_global: 1, port_num: 1 });
+    const waiting = modify(Mask.STATE | Mask.CUR_STATE | Mask.ALT_PATH, { qp_state: RTS, cur_qp_state, alt_dest });
+    expect(await modify(Mask.STATE, { qp_state: RTS })).toBe(0);
+    const errno = await world.run(waiting);
+    await expectEmpty(pair);
+    return errno;
+  }
+
+  it('is refused where the state is not the one that it names, when its turn comes', async () => {
+    expect([await movedMeanwhile(SQD), await movedMeanwhile(RTS)]).toEqual([Errno.EINVAL, 0]);
   });
 });
 

@@ -86,11 +86,15 @@ async function modify(context: Context, request: Fields): Promise<void> {
   const mask = request.u32(at.attr_mask);
   if ((mask & ~STANDARD_BITS) !== 0) throw new Refusal(Errno.EOPNOTSUPP);
   const object = context.handles.get('qp', request.u32(at.qp_handle));
-  checkPlace(request, mask, object, context.facts);
+  checkPlaces(request, mask, context.facts);
   const attributes = attributesOf(request, mask, object, context.facts);
+  const { av, altAv } = attributes;
   // Nothing is awaited where there is nothing to resolve: the next command of another thread finds it done.
-  if (attributes.av === undefined && attributes.altAv === undefined) object.qp.modifyNow(attributes);
-  else await object.qp.modify(attributes);
+  if (av !== undefined) await context.device.resolve(av.destination);
+  if (altAv !== undefined) await context.device.resolve(altAv.destination);
+  // As the kernel does, after the resolution (linux:core/verbs.c#_ib_modify_qp): others may have moved it meanwhile.
+  checkState(request, mask, object.qp.state);
+  object.qp.modifyNow(attributes);
   for (const [bit, name, bytes] of MEMBERS)
     if ((mask & bit) !== 0) object.attributes.bytes.set(request.slice(at[name], bytes), at[name]);
   if (attributes.state === QpState.Reset) reset(object);
@@ -102,18 +106,23 @@ function reset({ sends, receives, attributes }: QpObject): void {
   attributes.bytes.fill(0);
 }
 
-/** What our attributes do not have. */
-function checkPlace(request: Fields, mask: number, { qp }: QpObject, { gids }: DeviceFacts): void {
+/** What our attributes do not have: that the state is the one that the client takes it for, and a port from INIT on. */
+function checkState(request: Fields, mask: number, state: QpState): void {
+  const at = MODIFY_QP.at;
+  if ((mask & QpMask.CUR_STATE) !== 0 && request.u8(at.cur_qp_state) !== state) throw new Refusal(Errno.EINVAL);
+  const begins = (mask & QpMask.STATE) !== 0 && request.u8(at.qp_state) === QpState.Init;
+  const place = QpMask.PORT | QpMask.PKEY_INDEX;
+  if (begins && state === QpState.Reset && (mask & place) !== place) throw new Refusal(Errno.EINVAL);
+}
+
+/** What our attributes do not have: the one port, and GIDs by their index. */
+function checkPlaces(request: Fields, mask: number, { gids }: DeviceFacts): void {
   const at = MODIFY_QP.at;
   const refuse = (): never => {
     throw new Refusal(Errno.EINVAL);
   };
-  if ((mask & QpMask.CUR_STATE) !== 0 && request.u8(at.cur_qp_state) !== qp.state) refuse();
   if ((mask & QpMask.STATE) !== 0 && request.u8(at.qp_state) > QpState.Error) refuse();
   if ((mask & QpMask.PORT) !== 0 && request.u8(at.port_num) !== 1) refuse();
-  const begins = (mask & QpMask.STATE) !== 0 && request.u8(at.qp_state) === QpState.Init;
-  const place = QpMask.PORT | QpMask.PKEY_INDEX;
-  if (begins && qp.state === QpState.Reset && (mask & place) !== place) refuse();
   for (const [bit, name] of [
     [QpMask.AV, 'dest'],
     [QpMask.ALT_PATH, 'alt_dest'],

@@ -18,6 +18,7 @@ import {
 /** Attribute masks, written anew. */
 export const Mask = {
   STATE: 0x1,
+  CUR_STATE: 0x2,
   ACCESS: 0x8,
   PKEY: 0x10,
   PORT: 0x20,
@@ -29,6 +30,7 @@ export const Mask = {
   RNR: 0x800,
   RQ_PSN: 0x1000,
   RD: 0x2000,
+  ALT_PATH: 0x4000,
   MIN_RNR: 0x8000,
   SQ_PSN: 0x10000,
   DEST_RD: 0x20000,
