@@ -11,7 +11,7 @@ import { RXE_AV, RXE_GLOBAL_ROUTE } from './abi/rxe.ts';
 import { ASYNC_EVENT_DESC, COMP_EVENT_DESC } from './abi/verbs.ts';
 import { type DeviceFacts, MOST_OBJECTS } from './device-facts.ts';
 import { Errno, Refusal } from './errno.ts';
-import { Fields, response } from './fields.ts';
+import { type Fields, response } from './fields.ts';
 import { type AhObject, type CqObject, type Eventful, Handles, type QpObject } from './handles.ts';
 import type { SharedRing, UverbsFileHost } from './host.ts';
 import type { RingSize } from './ring.ts';
@@ -83,9 +83,9 @@ export class Context implements WorkObjects, RingCqWatcher {
     if (made + this.waiting >= MOST_OBJECTS) throw new Refusal(Errno.ENOMEM);
   }
 
-  /** A channel that this file has made; refuses with EBADF (linux:core/rdma_core.c#lookup_get_fd_uobject). */
+  /** A channel of completions of this file; refuses with EBADF (linux:core/rdma_core.c#lookup_get_fd_uobject). */
   demandChannel(channel: number): void {
-    if (!this.channels.has(channel)) throw new Refusal(Errno.EBADF);
+    if (channel === this.asyncChannel || !this.channels.has(channel)) throw new Refusal(Errno.EBADF);
   }
 
   // What work requests name.
@@ -174,28 +174,21 @@ export class Context implements WorkObjects, RingCqWatcher {
     const event = response(COMP_EVENT_DESC);
     event.put64(COMP_EVENT_DESC.at.cq_handle, object.userHandle);
     // One that is lost is never read: who destroys the queue must not wait for that.
-    if (this.host.event(object.channel, event.bytes)) object.completionEvents += 1;
+    if (this.host.event(object.channel, event.bytes, object)) object.completionEvents += 1;
   }
 
   // The end.
 
   /** Completion events of a queue that the client has read; it gets no more of them. */
-  completionEventsRead({ channel, userHandle, completionEvents }: CqObject): number {
-    if (!this.channels.has(channel)) return completionEvents;
-    const unread = this.host.cancelEvents(channel, (bytes) => new Fields(bytes).u64(0) === userHandle);
-    return completionEvents - unread;
+  completionEventsRead(object: CqObject): number {
+    const { channel, completionEvents } = object;
+    return this.channels.has(channel) ? completionEvents - this.host.cancelEvents(channel, object) : completionEvents;
   }
 
   /** Asynchronous events of an object that the client has read; it gets no more of them. */
   asyncEventsRead(object: Eventful): number {
     object.ended = true;
-    const { userHandle, asyncEvents } = object;
-    const { element } = ASYNC_EVENT_DESC.at;
-    const unread =
-      asyncEvents === 0
-        ? 0
-        : this.host.cancelEvents(this.asyncChannel, (bytes) => new Fields(bytes).u64(element) === userHandle);
-    return asyncEvents - unread;
+    return object.asyncEvents === 0 ? 0 : object.asyncEvents - this.host.cancelEvents(this.asyncChannel, object);
   }
 
   /** The client has closed a channel of completion events; its queues may be there still. */
@@ -247,7 +240,7 @@ export class Context implements WorkObjects, RingCqWatcher {
       const event = response(ASYNC_EVENT_DESC);
       event.put64(ASYNC_EVENT_DESC.at.element, object.userHandle);
       event.put32(ASYNC_EVENT_DESC.at.event_type, EVENT_TYPES[name] ?? 0);
-      if (this.host.event(this.asyncChannel, event.bytes)) object.asyncEvents += 1;
+      if (this.host.event(this.asyncChannel, event.bytes, object)) object.asyncEvents += 1;
     }
   }
 }

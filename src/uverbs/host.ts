@@ -46,16 +46,16 @@ export interface UverbsFileHost {
   /** Makes an event channel; the client opens it by this token. */
   openChannel(): number;
   /**
-   * Sends bytes that the client reads from the channel: one event, whole. False when it is lost, for too many wait to
-   * be read there.
+   * Sends bytes that the client reads from the channel: one event, whole, about this object of the server. False when
+   * it is lost, for too many wait to be read there.
    */
-  event(channel: number, bytes: Uint8Array): boolean;
+  event(channel: number, bytes: Uint8Array, about: object): boolean;
   /**
-   * Takes back those events of the channel that the client has not read and that `match` names, and says how many these
-   * were: for a command that destroys what they are about, within the call of `command` and not later. What was sent
+   * Takes back those events of the channel that are about this object and that the client has not read, and says how
+   * many these were: for a command that destroys the object, within the call of `command` and not later. What was sent
    * less what was taken back is what the client has read, exactly.
    */
-  cancelEvents(channel: number, match: (bytes: Uint8Array) => boolean): number;
+  cancelEvents(channel: number, about: object): number;
   /**
    * A completion is in a ring of this file, its producer index stored: wakes a client that polls and would otherwise
    * take the processor from the server. Cheap when none waits; call it after each, or after several.

@@ -8,6 +8,7 @@ import { MAX_EVENT_BYTES, RECORD_BYTES } from './wire.ts';
 interface Unread {
   readonly ordinal: number;
   readonly bytes: Uint8Array;
+  readonly about: object;
 }
 
 export class EventChannel {
@@ -35,10 +36,10 @@ export class EventChannel {
   }
 
   /** One event, whole; false when it is lost. */
-  event(bytes: Uint8Array): boolean {
+  event(bytes: Uint8Array, about: object): boolean {
     // A client that arms its queues and never reads: it has no use for more.
     if (this.#unread.length >= MOST_UNREAD || bytes.length > MAX_EVENT_BYTES) return false;
-    const unread = { ordinal: this.#nextOrdinal, bytes: bytes.slice() };
+    const unread = { ordinal: this.#nextOrdinal, bytes: bytes.slice(), about };
     this.#nextOrdinal = (this.#nextOrdinal + 1) >>> 0;
     this.#unread.push(unread);
     if (this.#connection !== undefined) this.#send(unread);
@@ -51,10 +52,10 @@ export class EventChannel {
     if (at >= 0) this.#unread.splice(at, 1);
   }
 
-  /** Takes back those that `match` names; their ordinals, for the client. */
-  cancel(match: (bytes: Uint8Array) => boolean): number[] {
-    const gone = this.#unread.filter(({ bytes }) => match(bytes));
-    if (gone.length > 0) this.#unread = this.#unread.filter((unread) => !gone.includes(unread));
+  /** Takes back those about this object; their ordinals, for the client. */
+  cancel(about: object): number[] {
+    const gone = this.#unread.filter((unread) => unread.about === about);
+    if (gone.length > 0) this.#unread = this.#unread.filter((unread) => unread.about !== about);
     return gone.map(({ ordinal }) => ordinal);
   }
 

@@ -117,12 +117,12 @@ export class OpenUverbsFile extends OpenFile implements UverbsFileHost {
     this.#channels.get(channel)?.sendEarlier();
   }
 
-  event(channel: number, bytes: Uint8Array): boolean {
-    return this.#channels.get(channel)?.event(bytes) ?? false;
+  event(channel: number, bytes: Uint8Array, about: object): boolean {
+    return this.#channels.get(channel)?.event(bytes, about) ?? false;
   }
 
-  cancelEvents(channel: number, match: (bytes: Uint8Array) => boolean): number {
-    const ordinals = this.#channels.get(channel)?.cancel(match) ?? [];
+  cancelEvents(channel: number, about: object): number {
+    const ordinals = this.#channels.get(channel)?.cancel(about) ?? [];
     for (const ordinal of ordinals) this.#cancelled.push(channel, ordinal);
     return ordinals.length;
   }

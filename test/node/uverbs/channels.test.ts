@@ -9,7 +9,7 @@ import { expect } from 'vitest';
 import { serveUverbs } from '../../../src/node/uverbs/serve.ts';
 import { FrameType } from '../../../src/node/uverbs/wire.ts';
 import { itWith } from '../../support/need.ts';
-import { FakeServer } from './fake-server.ts';
+import { FakeServer, NO_QUEUE } from './fake-server.ts';
 import { Peer, words } from './peer.ts';
 
 const CREATE_COMP_CHANNEL = 17;
@@ -27,7 +27,7 @@ itWith('koffi', 'a channel that is closed is told to the file, and a connection 
   await first.ask(FrameType.Channel, Buffer.concat([client.token, words(kept)]));
   await second.ask(FrameType.Channel, Buffer.concat([client.token, words(gone)]));
   await third.ask(FrameType.Join, client.token);
-  server.opened[0]?.event(gone, Uint8Array.of(1));
+  server.opened[0]?.event(gone, Uint8Array.of(1), NO_QUEUE);
   third.end(new Uint8Array(0));
   second.end(new Uint8Array(0));
   await Promise.all([second.closed, third.closed]);

@@ -19,6 +19,9 @@ const EFAULT = 14;
 const EINVAL = 22;
 const ENOSYS = 38;
 
+/** What events are about that no queue sends. */
+export const NO_QUEUE = {};
+
 export class FakeServer implements UverbsServer {
   readonly refused = 0;
   readonly refusals = new Map<string, number>();
@@ -73,7 +76,7 @@ class FakeFile implements UverbsFile {
   }
 
   channelClosed(channel: number): void {
-    this.#host.cancelEvents(channel, () => true);
+    this.#host.cancelEvents(channel, NO_QUEUE);
     this.#onChannelClosed(channel);
   }
 
@@ -108,14 +111,13 @@ class FakeFile implements UverbsFile {
       case 20: {
         const cq = this.#cqs.get(word(16));
         if (cq === undefined) return { errno: EFAULT, response: new Uint8Array() };
-        const same = (event: Uint8Array): boolean => Buffer.compare(event, cq.user) === 0;
-        return done(cq.sent - this.#host.cancelEvents(cq.channel, same), 0);
+        return done(cq.sent - this.#host.cancelEvents(cq.channel, cq), 0);
       }
       case 23: {
         const cq = this.#cqs.get(word(8));
         if (cq !== undefined) {
           cq.sent++;
-          this.#host.event(cq.channel, cq.user);
+          this.#host.event(cq.channel, cq.user, cq);
         }
         return done();
       }

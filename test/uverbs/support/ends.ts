@@ -19,6 +19,7 @@ import {
 export const Mask = {
   STATE: 0x1,
   CUR_STATE: 0x2,
+  SQD_NOTIFY: 0x4,
   ACCESS: 0x8,
   PKEY: 0x10,
   PORT: 0x20,

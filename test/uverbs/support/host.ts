@@ -58,6 +58,7 @@ export class TestHost implements UverbsFileHost {
   readonly armed = new Int32Array(992);
   /** Of each channel: more are lost. */
   roomForEvents = Number.POSITIVE_INFINITY;
+  readonly #about = new WeakMap<Uint8Array, object>();
   #nextOffset = 0;
   #nextChannel = 3;
 
@@ -92,17 +93,18 @@ export class TestHost implements UverbsFileHost {
     return channel;
   }
 
-  event(channel: number, bytes: Uint8Array): boolean {
+  event(channel: number, bytes: Uint8Array, about: object): boolean {
     const queue = this.events.get(channel);
     if (queue === undefined) throw new Error(`there is no channel ${channel}`);
     if (queue.length >= this.roomForEvents) return false;
     queue.push(bytes);
+    this.#about.set(bytes, about);
     return true;
   }
 
-  cancelEvents(channel: number, match: (bytes: Uint8Array) => boolean): number {
+  cancelEvents(channel: number, about: object): number {
     const queue = this.events.get(channel) ?? [];
-    const left = queue.filter((bytes) => !match(bytes));
+    const left = queue.filter((bytes) => this.#about.get(bytes) !== about);
     this.events.set(channel, left);
     return queue.length - left.length;
   }
