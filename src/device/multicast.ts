@@ -57,6 +57,11 @@ export class Multicast {
     return this.#groups.length;
   }
 
+  /** Whether a queue pair is attached to a group, or will be when the device has joined it. */
+  isMember(qp: Qp): boolean {
+    return this.#groups.some(({ qps }) => qps.includes(qp));
+  }
+
   /** Whether the device must loop its own datagrams to groups back. */
   get loopsBack(): boolean {
     return this.reports !== undefined && this.#groups.length > 0;
@@ -65,7 +70,7 @@ export class Multicast {
   /**
    * Attaches a queue pair to a group, which the device joins with its first one. Rejects with ERR_ROCE_ARGUMENT for
    * what is no UD queue pair or no group, ERR_ROCE_LIMIT when the limit is reached, and with the link's error when it
-   * cannot join.
+   * cannot join, unless the queue pair was detached meanwhile.
    */
   async attach(now: number, qp: Qp, address: IpAddress): Promise<void> {
     const { maxGroups, maxAttached } = this.#options;
@@ -81,6 +86,8 @@ export class Multicast {
     try {
       await group.joined;
     } catch (error) {
+      // It was detached meanwhile, as if it had been attached before.
+      if (!group.qps.includes(qp)) return;
       if (this.#groups.includes(group)) this.#groups.splice(this.#groups.indexOf(group), 1);
       throw error;
     }

@@ -75,8 +75,6 @@ export interface QpObject extends Eventful {
   /** What MODIFY_QP has set, as a struct ib_uverbs_modify_qp: for QUERY_QP. */
   readonly attributes: Fields;
   readonly caps: QpCaps;
-  /** By address, the groups it is attached to, or will be when the promise settles. */
-  readonly groups: Map<string, Promise<void>>;
 }
 
 /** What a queue pair has room for, as the client is told. */

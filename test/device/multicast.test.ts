@@ -234,6 +234,10 @@ describe('the device', () => {
     const twice = Promise.all([1, 2].map(() => errorOf(one.qp.attachMcast(GROUP))));
     expect(await twice).toEqual(['ERR_ROCE_LINK_UNAVAILABLE ENODEV', 'ERR_ROCE_LINK_UNAVAILABLE ENODEV']);
     expect(device.multicast.size).toBe(0);
+    // Who has left meanwhile is not told.
+    const [left, stays] = [one, two].map(({ qp }) => errorOf(qp.attachMcast(GROUP)));
+    one.qp.detachMcast(GROUP);
+    expect([await left, await stays]).toEqual(['nothing', 'ERR_ROCE_LINK_UNAVAILABLE ENODEV']);
     expect(await errorOf(makeMember(make(false)).qp.attachMcast(GROUP))).toBe('ERR_ROCE_UNSUPPORTED EOPNOTSUPP');
   });
 });

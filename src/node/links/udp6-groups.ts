@@ -8,21 +8,19 @@ import type { IpAddress } from '../../../packets/address.ts';
 import { RoceError } from '../../../packets/errors.ts';
 import type { UdpEndpoint } from './udp-endpoint.ts';
 
-/** Hands over a datagram that was sent to a group. */
-export type GroupSink = (group: IpAddress, message: Uint8Array, from: RemoteInfo) => void;
+/** Takes a datagram that was sent to the group. */
+export type GroupSink = (message: Uint8Array, from: RemoteInfo) => void;
 
 export class Udp6Groups {
   readonly #endpoint: UdpEndpoint;
-  readonly #sink: GroupSink;
   readonly #sockets = new Map<string, Socket>();
 
-  constructor(endpoint: UdpEndpoint, sink: GroupSink) {
+  constructor(endpoint: UdpEndpoint) {
     this.#endpoint = endpoint;
-    this.#sink = sink;
   }
 
   /** Joins on the interface of the link's address. Rejects with ERR_ROCE_ADDRESS or ERR_ROCE_LINK_UNAVAILABLE. */
-  async join(group: IpAddress): Promise<void> {
+  async join(group: IpAddress, sink: GroupSink): Promise<void> {
     if (group.version !== 6)
       throw new RoceError('ERR_ROCE_ADDRESS', `${group} is no IPv6 group, and this link uses IPv6`);
     const { interfaceName, port } = this.#endpoint;
@@ -37,12 +35,12 @@ export class Udp6Groups {
       const reason = cause instanceof Error ? cause.message : String(cause);
       throw new RoceError('ERR_ROCE_LINK_UNAVAILABLE', `${group} cannot be joined: ${reason}`, { cause });
     }
-    socket.on('message', (message, from) => this.#sink(group, message, from));
+    socket.on('message', sink);
     // The group is lost, the link is not.
     socket.on('error', () => this.#end(group, socket));
   }
 
-  /** A join that is still under way is rejected. */
+  /** A join that is still under way is rejected, and whoever waits for it has left. */
   leave(group: IpAddress): void {
     const socket = this.#sockets.get(`${group}`);
     if (socket !== undefined) this.#end(group, socket);

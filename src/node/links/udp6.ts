@@ -134,8 +134,6 @@ class Udp6Port implements GroupPort {
   readonly #arrivals: Arrivals;
   readonly #outbox: Outbox;
   readonly #groups: Udp6Groups;
-  /** What was sent to each group, with its headers put back. */
-  readonly #groupArrivals = new Map<IpAddress, Arrivals>();
   /** Whether the socket's latest frame has a callback, called when it was sent. */
   #tracked = true;
   #closed = false;
@@ -155,9 +153,7 @@ class Udp6Port implements GroupPort {
     this.#peers = new UdpPeers(endpoint.address);
     this.#arrivals = new Arrivals(endpoint, endpoint.address);
     this.#outbox = new Outbox(endpoint.mtu - HEADER_BYTES);
-    this.#groups = new Udp6Groups(endpoint, (group, message, from) =>
-      this.#receive(this.#groupArrivals.get(group), message, from),
-    );
+    this.#groups = new Udp6Groups(endpoint);
     socket.on('message', (message, from) => this.#receive(this.#arrivals, message, from));
   }
 
@@ -176,12 +172,12 @@ class Udp6Port implements GroupPort {
   }
 
   async join(group: IpAddress): Promise<void> {
-    await this.#groups.join(group);
-    this.#groupArrivals.set(group, new Arrivals(this.#endpoint, group));
+    // What is sent to the group has its headers put back.
+    const arrivals = new Arrivals(this.#endpoint, group);
+    await this.#groups.join(group, (message, from) => this.#receive(arrivals, message, from));
   }
 
   leave(group: IpAddress): void {
-    for (const one of this.#groupArrivals.keys()) if (one.equals(group)) this.#groupArrivals.delete(one);
     this.#groups.leave(group);
   }
 
@@ -254,8 +250,8 @@ class Udp6Port implements GroupPort {
     if (this.#events.blocked && this.#queued === 0) this.#events.writable();
   };
 
-  #receive(arrivals: Arrivals | undefined, message: Uint8Array, from: RemoteInfo): void {
-    if (this.#closed || arrivals === undefined) return;
+  #receive(arrivals: Arrivals, message: Uint8Array, from: RemoteInfo): void {
+    if (this.#closed) return;
     this.#counters.received++;
     this.#events.receive(arrivals.put(message, from));
   }

@@ -100,7 +100,7 @@ function create(context: Context, request: Fields, at: CreateOffsets, room: numb
       ...{ kind: 'qp', qp, sends, receives, ids, caps },
       userHandle: request.u64(at.user_handle),
       attributes: response(MODIFY_QP),
-      ...{ asyncEvents: 0, ended: false, groups: new Map() },
+      ...{ asyncEvents: 0, ended: false },
     };
     context.addQp(object);
     describe(core, context.handles.add(object), object);
@@ -187,7 +187,7 @@ const BYTE_ATTRIBUTES = [
 export function destroyQp(context: Context, { request }: ParsedCommand): Reply {
   const handle = request.u32(DESTROY_QP.at.qp_handle);
   const object = context.handles.doomed('qp', handle);
-  if (object.groups.size > 0) throw new Refusal(Errno.EBUSY);
+  if (context.device.multicast.isMember(object.qp)) throw new Refusal(Errno.EBUSY);
   context.destroyQp(object);
   context.handles.remove(handle);
   const reply = response(DESTROY_QP_RESP);
@@ -212,24 +212,13 @@ export function ring(context: Context, { qp, sends }: QpObject): void {
  * LID is ignored, as annex A17 has it (linux:core/verbs.c#is_valid_mcast_lid).
  */
 export async function attachMcast({ handles }: Context, { request }: ParsedCommand): Promise<Reply> {
-  const { qp, groups } = handles.get('qp', request.u32(ATTACH_MCAST.at.qp_handle));
-  const group = IpAddress.fromGid(request.view, ATTACH_MCAST.at.gid);
-  const key = group.toString();
-  const attached = groups.get(key) ?? qp.attachMcast(group);
-  groups.set(key, attached);
-  try {
-    await attached;
-  } catch (error) {
-    groups.delete(key);
-    throw error;
-  }
+  const { qp } = handles.get('qp', request.u32(ATTACH_MCAST.at.qp_handle));
+  await qp.attachMcast(IpAddress.fromGid(request.view, ATTACH_MCAST.at.gid));
   return {};
 }
 
 export function detachMcast({ handles }: Context, { request }: ParsedCommand): Reply {
-  const { qp, groups } = handles.get('qp', request.u32(ATTACH_MCAST.at.qp_handle));
-  const group = IpAddress.fromGid(request.view, ATTACH_MCAST.at.gid);
-  qp.detachMcast(group);
-  groups.delete(group.toString());
+  const { qp } = handles.get('qp', request.u32(ATTACH_MCAST.at.qp_handle));
+  qp.detachMcast(IpAddress.fromGid(request.view, ATTACH_MCAST.at.gid));
   return {};
 }

@@ -5,7 +5,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect } from 'vitest';
+import { expect, it } from 'vitest';
+import { EventChannel } from '../../../src/node/uverbs/channel.ts';
 import { serveUverbs } from '../../../src/node/uverbs/serve.ts';
 import { FrameType } from '../../../src/node/uverbs/wire.ts';
 import { itWith } from '../../support/need.ts';
@@ -37,4 +38,13 @@ itWith('koffi', 'a channel that is closed is told to the file, and a connection 
   expect(server.channelsClosed).toEqual([gone]);
   served.close();
   rmSync(directory, { recursive: true });
+});
+
+it('a channel takes back what is about one object, and not read; the others stay', () => {
+  const channel = new EventChannel(1);
+  const [one, two] = [{}, {}];
+  for (const about of [one, two, one, two]) expect(channel.event(Uint8Array.of(1), about)).toBe(true);
+  channel.read(2);
+  expect(channel.cancel(one)).toEqual([0]);
+  expect([channel.cancel(one), channel.cancel(two), channel.cancel(two)]).toEqual([[], [1, 3], []]);
 });
