@@ -108,7 +108,10 @@ export interface RdmaDevice {
   destroyCq(cq: RdmaCq): void;
   /** Opens an XRC domain (ibv_open_xrcd). */
   openXrcd(): RdmaXrcd;
-  /** Resolves when the next hop towards `address` is known; rejects with ERR_ROCE_ADDRESS when no answer comes. */
+  /**
+   * Resolves when the next hop towards `address` is known; rejects with ERR_ROCE_ADDRESS when no answer comes,
+   * ERR_ROCE_CLOSED on a device that is closed.
+   */
   resolve(address: IpAddress): Promise<void>;
 }
 

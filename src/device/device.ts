@@ -264,7 +264,10 @@ export class Device implements Machine, RdmaDevice {
     this.#wake(this.multicast.detach(this.now(), qp, group));
   }
 
-  /** Resolves when the next hop towards `address` is known; rejects with ERR_ROCE_ADDRESS when no answer comes. */
+  /**
+   * Resolves when the next hop towards `address` is known; rejects with ERR_ROCE_ADDRESS when no answer comes,
+   * ERR_ROCE_CLOSED on a device that is closed.
+   */
   resolve(address: IpAddress): Promise<void> {
     this.#services.revive();
     return this.#wake(this.paths.resolve(this.now(), address));

@@ -64,6 +64,7 @@ export class Paths {
   readonly vlanTci: number | undefined;
   readonly #nextHops = new Map<string, NextHop>();
   readonly #waiters = new Map<string, Waiter[]>();
+  #closed = false;
   readonly #templates = new Map<string, HeaderTemplate>();
   /**
    * Some path leads from the device to itself: no switch returns such frames, so the device has to loop them back. On
@@ -237,8 +238,12 @@ export class Paths {
     this.neighbours?.forget(address);
   }
 
-  /** Resolves when the next hop towards `address` is known; rejects with ERR_ROCE_ADDRESS when no answer comes. */
+  /**
+   * Resolves when the next hop towards `address` is known; rejects with ERR_ROCE_ADDRESS when no answer comes,
+   * ERR_ROCE_CLOSED after `close`: nobody would ask.
+   */
   resolve(now: number, address: IpAddress, need: ResolutionNeed = 'own'): Promise<void> {
+    if (this.#closed) return Promise.reject(closed());
     if (this.#macTowards(address) !== undefined) return Promise.resolve();
     return new Promise((resolve, reject) => {
       const key = address.toString();
@@ -281,9 +286,10 @@ export class Paths {
     }
   }
 
-  /** Settles every pending `resolve`. */
+  /** Settles every pending `resolve`, and those to come. */
   close(): void {
-    const error = new RoceError('ERR_ROCE_CLOSED', 'the device was closed');
+    this.#closed = true;
+    const error = closed();
     for (const waiters of this.#waiters.values()) for (const waiter of waiters) waiter.reject(error);
     this.#waiters.clear();
   }
@@ -294,6 +300,10 @@ export class Paths {
     this.loopsBack = true;
     return this.#options.mac;
   }
+}
+
+function closed(): RoceError {
+  return new RoceError('ERR_ROCE_CLOSED', 'the device was closed');
 }
 
 function unreachable(why: string): RoceError {

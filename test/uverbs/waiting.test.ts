@@ -3,9 +3,12 @@
  * Method: the program of support/, with commands under way that a next hop, or nobody, answers.
  */
 import { describe, expect, it } from 'vitest';
+import * as C from '../../src/uverbs/abi/cm.ts';
 import * as Q from '../../src/uverbs/abi/queues.ts';
 import * as V from '../../src/uverbs/abi/verbs.ts';
 import { Errno } from '../../src/uverbs/errno.ts';
+import { createUverbsServer } from '../../src/uverbs/index.ts';
+import { CmProgram, sockaddr } from './support/cm-program.ts';
 import { attrTo, expectEmpty, gidIndex, gidOf, Mask, makeDevice, makeEnds, toRts } from './support/ends.ts';
 import { fill, pick, plain, type Values } from './support/program.ts';
 
@@ -88,6 +91,40 @@ describe('MODIFY_QP that waits for its next hop', () => {
 
   it('is refused where the state is not the one that it names, when its turn comes', async () => {
     expect([await movedMeanwhile(SQD), await movedMeanwhile(RTS)]).toEqual([Errno.EINVAL, 0]);
+  });
+});
+
+describe('a device that is closed', () => {
+  it('answers what waits for a next hop, and lets nothing wait any more', async () => {
+    const pair = await makeEnds();
+    const { left, right } = pair;
+    const { program, device, pd, qp } = left;
+    const cm = new CmProgram(createUverbsServer(device));
+    const begin = { qp_handle: qp.handle, qp_state: 1, port_num: 1, qp_access_flags: 1 };
+    await program.ok('MODIFY_QP', Q.MODIFY_QP, {
+      ...begin,
+      attr_mask: Mask.STATE | Mask.PKEY | Mask.PORT | Mask.ACCESS,
+    });
+    const dest = fill(Q.QP_DEST, { dgid: right.gid, sgid_index: gidIndex, is_global: 1, port_num: 1 });
+    const rtr = { qp_handle: qp.handle, qp_state: 2, dest, path_mtu: 3, attr_mask: Mask.STATE | Mask.AV | Mask.MTU };
+    const resolve = async (uid: number): Promise<number | undefined> => {
+      const id = cm.createId(uid);
+      cm.ok('RESOLVE_IP', C.RESOLVE_IP, { id, timeout_ms: 2000, dst_addr: sockaddr('10.0.0.2', 7) });
+      await new Promise((resolved) => setImmediate(resolved));
+      return cm.event()?.status;
+    };
+    const all = () =>
+      Promise.all([
+        program.errno('CREATE_AH', Q.CREATE_AH, { pd_handle: pd, attr: attrTo(right.gid) }),
+        program.errno('MODIFY_QP', Q.MODIFY_QP, rtr),
+        resolve(1),
+      ]);
+    const waiting = all();
+    device.close();
+    expect(await waiting).toEqual([Errno.ENODEV, Errno.ENODEV, -Errno.ENODEV]);
+    expect(await all()).toEqual([Errno.ENODEV, Errno.ENODEV, -Errno.ENODEV]);
+    cm.file.close();
+    await expectEmpty(pair);
   });
 });
 
