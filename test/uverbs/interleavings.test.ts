@@ -28,7 +28,18 @@ const NOBODY = 99;
 const step = fc.record({
   what: fc.constantFrom(
     ...(['on', 'on', 'on', 'on', 'on', 'on', 'rtr', 'rts', 'sqd', 'path', 'reset', 'createAh', 'destroyAh'] as const),
-    ...(['resize', 'resolve', 'destroyId', 'migrate', 'time', 'time', 'time'] as const),
+    ...([
+      'resize',
+      'resolve',
+      'resolve',
+      'resolve',
+      'destroyId',
+      'migrate',
+      'migrate',
+      'time',
+      'time',
+      'time',
+    ] as const),
   ),
   host: fc.constantFrom(2, 3, 4, 5, NOBODY),
   number: fc.nat(1000),
@@ -44,7 +55,9 @@ interface Wish {
 
 class Player {
   readonly #pair: Pair;
-  readonly #cms: readonly [CmProgram, CmProgram];
+  /** The third has no ids. */
+  readonly #cms: readonly [CmProgram, CmProgram, CmProgram];
+  readonly #ids: number[] = [];
   readonly #answers: Promise<void>[] = [];
   readonly #handles: number[] = [];
   readonly #wishes: Wish[] = [];
@@ -52,7 +65,7 @@ class Player {
   constructor(pair: Pair) {
     const server = createUverbsServer(pair.left.device);
     this.#pair = pair;
-    this.#cms = [new CmProgram(server), new CmProgram(server)];
+    this.#cms = [new CmProgram(server), new CmProgram(server), new CmProgram(server)];
   }
 
   play({ what, host, number }: Step): void {
@@ -87,13 +100,22 @@ class Player {
     expect(`${said} ${pick(Q.QUERY_QP_RESP, response, 'dest_qp_num')}`).toBe(`${path?.remote} ${destQpn}`);
   }
 
-  /** Every command is answered, and every id that is there has its one event. */
+  /** A file of rdma_cm is closed; ids that have moved to the other one stay. */
+  closeIds(): void {
+    const [owner] = this.#cms;
+    owner.file.close();
+    for (const wish of this.#wishes.filter((one) => one.owner === owner))
+      this.#wishes.splice(this.#wishes.indexOf(wish), 1);
+  }
+
+  /** Every command is answered, every id that is there has its one event, and none is left by its file. */
   async finish(): Promise<void> {
     const { world } = this.#pair;
     await world.run(Promise.all(this.#answers));
     world.runFor(1e10);
     await world.run(Promise.resolve());
-    for (const cm of this.#cms) {
+    const [one, two, other] = this.#cms;
+    for (const cm of [one, two]) {
       const events = this.#wishes.filter(({ owner }) => owner === cm);
       const read = [];
       for (let event = cm.event(); event !== undefined; event = cm.event()) read.push([event.id, event.status]);
@@ -101,6 +123,7 @@ class Player {
       expect(read.sort()).toEqual(wished.sort());
       cm.file.close();
     }
+    for (const id of this.#ids) expect(other.errno('DESTROY_ID', C.DESTROY_ID, { id })).toBe(Errno.ENOENT);
   }
 
   get #core() {
@@ -143,6 +166,7 @@ class Player {
     const [owner] = this.#cms;
     const id = owner.createId(1);
     owner.ok('RESOLVE_IP', C.RESOLVE_IP, { id, timeout_ms: 2000, dst_addr: sockaddr(`10.0.0.${host}`, 7) });
+    this.#ids.push(id);
     this.#wishes.push({ id, host, owner });
   }
 
@@ -196,6 +220,7 @@ it('commands that overtake others are all answered, and leave what they say', as
       }
       // With or without what still waits.
       if (steps.length % 2 === 0) pair.left.program.file.close();
+      if (steps.length % 3 === 0) player.closeIds();
       await player.finish();
       expect(pair.left.device.counters.internalErrors).toBe(0);
       await expectEmpty(pair);
