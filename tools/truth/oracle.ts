@@ -4,7 +4,7 @@
  *
  * Owns the other courses of events that are played. Somebody who has the capture does not know what its network does:
  * only what the capture shows of it. In another course everything is the same, but for
- * - a request that was lost: it comes late, by every full microsecond up to twice the delay of what is late here;
+ * - a request that was lost: it comes late, by every half of the time that a full frame takes, up to twice the delay of what is late here;
  * - a request that came late: it is lost;
  * and beside that, for one thing more at most.
  * - Something goes another way: another request that came late is lost or in time, or one that was lost comes late; one
@@ -92,6 +92,11 @@ function* ifLate({ run: { log }, lateNs }: Question, { place, sent, gotNs }: Own
   const shownAt = (late: number): number => Math.max(sent.arrivedNs + late, gotNs);
   const own = (late: number): FrameFate => lateBy(sent.fate, late);
   const lastNs = log.answers.at(-1)?.timeNs ?? 0;
+  // Where answers may be to copies, and few are late, the capture does not tell by how much.
+  const isUnknown = signs.copies && signs.late < FEWEST_LATE;
+  // It may be by so much that its answer is behind the end of the capture.
+  const endsNs = Math.max(lastNs, gotNs) + NEAR_NS - sent.arrivedNs;
+  if (isUnknown && endsNs < UNKNOWN_NS) yield { besides: 'nothing', fates: changed(log.fates, [place, own(endsNs)]) };
   const isAnswered = (at: number): boolean => log.answers.some(({ timeNs }) => isNear(timeNs, at));
   for (const late of lates)
     if (shownAt(late) > lastNs - NEAR_NS || isAnswered(shownAt(late)))
@@ -109,8 +114,7 @@ function* ifLate({ run: { log }, lateNs }: Question, { place, sent, gotNs }: Own
           yield { besides: 'another late, lost, in time', fates: changed(log.fates, [place, own(late)], [at, fate]) };
     if (lost === undefined && doubled) {
       const once = otherLate === undefined ? rest : { ...rest, lateNs: otherLate };
-      // By how much it is late, the capture does not tell.
-      const unknown = signs.late < FEWEST_LATE ? latenessesNear(shownAt(0), other.arrivedNs, sent.arrivedNs) : [];
+      const unknown = isUnknown ? latenessesNear(shownAt(0), other.arrivedNs, sent.arrivedNs) : [];
       for (const late of [...explains, ...unknown])
         yield { besides: 'another doubled or not', fates: changed(log.fates, [place, own(late)], [at, once]) };
     }
@@ -166,7 +170,8 @@ function isNear(one: number, other: number): boolean {
   return Math.abs(one - other) <= NEAR_NS;
 }
 
-const STEP_NS = 1_000;
+/** By the PSN of its ACK a request came between two others, which are full frames 0.87 us apart at most. */
+const STEP_NS = 430;
 /** So many others that are late show by how much, where answers may be to copies. */
 const FEWEST_LATE = 3;
 /** As late as any is on one of these networks. */

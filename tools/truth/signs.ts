@@ -10,7 +10,7 @@ import type { PlayedRun } from './run.ts';
 
 /** What has to be reckoned with. */
 export interface Signs {
-  /** Another request was overtaken. */
+  /** Another request was overtaken, or may have been: the answer to a copy looks like one to a late request. */
   readonly overtaking: boolean;
   /** So many others were. */
   readonly late: number;
@@ -31,11 +31,12 @@ export function signsOf({ naks, duplicates, timeouts, log }: PlayedRun, request:
   const others = naks.filter((each) => each !== request && !each.both);
   const count = (was: MissingRequest['missing']): number => others.filter(({ missing }) => missing === was).length;
   const missing = log.answers.filter(({ fate }) => fate.lost !== undefined).length + timeouts;
+  const copies = duplicates.some(({ copy }: KnownRun['duplicates'][number]) => copy);
   return {
-    overtaking: count('overtaken') > 0,
+    overtaking: copies || count('overtaken') > 0,
     late: count('overtaken'),
     losing: count('lost') + timeouts > 0,
-    copies: duplicates.some(({ copy }: KnownRun['duplicates'][number]) => copy),
+    copies,
     lostAnswers: count('overtaken') * missing * MOST_RIGHT >= (count('lost') + 1) * log.answers.length,
   };
 }

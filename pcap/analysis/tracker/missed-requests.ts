@@ -273,7 +273,7 @@ export class MissedRequests {
     if (isSteady && waitNs <= shortestNs * SAME) return;
     this.#usual.expected(timeNs);
     const { near, requests } = this.#candidates(psn, timeNs);
-    for (const each of requests) noteHidden(each, fromNs);
+    for (const each of this.#open) noteHidden(each, fromNs);
     // Long after any was sent again, where it is known how late they are here.
     const late = this.#rules.slowAnswers > 0 && this.#lateness.boundNs < Number.POSITIVE_INFINITY;
     if (near || late) for (const each of requests) each.hidden ||= this.#answeredUntilNs(each) >= fromNs;

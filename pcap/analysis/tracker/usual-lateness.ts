@@ -64,21 +64,32 @@ export class UsualLateness {
   get latestNs(): number | undefined {
     this.#refresh();
     const { shortestNs, isSteady } = this.#roundTrips;
-    const { longestNs } = this.#peak;
-    if (longestNs < 0 || !isSteady) return undefined;
-    return (longestNs - shortestNs) * LATER + shortestNs * LONGER;
+    const { fromNs, toNs } = this.#peak;
+    if (toNs < 0 || !isSteady) return undefined;
+    return toNs + (fromNs - shortestNs) + this.#slackNs;
+  }
+
+  /** How long after it was sent one is answered that is as late as usual, at the latest; nanoseconds, -1: none is usual. */
+  get alikeNs(): number {
+    this.#refresh();
+    return this.#peak.toNs;
   }
 
   /** Whether one that was answered so long after it was sent was late by what is usual. */
   isAlike(ns: number): boolean {
     this.#refresh();
-    const { longestNs } = this.#peak;
-    return ns <= longestNs && ns * ALIKE + this.#stepNs >= longestNs;
+    const { toNs } = this.#peak;
+    return ns <= toNs && ns * ALIKE + this.#slackNs >= toNs;
   }
 
   /** Whether a duplicate was answered between these times, or may have been: too many others have come since. */
   isAnswered(fromNs: number, toNs: number): boolean {
     return this.#answeredNs.mayHave(fromNs, toNs) || this.#expectedNs.mayHave(fromNs, toNs);
+  }
+
+  /** By so much a time that is alike may be longer: packets wait for one another, and clocks have steps. */
+  get #slackNs(): number {
+    return this.#stepNs + this.#roundTrips.shortestNs * SLACK;
   }
 
   #noteTime(ns: number): void {
@@ -97,25 +108,34 @@ export class UsualLateness {
     // It was missed first, and then sent again.
     const leastNs = this.#roundTrips.shortestNs * FEWEST_ROUND_TRIPS;
     const mostNs = Math.min(this.#roundTrips.shortestNs * MOST_ROUND_TRIPS, LONGEST_NS);
-    this.#peak = rarestOf(pairsOf(sent, answered, leastNs, mostNs * AROUND), mostNs, this.#stepNs);
+    const limits = { mostNs, slackNs: this.#slackNs, stepNs: this.#stepNs };
+    this.#peak = rarestOf(pairsOf(sent, answered, leastNs, mostNs * AROUND), limits);
   }
 }
 
 /** Times that are alike, and of which there are so many by chance least often. */
 interface Peak {
-  /** The longest of them; -1: there are none. */
-  readonly longestNs: number;
+  /** The shortest and the longest of them, nanoseconds; -1: there are none. */
+  readonly fromNs: number;
+  readonly toNs: number;
   /** Requests, each with an answer of its own. */
   readonly count: number;
 }
 
-const NO_PEAK: Peak = { longestNs: -1, count: 0 };
+const NO_PEAK: Peak = { fromNs: -1, toNs: -1, count: 0 };
 
 /** A request, an answer behind it, and the time between them. */
 interface Pair {
   readonly ns: number;
   readonly request: number;
   readonly answer: number;
+}
+
+/** Nanoseconds: times that are longer are not looked for, those that are alike differ by so much, and a clock counts by it. */
+interface Limits {
+  readonly mostNs: number;
+  readonly slackNs: number;
+  readonly stepNs: number;
 }
 
 /**
@@ -139,7 +159,7 @@ function pairsOf(sent: readonly number[], answered: readonly number[], leastNs: 
  * The times that are nearest each other for their number. How often so many are so near by chance is reckoned from how
  * many there are around: any of these may be the first of so many.
  */
-function rarestOf(pairs: readonly Pair[], mostNs: number, stepNs: number): Peak {
+function rarestOf(pairs: readonly Pair[], { mostNs, slackNs, stepNs }: Limits): Peak {
   let [peak, rarest] = [NO_PEAK, RARE];
   let [from, to] = [0, 0];
   COUNTED_REQUESTS.fill(-1);
@@ -148,7 +168,7 @@ function rarestOf(pairs: readonly Pair[], mostNs: number, stepNs: number): Peak 
     if (ns > mostNs) break;
     while ((pairs[from] as Pair).ns * AROUND < ns) from++;
     while (to < pairs.length && (pairs[to] as Pair).ns <= ns * AROUND) to++;
-    const longestNs = ns * ALIKE + stepNs;
+    const longestNs = ns * ALIKE + slackNs;
     if ((pairs[at + FEWEST - 1]?.ns ?? Number.POSITIVE_INFINITY) > longestNs) continue;
     let [requests, answers] = [0, 0];
     for (let end = at; end < Math.min(to, at + MOST_REQUESTS); end++) {
@@ -158,12 +178,13 @@ function rarestOf(pairs: readonly Pair[], mostNs: number, stepNs: number): Peak 
       answers += isFirst(COUNTED_ANSWERS, answer, at);
       const count = Math.min(requests, answers);
       if (count < FEWEST) continue;
-      const others = Math.max(to - from - count, 1);
-      const width = Math.max(Math.log((endNs + stepNs) / ns), NARROWEST);
-      const rarity = Math.log(to - from) + rarityOf(count - 1, (others * width) / WIDTH_AROUND);
+      const width = Math.max((endNs + stepNs) / ns - 1, NARROWEST);
+      // Answers may begin or end here: the side that has more of them counts.
+      const others = Math.max((at - from) / SHORTER, (to - at - count) / LONGER, FEWEST_OTHERS);
+      const rarity = Math.log(to - from) + rarityOf(count - 1, others * width);
       if (rarity >= rarest) continue;
       rarest = rarity;
-      peak = { longestNs: endNs, count };
+      peak = { fromNs: ns, toNs: endNs, count };
     }
   }
   return peak;
@@ -198,16 +219,21 @@ const ALIKE = 1.02;
 const NARROWEST = 0.0025;
 /** Times up to so much shorter and longer are around. */
 const AROUND = 4;
-const WIDTH_AROUND = 2 * Math.log(AROUND);
-/** Fewer are never rare enough. */
-const FEWEST = 3;
-/** By chance it is so once in a thousand times. */
-const RARE = Math.log(1e-3);
+/** Those that are shorter, and longer, are so by up to this share of the time. */
+const SHORTER = 1 - 1 / AROUND;
+const LONGER = AROUND - 1;
+/** There may be one, where none is around. */
+const FEWEST_OTHERS = 1 / (SHORTER + LONGER);
+/** One alone is like no other. */
+const FEWEST = 2;
+/**
+ * By chance it is so two times in a hundred. That is no share of what is told falsely: by what is taken for usual then,
+ * one is told to be lost that came late only if it was so by more than twice that.
+ */
+const RARE = Math.log(2e-2);
 /** What is answered sooner was not late. */
 const FEWEST_ROUND_TRIPS = 1.5;
 /** What is later by more is not looked for. */
-export const MOST_ROUND_TRIPS = 32;
-/** Of the longest time by which one is usually late. */
-const LATER = 2;
-/** Of a round trip, where an answer waits for other packets. */
-const LONGER = 1.25;
+const MOST_ROUND_TRIPS = 1024;
+/** Of a round trip: the time that packets wait for one another. */
+const SLACK = 0.05;

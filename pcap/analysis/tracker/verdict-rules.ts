@@ -8,7 +8,7 @@
 import type { AnswerTimes } from './answer-times.ts';
 import type { Lateness } from './lateness.ts';
 import { type AckEvidence, cameTwice, isUncertain, type MissedRequest } from './missed-request.ts';
-import { MOST_ROUND_TRIPS, type UsualLateness } from './usual-lateness.ts';
+import type { UsualLateness } from './usual-lateness.ts';
 
 /** What became of a request. */
 export type Verdict = 'lost' | 'overtaken' | 'unknown';
@@ -20,7 +20,7 @@ export interface VerdictGrounds {
   readonly evidence: AckEvidence;
   readonly times: Pick<AnswerTimes, 'soonestNs' | 'usualNs' | 'longestNs' | 'nearNs'>;
   readonly lateness: Pick<Lateness, 'latestNs'>;
-  readonly usual: Pick<UsualLateness, 'latestNs' | 'count' | 'isAlike' | 'isAnswered'>;
+  readonly usual: Pick<UsualLateness, 'latestNs' | 'alikeNs' | 'count' | 'isAlike' | 'isAnswered'>;
 }
 
 export class VerdictRules {
@@ -63,7 +63,9 @@ export class VerdictRules {
     if (each.unseen) return 'lost';
     const isByUsual = this.usualNs(each) !== undefined;
     if (!isByUsual && cameTwice(each)) return this.isUnsound || each.odd ? 'unknown' : 'overtaken';
-    if (this.#isAnswered(each) || this.mayBeOvertaken(each)) return 'unknown';
+    // Where other evidence is in doubt, what is usual may leave none.
+    const usualNs = each.hasResponse ? undefined : this.#grounds.usual.latestNs;
+    if (!this.#looksLost(each, this.usualNs(each)) && !this.#looksLost(each, usualNs)) return 'unknown';
     if (!this.answersAreMissing) return 'lost';
     this.#doubted++;
     return 'unknown';
@@ -78,13 +80,17 @@ export class VerdictRules {
     return (this.isUnsound || odd) && !hasResponse ? this.#grounds.usual.latestNs : undefined;
   }
 
+  /** @param usualNs as `usualNs` returns it */
+  #looksLost(each: MissedRequest, usualNs: number | undefined): boolean {
+    return !this.#isAnswered(each, usualNs) && !this.mayBeOvertaken(each, usualNs);
+  }
+
   /** An answer to a duplicate may be about it. */
-  #isAnswered(each: MissedRequest): boolean {
+  #isAnswered(each: MissedRequest, usualNs = this.usualNs(each)): boolean {
     const { times, usual, evidence } = this.#grounds;
-    const usualNs = this.usualNs(each);
     const fromNs = each.resentNs + times.soonestNs;
-    // Or it was there before its retransmission, and that is answered.
-    const soonNs = each.resentNs + times.usualNs;
+    // Or it was there before its retransmission, and that is answered, or answered as late as others are.
+    const soonNs = each.resentNs + Math.max(times.usualNs, usual.alikeNs);
     // Or it was, and that came late: then the answer was later than any.
     const lateNs = each.odd && !this.isUnsound ? each.resentNs : each.sentNs;
     if (usualNs !== undefined) return usual.isAnswered(fromNs, Math.max(lateNs + usualNs, soonNs));
@@ -95,9 +101,8 @@ export class VerdictRules {
   }
 
   /** It looks lost, but what it was answered with if it came late may have been seen, or have waited. */
-  mayBeOvertaken(each: MissedRequest): boolean {
+  mayBeOvertaken(each: MissedRequest, usualNs = this.usualNs(each)): boolean {
     const { after, sentNs } = each;
-    const usualNs = this.usualNs(each);
     const byUsual = usualNs !== undefined;
     const hidden = byUsual ? each.hiddenFromNs <= sentNs + usualNs : each.hidden;
     // What is usual reckons with all answers.
@@ -116,9 +121,9 @@ export class VerdictRules {
 
   /** What was sent again for it may have come late. When it came itself as late as others, that was answered. */
   #isSlow(each: MissedRequest): boolean {
-    if (this.usualNs(each) !== undefined) return this.#isAnswered(each);
     const isItsOwn = each.group?.requests === 1;
-    return each.slowNs > 0 && !(isItsOwn && this.#grounds.usual.isAlike(each.slowNs));
+    if (isItsOwn && this.#grounds.usual.isAlike(each.slowNs)) return false;
+    return this.usualNs(each) !== undefined ? this.#isAnswered(each) : each.slowNs > 0;
   }
 
   /**
@@ -151,3 +156,5 @@ const MIXED_SHARE = 0.1;
 const MOST_FALSE = 0.005;
 /** So many answers that came soon are no accident. */
 const FEWEST_NEAR = 2;
+/** What is later by more is not reckoned with, where no lateness is usual. */
+const MOST_ROUND_TRIPS = 32;

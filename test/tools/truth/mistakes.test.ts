@@ -22,6 +22,8 @@ const MANY_COPIES: RunKind = doubled(0.05, { loss: 0.01, reorder: 0.003, reorder
 const NO_LOSS: RunKind = doubled(0.01, { reorder: 0.01, reorderDelayNs: 15_000 });
 const LITTLE_COPIES: RunKind = doubled(0.01, { loss: 0.005, reorder: 0.005, reorderDelayNs: 5_000 });
 const LATER: RunKind = doubled(0.01, { reorder: 0.01, reorderDelayNs: 300_000 });
+const LOSSY: RunKind = { name: 'lossy', faults: { loss: 0.02, reorder: 0.02, reorderDelayNs: 40_000 } };
+const LATEST: RunKind = doubled(0.01, { reorder: 0.006, reorderDelayNs: 5_000_000 });
 const LATE = kindOf('0.5 % late by 0.1 ms');
 
 function doubled(duplicate: number, faults: RunKind['faults']): RunKind {
@@ -56,6 +58,8 @@ it.each([
   ['what is answered at once was not late, though it is so again and again', MANY_COPIES, 7917],
   ['its answer waited for a frame', NO_LOSS, 7912],
   ['it was sent again later than any request is late', LITTLE_COPIES, 8020],
+  ['its answer waited behind READ responses, and was taken for that to another one', LOSSY, 18_543],
+  ['what is late is so by more than is looked for, and others are alike by chance', LATEST, 19_103],
 ] as const)('no request is told lost that came late: %s', async (_, kind, seed) => {
   const requests = await told(kind, seed);
   expect(requests.filter(({ was }) => was === 'overtaken')).not.toEqual([]);
@@ -74,6 +78,10 @@ it.each([
   ['three answers are alike to a quarter of a per cent', DOUBLED, 7754, 'requester', [867, 994, 1020, 1055]],
   ['so are those that something else may explain', DOUBLED, 7733, 'requester', [493, 729, 1038]],
   ['what waited behind READ responses did so too late', DOUBLED, 7102, 'requester', [452, 484, 642]],
+  ['two answers are alike, and few are around', DOUBLED, 16_041, 'requester', [49, 469, 867]],
+  ['answers that are alike waited for a frame', DOUBLED, 16_123, 'requester', [41, 50, 149, 680, 732, 859]],
+  ['what was sent again for a late one came in time', DOUBLED, 16_067, 'requester', [331]],
+  ['the answer that may be about it came too late', MIXED, 16_021, 'requester', [228, 234, 267]],
 ] as const)('a request is told lost that was: %s', async (_, kind, seed, vantage, psns) => {
   const requests = await told(kind, seed, vantage);
   const lost = requests.filter(({ was, told }) => was === 'lost' && told === 'lost').map(({ psn }) => psn);

@@ -199,3 +199,12 @@ it('one of a run with copies and too few that are late to know by how much: with
   const question = { options, run, vantage: 'requester', lateNs: 15_000 } as const;
   expect(await otherCourse(question, request)).toBe('another doubled or not');
 });
+
+it('one that may have come late between two full frames, by the PSN of the answer to a copy', async () => {
+  expect(await ofPsn(16_157, 560, DOUBLED)).toBe('another doubled or not');
+});
+
+it('one of a run with copies that may have come late behind the end: by how much is not known, nor that none did', async () => {
+  expect(await ofPsn(16_154, 874, DOUBLED)).toBe('nothing');
+  expect(await ofPsn(16_071, 445, DOUBLED)).toBeDefined();
+});

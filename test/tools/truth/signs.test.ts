@@ -31,7 +31,7 @@ it('others that were lost or overtaken, timeouts and copies are signs', () => {
   expect(signs({ others: ['lost'] })).toMatchObject({ losing: true, overtaking: false });
   expect(signs({ others: ['overtaken', 'discarded'] })).toMatchObject({ losing: false, overtaking: true });
   expect(signs({ timeouts: 1 }).losing).toBe(true);
-  expect(signs({ copies: 1 }).copies).toBe(true);
+  expect(signs({ copies: 1 })).toMatchObject({ copies: true, overtaking: true, late: 0 });
 });
 
 it('an answer more may be lost where that explains one of two hundred losses', () => {
