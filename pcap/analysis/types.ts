@@ -167,6 +167,8 @@ export interface EndReport {
   readonly mac: string;
   /** -1: never shown. */
   readonly qpn: number;
+  /** Virtual network of its first packet, by VNI or GRE key: "VXLAN 42"; '': none. */
+  readonly network: string;
   /** UDP source ports of what it sent, in the order of their appearance, at most 16. */
   readonly sourcePorts: readonly number[];
   /** IPv6 flow label of its first packet, 20 bits; -1: IPv4. */

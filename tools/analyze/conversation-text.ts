@@ -6,6 +6,7 @@
 import {
   type ConversationReport,
   conversationFigures,
+  conversationNetworks,
   type EndReport,
   goodputBps,
   type RequesterReport,
@@ -18,10 +19,12 @@ export function overviewLines(conversations: readonly ConversationReport[]): str
   const rows = conversations.map((conversation) => {
     const { id, service, ends } = conversation;
     const figures = conversationFigures(conversation);
+    const networks = conversationNetworks(conversation);
     return [
       `${id}`,
       service,
-      ends.map(({ address, qpn }) => `${address} ${qpn < 0 ? '?' : `0x${qpn.toString(16)}`}`).join(' - '),
+      ends.map(({ address, qpn }) => `${address} ${qpn < 0 ? '?' : `0x${qpn.toString(16)}`}`).join(' - ') +
+        (networks === '' ? '' : `, ${networks}`),
       grouped(figures.packets),
       rateText(figures.goodputBps),
       grouped(figures.retransmitted),
@@ -98,6 +101,7 @@ const requester =
 const ROWS: readonly (readonly [name: string, show: Show])[] = [
   ['queue pair', ({ qpn }) => qpText(qpn)],
   ['MAC address', ({ mac }) => mac],
+  ['virtual network', ({ network }) => network],
   ['VLAN', ({ vlan, vlanPriority }) => (vlan < 0 ? '' : `${vlan}, priority ${vlanPriority}`)],
   ['P_Key', ({ pkeys }) => pkeysText(pkeys)],
   ['MigReq', ({ migReq, migReqFrame }) => (migReqFrame === 0 ? '' : `${migReq} since frame ${migReqFrame}`)],

@@ -213,7 +213,7 @@ class DisconnectedQueuePairs {
   constructor(conversations: readonly ConversationReport[]) {
     for (const conversation of conversations) {
       if ((conversation.cm?.dreqFrame ?? 0) === 0) continue;
-      for (const end of conversation.ends) this.#gone.set(`${end.address} ${end.qpn}`, conversation);
+      for (const end of conversation.ends) this.#gone.set(`${end.network} ${end.address} ${end.qpn}`, conversation);
     }
   }
 
@@ -221,7 +221,7 @@ class DisconnectedQueuePairs {
   explains(failure: Failure): boolean {
     if (failure.kind !== 'silence' || this.#gone.size === 0) return false;
     const [, responderEnd] = endsOf(failure);
-    const ended = this.#gone.get(`${responderEnd.address} ${responderEnd.qpn}`);
+    const ended = this.#gone.get(`${responderEnd.network} ${responderEnd.address} ${responderEnd.qpn}`);
     if (ended === undefined || (failure.frames.frames[1] ?? 0) < (ended.cm?.dreqFrame ?? 0)) return false;
     // Numbers of queue pairs are used again, but not within seconds.
     return failure.firstNs - ended.endNs <= TEARDOWN_NS;

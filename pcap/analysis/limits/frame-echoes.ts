@@ -19,12 +19,13 @@ export class FrameEchoes {
   readonly #keys = new Int32Array(SLOTS);
   readonly #times = new Float64Array(SLOTS).fill(Number.NEGATIVE_INFINITY);
 
-  packet({ role, dissection, timeNs, packet }: PacketFacts): void {
+  packet({ role, dissection, timeNs, packet, conversation }: PacketFacts): void {
     const { frame, cut, ipId, icrcValue } = dissection;
     if (role === Role.Cnp || role === Role.None || (frame.flags & OpFlag.Ack) !== 0) return;
     this.frames++;
     const icrc = cut ? frame.opcode : icrcValue;
-    const id = frame.ipVersion === 4 ? ipId : 0;
+    // Tenants may send the same frames, each in a network of its own.
+    const id = (frame.ipVersion === 4 ? ipId : 0) ^ Math.imul(conversation?.id ?? 0, 0x27d4_eb2f);
     const key = Math.imul(
       icrc ^ Math.imul(frame.psn, 0x9e37_79b1) ^ Math.imul(frame.destQpn + id, 0x85eb_ca6b),
       0xc2b2_ae35,

@@ -205,7 +205,7 @@ function membersOf(
   const interfaces = new Map<string, Set<number>>();
   for (const { ends, interfaceIndex } of conversations) {
     const key = ends
-      .map(({ address, qpn }) => `${address} ${qpn}`)
+      .map(({ network, address, qpn }) => `${network} ${address} ${qpn}`)
       .sort()
       .join(' ');
     if (lacking.has(interfaceIndex)) interfaces.set(key, (interfaces.get(key) ?? new Set()).add(interfaceIndex));

@@ -8,7 +8,9 @@ import { formatMac, type IpAddress, MAC_BYTES } from '../../../packets/address.t
 import { ETHERTYPE_AT } from '../../../packets/ethernet.ts';
 import { MAX_FLOW_LABEL } from '../../../packets/flow-label.ts';
 import { type Frame, Medium } from '../../../packets/frame.ts';
+import { SERVICE_MASK, Service } from '../../../packets/opcode.ts';
 import { IcrcState } from '../../dissection.ts';
+import { virtualNetworkText } from '../../tunnels/index.ts';
 import { Role } from '../facts.ts';
 import type { CmReport, ConversationReport, EndReport, TransportEvent } from '../types.ts';
 import { CongestionFigures, congestionReport } from './congestion-figures.ts';
@@ -30,6 +32,7 @@ export interface EndSnapshot {
 export class ConversationEnd implements EndReport {
   readonly ip: IpAddress;
   qpn = -1;
+  network = '';
   vlan = -1;
   vlanPriority = -1;
   readonly vlans: number[] = [];
@@ -70,11 +73,14 @@ export class ConversationEnd implements EndReport {
 
   /** Books a packet that it sent, whatever it is. */
   count(facts: MutableFacts): void {
-    const { frame } = facts.dissection;
+    const { frame, tunnels, depth } = facts.dissection;
     this.packets++;
     this.bytes += facts.packet.originalLength;
     if (frame.sourcePort !== this.port) this.#learnPort(frame.sourcePort);
-    if (this.packets === 1) this.#learnLink(frame);
+    if (this.packets === 1) {
+      this.#learnLink(frame);
+      if (depth > 0) this.network = virtualNetworkText(tunnels, depth);
+    }
     if (frame.vlanTci !== this.#tci) this.#learnVlan(frame.vlanTci);
     // A damaged packet may have any.
     if (facts.icrc === IcrcState.Bad) return;
@@ -111,6 +117,7 @@ export class ConversationEnd implements EndReport {
     this.ids = this.ids.better(other.ids);
     if (this.#mac === undefined && other.#mac !== undefined) {
       this.#mac = other.#mac;
+      this.network = other.network;
       this.vlan = other.vlan;
       this.vlanPriority = other.vlanPriority;
     }
@@ -265,11 +272,13 @@ export function conversationReport(live: ConversationReport): ConversationReport
 }
 
 function endReport(live: EndReport): EndReport {
-  const { address, mac, qpn, vlan, vlanPriority, migReq, migReqFrame, packets, bytes, badIcrc, pathMtu } = live;
+  const { address, mac, qpn, network, vlan, vlanPriority, migReq, migReqFrame, packets, bytes, badIcrc, pathMtu } =
+    live;
   return {
     address,
     mac,
     qpn,
+    network,
     sourcePorts: [...live.sourcePorts],
     flowLabel: live.flowLabel,
     vlan,
@@ -285,6 +294,22 @@ function endReport(live: EndReport): EndReport {
     requester: requesterReport(live.requester),
     congestion: congestionReport(live.congestion),
   };
+}
+
+/** The transport service of a packet, by its opcode. */
+export function serviceOf(frame: Frame): Conversation['service'] {
+  switch (frame.opcode & SERVICE_MASK) {
+    case Service.Uc:
+      return 'UC';
+    case Service.Rd:
+      return 'RD';
+    case Service.Ud:
+      return 'UD';
+    case Service.Xrc:
+      return 'XRC';
+    default:
+      return 'RC';
+  }
 }
 
 function addNew(values: number[], value: number): void {
