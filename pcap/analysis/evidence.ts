@@ -63,6 +63,7 @@ export const RESTS_ON: Readonly<Record<string, readonly Evidence[]>> = {
   'vlan-mismatch': ['answers'],
   'pkey-mismatch': ['answers'],
   // Rules about one packet prove themselves. These compare it with what came before.
+  'rule/long-headers': [],
   'rule/transport-version': [],
   'rule/reserved-opcode': [],
   'rule/header-length': [],
