@@ -14,6 +14,7 @@ export const CAPTURE_LIMIT_KINDS = [
   'clock-step',
   'clock-offset',
   'not-compared',
+  'rewritten',
   'unread',
   'conversations-omitted',
 ] as const;
@@ -30,6 +31,7 @@ export const CAPTURE_LIMIT_KINDS = [
  * - `clock-offset`: the clocks of two interfaces differ.
  * - `not-compared`: interfaces that share too few frames with another one to tell what happened in between, or whose
  *   sightings of the same frames are too far apart in the capture.
+ * - `rewritten`: addresses or ports change on the way, so that one conversation of two hosts is two of the capture.
  * - `unread`: packets that may carry RoCEv2 and cannot be read.
  * - `conversations-omitted`: more conversations than are followed.
  */

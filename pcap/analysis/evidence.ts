@@ -24,6 +24,7 @@ const TAKEN: Readonly<Record<CaptureLimitKind, readonly Evidence[]>> = {
   'clock-step': ['clock'],
   'clock-offset': ['clocks'],
   'not-compared': [],
+  rewritten: [],
   unread: [],
   'conversations-omitted': [],
 };
@@ -102,6 +103,7 @@ const WHY: Readonly<Record<CaptureLimitKind, string>> = {
   'clock-step': 'The clock of this capture stepped, so its durations may be wrong.',
   'clock-offset': 'The clocks of the interfaces differ, so their times may be wrong.',
   'not-compared': '',
+  rewritten: '',
   unread: '',
   'conversations-omitted': '',
 };

@@ -19,6 +19,7 @@ import { Coverage } from './coverage.ts';
 import { Directions, type OneDirection } from './directions.ts';
 import { FrameEchoes } from './frame-echoes.ts';
 import { DirectionCounts, type Turnaround, vantagesOf } from './places.ts';
+import { RewritingWatch } from './rewriting.ts';
 
 /** What the watch asks the tracker. */
 export interface LimitSource {
@@ -44,6 +45,7 @@ export class LimitWatch {
   readonly #clocks: ClockWatch;
   readonly #directions = new Directions();
   readonly #capturedDirections = new DirectionCounts();
+  readonly #rewriting = new RewritingWatch();
   readonly #echoes: (FrameEchoes | undefined)[] = [];
   readonly #coverage = new Map<number, Coverage>();
 
@@ -62,6 +64,7 @@ export class LimitWatch {
       this.#echoes[packet.interfaceIndex] = echoes;
     }
     echoes.packet(facts);
+    this.#rewriting.packet(facts);
     this.#capturedDirections.packet(dissection.direction, conversation.id, sender);
   }
 
@@ -94,6 +97,7 @@ export class LimitWatch {
         .flatMap(([index, coverage]) => coverageLimits(index, coverage, capture, members.has(index))),
       ...this.#echoes.flatMap((echoes, index) => (echoes === undefined ? [] : doubledLimits(index, echoes))),
       ...this.#clocks.finish().map(clockLimit),
+      ...this.#rewriting.finish(conversations, (id) => this.#source.byId(id)?.id ?? id),
     ];
     if (capture.cutPackets > 0) limits.push(cutLimit(capture));
     if (hidden > 0)
