@@ -24,6 +24,7 @@ export interface EndSnapshot {
   readonly packets: number;
   readonly bytes: number;
   readonly badIcrc: number;
+  readonly pathMtu: number;
   readonly requester: RequesterFigures;
   readonly congestion: CongestionFigures;
 }
@@ -43,6 +44,8 @@ export class ConversationEnd implements EndReport {
   bytes = 0;
   badIcrc = 0;
   pathMtu = 0;
+  /** Payload of the last FIRST or MIDDLE packet that it sent, or that the other end sent since it changed; 0: none. */
+  mtu = 0;
   flowLabel = -1;
   readonly sourcePorts: number[] = [];
   requester = new RequesterFigures();
@@ -90,13 +93,13 @@ export class ConversationEnd implements EndReport {
   }
 
   snapshot(): EndSnapshot {
-    const { packets, bytes, badIcrc } = this;
-    return { packets, bytes, badIcrc, requester: this.requester.copy(), congestion: this.congestion.copy() };
+    const { packets, bytes, badIcrc, pathMtu } = this;
+    return { packets, bytes, badIcrc, pathMtu, requester: this.requester.copy(), congestion: this.congestion.copy() };
   }
 
   /** The packets since then were of something else, and this end has ended. */
-  restore({ packets, bytes, badIcrc, requester, congestion }: EndSnapshot): void {
-    Object.assign(this, { packets, bytes, badIcrc, requester, congestion });
+  restore({ packets, bytes, badIcrc, pathMtu, requester, congestion }: EndSnapshot): void {
+    Object.assign(this, { packets, bytes, badIcrc, pathMtu, requester, congestion });
     this.space?.end(requester);
   }
 
@@ -108,6 +111,7 @@ export class ConversationEnd implements EndReport {
     this.bytes += other.bytes;
     this.badIcrc += other.badIcrc;
     this.pathMtu = Math.max(this.pathMtu, other.pathMtu);
+    if (this.mtu === 0) this.mtu = other.mtu;
     for (const port of other.sourcePorts) this.#learnPort(port);
     for (const vlan of other.vlans) addNew(this.vlans, vlan);
     for (const pkey of other.pkeys) addNew(this.pkeys, pkey);
@@ -176,7 +180,7 @@ export class Conversation implements ConversationReport {
   cm?: MutableCmReport;
   /** Number of the vantage point that sees it. */
   readonly vantage: number;
-  /** Payload of a full packet: what connection management agreed on, or what was seen; 0: not known. */
+  /** Payload of a full packet: what connection management agreed on, or what was seen first or last; 0: not known. */
   pathMtu = 0;
   /** DREQ has come: what follows on these queue pairs is something else. */
   ended = false;
@@ -229,6 +233,23 @@ export class Conversation implements ConversationReport {
     this.startNs = Math.min(this.startNs, half.startNs);
     this.endNs = Math.max(this.endNs, half.endNs);
     if (this.pathMtu === 0) this.pathMtu = half.pathMtu;
+  }
+
+  /**
+   * A FIRST or MIDDLE packet has another payload than those before: they are full, so this is the path MTU
+   * (ref:wire#8). Where an end changes it, the other one does, too.
+   */
+  learnMtu(sender: 0 | 1, payloadLength: number): void {
+    const end = this.end(sender);
+    const changed = end.mtu > 0;
+    end.mtu = payloadLength;
+    end.pathMtu = Math.max(end.pathMtu, payloadLength);
+    if (!changed && this.pathMtu > 0) return;
+    this.pathMtu = payloadLength;
+    for (const each of this.ends) {
+      if (each.mtu > 0) each.mtu = payloadLength;
+      each.space?.learnMtu(payloadLength);
+    }
   }
 
   /** Books a packet of one of the ends. */

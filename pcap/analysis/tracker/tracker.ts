@@ -24,7 +24,7 @@ import { IcrcState } from '../../dissection.ts';
 import { Mark, Role } from '../facts.ts';
 import type { ConversationReport, TransportEvent } from '../types.ts';
 import { CmLearner, type OpenFromCm } from './cm-learner.ts';
-import { type Conversation, type ConversationEnd, serviceOf } from './conversation.ts';
+import { type Conversation, serviceOf } from './conversation.ts';
 import { ConversationRegistry } from './conversation-registry.ts';
 import { DatagramFlow } from './datagram-flow.ts';
 import { type Flow, FlowKey, FlowTable } from './flow-table.ts';
@@ -141,8 +141,8 @@ export class Tracker {
     end.congestion.countData(frame.trafficClass);
     facts.requester = sender;
     end.space ??= new PsnSpace(conversation, sender, this.#surroundings, frame.psn, false);
-    if ((frame.flags & FULL) !== 0 && end.pathMtu < frame.payloadLength)
-      learnMtu(conversation, end, frame.payloadLength);
+    if ((frame.flags & FULL) !== 0 && end.mtu !== frame.payloadLength)
+      conversation.learnMtu(sender, frame.payloadLength);
     end.space.request(facts);
   };
 
@@ -164,8 +164,9 @@ export class Tracker {
     facts.requester = requester;
     const asking = conversation.end(requester);
     asking.space ??= new PsnSpace(conversation, requester, this.#surroundings, frame.psn, false);
-    if ((frame.flags & FULL) !== 0 && end.pathMtu < frame.payloadLength) {
-      learnMtu(conversation, end, frame.payloadLength);
+    if ((frame.flags & FULL) !== 0 && end.mtu !== frame.payloadLength) {
+      conversation.learnMtu(sender, frame.payloadLength);
+      asking.space.resize(frame.psn, frame.payloadLength);
     }
     asking.space.response(facts);
   }
@@ -383,14 +384,6 @@ export class Tracker {
     this.#flows.point(facts.dissection, this.#key.set(vantage, passive.qpn, -1, true), conversation, 0);
     return conversation;
   };
-}
-
-/** FIRST and MIDDLE packets are full: their payload is the path MTU (ref:wire#8). */
-function learnMtu(conversation: Conversation, end: ConversationEnd, payloadLength: number): void {
-  end.pathMtu = payloadLength;
-  if (conversation.pathMtu > 0) return;
-  conversation.pathMtu = payloadLength;
-  for (const { space } of conversation.ends) space?.learnMtu(payloadLength);
 }
 
 const FULL = OpFlag.First | OpFlag.Middle;
