@@ -10,6 +10,7 @@ export const CAPTURE_LIMIT_KINDS = [
   'sampled',
   'capture-loss',
   'doubled',
+  'doubled-late',
   'cut',
   'clock-step',
   'clock-offset',
@@ -26,6 +27,7 @@ export const CAPTURE_LIMIT_KINDS = [
  *   links of which this is one), evenly spread.
  * - `capture-loss`: the capture lacks packets that their receiver had.
  * - `doubled`: most frames are in the capture twice: a mirror of both directions of a port, or of two ports.
+ * - `doubled-late`: the same, so much later that they may have been sent again.
  * - `cut`: only the beginnings of packets were kept.
  * - `clock-step`: the clock of an interface jumped, backwards or forwards.
  * - `clock-offset`: the clocks of two interfaces differ.
@@ -54,12 +56,13 @@ export interface CaptureLimit {
 }
 
 /** What a finding may rest on, beyond the packets that it shows. */
-export const EVIDENCE_KINDS = ['answers', 'every-packet', 'once', 'clock', 'clocks', 'payload'] as const;
+export const EVIDENCE_KINDS = ['answers', 'every-packet', 'once', 'sent-again', 'clock', 'clocks', 'payload'] as const;
 /**
  * One of them:
  * - `answers`: an answer that is not in the capture was not sent.
  * - `every-packet`: a packet that is not in the capture was not there.
  * - `once`: a frame that is in the capture twice was there twice.
+ * - `sent-again`: a frame that comes again long after was sent again.
  * - `clock`: durations at one interface are right.
  * - `clocks`: times of several interfaces can be compared.
  * - `payload`: packets are there to their end.
