@@ -217,8 +217,10 @@ export interface CmReport {
   readonly ackTimeoutExponent: number;
   /** Retries after timeouts and sequence NAKs. */
   readonly retryCount: number;
-  /** Retries after RNR NAKs; 7 means infinitely many. */
+  /** Retries of the passive end after RNR NAKs, from the REQ; 7 means infinitely many. */
   readonly rnrRetryCount: number;
+  /** The same of the active end, from the REP. */
+  readonly activeRnrRetryCount: number;
   /** READs and atomics that each end can answer at a time (responder resources). */
   readonly responderResources: number;
   /** READs and atomics that the active end means to have outstanding. */

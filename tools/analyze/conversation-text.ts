@@ -72,7 +72,7 @@ export function conversationLines(conversation: ConversationReport, interfaces: 
   ];
 }
 
-function learntText({ learnt, cm }: ConversationReport): string {
+function learntText({ learnt, cm, ends }: ConversationReport): string {
   if (cm === undefined) return learnt === 'cm' ? 'known from connection management' : 'known from its traffic';
   const seen = [
     ['REQ', cm.reqFrame],
@@ -84,7 +84,7 @@ function learntText({ learnt, cm }: ConversationReport): string {
   const timeout = durationText(ACK_TIMEOUT_UNIT_NS * 2 ** cm.ackTimeoutExponent);
   return (
     `known from connection management (frames ${frames.join(', ')}): path MTU ${cm.pathMtu}, ACK timeout ${timeout}, ` +
-    `retry count ${cm.retryCount}, RNR retry count ${cm.rnrRetryCount}, ${cm.responderResources} READs answered and ${cm.initiatorDepth} requested at a time`
+    `retry count ${cm.retryCount}, RNR retry count ${cm.activeRnrRetryCount} of ${ends[cm.activeEnd].address} and ${cm.rnrRetryCount} of the other end, ${cm.responderResources} READs answered and ${cm.initiatorDepth} requested at a time`
   );
 }
 

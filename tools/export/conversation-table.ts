@@ -232,7 +232,12 @@ const AGREEMENT: readonly Column<EndRow>[] = [
     ({ ackTimeoutExponent }) => ackTimeoutExponent,
   ),
   agreed('cm_retry_count', 'retries after timeouts and sequence NAKs', ({ retryCount }) => retryCount),
-  agreed('cm_rnr_retry_count', 'retries after RNR NAKs, 7: infinitely many', ({ rnrRetryCount }) => rnrRetryCount),
+  agreed(
+    'cm_rnr_retry_count',
+    'retries of the passive end after RNR NAKs, 7: infinitely many',
+    ({ rnrRetryCount }) => rnrRetryCount,
+  ),
+  agreed('cm_active_rnr_retry_count', 'the same of the active end', ({ activeRnrRetryCount }) => activeRnrRetryCount),
 ];
 
 /** The table. */

@@ -245,15 +245,12 @@ function sameHosts(one: Failure, other: Failure): boolean {
   return (a.address === c.address && b.address === d.address) || (a.address === d.address && b.address === c.address);
 }
 
-/**
- * How often the requester may retry after RNR NAKs, as far as is known. The REQ sets it for the passive end; the value
- * in the REP is not kept.
- */
+/** How often the requester may retry after RNR NAKs, if known: by the REQ for the passive end, by the REP else. */
 export function rnrRetriesOf({
   conversation: { cm },
   requester,
 }: Pick<Failure, 'conversation' | 'requester'>): number | undefined {
-  return cm === undefined || cm.activeEnd === requester ? undefined : cm.rnrRetryCount;
+  return cm?.activeEnd === requester ? cm.activeRnrRetryCount : cm?.rnrRetryCount;
 }
 
 /** What conversations share that are the same at several vantage points. */

@@ -221,7 +221,7 @@ function membersOf(
   return members;
 }
 
-/** Nearly all frames come again, once, and after the same time: requests that are sent again are fewer, or come thrice. */
+/** Nearly all frames come again, once, after the same time: requests that are sent again are fewer, or come thrice. */
 function lateLimits(index: number, echoes: FrameEchoes): CaptureLimit[] {
   const { frames, lateEchoes, lateCopies, thirds, shortestLateNs, longestLateNs, lateExamples } = echoes;
   const alike = longestLateNs - shortestLateNs <= Math.max(ALIKE_NS, shortestLateNs * ALIKE_SHARE);

@@ -154,6 +154,7 @@ function agreementOf(
       ackTimeoutExponent: req.primaryPath.localAckTimeout,
       retryCount: req.retryCount,
       rnrRetryCount: req.rnrRetryCount,
+      activeRnrRetryCount: rep.rnrRetryCount,
       responderResources: rep.responderResources,
       initiatorDepth: rep.initiatorDepth,
       serviceId: `0x${req.serviceId.toString(16).padStart(16, '0')}`,

@@ -66,7 +66,14 @@ const CONVERSATION: ConversationReport = {
   ...{ firstFrame: 801, lastFrame: 899, startNs: 1000, endNs: 1000 + 8_000_000, ends: [PEER, END] },
   cm: {
     ...{ reqFrame: 901, repFrame: 902, rtuFrame: 903, dreqFrame: 904, activeEnd: 0, pathMtu: 4096 },
-    ...{ ackTimeoutExponent: 14, retryCount: 6, rnrRetryCount: 7, responderResources: 16, initiatorDepth: 17 },
+    ...{
+      ackTimeoutExponent: 14,
+      retryCount: 6,
+      rnrRetryCount: 7,
+      activeRnrRetryCount: 5,
+      responderResources: 16,
+      initiatorDepth: 17,
+    },
     serviceId: '',
   },
 };
@@ -93,7 +100,13 @@ it('has each figure of an end in its own column', () => {
     ...latencyColumns('nak_generation', 630),
     ...latencyColumns('nak_reaction', 640),
     ...{ not_ect: 701, ect0: 702, ect1: 703, ce: 704, cnps_sent: 705, cnp_pacing_ns: 706 },
-    ...{ cm_path_mtu: 4096, cm_ack_timeout_exponent: 14, cm_retry_count: 6, cm_rnr_retry_count: 7 },
+    ...{
+      cm_path_mtu: 4096,
+      cm_ack_timeout_exponent: 14,
+      cm_retry_count: 6,
+      cm_rnr_retry_count: 7,
+      cm_active_rnr_retry_count: 5,
+    },
   });
 });
 
