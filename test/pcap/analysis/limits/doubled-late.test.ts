@@ -75,6 +75,15 @@ describe('requests that are sent again', () => {
     expect({ limits, alarms }).toEqual({ limits: [], alarms: ['retry-exceeded'] });
   });
 
+  it('are none where one of them comes more than twice, after the same time', () => {
+    const script = new Script({ ids: 'constant' });
+    for (let psn = 0; psn < 40; psn++) {
+      for (let i = 0; i < (psn === 39 ? 8 : 2); i++) script.a(Op.SendOnly, psn).wait(4_000_000);
+      script.ack(psn, { msn: psn + 1 });
+    }
+    expect(told(script.packets)).toMatchObject({ limits: [], alarms: ['retry-exceeded'] });
+  });
+
   it('are none where they come after times that differ, or later than a mirror is', () => {
     for (const wait of [(psn: number) => 500_000 + 20_000 * (psn % 100), () => 6_000_000]) {
       const script = new Script({ ids: 'constant' });

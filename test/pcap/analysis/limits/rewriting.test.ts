@@ -159,6 +159,9 @@ describe('two real conversations', () => {
     const requests = sends('count', 0, false);
     expect(told([...requests, ...answers(0, 9)])).toHaveLength(1);
     expect(told([...requests, ...answers(5000, 9)])).toEqual([]);
+    const fewer = answers(0, 9).slice(0, 20);
+    const further = answers(3000, 9).map((packet) => later(packet, 20_000_000));
+    expect(told([...requests, ...fewer, ...further])).toEqual([]);
     // Two that it could be.
     const twins = sends('random', 0, false).map((packet) => later(rewritten(packet, DESTINATION_AT, 50), 200));
     expect(told([...requests, ...twins, ...answers(0, 9)])).toEqual([]);

@@ -70,6 +70,24 @@ describe('a path MTU that changes', () => {
     for (const { script } of [both, reads, writesFirst]) expect(told(script.analyze())).toEqual([]);
   });
 
+  it('counts for READs that are requested together, of an end that has sent with the old one', () => {
+    const { script } = new Exchange().write(1024).read(1024, 2148).read(512, 1100);
+    script.a(Op.ReadRequest, 9, { length: 1100 }).a(Op.ReadRequest, 12, { length: 1100 });
+    for (const psn of [9, 12]) {
+      script.b(Op.ReadResponseFirst, psn, { payload: 512, msn: psn / 3 + 1 });
+      script.b(Op.ReadResponseMiddle, psn + 1, { payload: 512 });
+      script.b(Op.ReadResponseLast, psn + 2, { payload: 76, msn: psn / 3 + 1 });
+    }
+    expect(told(script.a(Op.SendOnly, 15).ack(15, { msn: 6 }).analyze())).toEqual([]);
+  });
+
+  it('does not change a READ by a copy of an answer to an older one', () => {
+    const exchange = new Exchange().read(1024, 2148).read(512, 2148);
+    exchange.script.b(Op.ReadResponseFirst, 0, { msn: 1 });
+    const { conversations } = exchange.read(512, 2148).script.analyze();
+    expect(conversations[0]?.ends[0].requester).toMatchObject({ unseenPackets: 0, retransmittedPackets: 0 });
+  });
+
   it('is one within the answers to a READ, and within a WRITE', () => {
     const read = new Exchange().read(1024, 2148).script;
     read.a(Op.ReadRequest, 3, { length: 2148 }).b(Op.ReadResponseFirst, 3, { msn: 2 });
