@@ -10,10 +10,12 @@ export const CAPTURE_LIMIT_KINDS = [
   'sampled',
   'capture-loss',
   'doubled',
+  'doubled-late',
   'cut',
   'clock-step',
   'clock-offset',
   'not-compared',
+  'rewritten',
   'unread',
   'conversations-omitted',
 ] as const;
@@ -25,11 +27,13 @@ export const CAPTURE_LIMIT_KINDS = [
  *   links of which this is one), evenly spread.
  * - `capture-loss`: the capture lacks packets that their receiver had.
  * - `doubled`: most frames are in the capture twice: a mirror of both directions of a port, or of two ports.
+ * - `doubled-late`: the same, so much later that they may have been sent again.
  * - `cut`: only the beginnings of packets were kept.
  * - `clock-step`: the clock of an interface jumped, backwards or forwards.
  * - `clock-offset`: the clocks of two interfaces differ.
  * - `not-compared`: interfaces that share too few frames with another one to tell what happened in between, or whose
  *   sightings of the same frames are too far apart in the capture.
+ * - `rewritten`: addresses or ports change on the way, so that one conversation of two hosts is two of the capture.
  * - `unread`: packets that may carry RoCEv2 and cannot be read.
  * - `conversations-omitted`: more conversations than are followed.
  */
@@ -52,12 +56,13 @@ export interface CaptureLimit {
 }
 
 /** What a finding may rest on, beyond the packets that it shows. */
-export const EVIDENCE_KINDS = ['answers', 'every-packet', 'once', 'clock', 'clocks', 'payload'] as const;
+export const EVIDENCE_KINDS = ['answers', 'every-packet', 'once', 'sent-again', 'clock', 'clocks', 'payload'] as const;
 /**
  * One of them:
  * - `answers`: an answer that is not in the capture was not sent.
  * - `every-packet`: a packet that is not in the capture was not there.
  * - `once`: a frame that is in the capture twice was there twice.
+ * - `sent-again`: a frame that comes again long after was sent again.
  * - `clock`: durations at one interface are right.
  * - `clocks`: times of several interfaces can be compared.
  * - `payload`: packets are there to their end.

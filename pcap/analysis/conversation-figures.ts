@@ -53,3 +53,11 @@ export function conversationFigures(conversation: ConversationReport): Conversat
 export function goodputBps({ startNs, endNs }: ConversationReport, bytes: number): number {
   return endNs > startNs ? Math.round((bytes * 8e9) / (endNs - startNs)) : 0;
 }
+
+/**
+ * "VXLAN 42", or "VXLAN 42, VXLAN 43" where each direction has one of its own: what tells a conversation from one
+ * between the same queue pairs in another virtual network; '' without one.
+ */
+export function conversationNetworks({ ends }: Pick<ConversationReport, 'ends'>): string {
+  return [...new Set(ends.map(({ network }) => network))].filter((network) => network !== '').join(', ');
+}

@@ -20,10 +20,12 @@ const TAKEN: Readonly<Record<CaptureLimitKind, readonly Evidence[]>> = {
   sampled: ['answers', 'every-packet'],
   'capture-loss': ['every-packet'],
   doubled: ['once'],
+  'doubled-late': ['once', 'sent-again'],
   cut: ['payload'],
   'clock-step': ['clock'],
   'clock-offset': ['clocks'],
   'not-compared': [],
+  rewritten: [],
   unread: [],
   'conversations-omitted': [],
 };
@@ -31,7 +33,7 @@ const TAKEN: Readonly<Record<CaptureLimitKind, readonly Evidence[]>> = {
 /** What findings rest on, by id. */
 export const RESTS_ON: Readonly<Record<string, readonly Evidence[]>> = {
   'no-reply': ['answers'],
-  'retry-exceeded': ['answers'],
+  'retry-exceeded': ['answers', 'sent-again'],
   'first-error': ['answers'],
   'rnr-exceeded': ['every-packet'],
   'remote-access-error': [],
@@ -63,6 +65,7 @@ export const RESTS_ON: Readonly<Record<string, readonly Evidence[]>> = {
   'vlan-mismatch': ['answers'],
   'pkey-mismatch': ['answers'],
   // Rules about one packet prove themselves. These compare it with what came before.
+  'rule/long-headers': [],
   'rule/transport-version': [],
   'rule/reserved-opcode': [],
   'rule/header-length': [],
@@ -97,10 +100,12 @@ const WHY: Readonly<Record<CaptureLimitKind, string>> = {
   sampled: 'This capture is a sample, so what is not in it may have been there.',
   'capture-loss': 'This capture has lost packets, and these may be among them.',
   doubled: 'This capture shows most frames twice, which may be all there is to it.',
+  'doubled-late': 'This capture shows most frames once more after some time, which may be all there is to it.',
   cut: 'The packets are cut, and what is behind the cut may say otherwise.',
   'clock-step': 'The clock of this capture stepped, so its durations may be wrong.',
   'clock-offset': 'The clocks of the interfaces differ, so their times may be wrong.',
   'not-compared': '',
+  rewritten: '',
   unread: '',
   'conversations-omitted': '',
 };

@@ -1,6 +1,11 @@
 /** The analysis of captures, for users of the library. Owns the choice of what is public. */
 export { Analyzer, type AnalyzerOptions } from './analyzer.ts';
-export { type ConversationFigures, conversationFigures, goodputBps } from './conversation-figures.ts';
+export {
+  type ConversationFigures,
+  conversationFigures,
+  conversationNetworks,
+  goodputBps,
+} from './conversation-figures.ts';
 export type { Detector, DetectorContext, FindingDraft, Symptom } from './detector.ts';
 export { SYMPTOMS } from './detectors/index.ts';
 export { eventDetail, nakName } from './event-text.ts';

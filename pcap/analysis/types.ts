@@ -167,6 +167,8 @@ export interface EndReport {
   readonly mac: string;
   /** -1: never shown. */
   readonly qpn: number;
+  /** Virtual network of its first packet, by VNI or GRE key: "VXLAN 42"; '': none. */
+  readonly network: string;
   /** UDP source ports of what it sent, in the order of their appearance, at most 16. */
   readonly sourcePorts: readonly number[];
   /** IPv6 flow label of its first packet, 20 bits; -1: IPv4. */
@@ -215,8 +217,10 @@ export interface CmReport {
   readonly ackTimeoutExponent: number;
   /** Retries after timeouts and sequence NAKs. */
   readonly retryCount: number;
-  /** Retries after RNR NAKs; 7 means infinitely many. */
+  /** Retries of the passive end after RNR NAKs, from the REQ; 7 means infinitely many. */
   readonly rnrRetryCount: number;
+  /** The same of the active end, from the REP. */
+  readonly activeRnrRetryCount: number;
   /** READs and atomics that each end can answer at a time (responder resources). */
   readonly responderResources: number;
   /** READs and atomics that the active end means to have outstanding. */

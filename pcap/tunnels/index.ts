@@ -1,4 +1,12 @@
 /** Packets within packets. */
 export { concealsRoce } from './concealed.ts';
 export { findInner } from './find-inner.ts';
-export { isUnreadable, Tunnel, TunnelLayer, tunnelName, tunnelsText } from './tunnel.ts';
+export {
+  isUnreadable,
+  isVirtualNetwork,
+  Tunnel,
+  TunnelLayer,
+  tunnelName,
+  tunnelsText,
+  virtualNetworkText,
+} from './tunnel.ts';

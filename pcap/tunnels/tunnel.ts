@@ -45,6 +45,11 @@ export function isUnreadable(tunnel: Tunnel): boolean {
   return tunnel === Tunnel.MacSec || tunnel === Tunnel.Esp;
 }
 
+/** Whether its id is that of a virtual network, in which addresses are not those of others: a VNI, a GRE key. */
+export function isVirtualNetwork(tunnel: Tunnel): boolean {
+  return tunnel >= Tunnel.Vxlan && tunnel <= Tunnel.Gre;
+}
+
 /**
  * One layer: which tunnel it is, and where its packet lies. Made once and filled again.
  *
@@ -88,6 +93,12 @@ export function tunnelsText(layers: readonly TunnelLayer[], depth: number): stri
     .slice(0, depth)
     .map(({ tunnel, id }) => (id < 0 ? tunnelName(tunnel) : `${tunnelName(tunnel)} ${id}`))
     .join(' > ');
+}
+
+/** "VXLAN 42": the virtual networks that a packet is in, outermost first; '' without one. */
+export function virtualNetworkText(layers: readonly TunnelLayer[], depth: number): string {
+  const networks = layers.slice(0, depth).filter(({ tunnel, id }) => isVirtualNetwork(tunnel) && id >= 0);
+  return tunnelsText(networks, networks.length);
 }
 
 const NAMES: Readonly<Record<number, string>> = {

@@ -6,6 +6,7 @@
 import {
   type ConversationReport,
   conversationFigures,
+  conversationNetworks,
   type EndReport,
   goodputBps,
   type RequesterReport,
@@ -18,10 +19,12 @@ export function overviewLines(conversations: readonly ConversationReport[]): str
   const rows = conversations.map((conversation) => {
     const { id, service, ends } = conversation;
     const figures = conversationFigures(conversation);
+    const networks = conversationNetworks(conversation);
     return [
       `${id}`,
       service,
-      ends.map(({ address, qpn }) => `${address} ${qpn < 0 ? '?' : `0x${qpn.toString(16)}`}`).join(' - '),
+      ends.map(({ address, qpn }) => `${address} ${qpn < 0 ? '?' : `0x${qpn.toString(16)}`}`).join(' - ') +
+        (networks === '' ? '' : `, ${networks}`),
       grouped(figures.packets),
       rateText(figures.goodputBps),
       grouped(figures.retransmitted),
@@ -69,7 +72,7 @@ export function conversationLines(conversation: ConversationReport, interfaces: 
   ];
 }
 
-function learntText({ learnt, cm }: ConversationReport): string {
+function learntText({ learnt, cm, ends }: ConversationReport): string {
   if (cm === undefined) return learnt === 'cm' ? 'known from connection management' : 'known from its traffic';
   const seen = [
     ['REQ', cm.reqFrame],
@@ -81,7 +84,7 @@ function learntText({ learnt, cm }: ConversationReport): string {
   const timeout = durationText(ACK_TIMEOUT_UNIT_NS * 2 ** cm.ackTimeoutExponent);
   return (
     `known from connection management (frames ${frames.join(', ')}): path MTU ${cm.pathMtu}, ACK timeout ${timeout}, ` +
-    `retry count ${cm.retryCount}, RNR retry count ${cm.rnrRetryCount}, ${cm.responderResources} READs answered and ${cm.initiatorDepth} requested at a time`
+    `retry count ${cm.retryCount}, RNR retry count ${cm.activeRnrRetryCount} of ${ends[cm.activeEnd].address} and ${cm.rnrRetryCount} of the other end, ${cm.responderResources} READs answered and ${cm.initiatorDepth} requested at a time`
   );
 }
 
@@ -98,6 +101,7 @@ const requester =
 const ROWS: readonly (readonly [name: string, show: Show])[] = [
   ['queue pair', ({ qpn }) => qpText(qpn)],
   ['MAC address', ({ mac }) => mac],
+  ['virtual network', ({ network }) => network],
   ['VLAN', ({ vlan, vlanPriority }) => (vlan < 0 ? '' : `${vlan}, priority ${vlanPriority}`)],
   ['P_Key', ({ pkeys }) => pkeysText(pkeys)],
   ['MigReq', ({ migReq, migReqFrame }) => (migReqFrame === 0 ? '' : `${migReq} since frame ${migReqFrame}`)],

@@ -97,6 +97,11 @@ const END: readonly Column<EndRow>[] = [
   c.text('address', 'IP address of this end', (row) => endOf(row).address),
   c.int32('qpn', 'its QPN; NULL: never shown', (row) => known(endOf(row).qpn)),
   c.text('mac', 'its MAC address; NULL without an Ethernet header', (row) => endOf(row).mac || undefined),
+  c.text(
+    'network',
+    'virtual network of the first packet that it sent, by VNI or GRE key: `VXLAN 42`; NULL without one',
+    (row) => endOf(row).network || undefined,
+  ),
   c.text('peer_address', 'IP address of the other end', (row) => peerOf(row).address),
   c.int32('peer_qpn', 'its QPN', (row) => known(peerOf(row).qpn)),
   c.int32('source_port', 'first UDP source port of what it sent', (row) => endOf(row).sourcePorts[0]),
@@ -227,7 +232,12 @@ const AGREEMENT: readonly Column<EndRow>[] = [
     ({ ackTimeoutExponent }) => ackTimeoutExponent,
   ),
   agreed('cm_retry_count', 'retries after timeouts and sequence NAKs', ({ retryCount }) => retryCount),
-  agreed('cm_rnr_retry_count', 'retries after RNR NAKs, 7: infinitely many', ({ rnrRetryCount }) => rnrRetryCount),
+  agreed(
+    'cm_rnr_retry_count',
+    'retries of the passive end after RNR NAKs, 7: infinitely many',
+    ({ rnrRetryCount }) => rnrRetryCount,
+  ),
+  agreed('cm_active_rnr_retry_count', 'the same of the active end', ({ activeRnrRetryCount }) => activeRnrRetryCount),
 ];
 
 /** The table. */

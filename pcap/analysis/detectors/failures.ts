@@ -213,7 +213,7 @@ class DisconnectedQueuePairs {
   constructor(conversations: readonly ConversationReport[]) {
     for (const conversation of conversations) {
       if ((conversation.cm?.dreqFrame ?? 0) === 0) continue;
-      for (const end of conversation.ends) this.#gone.set(`${end.address} ${end.qpn}`, conversation);
+      for (const end of conversation.ends) this.#gone.set(`${end.network} ${end.address} ${end.qpn}`, conversation);
     }
   }
 
@@ -221,7 +221,7 @@ class DisconnectedQueuePairs {
   explains(failure: Failure): boolean {
     if (failure.kind !== 'silence' || this.#gone.size === 0) return false;
     const [, responderEnd] = endsOf(failure);
-    const ended = this.#gone.get(`${responderEnd.address} ${responderEnd.qpn}`);
+    const ended = this.#gone.get(`${responderEnd.network} ${responderEnd.address} ${responderEnd.qpn}`);
     if (ended === undefined || (failure.frames.frames[1] ?? 0) < (ended.cm?.dreqFrame ?? 0)) return false;
     // Numbers of queue pairs are used again, but not within seconds.
     return failure.firstNs - ended.endNs <= TEARDOWN_NS;
@@ -245,15 +245,12 @@ function sameHosts(one: Failure, other: Failure): boolean {
   return (a.address === c.address && b.address === d.address) || (a.address === d.address && b.address === c.address);
 }
 
-/**
- * How often the requester may retry after RNR NAKs, as far as is known. The REQ sets it for the passive end; the value
- * in the REP is not kept.
- */
+/** How often the requester may retry after RNR NAKs, if known: by the REQ for the passive end, by the REP else. */
 export function rnrRetriesOf({
   conversation: { cm },
   requester,
 }: Pick<Failure, 'conversation' | 'requester'>): number | undefined {
-  return cm === undefined || cm.activeEnd === requester ? undefined : cm.rnrRetryCount;
+  return cm?.activeEnd === requester ? cm.activeRnrRetryCount : cm?.rnrRetryCount;
 }
 
 /** What conversations share that are the same at several vantage points. */

@@ -104,9 +104,9 @@ function reportStuck(context: DetectorContext, group: readonly Failure[]): void 
     text:
       `No receive was ready for requests from ${pathOf(first)}: PSN ${psn} was refused ${times(tries)} in ${duration(waitNs)}; ` +
       `the RNR timer is code ${code}, ${duration(timerNs)}. ` +
-      `${gaveUp ? 'Then the requester gave up' : 'It is still refused when the capture ends'}` +
-      `${retries === undefined ? '' : ` (RNR retry count ${retries})`}.${andOthers(group)}`,
+      `${outcome(gaveUp, retries)}.${andOthers(group)}`,
     ...proofOf(group),
+    ...(retries === INFINITE_RETRIES ? { advice: INFINITE_ADVICE } : {}),
     evidence: {
       psn,
       naks: tries,
@@ -117,6 +117,14 @@ function reportStuck(context: DetectorContext, group: readonly Failure[]): void 
       ...defined({ rnrRetryCount: retries }),
     },
   });
+}
+
+/** With infinitely many retries a requester has never given up (`failures.ts`). */
+function outcome(gaveUp: boolean, retries: number | undefined): string {
+  if (retries === INFINITE_RETRIES)
+    return 'It is still refused when the capture ends, and with RNR retry count 7 the requester never gives up';
+  const count = retries === undefined ? '' : ` (RNR retry count ${retries})`;
+  return `${gaveUp ? 'Then the requester gave up' : 'It is still refused when the capture ends'}${count}`;
 }
 
 function reportWaits(
@@ -161,6 +169,11 @@ function waits(pending: Failure, { cm }: ConversationReport): boolean {
 
 /** RNR retry count without an end (ref:wire#7). */
 const INFINITE_RETRIES = 7;
+const INFINITE_ADVICE: readonly string[] = [
+  'Post receives: with RNR retry count 7 the requester tries again until there is one, and no completion tells of it.',
+  'Set rnr_retry below 7 where an error is better than a hang; or flow-control the sender with messages of your own.',
+  'Set min_rnr_timer to what a receive really takes to be posted, code 12 is 0.64 ms; not 0.',
+];
 /** Refusals of one request after which it is stuck, even if the capture ends. */
 const SURE_TRIES = 4;
 const MANY_NAKS = 10;

@@ -150,7 +150,7 @@ class SlowResponder implements Detector {
       const conversation = context.conversation(waits.conversation);
       if (conversation === undefined || told.size >= MOST_FINDINGS) continue;
       const [end, peer] = endsOf(conversation, waits.requester);
-      const key = `${end.address} ${end.qpn} ${peer.address} ${peer.qpn}`;
+      const key = `${end.network} ${end.address} ${end.qpn} ${peer.address} ${peer.qpn}`;
       if (told.has(key)) continue;
       told.add(key);
       report(context, waits, conversation);

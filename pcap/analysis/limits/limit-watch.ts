@@ -19,6 +19,7 @@ import { Coverage } from './coverage.ts';
 import { Directions, type OneDirection } from './directions.ts';
 import { FrameEchoes } from './frame-echoes.ts';
 import { DirectionCounts, type Turnaround, vantagesOf } from './places.ts';
+import { RewritingWatch } from './rewriting.ts';
 
 /** What the watch asks the tracker. */
 export interface LimitSource {
@@ -44,6 +45,7 @@ export class LimitWatch {
   readonly #clocks: ClockWatch;
   readonly #directions = new Directions();
   readonly #capturedDirections = new DirectionCounts();
+  readonly #rewriting = new RewritingWatch();
   readonly #echoes: (FrameEchoes | undefined)[] = [];
   readonly #coverage = new Map<number, Coverage>();
 
@@ -62,6 +64,7 @@ export class LimitWatch {
       this.#echoes[packet.interfaceIndex] = echoes;
     }
     echoes.packet(facts);
+    this.#rewriting.packet(facts);
     this.#capturedDirections.packet(dissection.direction, conversation.id, sender);
   }
 
@@ -94,6 +97,7 @@ export class LimitWatch {
         .flatMap(([index, coverage]) => coverageLimits(index, coverage, capture, members.has(index))),
       ...this.#echoes.flatMap((echoes, index) => (echoes === undefined ? [] : doubledLimits(index, echoes))),
       ...this.#clocks.finish().map(clockLimit),
+      ...this.#rewriting.finish(conversations, (id) => this.#source.byId(id)?.id ?? id),
     ];
     if (capture.cutPackets > 0) limits.push(cutLimit(capture));
     if (hidden > 0)
@@ -205,7 +209,7 @@ function membersOf(
   const interfaces = new Map<string, Set<number>>();
   for (const { ends, interfaceIndex } of conversations) {
     const key = ends
-      .map(({ address, qpn }) => `${address} ${qpn}`)
+      .map(({ network, address, qpn }) => `${network} ${address} ${qpn}`)
       .sort()
       .join(' ');
     if (lacking.has(interfaceIndex)) interfaces.set(key, (interfaces.get(key) ?? new Set()).add(interfaceIndex));
@@ -217,8 +221,30 @@ function membersOf(
   return members;
 }
 
-function doubledLimits(index: number, { frames, echoes, longestNs, examples }: FrameEchoes): CaptureLimit[] {
-  if (echoes < FEWEST_ECHOES || echoes < frames * LEAST_ECHOES) return [];
+/** Nearly all frames come again, once, after the same time: requests that are sent again are fewer, or come thrice. */
+function lateLimits(index: number, echoes: FrameEchoes): CaptureLimit[] {
+  const { frames, lateEchoes, lateCopies, thirds, shortestLateNs, longestLateNs, lateExamples } = echoes;
+  const alike = longestLateNs - shortestLateNs <= Math.max(ALIKE_NS, shortestLateNs * ALIKE_SHARE);
+  if (!alike || lateEchoes < FEWEST_LATE || lateEchoes < frames * LEAST_LATE || thirds > lateEchoes * MOST_THIRDS) {
+    return [];
+  }
+  const known = lateCopies > lateEchoes / 2;
+  const again = `${grouped(lateEchoes)} of ${counted(frames, 'frame')} with data come again byte for byte, up to ${duration(longestLateNs)} later: `;
+  return [
+    {
+      kind: known ? 'doubled' : 'doubled-late',
+      text: `${again}${known ? 'a mirror shows them twice, and each is counted once.' : 'a mirror shows them twice, or each was sent again. Nothing in them tells which.'}`,
+      interfaces: [index],
+      conversations: [],
+      frames: lateExamples,
+      evidence: { doubledFrames: lateEchoes, frames, longestNs: longestLateNs },
+    },
+  ];
+}
+
+function doubledLimits(index: number, seen: FrameEchoes): CaptureLimit[] {
+  const { frames, echoes, longestNs, examples } = seen;
+  if (echoes < FEWEST_ECHOES || echoes < frames * LEAST_ECHOES) return lateLimits(index, seen);
   return [
     {
       kind: 'doubled',
@@ -266,3 +292,9 @@ const LONG_RUN = 3;
 /** A network that doubles frames doubles a few. */
 const FEWEST_ECHOES = 8;
 const LEAST_ECHOES = 0.2;
+/** Of all frames: half of them where each comes twice. */
+const FEWEST_LATE = 32;
+const LEAST_LATE = 0.4;
+const MOST_THIRDS = 0.02;
+const ALIKE_NS = 100_000;
+const ALIKE_SHARE = 0.25;

@@ -6,8 +6,8 @@
  * - both ends request: the round trip from here to either is the shortest time from a request to its answer, and both
  *   answers are made alike. The end that is four times closer is near; where neither is twice as close, and both are
  *   noticeably far, the place is between them;
- * - one end requests: near it is where its next request follows an answer sooner than a quarter of the round trip to
- *   the responder. Near the responder is where answers follow at once, and requests do not. Anything else may be the
+ * - one end requests: near it is where its next request follows an answer at once, and sooner than a quarter of the
+ *   round trip to the responder: a later one may wait for its program, or a mirror may be late with the answers. Near the responder is where answers follow at once, and requests do not. Anything else may be the
  *   time that a program takes, and proves nothing;
  * - no host has a part in all conversations: the place is between them.
  * Where conversations contradict each other the place is unknown.
@@ -127,12 +127,13 @@ function byTurnaround(
   const { count, minNs, p50Ns, p99Ns } = waits;
   const { ends } = conversation;
   const evidence = { by: 'round trips', toResponderNs, toRequesterNs: minNs, samples: count };
-  if (toResponderNs >= NOTICEABLE_NS && p50Ns * CLOSER <= toResponderNs)
+  const prompt = p50Ns <= PROMPT_NS;
+  if (prompt && toResponderNs >= NOTICEABLE_NS && p50Ns * CLOSER <= toResponderNs)
     return { host: ends[requester].address, evidence };
   // Here requests that were on their way already follow an answer, too: the shortest time says nothing.
   if (toResponderNs <= AT_ONCE_NS && p99Ns >= CLOSER * AT_ONCE_NS)
     return { host: ends[requester === 0 ? 1 : 0].address, evidence };
-  const alike = minNs >= NOTICEABLE_NS && toResponderNs >= NOTICEABLE_NS && p50Ns <= toResponderNs * ALIKE;
+  const alike = prompt && minNs >= NOTICEABLE_NS && toResponderNs >= NOTICEABLE_NS && p50Ns <= toResponderNs * ALIKE;
   return alike && minNs * ALIKE >= toResponderNs ? { host: '', evidence } : undefined;
 }
 
@@ -177,3 +178,5 @@ const ALIKE = 2;
 const NOTICEABLE_NS = 2_000;
 /** An adapter acknowledges within this, and a round trip through a switch takes longer. */
 const AT_ONCE_NS = 1_000;
+/** A requester that has something to send goes on within this, a way of 20 km included. */
+const PROMPT_NS = 200_000;

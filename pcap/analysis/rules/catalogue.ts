@@ -22,6 +22,12 @@ function rule(id: string, source: string, severity: Severity, says: string): Rul
 
 /** All rules, by a short name. */
 export const RULES = {
+  longHeaders: rule(
+    'long-headers',
+    'ref:conformance#ANX-03, ANX-16',
+    'warning',
+    'Nothing is between the IP header and UDP: no IPv4 options, no IPv6 extension headers. No source says how an ICRC would cover them: it was not checked, and what is behind them was not analyzed. A receiver may drop such packets.',
+  ),
   transportVersion: rule(
     'transport-version',
     'ref:conformance#PKT-05',

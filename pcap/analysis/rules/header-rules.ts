@@ -17,6 +17,7 @@ import { rethDmaLength, rethVaLo } from '../../../packets/reth.ts';
 import { ROCE_UDP_PORT, UDP_BYTES } from '../../../packets/udp.ts';
 import type { PacketFacts } from '../facts.ts';
 import { RULES } from './catalogue.ts';
+import { bytesBeforeRoce } from './long-headers.ts';
 import type { RuleViolations } from './rule-violations.ts';
 
 /** Checks one RoCEv2 packet, whole or not. */
@@ -32,6 +33,12 @@ export function checkHeaders(facts: PacketFacts, violations: RuleViolations): vo
 
 /** A packet that is RoCEv2 by its port and cannot be read to its end. */
 function checkShape(facts: PacketFacts, frame: Frame, status: FrameStatus, violations: RuleViolations): void {
+  const before = bytesBeforeRoce(frame, status);
+  if (before > 0) {
+    const what = status === FrameStatus.BadIpHeader ? 'IPv4 options' : 'IPv6 extension headers';
+    violations.add(RULES.longHeaders, facts, `it has ${before} bytes of ${what} in front of UDP port ${ROCE_UDP_PORT}`);
+    return;
+  }
   // A packet that was damaged on its way proves nothing about its sender.
   if (facts.dissection.cut || !hasGoodIcrc(frame, status)) return;
   if (status === FrameStatus.BadTransportVersion)

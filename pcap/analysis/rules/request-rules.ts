@@ -125,7 +125,8 @@ function wordOf(operation: number): string {
   return operation === OpFlag.Send ? 'SEND' : 'WRITE';
 }
 
-function isPathMtu(bytes: number): boolean {
+/** 256 to 4096, a power of two. */
+export function isPathMtu(bytes: number): boolean {
   return bytes >= SMALLEST_MTU && bytes <= LARGEST_MTU && (bytes & (bytes - 1)) === 0;
 }
 

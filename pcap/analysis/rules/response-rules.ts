@@ -12,6 +12,7 @@ import { psnDiff } from '../../../packets/psn.ts';
 import { rethDmaLength } from '../../../packets/reth.ts';
 import { Mark, type PacketFacts } from '../facts.ts';
 import { RULES } from './catalogue.ts';
+import { isPathMtu } from './request-rules.ts';
 import type { RuleViolations } from './rule-violations.ts';
 
 interface PendingRead {
@@ -80,7 +81,9 @@ export class ResponseRules {
     const { relativePsn } = facts;
     const { flags, payloadLength, opcode } = facts.dissection.frame;
     const full = (flags & (OpFlag.First | OpFlag.Middle)) !== 0;
-    if (full && this.#pathMtu === 0) this.#pathMtu = payloadLength;
+    // It may change where a queue pair is modified, but not within the answers to one READ.
+    const begins = (flags & OpFlag.First) !== 0 && isPathMtu(payloadLength);
+    if (full && (this.#pathMtu === 0 || begins)) this.#pathMtu = payloadLength;
     if (full && payloadLength !== this.#pathMtu) {
       const words = `${opcodeInfo(opcode).name} carries ${payloadLength} bytes where the path MTU is ${this.#pathMtu}`;
       violations.add(RULES.readResponseLength, facts, words);

@@ -26,7 +26,7 @@ export interface CmAgreement {
 }
 
 /** Makes the conversation of a REP at hand, whose sender is the passive end; undefined when no more are followed. */
-export type OpenFromCm = (facts: MutableFacts, agreement: CmAgreement) => Conversation | undefined;
+export type OpenFromCm = (facts: MutableFacts, vantage: number, agreement: CmAgreement) => Conversation | undefined;
 
 interface CmExchange {
   readonly req: CmReq;
@@ -111,7 +111,7 @@ export class CmLearner {
     const service = cmReqService(exchange.req);
     if (exchange.rep !== undefined || service === undefined) return exchange.conversation;
     exchange.rep = rep;
-    exchange.conversation = establish(facts, agreementOf(exchange, rep, service, facts.packet.number));
+    exchange.conversation = establish(facts, vantage, agreementOf(exchange, rep, service, facts.packet.number));
     this.#passive.set(keyOf(frame, vantage, false, rep.localCommId), exchange);
     evictOldest(this.#passive);
     return exchange.conversation;
@@ -154,6 +154,7 @@ function agreementOf(
       ackTimeoutExponent: req.primaryPath.localAckTimeout,
       retryCount: req.retryCount,
       rnrRetryCount: req.rnrRetryCount,
+      activeRnrRetryCount: rep.rnrRetryCount,
       responderResources: rep.responderResources,
       initiatorDepth: rep.initiatorDepth,
       serviceId: `0x${req.serviceId.toString(16).padStart(16, '0')}`,

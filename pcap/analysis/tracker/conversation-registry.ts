@@ -5,19 +5,18 @@
  * point has seen before refers to that one (`sameAs`). A half that was merged into another conversation keeps its id,
  * which then stands for the whole.
  */
-import { frameDestination, frameSource } from '../../../packets/frame.ts';
+import { type Frame, frameDestination, frameSource } from '../../../packets/frame.ts';
 import type { Dissection } from '../../dissection.ts';
 import { Role } from '../facts.ts';
 import { Conversation, ConversationEnd } from './conversation.ts';
 import { FlowKey, type FlowTable } from './flow-table.ts';
 import type { MutableFacts } from './mutable-facts.ts';
 import { OmittedCount } from './omitted-count.ts';
-import type { VantagePoints } from './vantage-points.ts';
 
 export class ConversationRegistry {
   readonly #most: number;
   readonly #flows: FlowTable;
-  readonly #vantages: VantagePoints;
+  readonly #elsewhere: (frame: Frame, vantage: number) => readonly number[];
   readonly #conversations: Conversation[] = [];
   /** By number, halves included. */
   readonly #byId: Conversation[] = [];
@@ -25,10 +24,11 @@ export class ConversationRegistry {
   readonly #key = new FlowKey();
   #live = 0;
 
-  constructor(most: number, flows: FlowTable, vantages: VantagePoints) {
+  /** @param elsewhere the vantage points that may have a frame beside this one */
+  constructor(most: number, flows: FlowTable, elsewhere: (frame: Frame, vantage: number) => readonly number[]) {
     this.#most = most;
     this.#flows = flows;
-    this.#vantages = vantages;
+    this.#elsewhere = elsewhere;
   }
 
   /** All that are followed, by number. */
@@ -124,8 +124,7 @@ export class ConversationRegistry {
     before: Conversation | undefined,
   ): number {
     const except = before === undefined ? 0 : before.sameAs || before.id;
-    for (let elsewhere = 0; elsewhere < this.#vantages.count; elsewhere++) {
-      if (elsewhere === vantage) continue;
+    for (const elsewhere of this.#elsewhere(packet.frame, vantage)) {
       const flow =
         this.#flows.find(packet, this.#key.set(elsewhere, destQpn, sourceQpn, false)) ??
         (sourceQpn < 0 ? undefined : this.#flows.find(packet, this.#key.set(elsewhere, sourceQpn, destQpn, true)));

@@ -8,7 +8,9 @@ import { formatMac, type IpAddress, MAC_BYTES } from '../../../packets/address.t
 import { ETHERTYPE_AT } from '../../../packets/ethernet.ts';
 import { MAX_FLOW_LABEL } from '../../../packets/flow-label.ts';
 import { type Frame, Medium } from '../../../packets/frame.ts';
+import { SERVICE_MASK, Service } from '../../../packets/opcode.ts';
 import { IcrcState } from '../../dissection.ts';
+import { virtualNetworkText } from '../../tunnels/index.ts';
 import { Role } from '../facts.ts';
 import type { CmReport, ConversationReport, EndReport, TransportEvent } from '../types.ts';
 import { CongestionFigures, congestionReport } from './congestion-figures.ts';
@@ -22,6 +24,7 @@ export interface EndSnapshot {
   readonly packets: number;
   readonly bytes: number;
   readonly badIcrc: number;
+  readonly pathMtu: number;
   readonly requester: RequesterFigures;
   readonly congestion: CongestionFigures;
 }
@@ -30,6 +33,7 @@ export interface EndSnapshot {
 export class ConversationEnd implements EndReport {
   readonly ip: IpAddress;
   qpn = -1;
+  network = '';
   vlan = -1;
   vlanPriority = -1;
   readonly vlans: number[] = [];
@@ -40,6 +44,8 @@ export class ConversationEnd implements EndReport {
   bytes = 0;
   badIcrc = 0;
   pathMtu = 0;
+  /** Payload of the last FIRST or MIDDLE packet that it sent, or that the other end sent since it changed; 0: none. */
+  mtu = 0;
   flowLabel = -1;
   readonly sourcePorts: number[] = [];
   requester = new RequesterFigures();
@@ -70,11 +76,14 @@ export class ConversationEnd implements EndReport {
 
   /** Books a packet that it sent, whatever it is. */
   count(facts: MutableFacts): void {
-    const { frame } = facts.dissection;
+    const { frame, tunnels, depth } = facts.dissection;
     this.packets++;
     this.bytes += facts.packet.originalLength;
     if (frame.sourcePort !== this.port) this.#learnPort(frame.sourcePort);
-    if (this.packets === 1) this.#learnLink(frame);
+    if (this.packets === 1) {
+      this.#learnLink(frame);
+      if (depth > 0) this.network = virtualNetworkText(tunnels, depth);
+    }
     if (frame.vlanTci !== this.#tci) this.#learnVlan(frame.vlanTci);
     // A damaged packet may have any.
     if (facts.icrc === IcrcState.Bad) return;
@@ -84,13 +93,13 @@ export class ConversationEnd implements EndReport {
   }
 
   snapshot(): EndSnapshot {
-    const { packets, bytes, badIcrc } = this;
-    return { packets, bytes, badIcrc, requester: this.requester.copy(), congestion: this.congestion.copy() };
+    const { packets, bytes, badIcrc, pathMtu } = this;
+    return { packets, bytes, badIcrc, pathMtu, requester: this.requester.copy(), congestion: this.congestion.copy() };
   }
 
   /** The packets since then were of something else, and this end has ended. */
-  restore({ packets, bytes, badIcrc, requester, congestion }: EndSnapshot): void {
-    Object.assign(this, { packets, bytes, badIcrc, requester, congestion });
+  restore({ packets, bytes, badIcrc, pathMtu, requester, congestion }: EndSnapshot): void {
+    Object.assign(this, { packets, bytes, badIcrc, pathMtu, requester, congestion });
     this.space?.end(requester);
   }
 
@@ -102,6 +111,7 @@ export class ConversationEnd implements EndReport {
     this.bytes += other.bytes;
     this.badIcrc += other.badIcrc;
     this.pathMtu = Math.max(this.pathMtu, other.pathMtu);
+    if (this.mtu === 0) this.mtu = other.mtu;
     for (const port of other.sourcePorts) this.#learnPort(port);
     for (const vlan of other.vlans) addNew(this.vlans, vlan);
     for (const pkey of other.pkeys) addNew(this.pkeys, pkey);
@@ -111,6 +121,7 @@ export class ConversationEnd implements EndReport {
     this.ids = this.ids.better(other.ids);
     if (this.#mac === undefined && other.#mac !== undefined) {
       this.#mac = other.#mac;
+      this.network = other.network;
       this.vlan = other.vlan;
       this.vlanPriority = other.vlanPriority;
     }
@@ -169,7 +180,7 @@ export class Conversation implements ConversationReport {
   cm?: MutableCmReport;
   /** Number of the vantage point that sees it. */
   readonly vantage: number;
-  /** Payload of a full packet: what connection management agreed on, or what was seen; 0: not known. */
+  /** Payload of a full packet: what connection management agreed on, or what was seen first or last; 0: not known. */
   pathMtu = 0;
   /** DREQ has come: what follows on these queue pairs is something else. */
   ended = false;
@@ -224,6 +235,23 @@ export class Conversation implements ConversationReport {
     if (this.pathMtu === 0) this.pathMtu = half.pathMtu;
   }
 
+  /**
+   * A FIRST or MIDDLE packet has another payload than those before: they are full, so this is the path MTU
+   * (ref:wire#8). Where an end changes it, the other one does, too.
+   */
+  learnMtu(sender: 0 | 1, payloadLength: number): void {
+    const end = this.end(sender);
+    const changed = end.mtu > 0;
+    end.mtu = payloadLength;
+    end.pathMtu = Math.max(end.pathMtu, payloadLength);
+    if (!changed && this.pathMtu > 0) return;
+    this.pathMtu = payloadLength;
+    for (const each of this.ends) {
+      if (each.mtu > 0) each.mtu = payloadLength;
+      each.space?.learnMtu(payloadLength);
+    }
+  }
+
   /** Books a packet of one of the ends. */
   count(facts: MutableFacts, sender: 0 | 1): void {
     facts.conversation = this;
@@ -265,11 +293,13 @@ export function conversationReport(live: ConversationReport): ConversationReport
 }
 
 function endReport(live: EndReport): EndReport {
-  const { address, mac, qpn, vlan, vlanPriority, migReq, migReqFrame, packets, bytes, badIcrc, pathMtu } = live;
+  const { address, mac, qpn, network, vlan, vlanPriority, migReq, migReqFrame, packets, bytes, badIcrc, pathMtu } =
+    live;
   return {
     address,
     mac,
     qpn,
+    network,
     sourcePorts: [...live.sourcePorts],
     flowLabel: live.flowLabel,
     vlan,
@@ -285,6 +315,22 @@ function endReport(live: EndReport): EndReport {
     requester: requesterReport(live.requester),
     congestion: congestionReport(live.congestion),
   };
+}
+
+/** The transport service of a packet, by its opcode. */
+export function serviceOf(frame: Frame): Conversation['service'] {
+  switch (frame.opcode & SERVICE_MASK) {
+    case Service.Uc:
+      return 'UC';
+    case Service.Rd:
+      return 'RD';
+    case Service.Ud:
+      return 'UD';
+    case Service.Xrc:
+      return 'XRC';
+    default:
+      return 'RC';
+  }
 }
 
 function addNew(values: number[], value: number): void {

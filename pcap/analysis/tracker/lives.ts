@@ -73,8 +73,8 @@ export class Lives {
     const { rival } = conversation;
     const hidden = this.#hiddenOf(conversation);
     if (hidden !== undefined) {
-      if (known.sender === hidden.sender || hidden.conversation.end(known.sender).qpn < 0) return known;
-      return this.#decide(facts, hidden) ?? known;
+      if (hidden.conversation.end(known.sender).qpn < 0) return known;
+      return this.#decide(facts, hidden, other(known.sender)) ?? known;
     }
     if (rival === undefined) return known;
     const match = sideOf(facts, rival);
@@ -98,7 +98,7 @@ export class Lives {
       if (hidden.old.vantage !== vantage || !maySend(frame, hidden.conversation, other(hidden.sender))) continue;
       if (hidden.conversation.end(hidden.sender).space?.isAnswered(facts) !== true) continue;
       hidden.conversation.end(hidden.sender).qpn = frame.destQpn;
-      return this.#decide(facts, hidden);
+      return this.#decide(facts, hidden, hidden.sender);
     }
     return undefined;
   }
@@ -184,7 +184,8 @@ export class Lives {
     const goesOn = space?.continues(psn) === true;
     const again = same && psn === hidden.firstPsn;
     if (same && expected && !again && hidden.requests < MOST_PACKETS) return this.#follow(facts, known, hidden);
-    if (!same && !goesOn) return this.#follow(facts, known, hidden);
+    // Both ends may have begun anew, and then it goes on in the life there is since its jump only.
+    if (!same && (expected || !goesOn)) return this.#follow(facts, known, hidden);
     // It goes on where it was, or tries again, or neither: nothing is new.
     this.#keepOld(hidden);
     if (life === Life.Other) return this.#challenge(facts, known);
@@ -205,16 +206,19 @@ export class Lives {
     return known;
   }
 
-  /** The response at hand decides, if it can; the result is its place if the hidden life is the right one. */
-  #decide(facts: MutableFacts, hidden: HiddenLife): UnpairedMatch | undefined {
-    const { old, conversation, sender } = hidden;
+  /**
+   * The response at hand decides, if it can; the result is its place if the hidden life is the right one. One to the
+   * other end, which may have begun anew as well, shows a new life only.
+   */
+  #decide(facts: MutableFacts, hidden: HiddenLife, requester: 0 | 1): UnpairedMatch | undefined {
+    const { old, conversation } = hidden;
     if ((AETH_AT[facts.dissection.frame.opcode] ?? -1) < 0) return undefined;
-    const space = conversation.end(sender).space;
+    const space = conversation.end(requester).space;
     const isNew =
       space?.isAnswered(facts) === true &&
-      showsNewLife(facts, space.messagesBegun, old.end(sender).space?.lastMsn ?? -1);
-    if (isNew) return this.#keepNew(facts, hidden, other(sender));
-    this.#keepOld(hidden);
+      showsNewLife(facts, space.messagesBegun, old.end(requester).space?.lastMsn ?? -1);
+    if (isNew) return this.#keepNew(facts, hidden, other(requester));
+    if (requester === hidden.sender) this.#keepOld(hidden);
     return undefined;
   }
 

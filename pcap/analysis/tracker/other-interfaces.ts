@@ -1,8 +1,8 @@
 /**
  * Whether another interface of the capture has packets of one end of a conversation.
  *
- * Owns the comparison of conversations over vantage points: same addresses, and no queue pair number that is known at
- * both and differs.
+ * Owns the comparison of conversations over vantage points: same addresses, and no queue pair number or virtual network
+ * that is known at both and differs.
  */
 import type { ConversationReport, EndReport } from '../types.ts';
 
@@ -35,6 +35,7 @@ export class OtherInterfaces {
 }
 
 function mayBe(one: EndReport, other: EndReport): boolean {
+  if (one.network !== '' && other.network !== '' && one.network !== other.network) return false;
   return one.qpn < 0 || other.qpn < 0 || one.qpn === other.qpn;
 }
 

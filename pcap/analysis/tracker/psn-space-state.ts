@@ -48,8 +48,8 @@ export interface PsnSpaceOwner {
   end(index: 0 | 1): {
     readonly ids: IpIdOrder;
     readonly requester: RequesterFigures;
-    /** Largest payload of a FIRST or MIDDLE packet of this end, bytes; 0: none seen. */
-    readonly pathMtu: number;
+    /** Payload of the last FIRST or MIDDLE packet of this end, bytes; 0: none seen. */
+    readonly mtu: number;
   };
 }
 

@@ -96,6 +96,21 @@ export class PsnSpace {
     state.report.nextPsn = state.absolute(end);
   }
 
+  /**
+   * The path MTU has changed, as the response with this PSN shows: the newest READ, if that is what it answers and
+   * nothing was requested since, takes another number of PSNs than it was taken for.
+   */
+  resize(psn: number, mtu: number): void {
+    const { state } = this;
+    const entry = state.reads.newest;
+    if (entry === undefined || !entry.isRead || entry.openEnded || entry.end !== state.next) return;
+    if (entry.start !== state.relative(psn)) return;
+    entry.end = entry.start + Math.max(1, Math.ceil(entry.length / mtu));
+    state.next = entry.end;
+    state.nextLimit = entry.end;
+    state.report.nextPsn = state.absolute(entry.end);
+  }
+
   /** Whether a packet with this PSN can belong to this space. If not, the queue pair numbers have been reused. */
   fits(psn: number): boolean {
     const { state } = this;
@@ -239,7 +254,7 @@ export class PsnSpace {
     const { conversation, requester } = this.state;
     const responder = requester === 0 ? 1 : 0;
     const length = readLength(facts);
-    const mtu = conversation.end(requester).pathMtu || conversation.pathMtu || conversation.end(responder).pathMtu;
+    const mtu = conversation.end(requester).mtu || conversation.pathMtu || conversation.end(responder).mtu;
     const limit = Math.max(1, Math.ceil(length / (mtu || SMALLEST_MTU)));
     this.#requests.request(facts, psn, mtu > 0 ? limit : 1, limit);
   }

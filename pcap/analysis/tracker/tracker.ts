@@ -3,7 +3,8 @@
  *
  * Owns how conversations are found:
  * - Each vantage point (an interface, or an interface of the capturing host in a cooked capture) is separate: packets
- *   seen at two of them make two conversations, and the later one refers to the earlier (`sameAs`).
+ *   seen at two of them make two conversations, and the later one refers to the earlier (`sameAs`). So is each virtual
+ *   network at a vantage point (`virtual-networks.ts`): below, a vantage point is a place in this sense.
  * - Connection management gives both queue pair numbers. Without it the first request to a queue pair opens a
  *   conversation, and the first response with a fitting PSN shows the other queue pair. Two halves that are found in
  *   this way are merged under the lower id.
@@ -17,13 +18,13 @@
 import { dethSourceQpn } from '../../../packets/deth.ts';
 import { type Frame, frameDestination } from '../../../packets/frame.ts';
 import { GSI_QPN } from '../../../packets/mad.ts';
-import { DETH_AT, OpFlag, SERVICE_MASK, Service } from '../../../packets/opcode.ts';
+import { DETH_AT, OpFlag } from '../../../packets/opcode.ts';
 import { isMarked } from '../../../packets/traffic-class.ts';
 import { IcrcState } from '../../dissection.ts';
 import { Mark, Role } from '../facts.ts';
 import type { ConversationReport, TransportEvent } from '../types.ts';
-import { type CmAgreement, CmLearner } from './cm-learner.ts';
-import type { Conversation, ConversationEnd } from './conversation.ts';
+import { CmLearner, type OpenFromCm } from './cm-learner.ts';
+import { type Conversation, serviceOf } from './conversation.ts';
 import { ConversationRegistry } from './conversation-registry.ts';
 import { DatagramFlow } from './datagram-flow.ts';
 import { type Flow, FlowKey, FlowTable } from './flow-table.ts';
@@ -33,6 +34,7 @@ import { PsnSpace } from './psn-space.ts';
 import type { EventSink, SharedResources } from './psn-space-state.ts';
 import { other, UnpairedConversations, type UnpairedMatch } from './unpaired-conversations.ts';
 import { VantagePoints } from './vantage-points.ts';
+import { VirtualNetworks } from './virtual-networks.ts';
 
 export interface TrackerOptions {
   readonly maxConversations: number;
@@ -50,12 +52,18 @@ export class Tracker {
   readonly #registry: ConversationRegistry;
   readonly #lives: Lives;
   readonly #key = new FlowKey();
+  readonly #networks: VirtualNetworks = new VirtualNetworks({
+    conversations: () => this.conversations,
+    mayAnswer: (facts, place) => this.#mayAnswer(facts, place),
+  });
 
   constructor(sink: EventSink, options: TrackerOptions) {
     this.#sink = sink;
     this.#surroundings = { sink, budget: { entries: MEMORY_ENTRIES }, shapeBudget: { entries: SHAPE_ENTRIES } };
     this.#vantages = new VantagePoints(options.interfacesTogether);
-    this.#registry = new ConversationRegistry(options.maxConversations, this.#flows, this.#vantages);
+    this.#registry = new ConversationRegistry(options.maxConversations, this.#flows, (frame, place) =>
+      this.#networks.elsewhere(frame, place, this.#vantages.count),
+    );
     this.#lives = new Lives({
       registry: this.#registry,
       flows: this.#flows,
@@ -98,7 +106,7 @@ export class Tracker {
   observe(facts: MutableFacts): void {
     const { frame } = facts.dissection;
     const { flags, opcode } = frame;
-    const vantage = this.#vantages.of(facts);
+    const vantage = this.#networks.placeOf(facts, this.#vantages.of(facts));
     facts.readIdentity();
     if (facts.icrc === IcrcState.Bad) {
       this.#damaged(facts, vantage);
@@ -133,8 +141,8 @@ export class Tracker {
     end.congestion.countData(frame.trafficClass);
     facts.requester = sender;
     end.space ??= new PsnSpace(conversation, sender, this.#surroundings, frame.psn, false);
-    if ((frame.flags & FULL) !== 0 && end.pathMtu < frame.payloadLength)
-      learnMtu(conversation, end, frame.payloadLength);
+    if ((frame.flags & FULL) !== 0 && end.mtu !== frame.payloadLength)
+      conversation.learnMtu(sender, frame.payloadLength);
     end.space.request(facts);
   };
 
@@ -156,10 +164,19 @@ export class Tracker {
     facts.requester = requester;
     const asking = conversation.end(requester);
     asking.space ??= new PsnSpace(conversation, requester, this.#surroundings, frame.psn, false);
-    if ((frame.flags & FULL) !== 0 && end.pathMtu < frame.payloadLength) {
-      learnMtu(conversation, end, frame.payloadLength);
+    if ((frame.flags & FULL) !== 0 && end.mtu !== frame.payloadLength) {
+      conversation.learnMtu(sender, frame.payloadLength);
+      asking.space.resize(frame.psn, frame.payloadLength);
     }
     asking.space.response(facts);
+  }
+
+  /** Whether the response at hand fits requests that this place has seen. */
+  #mayAnswer(facts: MutableFacts, place: number): boolean {
+    const { destQpn, psn } = facts.dissection.frame;
+    const flow = this.#flows.find(facts.dissection, this.#key.set(place, destQpn, -1, false));
+    if (flow === undefined) return this.#unpaired.forResponse(facts, place, undefined) !== undefined;
+    return flow.conversation.end(other(flow.sender)).space?.fits(psn) !== false;
   }
 
   #notification(facts: MutableFacts, vantage: number): void {
@@ -349,9 +366,8 @@ export class Tracker {
   }
 
   /** The frame at hand is the REP: its sender is the passive end. */
-  readonly #establish = (facts: MutableFacts, agreement: CmAgreement): Conversation | undefined => {
+  readonly #establish: OpenFromCm = (facts, vantage, agreement) => {
     const { active, passive, service, pathMtu, startNs, cm } = agreement;
-    const vantage = this.#vantages.of(facts);
     const conversation = this.#registry.open('cm', facts, vantage, service, active.qpn);
     if (conversation === undefined) return undefined;
     const [first, second] = conversation.ends;
@@ -368,29 +384,6 @@ export class Tracker {
     this.#flows.point(facts.dissection, this.#key.set(vantage, passive.qpn, -1, true), conversation, 0);
     return conversation;
   };
-}
-
-/** FIRST and MIDDLE packets are full: their payload is the path MTU (ref:wire#8). */
-function learnMtu(conversation: Conversation, end: ConversationEnd, payloadLength: number): void {
-  end.pathMtu = payloadLength;
-  if (conversation.pathMtu > 0) return;
-  conversation.pathMtu = payloadLength;
-  for (const { space } of conversation.ends) space?.learnMtu(payloadLength);
-}
-
-function serviceOf(frame: Frame): Conversation['service'] {
-  switch (frame.opcode & SERVICE_MASK) {
-    case Service.Uc:
-      return 'UC';
-    case Service.Rd:
-      return 'RD';
-    case Service.Ud:
-      return 'UD';
-    case Service.Xrc:
-      return 'XRC';
-    default:
-      return 'RC';
-  }
 }
 
 const FULL = OpFlag.First | OpFlag.Middle;

@@ -40,4 +40,5 @@ export class VantagePoints {
   }
 }
 
-const MOST_VANTAGES = 64;
+/** That are distinguished. */
+export const MOST_VANTAGES = 64;

@@ -33,7 +33,13 @@ const latencyColumns = (name: string, count: number) => ({
 });
 
 const END: EndReport = {
-  ...{ address: '10.0.0.2', mac: '02:00:00:00:00:02', qpn: 0x22, sourcePorts: [50_001, 50_002, 50_003] },
+  ...{
+    address: '10.0.0.2',
+    mac: '02:00:00:00:00:02',
+    qpn: 0x22,
+    network: 'VXLAN 7',
+    sourcePorts: [50_001, 50_002, 50_003],
+  },
   ...{ flowLabel: 1, vlan: 5, vlanPriority: 3, vlans: [5, 6], pkeys: [0x80_01, 0x80_02], migReq: 1, migReqFrame: 2 },
   ...{ packets: 101, bytes: 102, badIcrc: 103, pathMtu: 1024 },
   requester: {
@@ -60,7 +66,14 @@ const CONVERSATION: ConversationReport = {
   ...{ firstFrame: 801, lastFrame: 899, startNs: 1000, endNs: 1000 + 8_000_000, ends: [PEER, END] },
   cm: {
     ...{ reqFrame: 901, repFrame: 902, rtuFrame: 903, dreqFrame: 904, activeEnd: 0, pathMtu: 4096 },
-    ...{ ackTimeoutExponent: 14, retryCount: 6, rnrRetryCount: 7, responderResources: 16, initiatorDepth: 17 },
+    ...{
+      ackTimeoutExponent: 14,
+      retryCount: 6,
+      rnrRetryCount: 7,
+      activeRnrRetryCount: 5,
+      responderResources: 16,
+      initiatorDepth: 17,
+    },
     serviceId: '',
   },
 };
@@ -71,6 +84,7 @@ it('has each figure of an end in its own column', () => {
     ...{ capture: 'c', host: 'h', conversation: 9, side: 1, pair: '10.0.0.10/17 10.0.0.2/34', service: 'RC' },
     ...{ learnt: 'cm', interface_index: 3, same_as: 4, first_frame: 801, last_frame: 899 },
     ...{ start_ns: 2_000_001_005, end_ns: 2_008_001_005, address: '10.0.0.2', qpn: 0x22, mac: '02:00:00:00:00:02' },
+    network: 'VXLAN 7',
     ...{ peer_address: '10.0.0.10', peer_qpn: 0x11, source_port: 50_001, source_ports: 3, vlan: 5, vlan_priority: 3 },
     ...{ pkey: 0x80_01, mig_req: 1, packets: 101, wire_bytes: 102, bad_icrc: 103, path_mtu: 1024, first_psn: 201 },
     ...{ from_start: true, send_messages: 301, write_messages: 302, read_messages: 303, fetch_add_messages: 304 },
@@ -86,19 +100,35 @@ it('has each figure of an end in its own column', () => {
     ...latencyColumns('nak_generation', 630),
     ...latencyColumns('nak_reaction', 640),
     ...{ not_ect: 701, ect0: 702, ect1: 703, ce: 704, cnps_sent: 705, cnp_pacing_ns: 706 },
-    ...{ cm_path_mtu: 4096, cm_ack_timeout_exponent: 14, cm_retry_count: 6, cm_rnr_retry_count: 7 },
+    ...{
+      cm_path_mtu: 4096,
+      cm_ack_timeout_exponent: 14,
+      cm_retry_count: 6,
+      cm_rnr_retry_count: 7,
+      cm_active_rnr_retry_count: 5,
+    },
   });
 });
 
 it('has NULL for what an end never showed', () => {
   const { cm: _, ...unknown } = CONVERSATION;
-  const silent = { ...END, qpn: -1, mac: '', sourcePorts: [], vlan: -1, vlanPriority: -1, pkeys: [], pathMtu: 0 };
+  const silent = {
+    ...END,
+    qpn: -1,
+    mac: '',
+    network: '',
+    sourcePorts: [],
+    vlan: -1,
+    vlanPriority: -1,
+    pkeys: [],
+    pathMtu: 0,
+  };
   const row = rowOf(CONVERSATION_ENDS, {
     conversation: { ...unknown, sameAs: 0, ends: [silent, { ...END, migReq: -1 }] },
     side: 0,
     start: START,
   });
-  const absent = 'qpn pair mac source_port vlan vlan_priority pkey path_mtu same_as cm_path_mtu cm_retry_count';
+  const absent = 'qpn pair mac network source_port vlan vlan_priority pkey path_mtu same_as cm_path_mtu cm_retry_count';
   for (const name of absent.split(' ')) expect(row, name).not.toHaveProperty(name);
   expect(row['source_ports']).toBe(0);
 });

@@ -2,7 +2,7 @@
  * The choice of a conversation, shared by the views that show one at a time. Owns which one is shown when none is
  * named.
  */
-import type { ConversationReport } from 'rocev2/pcap';
+import { type ConversationReport, conversationNetworks } from 'rocev2/pcap';
 import type { News } from '../engine/protocol.ts';
 import { count, qpn } from './words.ts';
 
@@ -55,5 +55,6 @@ function packetsOf({ ends }: ConversationReport): number {
 
 function nameOf(report: ConversationReport): string {
   const [a, b] = report.ends;
-  return `${report.id}: ${report.service} ${a.address} ${qpn(a.qpn)} and ${b.address} ${qpn(b.qpn)}, ${count(packetsOf(report))} packets`;
+  const networks = conversationNetworks(report);
+  return `${report.id}: ${report.service} ${a.address} ${qpn(a.qpn)} and ${b.address} ${qpn(b.qpn)}${networks === '' ? '' : `, ${networks}`}, ${count(packetsOf(report))} packets`;
 }

@@ -298,3 +298,19 @@ describe('no new life', () => {
     expect(script.analyze().conversations).toHaveLength(1);
   });
 });
+
+it('a new life of both ends is one though the capture lacks what the second asked for first', () => {
+  const script = new Script();
+  for (let psn = 0; psn < 20; psn++) {
+    script.a(Op.SendOnly, psn).ack(psn, { msn: psn + 1 });
+    script.b(Op.SendOnly, psn).a(Op.Acknowledge, psn, { msn: psn + 1 });
+  }
+  script.wait(SECOND).a(Op.SendOnly, 5000).a(Op.SendOnly, 5001);
+  // Of a request that is not here.
+  script.a(Op.Acknowledge, 7000, { msn: 1 }).ack(5001, { msn: 2 });
+  for (let at = 2; at < 20; at++) {
+    script.a(Op.SendOnly, 5000 + at).ack(5000 + at, { msn: at + 1 });
+    script.b(Op.SendOnly, 7000 + at).a(Op.Acknowledge, 7000 + at, { msn: at + 1 });
+  }
+  expect(script.analyze().conversations.map(({ previousLife }) => previousLife)).toEqual([0, 1]);
+});

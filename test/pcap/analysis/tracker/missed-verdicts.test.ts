@@ -33,7 +33,7 @@ it('a request that an answer to a duplicate may be about seems to have come late
 
 it('a receiver answers until the capture ends, or until its last answer where the connection is closed', () => {
   const endOf = (ended: boolean): number => {
-    const side = { ids: new IpIdOrder(), requester: new RequesterFigures(), pathMtu: 0 };
+    const side = { ids: new IpIdOrder(), requester: new RequesterFigures(), mtu: 0 };
     const conversation: PsnSpaceOwner = { id: 1, service: 'RC', pathMtu: 0, ended, held: undefined, end: () => side };
     const shared = { sink: { emit: () => {} }, budget: { entries: 0 }, shapeBudget: { entries: 0 } };
     const state = new PsnSpaceState(conversation, 0, shared, 0, false, true);
