@@ -43,6 +43,7 @@ export type TransportEventKind = (typeof TRANSPORT_EVENT_KINDS)[number];
 export const TRANSPORT_EVENT_REASONS = [
   'seen-then-nak',
   'seen-then-implied-nak',
+  'first-then-implied-nak',
   'retransmission-not-seen',
   'service-without-acks',
   'acknowledged',
