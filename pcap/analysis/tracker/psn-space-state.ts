@@ -132,8 +132,6 @@ export class PsnSpaceState {
   awaitedResponse = Number.NaN;
   /** A response that came here, and that the requester lacks. */
   missedResponse: MissedResponse | undefined;
-  /** The last READ that was requested again because of a gap, by its packet; -1: none. */
-  impliedNakFrame = -1;
   /** The response that was last requested again though it was captured; NaN: none. */
   lastMissedPsn = Number.NaN;
   /** From a response to the READ that asks for the one before it. */

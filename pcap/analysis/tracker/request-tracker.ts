@@ -385,7 +385,6 @@ export class RequestTracker extends SequenceTracker {
     state.emitAt('implied-nak', this.sender, details);
     if (responseHoles.at(psn) === undefined && responses.has(psn)) bookMissedResponse(state, psn, details);
     state.awaitedResponse = psn;
-    state.impliedNakFrame = details.frame;
   }
 }
 

@@ -38,9 +38,7 @@ export function noteLateWithin(state: PsnSpaceState, psn: number): void {
 /** All before it had come when it was sent: it is the first of a READ, or of what was requested again. */
 function begins(state: PsnSpaceState, entry: ReadEntry, psn: number): boolean {
   if (isFirstAsk(state, entry, psn)) return true;
-  const { askedAgainNs, askedAgainFrame, askedAgainPsn } = entry;
-  const isSentSince = state.responses.timeOf(psn) >= askedAgainNs;
-  return askedAgainPsn === psn && isSentSince && state.impliedNakFrame <= askedAgainFrame;
+  return entry.askedAgainPsn === psn && state.responses.timeOf(psn) >= entry.askedAgainNs;
 }
 
 /** It begins a READ, and nothing was requested again since that was requested. */

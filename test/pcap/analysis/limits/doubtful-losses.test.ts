@@ -84,6 +84,7 @@ describe('a READ response that was captured before it was asked for again', () =
     };
     // Two losses of a hundred: one of nine is lost again, or two of thirteen. Four of four are not.
     expect([kind(1, 9, 450), kind(2, 13, 604), kind(4, 8, 500)]).toEqual(['loss', 'loss', 'missing']);
+    expect(kind(3, 13, 604)).toBe('missing');
     expect([kind(2, 6, 2000), kind(2, 6, 300), kind(0, 1, 5000)]).toEqual(['missing', 'loss', 'loss']);
     expect(kind(1, 2, 0)).toBe('loss');
   });

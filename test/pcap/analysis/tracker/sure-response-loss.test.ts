@@ -48,6 +48,13 @@ describe('where the requester asks at its timeout', () => {
     expect(told(other.read(10, 6).answers(10, 15))).toEqual([LATE, `9 ${OPEN}`, `10 ${OPEN}`]);
   });
 
+  it('it is not known where it was not sent again since, or few behind it', () => {
+    const unsent = asked(9, 8).wait(TIMEOUT_NS).read(9, 7).answers(9, 15);
+    expect(told(unsent)).toEqual([LATE, `9 ${OPEN}`]);
+    const few = asked(9, 8).answers(9, 15, [12, 13, 14, 15]).wait(TIMEOUT_NS).read(9, 7).answers(9, 15);
+    expect(told(few)).toEqual([LATE, `9 ${OPEN}`]);
+  });
+
   it('nothing is known of one whose request was doubled', () => {
     const script = overtaking();
     const read = script.fromA(Op.ReadRequest, 8, { length: 4 * 1024 + 100 });
@@ -80,11 +87,15 @@ describe('where the requester asks at once', () => {
   it('another one may have been dropped, and the first of the last READ may be late', () => {
     expect(told(again(flight(3), 9, 3))).toEqual([LATE, `9 ${OPEN}`]);
     expect(told(again(flight(3), 16, 3))).toEqual([LATE, `16 ${OPEN}`]);
+    // However many packets it has.
+    const long = overtaking().read(8, 4).read(12, 9).answers(8, 11).answers(12, 20).read(12, 9).answers(12, 20);
+    expect(told(long)).toEqual([LATE, `12 ${OPEN}`]);
   });
 
   it('the first may have been dropped where anything was asked for since its READ was', () => {
     const script = flight(3).read(11, 1).read(12, 4).read(16, 4).answers(11, 11);
     expect(told(script.read(12, 4).read(16, 4).answers(12, 15).answers(16, 19))).not.toContain(`12 ${SURELY}`);
+    expect(told(flight(4).read(11, 1).answers(11, 11).read(12, 4).answers(12, 15))).not.toContain(`12 ${SURELY}`);
   });
 
   it('it was late where the next is asked for soon after', () => {
