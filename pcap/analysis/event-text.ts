@@ -46,6 +46,7 @@ const MOST_PSNS = 8;
 const REASON_TEXTS: Readonly<Record<TransportEventReason, string>> = {
   'seen-then-nak': 'seen here, then asked for by a NAK',
   'seen-then-implied-nak': 'seen here, then requested again',
+  'first-then-implied-nak': 'seen here, the first of its READ, then requested again',
   'retransmission-not-seen': 'requested again, and not seen then either',
   'service-without-acks': 'lost by the network or by the capture: this service has no ACKs',
   acknowledged: 'acknowledged by the receiver, so the capture lost it',

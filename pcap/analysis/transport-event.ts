@@ -43,6 +43,7 @@ export type TransportEventKind = (typeof TRANSPORT_EVENT_KINDS)[number];
 export const TRANSPORT_EVENT_REASONS = [
   'seen-then-nak',
   'seen-then-implied-nak',
+  'first-then-implied-nak',
   'retransmission-not-seen',
   'service-without-acks',
   'acknowledged',
@@ -61,7 +62,8 @@ export const TRANSPORT_EVENT_REASONS = [
  * One of them, by kind of event:
  * - `loss`, `missing`: `seen-then-nak`, the request was captured here, and a sequence NAK then asked for it.
  *   `seen-then-implied-nak`, the same of a READ response that the requester requested again; in the report it is
- *   `missing` where something is overtaken, also later. `retransmission-not-seen`, the packets were requested again and not captured then either. `service-without-acks`, the network or the capture
+ *   `missing` where something is overtaken, doubled or damaged, also later. `first-then-implied-nak`, the same of the first
+ *   response of a READ, which was lost whatever else is overtaken. `retransmission-not-seen`, the packets were requested again and not captured then either. `service-without-acks`, the network or the capture
  *   lost them. `came-twice`, of `missing`: what filled the gap came twice, and either its original was late or its
  *   retransmission was doubled. `out-of-turn`, of `missing`: what filled the gap came out of turn among packets that were
  *   sent again, and is the late original or a late retransmission. In the report only, of `missing`: `filled-alone`, it

@@ -28,6 +28,11 @@ export function withConfusion(page: string, table: string): string {
   return between(page, ORACLE_BEGIN, ORACLE_END, table);
 }
 
+/** The page with another table of READ responses. */
+export function withResponses(page: string, table: string): string {
+  return between(page, RESPONSES_BEGIN, RESPONSES_END, table);
+}
+
 /** All tables of the runs on the simulated network. */
 export function truthText({ runs, rows, parts }: Truth): string {
   return [
@@ -61,5 +66,7 @@ const BEGIN = '<!-- truth: written by npm run docs:truth -->';
 const END = '<!-- end of truth -->';
 const ORACLE_BEGIN = '<!-- other runs: written by npm run docs:truth -->';
 const ORACLE_END = '<!-- end of other runs -->';
+const RESPONSES_BEGIN = '<!-- READ responses: written by npm run docs:truth -->';
+const RESPONSES_END = '<!-- end of READ responses -->';
 const GUESTS_BEGIN = '<!-- truth of guests: written by npm run docs:truth -- --guests -->';
 const GUESTS_END = '<!-- end of truth of guests -->';

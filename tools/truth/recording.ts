@@ -284,8 +284,13 @@ export class Recording {
 }
 
 function capture(into: CapturedPacket[], timeNs: number, bytes: Uint8Array, direction: Direction): void {
-  into.push({
-    number: into.length + 1,
+  into.push(packetOf(timeNs, bytes, direction, into.length + 1));
+}
+
+/** A frame as a capture has it. */
+export function packetOf(timeNs: number, bytes: Uint8Array, direction: Direction, number: number): CapturedPacket {
+  return {
+    number,
     seconds: Math.floor(timeNs / 1e9),
     nanoseconds: timeNs % 1e9,
     bytes,
@@ -294,7 +299,7 @@ function capture(into: CapturedPacket[], timeNs: number, bytes: Uint8Array, dire
     interfaceIndex: 0,
     direction,
     comments: [],
-  });
+  };
 }
 
 const LONGEST_DELAY_NS = 10_000_000;

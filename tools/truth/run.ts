@@ -50,14 +50,20 @@ export async function playRun(options: RunOptions): Promise<PlayedRun> {
   return { ...recording.result(a.device.portCounters.localAckTimeoutErr), log };
 }
 
+/** What the work is made of. */
+export interface SceneOptions extends Pick<RunOptions, 'seed' | 'ipVersion'> {
+  /** Three of four messages are READs; default one of eight. */
+  readonly mostlyReads?: boolean;
+}
+
 /** Two hosts and their work, which is the same for the same seed whatever the network does. */
 export class Scene {
   readonly stage: Stage;
   readonly a: Host;
   readonly b: Host;
-  readonly #options: Pick<RunOptions, 'seed' | 'ipVersion'>;
+  readonly #options: SceneOptions;
 
-  constructor(options: Pick<RunOptions, 'seed' | 'ipVersion'>) {
+  constructor(options: SceneOptions) {
     this.#options = options;
     this.stage = new Stage({ seed: options.seed, vantages: [] });
     this.a = this.stage.host('A');
@@ -72,7 +78,7 @@ export class Scene {
   /** @param begin the connection is healthy at first: its identifications and its timing can be known by then */
   async work(begin: () => void): Promise<void> {
     const { stage, a, b } = this;
-    const { seed, ipVersion } = this.#options;
+    const { seed, ipVersion, mostlyReads = false } = this.#options;
     const random = new Prng(seed).fork('work');
     const psns = [FIRST_PSN, FIRST_PSN + 16] as const;
     const pair = await stage.connect(a, b, { ipVersion, timeout: ACK_TIMEOUT, psns });
@@ -82,7 +88,8 @@ export class Scene {
       const posted: Promise<unknown>[] = [];
       for (let left = 1 + random.below(4); left > 0; left--) {
         const length = 1 + random.below(24_000);
-        posted.push(post(pair, random.below(8), length));
+        const which = random.below(8);
+        posted.push(post(pair, mostlyReads && which < 6 ? READ : which, length));
       }
       await Promise.all(posted);
       if (random.below(3) === 0) await stage.sleep(random.below(200_000));
@@ -91,7 +98,7 @@ export class Scene {
 }
 
 function post({ a, b }: ConnectedPair, which: number, length: number): Promise<unknown> {
-  if (which === 0) return a.read(b, length);
+  if (which === READ) return a.read(b, length);
   if (which > 2) return a.write(b, length);
   b.receive();
   return a.send(length);
@@ -102,6 +109,7 @@ const ACK_TIMEOUT = 12;
 /** The shortest wait of a capture that can be one: what the requester sent may have been held up by a little. */
 export const SHORTEST_TIMEOUT_NS = 0.98 * 4096 * 2 ** ACK_TIMEOUT;
 
+const READ = 0;
 const HEALTHY = 6;
 const BURSTS = 40;
 /** Near the end of the number space, so that every run crosses it. */

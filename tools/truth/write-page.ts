@@ -8,7 +8,17 @@ import { terminal } from '../output.ts';
 import { confusion, confusionTable } from './confusion.ts';
 import { measureAllGuests } from './guests/measure-all.ts';
 import { guestText, readGuestTruths, writeGuestTruths } from './guests/table.ts';
-import { PAGE, PLAYED_AGAIN, truthText, UNSEEN, withConfusion, withGuestTable, withTable } from './page.ts';
+import {
+  PAGE,
+  PLAYED_AGAIN,
+  truthText,
+  UNSEEN,
+  withConfusion,
+  withGuestTable,
+  withResponses,
+  withTable,
+} from './page.ts';
+import { measureResponses, responseTable } from './responses.ts';
 import { measure } from './table.ts';
 
 const guests = process.argv.includes('--guests');
@@ -19,5 +29,7 @@ const page = withGuestTable(readFileSync(PAGE, 'utf8'), guestText(readGuestTruth
 if (guests) writeFileSync(PAGE, page);
 else {
   const truth = truthText(await measure(UNSEEN));
-  writeFileSync(PAGE, withConfusion(withTable(page, truth), confusionTable(await confusion(PLAYED_AGAIN))));
+  const responses = responseTable(await measureResponses(UNSEEN));
+  const tables = withResponses(withTable(page, truth), responses);
+  writeFileSync(PAGE, withConfusion(tables, confusionTable(await confusion(PLAYED_AGAIN))));
 }

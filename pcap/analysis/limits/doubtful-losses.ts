@@ -24,12 +24,19 @@ type Counts = Pick<PacketCounts, 'lostPackets' | 'reorderedPackets' | 'undecided
 /** A conversation whose figures can still be changed. */
 export interface CountedConversation {
   readonly service: ConversationReport['service'];
-  readonly ends: readonly [{ readonly requester: RequesterFigures }, { readonly requester: RequesterFigures }];
+  readonly ends: readonly [CountedEnd, CountedEnd];
+}
+
+/** One end of it, and the packets that it sent: all, and those with a wrong ICRC. */
+interface CountedEnd {
+  readonly requester: RequesterFigures;
+  readonly packets: number;
+  readonly badIcrc: number;
 }
 
 /** Moves what is in doubt to the undecided packets. */
 export function moveDoubtful(conversation: CountedConversation, coverage: Coverage | undefined): void {
-  if (hasLate(conversation)) for (const { requester } of conversation.ends) moveMissed(requester);
+  if (doesMore(conversation)) for (const { requester } of conversation.ends) moveMissed(requester);
   if (coverage?.isIncomplete !== true) return;
   const { isSample } = coverage;
   const everything = isSample || overtakes(conversation);
@@ -51,7 +58,7 @@ export function withoutDoubtful(
 ): readonly TransportEvent[] {
   const { kind, reason, named, psn, count, among: _, amongCount: __, ...rest } = event;
   const isMissed = kind === 'loss' && reason === 'seen-then-implied-nak';
-  if (isMissed && conversation !== undefined && hasLate(conversation))
+  if (isMissed && conversation !== undefined && doesMore(conversation))
     return [{ ...rest, kind: 'missing', reason, psn, count }];
   if (coverage?.isIncomplete !== true) return [event];
   const { isSample } = coverage;
@@ -91,8 +98,39 @@ function overtakes(conversation: CountedConversation): boolean {
   return hasLate(conversation) || conversation.ends.some(({ requester }) => requester.seemsOvertaken);
 }
 
+/**
+ * The network does more to packets than to lose them: it overtakes them, or doubles or damages them, so that it may
+ * also overtake what is not seen here. Copies of nearly all are the capture's own.
+ */
+function doesMore(conversation: CountedConversation): boolean {
+  const { ends } = conversation;
+  if (overtakes(conversation) || ends.some(({ requester }) => asksForNext(requester))) return true;
+  const [copies, packets, damaged] = ends.reduce(
+    ([some, all, bad], end) => [some + end.requester.copies, all + end.packets, bad + end.badIcrc],
+    [0, 0, 0] as [number, number, number],
+  );
+  return damaged > 0 || (copies > 0 && copies < MOST_COPIES * packets);
+}
+
+/**
+ * The requester asks for a response, and then for the next one, too often: by chance the next one is lost as it is sent
+ * again, and that is as likely as any loss. Where the first has come late, the next one was dropped before that.
+ */
+function asksForNext({ nextAsked, impliedNaks, responses }: RequesterFigures): boolean {
+  if (nextAsked === 0) return false;
+  const expected = (impliedNaks * impliedNaks) / Math.max(responses.packets, 1);
+  let chance = 1;
+  for (let i = 1; i <= nextAsked; i++) chance *= expected / i;
+  return chance < CHANCE;
+}
+
 function hasLate({ ends }: CountedConversation): boolean {
   return ends.some(
     ({ requester: { reorderedPackets, responses } }) => reorderedPackets + responses.reorderedPackets > 0,
   );
 }
+
+/** Of all packets. More are those of a mirror that shows each frame twice. */
+const MOST_COPIES = 0.1;
+/** What is less likely is no chance. */
+const CHANCE = 1 / 200;

@@ -61,12 +61,39 @@ interface NakPlace {
 
 /** A NAK asks for a request. Call it before the space is changed. */
 export function responderAsks(state: PsnSpaceState, facts: MutableFacts, psn: number, place: NakPlace): void {
+  if (psn < 0 && isOfFirstMessage(state, psn)) openBeforeFirst(state, facts, psn);
   const wait = state.receiver?.asks(facts, psn);
   state.receiver ??= new ReceiverModel(psn, true);
   if (state.requestHoles.at(psn) !== undefined) return;
   const unseen = isUnseen(state, psn);
   if (wait === undefined || (unseen && !idsOf(state).isUsable)) noteMissed(state, facts, psn, { ...place, unseen });
   else if (wait.lost) tellLost(state, wait);
+}
+
+/**
+ * It was not captured, just before the first request that was, and belongs to this life: the responder has completed no
+ * message, nor acknowledged anything. A capture that begins later in a life lacks what was sent before.
+ */
+function isOfFirstMessage({ announced, begun, msn, acked, requests }: PsnSpaceState, psn: number): boolean {
+  return !announced && begun && msn === 0 && acked === -Infinity && psn >= -MOST_BEFORE && !requests.has(psn);
+}
+
+/** Nothing showed this gap: the first request came behind it. */
+function openBeforeFirst(
+  { requestHoles, requests }: PsnSpaceState,
+  { timeNs, packet }: MutableFacts,
+  psn: number,
+): void {
+  const isKnown = requests.has(0);
+  requestHoles.open({
+    from: psn,
+    to: 0,
+    openedNs: isKnown ? requests.timeOf(0) : timeNs,
+    openedFrame: isKnown ? requests.frameOf(0) : packet.number,
+    behindId: requests.idOf(0),
+    requestedAgain: false,
+    acknowledgedNs: -1,
+  });
 }
 
 /** The requester has gone back and sent what is behind it again, but not this one. */
@@ -123,3 +150,6 @@ function tellLost(state: PsnSpaceState, { psn, frame: refersTo, nakFrame: frame,
 function idsOf({ conversation, requester }: PsnSpaceState) {
   return conversation.end(requester).ids;
 }
+
+/** Packets that are lost one behind the other. */
+const MOST_BEFORE = 4;

@@ -11,6 +11,7 @@
 import type { Among, MissedRequest } from './missed-request.ts';
 import { PacketFlag } from './packet-memory.ts';
 import type { MissedResponse, PlacedDetails, PsnSpaceOwner, PsnSpaceState } from './psn-space-state.ts';
+import { isSurelyLost, noteLateWithin } from './sure-response-loss.ts';
 import type { Verdict } from './verdict-rules.ts';
 
 /**
@@ -38,21 +39,36 @@ export function bookMissed(state: PsnSpaceState, request: MissedRequest, verdict
 }
 
 /** A READ response that was captured is requested again, by the packet of `details`. */
-export function bookMissedResponse(state: PsnSpaceState, psn: number, { frame, timeNs, reason }: PlacedDetails): void {
+export function bookMissedResponse(state: PsnSpaceState, psn: number, asked: PlacedDetails): void {
+  const { frame, timeNs } = asked;
   const { missedResponse, responses } = state;
-  if (missedResponse !== undefined && cameLate(missedResponse, psn, reason)) {
+  if (missedResponse !== undefined && cameLate(state, missedResponse, psn, asked)) {
     tellLate(state, missedResponse);
     // It came here already, while the requester waited for that.
     if (missedResponse.psn + 1 === psn) return;
   }
   // It came, here already, while the requester waited for one before it.
   if (state.awaitedResponse === psn) return;
+  noteAsk(state, psn, asked);
+  if (state.lastMissedPsn + 1 === psn && asked.reason === 'immediate') state.report.nextAsked++;
+  state.lastMissedPsn = psn;
   const known = PacketFlag.BookedLost | PacketFlag.Late;
   if ((responses.flagsOf(psn) & known) !== 0 || state.damagedResponses.take(psn)) return;
-  if (state.missedResponse?.psn === psn) return;
+  const surely = isSurelyLost(state, psn, asked);
+  if (state.missedResponse?.psn === psn && !surely) return;
   settleMissedResponse(state);
   const details = { psn, frame, timeNs, refersTo: responses.frameOf(psn), reason: 'seen-then-implied-nak' } as const;
-  state.missedResponse = { psn, details, askedTo: psn, sentTo: -1 };
+  state.missedResponse = { psn, details, surely, askedTo: psn, sentTo: -1, shownNs: Infinity, sentAllNs: Infinity };
+}
+
+/**
+ * A READ is requested again from its beginning, by the packet of `details`, after a timeout: nothing of it came, though
+ * its first response was captured.
+ */
+export function bookSilentResponse(state: PsnSpaceState, psn: number, details: PlacedDetails): void {
+  const { responses, responseHoles } = state;
+  if (!responses.has(psn) || responseHoles.at(psn) !== undefined) return;
+  if (isSurelyLost(state, psn, details)) bookMissedResponse(state, psn, details);
 }
 
 /** PSNs up to `to` are requested again. */
@@ -61,21 +77,35 @@ export function askedAgainTo({ missedResponse }: PsnSpaceState, to: number): voi
 }
 
 /** A response is sent. */
-export function responseSent(state: PsnSpaceState, psn: number): void {
-  const { missedResponse } = state;
-  if (missedResponse === undefined || (missedResponse.psn !== psn && missedResponse.sentTo < 0)) return;
-  missedResponse.sentTo = Math.max(missedResponse.sentTo, psn + 1);
-  if (missedResponse.sentTo > missedResponse.askedTo) settleMissedResponse(state);
+export function responseSent(state: PsnSpaceState, psn: number, timeNs: number): void {
+  const { missedResponse: missed } = state;
+  if (missed === undefined || (missed.psn !== psn && missed.sentTo < 0)) return;
+  missed.sentTo = Math.max(missed.sentTo, psn + 1);
+  if (psn > missed.psn + 1) missed.shownNs = Math.min(missed.shownNs, timeNs);
+  if (missed.sentTo <= missed.askedTo) return;
+  missed.sentAllNs = Math.min(missed.sentAllNs, timeNs);
+  // Until then the requester may ask for the next one, as it has got this one late.
+  if (timeNs - missed.sentAllNs >= state.reactions.boundNs) settleMissedResponse(state);
 }
 
 /**
  * The requester has it when it asks for `psn` behind it, though it was not sent again. It is the first sending, too,
- * when it asks for that a second time, and nothing was sent behind it that would show that the second sending is
- * missing.
+ * when it asks for that a second time, and nothing was sent behind it, so long ago that the requester can react, that
+ * would show that the second sending is missing.
  */
-function cameLate(missed: MissedResponse, psn: number, reason: PlacedDetails['reason']): boolean {
+function cameLate(state: PsnSpaceState, missed: MissedResponse, psn: number, asked: PlacedDetails): boolean {
   if (psn <= missed.psn) return false;
-  return missed.sentTo < 0 || (reason === 'immediate' && psn < missed.askedTo && missed.sentTo <= psn + 1);
+  if (missed.sentTo < 0) return true;
+  if (asked.reason !== 'immediate' || psn >= missed.askedTo) return false;
+  const unshown = psn === missed.psn + 1 && asked.timeNs - missed.shownNs < state.reactions.boundNs;
+  return missed.sentTo <= psn + 1 || unshown;
+}
+
+/** How long after a response the requester asked for the one before it, which it lacked: at most as long as it took. */
+function noteAsk(state: PsnSpaceState, psn: number, { timeNs, reason }: PlacedDetails): void {
+  const isFirst = (state.reads.find(psn)?.askedAgainNs ?? 0) < 0;
+  const sinceNs = timeNs - state.responses.timeOf(psn + 1);
+  if (isFirst && reason === 'immediate' && sinceNs > 0) state.reactions.add(sinceNs, timeNs);
 }
 
 /** All of it is sent again, or the capture ends: nothing tells that it was overtaken. */
@@ -83,9 +113,13 @@ export function settleMissedResponse(state: PsnSpaceState): void {
   const { missedResponse, responses, report, conversation, requester } = state;
   if (missedResponse === undefined) return;
   state.missedResponse = undefined;
-  const { psn, details } = missedResponse;
+  const { psn, details, surely } = missedResponse;
   const sender = requester === 0 ? 1 : 0;
-  if (overtakes(conversation)) {
+  if (surely) {
+    report.responses.lostPackets++;
+    responses.addFlag(psn, PacketFlag.BookedLost);
+    state.emitAt('loss', sender, { ...details, reason: 'first-then-implied-nak', named: true });
+  } else if (overtakes(conversation)) {
     report.responses.undecidedPackets++;
     responses.addFlag(psn, PacketFlag.Late);
     state.emitAt('missing', sender, details);
@@ -101,6 +135,7 @@ export function settleMissedResponse(state: PsnSpaceState): void {
 function tellLate(state: PsnSpaceState, { psn, details }: MissedResponse): void {
   const { responses, report, requester } = state;
   state.missedResponse = undefined;
+  noteLateWithin(state, psn);
   report.responses.reorderedPackets++;
   responses.addFlag(psn, PacketFlag.Late);
   state.emitAt('reordering', requester === 0 ? 1 : 0, { ...details, reason: 'behind-capture' });

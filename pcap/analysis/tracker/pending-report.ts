@@ -18,6 +18,11 @@ export interface RetransmissionTrigger {
   readonly reason: TransportEventReason | undefined;
 }
 
+/** The requester waited in vain. */
+export function isTimeout({ cause, reason }: RetransmissionTrigger): boolean {
+  return cause === 'timeout' || reason === 'after-timeout';
+}
+
 export interface PendingReport {
   readonly psn: number;
   /** The PSN behind it. */

@@ -20,7 +20,7 @@ import { ReadQueue } from './read-queue.ts';
 import type { ReceiverModel } from './receiver-model.ts';
 import { RequestShapes } from './request-shapes.ts';
 import type { RequesterFigures } from './requester-figures.ts';
-import type { RoundTrips } from './round-trips.ts';
+import { RoundTrips } from './round-trips.ts';
 
 /** Takes events as they become certain. */
 export interface EventSink {
@@ -79,10 +79,15 @@ export interface PlacedDetails extends EventDetails {
 export interface MissedResponse {
   readonly psn: number;
   readonly details: PlacedDetails;
+  /** It was lost, whatever else is overtaken. */
+  readonly surely: boolean;
   /** The PSN behind all that is requested again with it. */
   askedTo: number;
   /** The PSN behind the last response since it was sent again; -1: it was not. */
   sentTo: number;
+  /** When one was sent, since then, that would show that the next one is missing; and the last; Infinity: none yet. */
+  shownNs: number;
+  sentAllNs: number;
 }
 
 export class PsnSpaceState {
@@ -127,6 +132,12 @@ export class PsnSpaceState {
   awaitedResponse = Number.NaN;
   /** A response that came here, and that the requester lacks. */
   missedResponse: MissedResponse | undefined;
+  /** The response that was last requested again though it was captured; NaN: none. */
+  lastMissedPsn = Number.NaN;
+  /** From a response to the READ that asks for the one before it. */
+  readonly reactions = new RoundTrips();
+  /** A response that was overtaken was so by no more packets than that; Infinity: not known. */
+  lateWithin = Number.POSITIVE_INFINITY;
   /** The PSN behind the last response. */
   responsesEnd = -1;
   /** Retransmitted requests, each of which the responder may acknowledge once more. */

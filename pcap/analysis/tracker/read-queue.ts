@@ -31,6 +31,8 @@ export class ReadEntry {
   /** When it, or a part of it, was requested again; -1: never. */
   askedAgainNs = -1;
   askedAgainFrame = -1;
+  /** Its first PSN that was; -1: none. */
+  askedAgainPsn = -1;
   /** A copy of the request was captured; -1: none. */
   copiedFrame = -1;
 
@@ -46,6 +48,8 @@ export class ReadQueue {
   #end = 0;
   /** The oldest that is not complete. */
   #oldest = 0;
+  /** The last packet that requested any of them again; -1: none did. */
+  askedAgainFrame = -1;
 
   get newest(): ReadEntry | undefined {
     return this.#end > this.#first ? this.#at(this.#end - 1) : undefined;
@@ -73,6 +77,7 @@ export class ReadQueue {
     entry.responseTimeNs = Number.POSITIVE_INFINITY;
     entry.askedAgainNs = -1;
     entry.askedAgainFrame = -1;
+    entry.askedAgainPsn = -1;
     entry.copiedFrame = -1;
     return entry;
   }
@@ -110,12 +115,14 @@ export class ReadQueue {
 
   /** Notes that PSNs from `from` to just before `to` are requested again. */
   askAgain(from: number, to: number, timeNs: number, frame: number): void {
+    this.askedAgainFrame = frame;
     for (let i = this.#end - 1; i >= this.#first; i--) {
       const entry = this.#at(i);
       if (entry.end <= from) return;
       if (entry.start >= to) continue;
       entry.askedAgainNs = timeNs;
       entry.askedAgainFrame = frame;
+      entry.askedAgainPsn = Math.max(from, entry.start);
     }
   }
 

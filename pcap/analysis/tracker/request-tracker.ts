@@ -12,10 +12,10 @@ import { receiverGets, waitEnds } from './asked-requests.ts';
 import type { DamagedPsns } from './damaged-psns.ts';
 import type { Holes } from './holes.ts';
 import { LateWaits } from './late-waits.ts';
-import { askedAgainTo, bookMissedResponse } from './missed-verdicts.ts';
+import { askedAgainTo, bookMissedResponse, bookSilentResponse } from './missed-verdicts.ts';
 import type { MutableFacts } from './mutable-facts.ts';
 import { askedAck, PacketFlag, type PacketMemory } from './packet-memory.ts';
-import { type RetransmissionRun, type RetransmissionTrigger, runDetails } from './pending-report.ts';
+import { isTimeout, type RetransmissionRun, type RetransmissionTrigger, runDetails } from './pending-report.ts';
 import type { PlacedDetails } from './psn-space-state.ts';
 import { readLength } from './read-length.ts';
 import { HAS_RESPONSE } from './read-queue.ts';
@@ -338,6 +338,7 @@ export class RequestTracker extends SequenceTracker {
     const details = runDetails(run, 1);
     if (trigger.cause === 'implied-nak') this.#reportImpliedNak(psn, details);
     if (!isTimeout(trigger)) return;
+    if (trigger.cause === 'timeout') bookSilentResponse(this.state, psn, details);
     this.state.report.timeouts++;
     this.state.emitAt('timeout', this.sender, { ...details, cause: undefined });
   }
@@ -385,11 +386,6 @@ export class RequestTracker extends SequenceTracker {
     if (responseHoles.at(psn) === undefined && responses.has(psn)) bookMissedResponse(state, psn, details);
     state.awaitedResponse = psn;
   }
-}
-
-/** The requester waited in vain. */
-function isTimeout({ cause, reason }: RetransmissionTrigger): boolean {
-  return cause === 'timeout' || reason === 'after-timeout';
 }
 
 const UNKNOWN_TRIGGER = { cause: undefined, durationNs: -1 } as const;

@@ -44,6 +44,8 @@ export class RequesterFigures implements RequesterReport {
   readonly responses = new PacketCounts();
   /** Of its lost responses, those that were captured before they were requested again. */
   missedResponses = 0;
+  /** READs that asked at once for the response behind the one that the READ before had asked for, and got again. */
+  nextAsked = 0;
   copies = 0;
   rnrNaks = 0;
   impliedNaks = 0;

@@ -72,7 +72,7 @@ export class ResponseTracker extends SequenceTracker {
     if (aeth >= 0) this.#noteMsn(aethMsn(frame.view, frame.bthOffset + aeth));
     state.answered = true;
     noteAnswer(state, facts.timeNs);
-    responseSent(state, psn);
+    responseSent(state, psn, facts.timeNs);
     if ((frame.flags & OpFlag.Ack) === 0) {
       this.#handleResponse(facts, psn);
       followRequester(state, facts, psn);

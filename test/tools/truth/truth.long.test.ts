@@ -6,7 +6,16 @@ import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { type ConfusionRow, confusion, confusionTable } from '../../../tools/truth/confusion.ts';
 import { RUN_KINDS } from '../../../tools/truth/kinds.ts';
-import { PAGE, PLAYED_AGAIN, truthText, UNSEEN, withConfusion, withTable } from '../../../tools/truth/page.ts';
+import {
+  PAGE,
+  PLAYED_AGAIN,
+  truthText,
+  UNSEEN,
+  withConfusion,
+  withResponses,
+  withTable,
+} from '../../../tools/truth/page.ts';
+import { measureResponses, responseTable } from '../../../tools/truth/responses.ts';
 import { measure, precision, recall, sumOf, type TruthRow, total } from '../../../tools/truth/table.ts';
 
 /** Runs that nobody looked at: what is true of these was not made so. */
@@ -18,6 +27,12 @@ it('docs/analyze.md has the figures; if not: npm run docs:truth, and npx biome c
   const page = readFileSync(PAGE, 'utf8');
   const cells = (text: string) => text.replaceAll(/ +/g, ' ').replaceAll(/-{3,}/g, '---');
   expect(cells(page)).toBe(cells(withTable(page, truthText(truth))));
+});
+
+it('the same of READ responses', async () => {
+  const page = readFileSync(PAGE, 'utf8');
+  const cells = (text: string) => text.replaceAll(/ +/g, ' ').replaceAll(/-{3,}/g, '---');
+  expect(cells(page)).toBe(cells(withResponses(page, responseTable(await measureResponses(UNSEEN)))));
 });
 
 /** By place and numbering, as far as a loss can be told there at all. */

@@ -9,7 +9,8 @@ const loss = { kind: 'loss', reason: 'seen-then-nak', named: true, psn: 5, count
 const lacking = { isIncomplete: true, isSample: false } as Coverage;
 
 function conversationOf() {
-  const ends = [{ requester: new RequesterFigures() }, { requester: new RequesterFigures() }] as const;
+  const end = () => ({ requester: new RequesterFigures(), packets: 50, badIcrc: 0 });
+  const ends = [end(), end()] as const;
   return { service: 'RC', ends } as const;
 }
 
@@ -55,6 +56,42 @@ describe('a READ response that was captured before it was asked for again', () =
   it('was lost, unless something is known to be overtaken', () => {
     expect([seen(0), seen(1)]).toEqual([LOST, UNDECIDED]);
     expect(seen(1, loss)).toContain('loss seen-then-nak true');
+  });
+
+  it('cannot be told where the network doubles or damages packets, either', () => {
+    const where = (copies: number, badIcrc: number, from: 0 | 1 = 0) => {
+      const conversation = conversationOf();
+      const end = conversation.ends[from];
+      end.requester.copies = copies;
+      end.badIcrc = badIcrc;
+      return withoutDoubtful(missed, undefined, conversation)[0]?.kind;
+    };
+    expect([where(1, 0), where(9, 0, 1), where(0, 1), where(0, 1, 1)]).toEqual(Array(4).fill('missing'));
+    // A mirror that shows each frame twice says nothing of the network.
+    expect([where(0, 0), where(10, 0), where(50, 0, 1)]).toEqual(['loss', 'loss', 'loss']);
+    const seems = conversationOf();
+    seems.ends[1].requester.seemsOvertaken = true;
+    expect(withoutDoubtful(missed, undefined, seems)[0]?.kind).toBe('missing');
+  });
+
+  it('cannot be told where the next one is asked for behind it, more often than by chance', () => {
+    const kind = (nextAsked: number, impliedNaks: number, packets: number) => {
+      const conversation = conversationOf();
+      const { requester } = conversation.ends[1];
+      Object.assign(requester, { nextAsked, impliedNaks });
+      requester.responses.packets = packets;
+      return withoutDoubtful(missed, undefined, conversation)[0]?.kind;
+    };
+    // Two losses of a hundred: one of nine is lost again, or two of thirteen. Four of four are not.
+    expect([kind(1, 9, 450), kind(2, 13, 604), kind(4, 8, 500)]).toEqual(['loss', 'loss', 'missing']);
+    expect(kind(3, 13, 604)).toBe('missing');
+    expect([kind(2, 6, 2000), kind(2, 6, 300), kind(0, 1, 5000)]).toEqual(['missing', 'loss', 'loss']);
+    expect(kind(1, 2, 0)).toBe('loss');
+  });
+
+  it('was lost whatever happens to others where it began what was asked for', () => {
+    const first = { ...missed, reason: 'first-then-implied-nak' } as unknown as TransportEvent;
+    expect(seen(1, first)).toContain('loss first-then-implied-nak true');
   });
 
   it('is undecided once where the capture lacks packets, too', () => {
