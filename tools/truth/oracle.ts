@@ -4,7 +4,8 @@
  *
  * Owns the other courses of events that are played. Somebody who has the capture does not know what its network does:
  * only what the capture shows of it. In another course everything is the same, but for
- * - a request that was lost: it comes late, by every half of the time that a full frame takes, up to twice the delay of what is late here;
+ * - a request that was lost: it comes late, by every half of the time that a full frame takes, up to twice the delay of
+ *   what is late here;
  * - a request that came late: it is lost;
  * and beside that, for one thing more at most.
  * - Something goes another way: another request that came late is lost or in time, or one that was lost comes late; one

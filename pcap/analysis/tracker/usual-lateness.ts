@@ -69,7 +69,7 @@ export class UsualLateness {
     return toNs + (fromNs - shortestNs) + this.#slackNs;
   }
 
-  /** How long after it was sent one is answered that is as late as usual, at the latest; nanoseconds, -1: none is usual. */
+  /** How long after it was sent one is answered that is as late as usual, nanoseconds; -1: no lateness is usual. */
   get alikeNs(): number {
     this.#refresh();
     return this.#peak.toNs;
@@ -131,7 +131,7 @@ interface Pair {
   readonly answer: number;
 }
 
-/** Nanoseconds: times that are longer are not looked for, those that are alike differ by so much, and a clock counts by it. */
+/** Nanoseconds: the longest time looked for, by how much times that are alike differ, and the step of the clock. */
 interface Limits {
   readonly mostNs: number;
   readonly slackNs: number;
