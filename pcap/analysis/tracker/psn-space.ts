@@ -266,7 +266,8 @@ export class PsnSpace {
   }
 }
 
-const SMALLEST_MTU = 256;
+/** Of all path MTUs, bytes (ref:wire#8). */
+export const SMALLEST_MTU = 256;
 const BEGINS = OpFlag.First | OpFlag.Only;
 const OUTSIDE_SCORE = 100;
 /** PSNs by which a capture may have missed the first packets, or the last before a connection ended. */

@@ -30,7 +30,7 @@ import { DatagramFlow } from './datagram-flow.ts';
 import { type Flow, FlowKey, FlowTable } from './flow-table.ts';
 import { Lives } from './lives.ts';
 import type { MutableFacts } from './mutable-facts.ts';
-import { PsnSpace } from './psn-space.ts';
+import { PsnSpace, SMALLEST_MTU } from './psn-space.ts';
 import type { EventSink, SharedResources } from './psn-space-state.ts';
 import { other, UnpairedConversations, type UnpairedMatch } from './unpaired-conversations.ts';
 import { VantagePoints } from './vantage-points.ts';
@@ -141,8 +141,7 @@ export class Tracker {
     end.congestion.countData(frame.trafficClass);
     facts.requester = sender;
     end.space ??= new PsnSpace(conversation, sender, this.#surroundings, frame.psn, false);
-    if ((frame.flags & FULL) !== 0 && end.mtu !== frame.payloadLength)
-      conversation.learnMtu(sender, frame.payloadLength);
+    if (showsMtu(frame) && end.mtu !== frame.payloadLength) conversation.learnMtu(sender, frame.payloadLength);
     end.space.request(facts);
   };
 
@@ -164,7 +163,7 @@ export class Tracker {
     facts.requester = requester;
     const asking = conversation.end(requester);
     asking.space ??= new PsnSpace(conversation, requester, this.#surroundings, frame.psn, false);
-    if ((frame.flags & FULL) !== 0 && end.mtu !== frame.payloadLength) {
+    if (showsMtu(frame) && end.mtu !== frame.payloadLength) {
       conversation.learnMtu(sender, frame.payloadLength);
       asking.space.resize(frame.psn, frame.payloadLength);
     }
@@ -384,6 +383,11 @@ export class Tracker {
     this.#flows.point(facts.dissection, this.#key.set(vantage, passive.qpn, -1, true), conversation, 0);
     return conversation;
   };
+}
+
+/** Its payload is the path MTU. One that is smaller than any is an error, and counts of PSNs do not follow from it. */
+function showsMtu({ flags, payloadLength }: Frame): boolean {
+  return (flags & FULL) !== 0 && payloadLength >= SMALLEST_MTU;
 }
 
 const FULL = OpFlag.First | OpFlag.Middle;

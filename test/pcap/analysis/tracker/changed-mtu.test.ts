@@ -104,6 +104,19 @@ describe('a path MTU that changes', () => {
     expect(told(script.analyze())).toEqual(['rule/read-response-length']);
   });
 
+  it.each([0, 4])('is none of %i bytes: what is requested next is not taken for a part of that READ', (payload) => {
+    const script = new Exchange().read(1024, 2148).script;
+    script.a(Op.ReadRequest, 3, { length: 2148 }).b(Op.ReadResponseFirst, 3, { msn: 2, payload });
+    script.b(Op.ReadResponseMiddle, 4).b(Op.ReadResponseLast, 5, { payload: 100, msn: 2 });
+    for (let psn = 6; psn < 26; psn++) if (psn !== 15) script.a(Op.SendOnly, psn);
+    script.nak(15).sends(15, 25).ack(25, { msn: 22 });
+    const { findings, conversations } = script.analyze();
+    expect(findings.map(({ id }) => id)).toContain('rule/read-response-length');
+    expect(conversations[0]?.ends[0].requester).toMatchObject({
+      ...{ lostPackets: 1, retransmittedPackets: 11, nextPsn: 24 },
+    });
+  });
+
   it.each([
     [4096, 1024, true],
     [1024, 4096, true],
