@@ -54,7 +54,7 @@ export class Tracker {
   readonly #key = new FlowKey();
   readonly #networks: VirtualNetworks = new VirtualNetworks({
     conversations: () => this.conversations,
-    mayAnswer: (facts, place) => this.#mayAnswer(facts, place),
+    mayBelong: (facts, place) => this.#mayBelong(facts, place),
   });
 
   constructor(sink: EventSink, options: TrackerOptions) {
@@ -170,12 +170,15 @@ export class Tracker {
     asking.space.response(facts);
   }
 
-  /** Whether the response at hand fits requests that this place has seen. */
-  #mayAnswer(facts: MutableFacts, place: number): boolean {
-    const { destQpn, psn } = facts.dissection.frame;
-    const flow = this.#flows.find(facts.dissection, this.#key.set(place, destQpn, -1, false));
-    if (flow === undefined) return this.#unpaired.forResponse(facts, place, undefined) !== undefined;
-    return flow.conversation.end(other(flow.sender)).space?.fits(psn) !== false;
+  /** Whether the packet at hand fits what this place has seen of the other direction. */
+  #mayBelong(facts: MutableFacts, place: number): boolean {
+    const { frame } = facts.dissection;
+    const answers = (frame.flags & OpFlag.Response) !== 0;
+    const flow = this.#flows.find(facts.dissection, this.#key.set(place, frame.destQpn, -1, false));
+    if (flow !== undefined)
+      return flow.conversation.end(answers ? other(flow.sender) : flow.sender).space?.fits(frame.psn) !== false;
+    if (!answers) return this.#unpaired.mayBeRequest(frame, place);
+    return this.#unpaired.forResponse(facts, place, undefined) !== undefined;
   }
 
   #notification(facts: MutableFacts, vantage: number): void {

@@ -78,6 +78,14 @@ export class UnpairedConversations {
     return best;
   }
 
+  /** Whether the responses to the sender that this vantage point has seen, if any, may be to such a request. */
+  mayBeRequest(frame: Frame, vantage: number): boolean {
+    for (const { conversation, sender } of this.#between(frame, vantage)) {
+      if (conversation.end(sender).space !== undefined) return this.forRequest(frame, vantage) !== undefined;
+    }
+    return true;
+  }
+
   /**
    * The only one there is whose end at the destination of the packet has not shown its queue pair, of this service.
    * None within a host: there such a packet may go to either end of any of them.

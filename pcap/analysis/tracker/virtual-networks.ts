@@ -7,7 +7,7 @@
  * networks have the same packets between two addresses
  * - where one has one direction only, and the only other one has the other: each direction has a VNI of its own, as
  *   with asymmetric routing between subnets, or one is captured outside of its tunnel. A response has to fit the
- *   requests there. It ends when either has both directions.
+ *   requests there, and a request the responses. It ends when either has both directions.
  * - where a frame of the one was captured in the other just before, and one of the two is no tunnel: a mirror within it
  *   and outside of it. Between two VNIs that proves nothing, for tenants may be clones of each other.
  * While no packet has had a network, it only notes frames.
@@ -20,7 +20,6 @@ import {
   frameSource,
   frameSourceIs,
 } from '../../../packets/frame.ts';
-import { OpFlag } from '../../../packets/opcode.ts';
 import { type Dissection, IcrcState } from '../../dissection.ts';
 import { isVirtualNetwork, type TunnelLayer } from '../../tunnels/index.ts';
 import type { ConversationReport } from '../types.ts';
@@ -52,8 +51,8 @@ interface AddressPair {
 export interface NetworkEvidence {
   /** Conversations so far. */
   conversations(): readonly (ConversationReport & { readonly vantage: number })[];
-  /** Whether the response at hand may answer requests at this place. */
-  mayAnswer(facts: MutableFacts, place: number): boolean;
+  /** Whether the packet at hand may be one of the other direction at this place: by its PSN, where one has answers. */
+  mayBelong(facts: MutableFacts, place: number): boolean;
 }
 
 export class VirtualNetworks {
@@ -122,8 +121,10 @@ export class VirtualNetworks {
     const pair = this.#pairOf(frame) ?? this.#addPair(frame);
     if (pair === undefined) return own;
     const way = frameSourceIs(frame, pair.one) ? THERE : BACK;
-    const presence = presenceIn(pair, own) ?? newPresence(own);
-    if (presence.ways === 0 && pair.presences.push(presence) > MOST_PRESENCES) pair.presences.pop();
+    const known = presenceIn(pair, own);
+    if (known === undefined && pair.presences.length >= MOST_PRESENCES) return own;
+    const presence = known ?? newPresence(own);
+    if (known === undefined) pair.presences.push(presence);
     const isNew = (presence.ways & way) === 0;
     presence.ways |= way;
     if (pair.presences.length === 1 || (presence.looks >= MOST_LOOKS && !isNew)) return presence.place;
@@ -154,8 +155,7 @@ export class VirtualNetworks {
     );
     const [only] = across;
     if (only === undefined || across.length > 1) return;
-    const answers = (facts.dissection.frame.flags & OpFlag.Response) !== 0;
-    if (!answers || this.#evidence.mayAnswer(facts, only.place)) join(presence, only, false);
+    if (this.#evidence.mayBelong(facts, only.place)) join(presence, only, false);
   }
 
   /** Where the frame at hand was captured just before, within a tunnel or outside of one; -1: nowhere. */

@@ -116,6 +116,33 @@ describe('two tenants with the same addresses and queue pairs', () => {
   });
 });
 
+it('more tenants than are told apart by their directions keep their packets, though one has answers only', () => {
+  const answers = new Script();
+  for (let psn = 0; psn < 40; psn++) answers.wait(2000).see(vxlan(9999)(answers.fromB(Op.Acknowledge, psn)));
+  const tenants = Array.from({ length: 300 }, (_, i) =>
+    exchange(new Script().wait(137 * i), vxlan(i), vxlan(i), 3, 100 * i),
+  );
+  const { findings, limits, conversations } = told(analyze(answers, ...tenants));
+  expect({ findings, limits, conversations: conversations.length }).toEqual({
+    ...{ findings: [], limits: [] },
+    conversations: 301,
+  });
+  expect(conversations.filter((packets) => new Set(packets).size > 1)).toEqual([['VXLAN 9999 40', '0']]);
+});
+
+it('networks between two addresses are bounded: the directions of what comes later are not put together', () => {
+  const tenants = Array.from({ length: 256 }, (_, i) => exchange(new Script(), vxlan(i), vxlan(i), 1, 100 * i));
+  const late = () => exchange(new Script().wait(1e6), vxlan(8000), vxlan(9000), 40);
+  expect(told(analyze(...tenants.slice(0, 254), late())).conversations.at(-1)).toEqual([
+    'VXLAN 8000 40',
+    'VXLAN 9000 40',
+  ]);
+  expect(told(analyze(...tenants, late())).conversations.slice(-2)).toEqual([
+    ['VXLAN 8000 40', '0'],
+    ['VXLAN 9000 40', '0'],
+  ]);
+});
+
 describe('one conversation stays one', () => {
   it.each([
     ['each direction has a VNI of its own', vxlan(10), vxlan(20), ['VXLAN 10 40', 'VXLAN 20 40']],
