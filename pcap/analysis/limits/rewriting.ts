@@ -109,7 +109,8 @@ function belong(requests: ConversationReport, answers: ConversationReport): bool
   const samePsns =
     near(answered.requester.firstPsn, asked.requester.firstPsn) &&
     near(answered.requester.nextPsn, asked.requester.nextPsn);
-  return samePsns && apart(requests, answers) <= MOST_APART_NS;
+  const isBefore = answers.startNs < requests.startNs - MOST_EARLY_NS;
+  return samePsns && !isBefore && apart(requests, answers) <= MOST_APART_NS;
 }
 
 /** The only end that has sent anything. */
@@ -199,6 +200,8 @@ const MOST_PAYLOAD = 64;
 const MARKS_AT = 4;
 const FEWEST_SHARED = 8;
 const MOST_APART_NS = 1_000_000_000;
+/** A capture may begin with an answer, and a mirror show requests late. */
+const MOST_EARLY_NS = 10_000_000;
 /** By so many PSNs the first and the last request may be from their answers: 10 bits of them, as `bucketOf` has it. */
 const NEAR_PSNS = 1024;
 /** Conversations that begin with about the same PSN. */

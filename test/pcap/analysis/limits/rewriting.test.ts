@@ -169,6 +169,10 @@ describe('two real conversations', () => {
     const strangers = answers(0, 9).map((packet) => rewritten(packet, DESTINATION_AT, 60));
     expect(told([...requests, ...strangers])).toEqual([]);
     expect(told([...requests, ...answers(0, 9).map((packet) => later(packet, 2e9))])).toEqual([]);
+    // Nothing is answered before it is requested; a capture may begin with an answer.
+    const after = (ns: number) => requests.map((packet) => later(packet, ns));
+    expect(told([...after(20_000_000), ...answers(0, 9)])).toEqual([]);
+    expect(told([...after(9_000_000), ...answers(0, 9)])).toHaveLength(1);
     expect(told([...requests, ...answers(0, 9).map((packet) => ({ ...packet, interfaceIndex: 1 }))])).toEqual([]);
   });
 
