@@ -60,7 +60,7 @@ export class VirtualNetworks {
   /** By the network around it, tunnel and id. */
   readonly #networks = new Map<number, number>();
   readonly #pairs = new Map<number, AddressPair[]>();
-  #pairCount = 0;
+  #presences = 0;
   /** Directions of what was seen before there was a network, by vantage point and addresses. */
   #before: Map<string, number> | undefined;
   /** Frames seen last: identity, PSN, queue pair, place. */
@@ -122,15 +122,22 @@ export class VirtualNetworks {
     if (pair === undefined) return own;
     const way = frameSourceIs(frame, pair.one) ? THERE : BACK;
     const known = presenceIn(pair, own);
-    if (known === undefined && pair.presences.length >= MOST_PRESENCES) return own;
-    const presence = known ?? newPresence(own);
-    if (known === undefined) pair.presences.push(presence);
+    const presence = known ?? this.#addPresence(pair, own);
+    if (presence === undefined) return own;
     const isNew = (presence.ways & way) === 0;
     presence.ways |= way;
     if (pair.presences.length === 1 || (presence.looks >= MOST_LOOKS && !isNew)) return presence.place;
     presence.looks++;
     if (!presence.lasting) this.#compare(facts, pair, presence, way);
     return presence.place;
+  }
+
+  #addPresence({ presences }: AddressPair, own: number): Presence | undefined {
+    if (presences.length >= MOST_BETWEEN_TWO || this.#presences >= MOST_PRESENCES) return undefined;
+    this.#presences++;
+    const presence = newPresence(own);
+    presences.push(presence);
+    return presence;
   }
 
   #compare(facts: MutableFacts, { presences }: AddressPair, presence: Presence, way: number): void {
@@ -190,8 +197,7 @@ export class VirtualNetworks {
   }
 
   #addPair(frame: Frame): AddressPair | undefined {
-    if (this.#pairCount >= MOST_PAIRS) return undefined;
-    this.#pairCount++;
+    if (this.#presences >= MOST_PRESENCES) return undefined;
     const pair: AddressPair = { one: frameSource(frame), other: frameDestination(frame), presences: [] };
     for (let vantage = 0; vantage < MOST_VANTAGES; vantage++) {
       const there = this.#before?.get(`${vantage} ${pair.one} ${pair.other}`) ?? 0;
@@ -255,9 +261,9 @@ const THERE = 1;
 const BACK = 2;
 const BOTH = THERE | BACK;
 const MOST_NETWORKS = 65_536;
-const MOST_PAIRS = 65_536;
-/** Between two addresses. */
-const MOST_PRESENCES = 256;
+/** In all, and between two addresses. */
+const MOST_PRESENCES = 65_536;
+const MOST_BETWEEN_TWO = 256;
 /** Packets of a network by which it shows whether it has those of another one. */
 const MOST_LOOKS = 64;
 /** A mirror shows a frame again within so many. */

@@ -3,19 +3,27 @@
  * own, and one conversation stays one whatever carries its directions. Method: scripts within tunnels, merged by time.
  */
 import { describe, expect, it } from 'vitest';
+import { ipv4HeaderChecksum } from '../../../../packets/checksum.ts';
 import { Op } from '../../../../packets/opcode.ts';
 import { Analyzer } from '../../../../pcap/analysis/analyzer.ts';
+import { MutableFacts } from '../../../../pcap/analysis/tracker/mutable-facts.ts';
+import { VirtualNetworks } from '../../../../pcap/analysis/tracker/virtual-networks.ts';
 import type { Analysis } from '../../../../pcap/analysis/types.ts';
+import { dissect } from '../../../../pcap/dissection.ts';
 import { readCapture } from '../../../../pcap/reader.ts';
 import type { CapturedPacket } from '../../../../pcap/types.ts';
 import { play } from '../../../../tools/symptoms/scene.ts';
 import { toHex } from '../../../packets/support.ts';
 import { ethernet, ipv4, udp } from '../../tunnels/wrappings.ts';
+import { captured } from './observed-world.ts';
 import { Script } from './script.ts';
 
 type Wrap = (frame: Uint8Array) => Uint8Array;
 
 const hex = (value: number, digits: number): string => value.toString(16).padStart(digits, '0');
+/** Offsets in a frame within VXLAN. */
+const VNI_AT = 46;
+const INNER_IP_AT = 64;
 const plain: Wrap = (frame) => frame;
 const vxlan =
   (vni: number): Wrap =>
@@ -141,6 +149,32 @@ it('networks between two addresses are bounded: the directions of what comes lat
     ['VXLAN 8000 40', '0'],
     ['VXLAN 9000 40', '0'],
   ]);
+});
+
+it('networks of all addresses together are bounded, whatever a flood makes up', () => {
+  const facts = new MutableFacts();
+  const script = new Script();
+  const request = vxlan(0)(script.fromA(Op.SendOnly, 0));
+  const answer = vxlan(0)(script.fromB(Op.Acknowledge, 0));
+  /** The place of a packet from 192.0.2.1 to another host, or of one back. */
+  const placeOf = (networks: VirtualNetworks, vni: number, host: number, bytes = request): number => {
+    const view = new DataView(bytes.buffer, bytes.byteOffset);
+    view.setUint32(VNI_AT, vni << 8);
+    view.setUint16(INNER_IP_AT + (bytes === request ? 18 : 14), host);
+    view.setUint16(INNER_IP_AT + 10, 0);
+    view.setUint16(INNER_IP_AT + 10, ipv4HeaderChecksum(view, INNER_IP_AT));
+    dissect(captured(1, 0, bytes), facts.dissection);
+    return networks.placeOf(facts, 0);
+  };
+  const networks = new VirtualNetworks({ conversations: () => [], mayBelong: () => true });
+  const areOne = (host: number) => placeOf(networks, 8000, host) === placeOf(networks, 9000, host, answer);
+  const flood = (from: number, to: number) => {
+    for (let host = from; host < to; host++) for (let vni = 0; vni < 256; vni++) placeOf(networks, vni, host);
+  };
+  flood(1, 200);
+  expect(areOne(5000)).toBe(true);
+  flood(200, 300);
+  expect(areOne(5001)).toBe(false);
 });
 
 describe('one conversation stays one', () => {
