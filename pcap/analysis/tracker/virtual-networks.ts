@@ -191,9 +191,11 @@ export class VirtualNetworks {
   }
 
   #pairOf(frame: Frame): AddressPair | undefined {
-    const pairs = this.#pairs.get(pairHash(frame, 0));
     // Nearly always one: the hashes of two may be the same.
-    return pairs?.find(({ one, other }) => isBetween(frame, one, other) || isBetween(frame, other, one));
+    for (const pair of this.#pairs.get(pairHash(frame, 0)) ?? NO_PAIRS) {
+      if (isBetween(frame, pair.one, pair.other) || isBetween(frame, pair.other, pair.one)) return pair;
+    }
+    return undefined;
   }
 
   #addPair(frame: Frame): AddressPair | undefined {
@@ -232,7 +234,8 @@ function newPresence(own: number): Presence {
 }
 
 function presenceIn(pair: AddressPair | undefined, own: number): Presence | undefined {
-  return pair?.presences.find((each) => each.own === own);
+  for (const each of pair?.presences ?? NO_PRESENCES) if (each.own === own) return each;
+  return undefined;
 }
 
 function join(presence: Presence, to: Presence, lasting: boolean): void {
@@ -257,6 +260,8 @@ function identityOf({ cut, ipId, icrcValue, frame }: Dissection): number {
   return cut ? (ipId << 8) | frame.opcode : icrcValue;
 }
 
+const NO_PAIRS: readonly AddressPair[] = [];
+const NO_PRESENCES: readonly Presence[] = [];
 const THERE = 1;
 const BACK = 2;
 const BOTH = THERE | BACK;
