@@ -22,6 +22,7 @@ import type { DetectorContext } from '../detector.ts';
 import { Mark, type PacketFacts, Role } from '../facts.ts';
 import { PacketKind, REQUEST_KINDS } from '../packet-kind.ts';
 import type { ConversationReport, EndReport, TransportEvent } from '../types.ts';
+import { DisconnectedQueuePairs } from './disconnected-queue-pairs.ts';
 import { FrameList } from './frame-list.ts';
 import { heirFrames } from './heirs.ts';
 
@@ -94,7 +95,8 @@ export class FailureWatch {
     const all = [...this.#stalls.values(), ...this.#fatal].flatMap((stall) => {
       if (stall.beganFrame >= (heirs.get(stall.conversation.id) ?? Number.POSITIVE_INFINITY)) return [];
       const failure = finalOf(stall.toFailure(capture.durationNs), conversation(stall.conversation.id));
-      return failure === undefined || disconnected.explains(failure) ? [] : [failure];
+      if (failure === undefined) return [];
+      return failure.kind === 'silence' && disconnected.explain(failure, TEARDOWN_NS) ? [] : [failure];
     });
     return unique(all.sort((a, b) => a.lastNs - b.lastNs));
   }
@@ -204,28 +206,6 @@ function unique(failures: readonly Failure[]): Failure[] {
     const key = `${kind} ${groupOf(conversation)} ${conversation.ends[requester].address} ${conversation.ends[requester].qpn}`;
     return !seen.has(key) && seen.add(key);
   });
-}
-
-/** Queue pairs of connections that were closed by DREQ: they answer no requests any more, and that is no failure. */
-class DisconnectedQueuePairs {
-  readonly #gone = new Map<string, ConversationReport>();
-
-  constructor(conversations: readonly ConversationReport[]) {
-    for (const conversation of conversations) {
-      if ((conversation.cm?.dreqFrame ?? 0) === 0) continue;
-      for (const end of conversation.ends) this.#gone.set(`${end.network} ${end.address} ${end.qpn}`, conversation);
-    }
-  }
-
-  /** Whether the silence began after the queue pair of the responder had been closed. */
-  explains(failure: Failure): boolean {
-    if (failure.kind !== 'silence' || this.#gone.size === 0) return false;
-    const [, responderEnd] = endsOf(failure);
-    const ended = this.#gone.get(`${responderEnd.network} ${responderEnd.address} ${responderEnd.qpn}`);
-    if (ended === undefined || (failure.frames.frames[1] ?? 0) < (ended.cm?.dreqFrame ?? 0)) return false;
-    // Numbers of queue pairs are used again, but not within seconds.
-    return failure.firstNs - ended.endNs <= TEARDOWN_NS;
-  }
 }
 
 function isSameEnd(one: EndReport, other: EndReport): boolean {
