@@ -46,11 +46,13 @@ export class DisconnectedQueuePairs {
 
 /** @param key of the end that they have in common */
 function mayShareNetworks(one: ConversationReport, other: ConversationReport, key: string): boolean {
-  const [there, here] = [one, other].map(({ ends: [a, b] }) => (keyOf(a) === key ? [a, b] : [b, a]));
-  return [0, 1].every((side) => {
-    const [end, same] = [there?.[side], here?.[side]];
-    return end?.packets === 0 || same?.packets === 0 || end?.network === same?.network;
-  });
+  const isSwapped = (keyOf(one.ends[0]) === key) !== (keyOf(other.ends[0]) === key);
+  return one.ends.every((end, side) => mayShareNetwork(end, other.ends[isSwapped ? 1 - side : side] ?? end));
+}
+
+/** An end that has sent nothing may be in any. */
+export function mayShareNetwork(one: EndReport, other: EndReport): boolean {
+  return one.packets === 0 || other.packets === 0 || one.network === other.network;
 }
 
 function keyOf({ address, qpn }: EndReport): string {

@@ -14,6 +14,7 @@ import { nakName } from '../event-text.ts';
 import { type PacketFacts, Role } from '../facts.ts';
 import { PacketKind } from '../packet-kind.ts';
 import type { ConversationReport, EndReport, TransportEvent } from '../types.ts';
+import { mayShareNetwork } from './disconnected-queue-pairs.ts';
 import { endsOf, type Failure, FailureWatch, groupOf, wasAnswered } from './failures.ts';
 import { mergedFrames } from './frame-list.ts';
 import { counted, duration, qpName, times } from './words.ts';
@@ -83,8 +84,10 @@ class PeerRestarted implements Detector {
     const [requester, responder] = endsOf(failure);
     const host = responder.address;
     const { interfaceIndex } = failure.conversation;
+    // Another tenant's host may have the same address.
+    const isHost = (end: EndReport): boolean => end.address === host && mayShareNetwork(end, responder);
     const here = context.conversations.filter(
-      ({ interfaceIndex: at, ends }) => at === interfaceIndex && ends.some(({ address }) => address === host),
+      ({ interfaceIndex: at, ends }) => at === interfaceIndex && ends.some(isHost),
     );
     const before = here.filter(({ startNs }) => startNs < failure.firstNs);
     const after = here.filter(({ startNs }) => startNs > failure.firstNs && startNs < failure.lastNs);

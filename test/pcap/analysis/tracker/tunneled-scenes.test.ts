@@ -72,3 +72,20 @@ it('the silence of a queue pair is not explained by that of another tenant, whic
   const findings = told(both.map((packet, i) => ({ ...packet, number: i + 1 })));
   expect(findings).toContain('error no-reply');
 });
+
+it('another tenant with the address of a silent host is not this host, begun anew', async () => {
+  const scenes = allScenes().filter(({ symptom, triggers }) => symptom === 'peer-restarted' && triggers);
+  let restarts = 0;
+  for (const scene of scenes) {
+    const packets = [...readCapture(await scene.make())];
+    if (!told(packets).includes('error peer-restarted')) continue;
+    restarts++;
+    const analyzer = new Analyzer();
+    const tenants = packets.flatMap((packet) => {
+      const vni = analyzer.packet(packet).conversation?.id ?? 1;
+      return wrapped([packet], vni, vni);
+    });
+    expect(told(tenants), scene.name).not.toContain('error peer-restarted');
+  }
+  expect(restarts).toBeGreaterThan(0);
+});
