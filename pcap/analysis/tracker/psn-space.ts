@@ -86,6 +86,14 @@ export class PsnSpace {
     else state.damagedResponses.add(relative);
   }
 
+  /** The same, where the packet at hand shows that it belongs here: it comes right behind. */
+  damagedBefore(facts: MutableFacts): void {
+    const { state } = this;
+    const { psn, flags } = facts.dissection.frame;
+    const isRequest = (flags & OpFlag.Request) !== 0;
+    (isRequest ? state.damagedRequests : state.damagedResponses).add(state.relative(psn) - 1);
+  }
+
   /** The path MTU is known now: READs without a known number of responses get one. */
   learnMtu(mtu: number): void {
     const { state } = this;

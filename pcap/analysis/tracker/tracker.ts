@@ -32,6 +32,7 @@ import { Lives } from './lives.ts';
 import type { MutableFacts } from './mutable-facts.ts';
 import { PsnSpace } from './psn-space.ts';
 import type { EventSink, SharedResources } from './psn-space-state.ts';
+import { StrayDamage } from './stray-damage.ts';
 import { other, UnpairedConversations, type UnpairedMatch } from './unpaired-conversations.ts';
 import { VantagePoints } from './vantage-points.ts';
 import { VirtualNetworks } from './virtual-networks.ts';
@@ -50,6 +51,7 @@ export class Tracker {
   readonly #cm = new CmLearner();
   readonly #datagrams = new Map<Conversation, [DatagramFlow | undefined, DatagramFlow | undefined]>();
   readonly #registry: ConversationRegistry;
+  readonly #strays = new StrayDamage();
   readonly #lives: Lives;
   readonly #key = new FlowKey();
   readonly #networks: VirtualNetworks = new VirtualNetworks({
@@ -143,6 +145,7 @@ export class Tracker {
     end.space ??= new PsnSpace(conversation, sender, this.#surroundings, frame.psn, false);
     if ((frame.flags & FULL) !== 0 && end.mtu !== frame.payloadLength)
       conversation.learnMtu(sender, frame.payloadLength);
+    if (this.#strays.takeBefore(frame, conversation.vantage)) end.space.damagedBefore(facts);
     end.space.request(facts);
   };
 
@@ -168,6 +171,7 @@ export class Tracker {
       conversation.learnMtu(sender, frame.payloadLength);
       asking.space.resize(frame.psn, frame.payloadLength);
     }
+    if (this.#strays.takeBefore(frame, conversation.vantage)) asking.space.damagedBefore(facts);
     asking.space.response(facts);
   }
 
@@ -235,7 +239,7 @@ export class Tracker {
       conversation.end(sender).badIcrc++;
       facts.requester = isRequest ? sender : other(sender);
       if (deth < 0) conversation.end(facts.requester).space?.damaged(facts);
-    }
+    } else if (deth < 0) this.#strays.add(frame, vantage);
     this.#tell('bad-icrc', facts, flow?.conversation);
   }
 
