@@ -101,6 +101,8 @@ export interface RequesterReport {
     /** Where the capture loses packets: lost by it or by the network. */
     readonly undecidedPackets: number;
   };
+  /** Of its lost responses, those that were captured before they were requested again: they may have come late. */
+  readonly missedResponses: number;
   /** Frames that were captured twice unchanged, both directions of this space. */
   readonly copies: number;
   /** NAKs received, by the name of the syndrome: "PSN sequence error"... */

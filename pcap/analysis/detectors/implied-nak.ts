@@ -85,7 +85,9 @@ function report(
   const requesterEnd = conversation.ends[requester];
   const responderEnd = conversation.ends[requester === 0 ? 1 : 0];
   const { frames, gaps, atOnce, afterTimeout, later, longestNs } = counts;
-  const { packets, lostPackets, reorderedPackets, undecidedPackets } = requesterEnd.requester.responses;
+  const { responses, missedResponses } = requesterEnd.requester;
+  const { packets, lostPackets, reorderedPackets, undecidedPackets } = responses;
+  const captured = Math.min(missedResponses, lostPackets);
   const share = packets === 0 ? 0 : lostPackets / packets;
   const damaged = lostPackets === 0 && responderEnd.badIcrc >= frames.count;
   // All had passed here: they were late for a requester that was in a hurry.
@@ -98,7 +100,8 @@ function report(
         ? `${requesterEnd.address} requested READ responses of ${responderEnd.address} again ${times(frames.count)}, though they were captured here: they came late, or its timer is short.`
         : `${requesterEnd.address} requested missing READ responses of ${responderEnd.address} again ${times(frames.count)}, ${when}; ` +
           `${lostPackets} of ${counted(packets, 'response packet')} (${percent(share)}) ${lostPackets === 1 ? 'was' : 'were'} lost` +
-          `${undecidedPackets === 0 ? '' : `, and ${undecidedPackets} more by the network or by the capture, which cannot be told`}.`,
+          `${undecidedPackets === 0 ? '' : `, and ${undecidedPackets} more by the network or by the capture, which cannot be told`}.` +
+          (captured === 0 ? '' : capturedText(captured, lostPackets)),
     frames: mergedFrames([frames.frames, gaps.frames]),
     frameCount: frames.count + gaps.count,
     conversations: [conversation.id],
@@ -109,10 +112,18 @@ function report(
       ...(later > 0 ? { later } : {}),
       longestWaitNs: longestNs,
       lostResponses: lostPackets,
+      ...(captured > 0 ? { capturedResponses: captured } : {}),
       ...(undecidedPackets > 0 ? { undecidedResponses: undecidedPackets } : {}),
       lossPercent: Number((share * 100).toPrecision(3)),
     },
   });
+}
+
+/** No duplicate of a response is answered, so nothing shows here that it came late. */
+function capturedText(captured: number, lost: number): string {
+  const which = captured < lost ? `${captured} of them` : lost === 1 ? 'It' : 'They';
+  const are = captured === 1 ? 'was' : 'were';
+  return ` ${which} ${are} captured here: had the network delayed ${captured === 1 ? 'it' : 'them'}, and nothing else, the capture would be the same.`;
 }
 
 /** When the requester asked again, in words. */

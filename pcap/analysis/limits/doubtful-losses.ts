@@ -83,9 +83,11 @@ function moveLosses(counts: Counts, everything: boolean): void {
 }
 
 /** READ responses that were captured, and requested again. */
-function moveMissed({ responses, missedResponses }: RequesterFigures): void {
+function moveMissed(figures: RequesterFigures): void {
+  const { responses, missedResponses } = figures;
   responses.lostPackets -= missedResponses;
   responses.undecidedPackets += missedResponses;
+  figures.missedResponses = 0;
 }
 
 function moveLate(counts: Counts): void {

@@ -8,7 +8,7 @@ import { formatMac, type IpAddress, MAC_BYTES } from '../../../packets/address.t
 import { ETHERTYPE_AT } from '../../../packets/ethernet.ts';
 import { MAX_FLOW_LABEL } from '../../../packets/flow-label.ts';
 import { type Frame, Medium } from '../../../packets/frame.ts';
-import { SERVICE_MASK, Service } from '../../../packets/opcode.ts';
+import { OpFlag, SERVICE_MASK, Service } from '../../../packets/opcode.ts';
 import { IcrcState } from '../../dissection.ts';
 import { virtualNetworkText } from '../../tunnels/index.ts';
 import { Role } from '../facts.ts';
@@ -333,6 +333,11 @@ export function serviceOf(frame: Frame): Conversation['service'] {
   }
 }
 
+/** Its payload is the path MTU. One that is smaller than any is an error, and counts of PSNs do not follow from it. */
+export function showsMtu({ flags, payloadLength }: Frame): boolean {
+  return (flags & (OpFlag.First | OpFlag.Middle)) !== 0 && payloadLength >= SMALLEST_MTU;
+}
+
 function addNew(values: number[], value: number): void {
   if (values.length < MOST_VALUES && !values.includes(value)) values.push(value);
 }
@@ -343,3 +348,5 @@ const MOST_VALUES = 4;
 /** No value that a packet may have. */
 const UNSEEN = -2;
 const VLAN_ID_MASK = 0x0f_ff;
+/** Of all path MTUs, bytes (ref:wire#8). */
+const SMALLEST_MTU = 256;

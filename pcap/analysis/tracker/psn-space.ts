@@ -86,6 +86,14 @@ export class PsnSpace {
     else state.damagedResponses.add(relative);
   }
 
+  /** The same, where the packet at hand shows that it belongs here: it comes right behind. */
+  damagedBefore(facts: MutableFacts): void {
+    const { state } = this;
+    const { psn, flags } = facts.dissection.frame;
+    const isRequest = (flags & OpFlag.Request) !== 0;
+    (isRequest ? state.damagedRequests : state.damagedResponses).add(state.relative(psn) - 1);
+  }
+
   /** The path MTU is known now: READs without a known number of responses get one. */
   learnMtu(mtu: number): void {
     const { state } = this;
@@ -266,8 +274,7 @@ export class PsnSpace {
   }
 }
 
-/** Of all path MTUs, bytes (ref:wire#8). */
-export const SMALLEST_MTU = 256;
+const SMALLEST_MTU = 256;
 const BEGINS = OpFlag.First | OpFlag.Only;
 const OUTSIDE_SCORE = 100;
 /** PSNs by which a capture may have missed the first packets, or the last before a connection ended. */

@@ -182,6 +182,7 @@ export function requesterReport(live: RequesterReport): RequesterReport {
     reorderedPackets: live.reorderedPackets,
     undecidedPackets: live.undecidedPackets,
     responses: { packets, retransmittedPackets, lostPackets, unseenPackets, reorderedPackets, undecidedPackets },
+    missedResponses: live.missedResponses,
     copies: live.copies,
     naks: live.naks,
     rnrNaks: live.rnrNaks,

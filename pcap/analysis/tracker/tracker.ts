@@ -24,14 +24,15 @@ import { IcrcState } from '../../dissection.ts';
 import { Mark, Role } from '../facts.ts';
 import type { ConversationReport, TransportEvent } from '../types.ts';
 import { CmLearner, type OpenFromCm } from './cm-learner.ts';
-import { type Conversation, serviceOf } from './conversation.ts';
+import { type Conversation, serviceOf, showsMtu } from './conversation.ts';
 import { ConversationRegistry } from './conversation-registry.ts';
 import { DatagramFlow } from './datagram-flow.ts';
 import { type Flow, FlowKey, FlowTable } from './flow-table.ts';
 import { Lives } from './lives.ts';
 import type { MutableFacts } from './mutable-facts.ts';
-import { PsnSpace, SMALLEST_MTU } from './psn-space.ts';
+import { PsnSpace } from './psn-space.ts';
 import type { EventSink, SharedResources } from './psn-space-state.ts';
+import { StrayDamage } from './stray-damage.ts';
 import { other, UnpairedConversations, type UnpairedMatch } from './unpaired-conversations.ts';
 import { VantagePoints } from './vantage-points.ts';
 import { VirtualNetworks } from './virtual-networks.ts';
@@ -50,6 +51,7 @@ export class Tracker {
   readonly #cm = new CmLearner();
   readonly #datagrams = new Map<Conversation, [DatagramFlow | undefined, DatagramFlow | undefined]>();
   readonly #registry: ConversationRegistry;
+  readonly #strays = new StrayDamage();
   readonly #lives: Lives;
   readonly #key = new FlowKey();
   readonly #networks: VirtualNetworks = new VirtualNetworks({
@@ -142,6 +144,7 @@ export class Tracker {
     facts.requester = sender;
     end.space ??= new PsnSpace(conversation, sender, this.#surroundings, frame.psn, false);
     if (showsMtu(frame) && end.mtu !== frame.payloadLength) conversation.learnMtu(sender, frame.payloadLength);
+    if (this.#strays.takeBefore(frame, conversation.vantage)) end.space.damagedBefore(facts);
     end.space.request(facts);
   };
 
@@ -167,6 +170,7 @@ export class Tracker {
       conversation.learnMtu(sender, frame.payloadLength);
       asking.space.resize(frame.psn, frame.payloadLength);
     }
+    if (this.#strays.takeBefore(frame, conversation.vantage)) asking.space.damagedBefore(facts);
     asking.space.response(facts);
   }
 
@@ -237,7 +241,7 @@ export class Tracker {
       conversation.end(sender).badIcrc++;
       facts.requester = isRequest ? sender : other(sender);
       if (deth < 0) conversation.end(facts.requester).space?.damaged(facts);
-    }
+    } else if (deth < 0) this.#strays.add(frame, vantage);
     this.#tell('bad-icrc', facts, flow?.conversation);
   }
 
@@ -388,12 +392,6 @@ export class Tracker {
   };
 }
 
-/** Its payload is the path MTU. One that is smaller than any is an error, and counts of PSNs do not follow from it. */
-function showsMtu({ flags, payloadLength }: Frame): boolean {
-  return (flags & FULL) !== 0 && payloadLength >= SMALLEST_MTU;
-}
-
-const FULL = OpFlag.First | OpFlag.Middle;
 /** Packets remembered beyond the first few of each PSN space; 32 bytes each. */
 const MEMORY_ENTRIES = 4_000_000;
 /** Requests whose opcode and length are remembered beyond the first few of each space; 8 bytes each. */

@@ -44,7 +44,15 @@ const END: EndReport = {
   ...{ packets: 101, bytes: 102, badIcrc: 103, pathMtu: 1024 },
   requester: {
     ...{ firstPsn: 201, fromStart: true, nextPsn: 202, packets: 203, retransmittedPackets: 204, lostPackets: 205 },
-    ...{ unseenPackets: 206, reorderedPackets: 207, undecidedPackets: 208, copies: 209, rnrNaks: 210, timeouts: 211 },
+    ...{
+      unseenPackets: 206,
+      reorderedPackets: 207,
+      undecidedPackets: 208,
+      missedResponses: 0,
+      copies: 209,
+      rnrNaks: 210,
+      timeouts: 211,
+    },
     ...{ impliedNaks: 212, ghostAcks: 213, acks: 214, mostOutstandingReads: 215, mostUnackedPackets: 216 },
     ...{ creditCode: 217, goodputBytes: 1_000_000, goodputBps: 218, unansweredPsn: 219 },
     messages: { SEND: 301, WRITE: 302, READ: 303, FETCH_ADD: 304, CMP_SWAP: 305, FLUSH: 306, ATOMIC_WRITE: 307 },

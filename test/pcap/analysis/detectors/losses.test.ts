@@ -129,6 +129,25 @@ describe('implied-nak', () => {
     expect(asked(0).evidence).not.toHaveProperty('later');
   });
 
+  it('says that what was captured here may have come late', () => {
+    /** READs of which the responses at these places do not come: captured where their PSN is even. */
+    const missing = (...psns: number[]) => {
+      const script = new Script();
+      for (const psn of psns) {
+        const begin = psn * 6;
+        script.read(begin, 6).answers(begin, begin + 5, psn % 2 === 0 ? [] : [begin + 2]);
+        script.read(begin + 2, 4).answers(begin + 2, begin + 5);
+      }
+      const found = script.analyze().findings.find(({ id }) => id === 'implied-nak');
+      return [found?.text.match(/lost\.(.*)/)?.[1], found?.evidence['capturedResponses']];
+    };
+    const same = 'and nothing else, the capture would be the same.';
+    expect(missing(1)).toEqual(['', undefined]);
+    expect(missing(0)).toEqual([` It was captured here: had the network delayed it, ${same}`, 1]);
+    expect(missing(0, 2)).toEqual([` They were captured here: had the network delayed them, ${same}`, 2]);
+    expect(missing(0, 1, 2, 3)).toEqual([` 2 of them were captured here: had the network delayed them, ${same}`, 2]);
+  });
+
   it('tells once what two vantage points show', async () => {
     const { evidence } = await finding('implied-nak-at-both', 'implied-nak');
     expect(evidence).toMatchObject({ impliedNaks: 1, lostResponses: 1 });
