@@ -208,3 +208,7 @@ it('one of a run with copies that may have come late behind the end: by how much
   expect(await ofPsn(16_154, 874, DOUBLED)).toBe('nothing');
   expect(await ofPsn(16_071, 445, DOUBLED)).toBeDefined();
 });
+
+it('where nothing comes twice, two late ones show by how much: one at the end did not come later than the capture', async () => {
+  expect(await ofPsn(21_111, 880)).toBeUndefined();
+});
