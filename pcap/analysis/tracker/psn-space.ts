@@ -86,12 +86,15 @@ export class PsnSpace {
     else state.damagedResponses.add(relative);
   }
 
-  /** The same, where the packet at hand shows that it belongs here: it comes right behind. */
-  damagedBefore(facts: MutableFacts): void {
+  /** The same, of the one right before the packet at hand. Returns false where it is no such packet: it came. */
+  damagedBefore(facts: MutableFacts): boolean {
     const { state } = this;
     const { psn, flags } = facts.dissection.frame;
+    const before = state.relative(psn) - 1;
     const isRequest = (flags & OpFlag.Request) !== 0;
-    (isRequest ? state.damagedRequests : state.damagedResponses).add(state.relative(psn) - 1);
+    if ((isRequest ? state.requests : state.responses).has(before)) return false;
+    (isRequest ? state.damagedRequests : state.damagedResponses).add(before);
+    return true;
   }
 
   /** The path MTU is known now: READs without a known number of responses get one. */

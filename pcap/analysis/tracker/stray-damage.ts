@@ -3,7 +3,7 @@
  * or they begin a conversation.
  *
  * Owns how they are told to belong to one all the same: the packet behind comes from the same host and has the next
- * PSN. Bounded: the last few.
+ * PSN, and its queue pair lacks the one between. Bounded: the last few.
  */
 import type { IpAddress } from '../../../packets/address.ts';
 import {
@@ -14,6 +14,8 @@ import {
   frameSourceIs,
 } from '../../../packets/frame.ts';
 import { psnAdd } from '../../../packets/psn.ts';
+import type { MutableFacts } from './mutable-facts.ts';
+import type { PsnSpace } from './psn-space.ts';
 
 interface Stray {
   readonly vantage: number;
@@ -31,16 +33,16 @@ export class StrayDamage {
     if (this.#strays.length > MOST_STRAYS) this.#strays.shift();
   }
 
-  /** Whether one of them came right before this packet; it is forgotten then. */
-  takeBefore(frame: Frame, vantage: number): boolean {
+  /** Puts the one that came right before the packet at hand to its space, if that lacks it. */
+  settle(facts: MutableFacts, vantage: number, space: Pick<PsnSpace, 'damagedBefore'>): void {
+    const { frame } = facts.dissection;
     for (let at = 0; at < this.#strays.length; at++) {
       const stray = this.#strays[at] as Stray;
       if (stray.behind !== frame.psn || stray.vantage !== vantage) continue;
       if (!frameSourceIs(frame, stray.source) || !frameDestinationIs(frame, stray.destination)) continue;
-      this.#strays.splice(at, 1);
-      return true;
+      if (space.damagedBefore(facts)) this.#strays.splice(at, 1);
+      return;
     }
-    return false;
   }
 }
 

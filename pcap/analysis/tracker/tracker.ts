@@ -144,7 +144,7 @@ export class Tracker {
     facts.requester = sender;
     end.space ??= new PsnSpace(conversation, sender, this.#surroundings, frame.psn, false);
     if (showsMtu(frame) && end.mtu !== frame.payloadLength) conversation.learnMtu(sender, frame.payloadLength);
-    if (this.#strays.takeBefore(frame, conversation.vantage)) end.space.damagedBefore(facts);
+    this.#strays.settle(facts, conversation.vantage, end.space);
     end.space.request(facts);
   };
 
@@ -170,7 +170,7 @@ export class Tracker {
       conversation.learnMtu(sender, frame.payloadLength);
       asking.space.resize(frame.psn, frame.payloadLength);
     }
-    if (this.#strays.takeBefore(frame, conversation.vantage)) asking.space.damagedBefore(facts);
+    this.#strays.settle(facts, conversation.vantage, asking.space);
     asking.space.response(facts);
   }
 

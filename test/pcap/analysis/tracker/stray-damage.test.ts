@@ -38,6 +38,17 @@ it('only one that comes right before, undamaged but for that, from the same host
   expect(midway((script) => damaged(script.fromB(Op.SendOnly, 3, { qpn: OTHER_QPN })))).toEqual(['loss 3']);
 });
 
+it('not what another queue pair has, whose next packet has the next PSN, too', () => {
+  const script = new Script().sends(0, 2).ack(2, { msn: 3 });
+  const another = (psn: number) => script.fromA(Op.SendOnly, psn, { qpn: 0x55 });
+  for (const psn of [0, 1, 2, 3]) script.see(another(psn));
+  script
+    .see(damaged(script.fromA(Op.SendOnly, 3, { qpn: OTHER_QPN })))
+    .see(another(4))
+    .sends(4, 6);
+  expect(verdicts(nak(script, 3, 3).sends(3, 6).ack(6, { msn: 7 }))).toEqual([]);
+});
+
 it('a response whose queue pair number is damaged', () => {
   const read = (stray: boolean) => {
     const script = new Script().a(Op.ReadRequest, 0, { length: 3 * 1024 });
