@@ -62,9 +62,10 @@ export const TRANSPORT_EVENT_REASONS = [
  * One of them, by kind of event:
  * - `loss`, `missing`: `seen-then-nak`, the request was captured here, and a sequence NAK then asked for it.
  *   `seen-then-implied-nak`, the same of a READ response that the requester requested again; in the report it is
- *   `missing` where something is overtaken, doubled or damaged, also later. `first-then-implied-nak`, the same of the first
- *   response of a READ, which was lost whatever else is overtaken. `retransmission-not-seen`, the packets were requested again and not captured then either. `service-without-acks`, the network or the capture
- *   lost them. `came-twice`, of `missing`: what filled the gap came twice, and either its original was late or its
+ *   `missing` where something is overtaken, doubled or damaged, also later. `first-then-implied-nak`, the same of the
+ *   first response of a READ, which was lost whatever else is overtaken. `retransmission-not-seen`, the packets were
+ *   requested again and not captured then either. `service-without-acks`, the network or the capture lost them.
+ *   `came-twice`, of `missing`: what filled the gap came twice, and either its original was late or its
  *   retransmission was doubled. `out-of-turn`, of `missing`: what filled the gap came out of turn among packets that were
  *   sent again, and is the late original or a late retransmission. In the report only, of `missing`: `filled-alone`, it
  *   filled the gap alone after a NAK, and the requester may be one that sends again only what was lost;

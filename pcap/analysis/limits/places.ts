@@ -7,8 +7,9 @@
  *   answers are made alike. The end that is four times closer is near; where neither is twice as close, and both are
  *   noticeably far, the place is between them;
  * - one end requests: near it is where its next request follows an answer at once, and sooner than a quarter of the
- *   round trip to the responder: a later one may wait for its program, or a mirror may be late with the answers. Near the responder is where answers follow at once, and requests do not. Anything else may be the
- *   time that a program takes, and proves nothing;
+ *   round trip to the responder: a later one may wait for its program, or a mirror may be late with the answers. Near
+ *   the responder is where answers follow at once, and requests do not. Anything else may be the time that a program
+ *   takes, and proves nothing;
  * - no host has a part in all conversations: the place is between them.
  * Where conversations contradict each other the place is unknown.
  */
