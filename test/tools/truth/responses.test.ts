@@ -1,6 +1,6 @@
 /**
- * Goal: what is told of READ responses at the responder is held against what the network did to them, and is as true as
- * that place allows. Method: runs with known fates, and made-up events on made-up frames.
+ * Goal: what is told of READ responses at the responder is held against what the network did to them. Method: runs with
+ * known fates, and made-up events on made-up frames.
  */
 import { describe, expect, it } from 'vitest';
 import type { TransportEvent } from '../../../pcap/index.ts';

@@ -104,21 +104,8 @@ describe('READ responses', () => {
     });
 
     it('came late when what would show that more is missing was sent too late for that, where the time is known', () => {
-      /** Each response that is missing is asked for 10 us after the next one was sent. */
-      const asked = (times: number) => {
-        const script = new Script();
-        for (let at = 0; at < 4 * times; at += 4)
-          script
-            .read(at, 4)
-            .answers(at, at + 3)
-            .wait(7000)
-            .read(at + 1, 3)
-            .answers(at + 1, at + 3)
-            .wait(50e3);
-        return script;
-      };
-      /** Response `at + 1` is, and `at + 2` after the last response since then has been on its way for that time. */
-      const next = (script: Script, at: number, ns: number) => {
+      /** Response `at + 1` is missing, asked for 7 us after the last, and sent again; then it takes so long. */
+      const missing = (script: Script, at: number, ns: number) =>
         script
           .read(at, 4)
           .answers(at, at + 3)
@@ -126,6 +113,15 @@ describe('READ responses', () => {
           .read(at + 1, 3)
           .answers(at + 1, at + 3)
           .wait(ns);
+      /** Each response that is missing is asked for 10 us after the next one was sent. */
+      const asked = (times: number) => {
+        const script = new Script();
+        for (let at = 0; at < 4 * times; at += 4) missing(script, at, 50e3);
+        return script;
+      };
+      /** Response `at + 1` is, and `at + 2` after the last response since then has been on its way for that time. */
+      const next = (script: Script, at: number, ns: number) => {
+        missing(script, at, ns);
         return script.read(at + 2, 2).answers(at + 2, at + 3);
       };
       const late = (script: Script) => kindsOf(script, ['reordering']);
