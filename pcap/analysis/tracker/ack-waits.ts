@@ -78,6 +78,14 @@ export function countSkipped(state: PsnSpaceState, psn: number): void {
     if ((state.requests.flagsOf(at) & PacketFlag.AckReq) !== 0) state.skippedAcks++;
 }
 
+/**
+ * An ACK up to `psn`. When it comes sooner than the last sending of what is before that can be answered, an earlier one
+ * draws it: the receiver had all of it before the requester went back.
+ */
+export function noteDrawnBefore({ missed, requests, runNs, roundTrips }: PsnSpaceState, psn: number, timeNs: number) {
+  if (timeNs - requests.timeOf(psn - 1) < roundTrips.boundNs) missed?.acknowledgedSooner(psn, timeNs, runNs);
+}
+
 /** For so long nothing was answered and nothing sent again. */
 function notePatience(state: PsnSpaceState, timeNs: number): void {
   const { requests, acked, lastAnswerNs } = state;

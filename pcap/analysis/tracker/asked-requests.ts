@@ -131,6 +131,7 @@ function noteMissed(
     behindPsn: behind,
     readTimeNs: heldUp ? (state.reads.find(psn - 1)?.responseTimeNs ?? 0) : 0,
     unseen,
+    asksAck: (requests.flagsOf(psn) & PacketFlag.AckReq) !== 0,
     again,
     afterTimeout: again && !state.runOutdated,
     nakFrame: packet.number,

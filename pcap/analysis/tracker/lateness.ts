@@ -60,6 +60,11 @@ export class Lateness {
     return this.isShort && this.#near >= MANY && ns <= this.#longestNearNs * ALIKE;
   }
 
+  /** Whether nothing is so late here, as answers come soon after a retransmission again and again. */
+  isOut(ns: number): boolean {
+    return this.isShort && this.#near >= MANY && ns > this.boundNs;
+  }
+
   /** Whether that took longer than with any other: it may be about a request that was sent later. */
   isLonger(sentNs: number, timeNs: number): boolean {
     return this.isShort && timeNs - sentNs > this.#longestNs * ALIKE;

@@ -42,6 +42,8 @@ export interface AskedRequest {
   readonly readTimeNs: number;
   /** Its last sending was not captured: it was lost or overtaken before this capture point. */
   readonly unseen: boolean;
+  /** It asks for an ACK, which it gets whenever it comes. */
+  readonly asksAck: boolean;
   /** Nobody asked for its last sending: the NAK may be about the one before, and this one on its way. */
   readonly again: boolean;
   /** That was for a timeout, or for no reason that is known. */
@@ -55,8 +57,9 @@ export interface AskedRequest {
 export interface Resending {
   readonly timeNs: number;
   readonly frame: number;
-  /** When the requester went back. */
+  /** When the requester went back, and when it had sent the request before this one. */
   readonly backNs: number;
+  readonly beforeNs: number;
   /** The receiver may have it: after a timeout, which leaves that open. */
   readonly unsure: boolean;
   /** By what was captured the receiver has it: it came in order, behind what that waited for. */
@@ -70,11 +73,15 @@ export interface MissedRequest extends AskedRequest {
   /** When it was sent again; -1: not yet. */
   resentNs: number;
   resentFrame: number;
+  /** When the request before that was sent; -1: not known. */
+  beforeNs: number;
+  /** When it was sent again last; -1: not yet. */
+  againNs: number;
   /** That was after a timeout, which leaves open what the receiver had. */
   resentUnsure: boolean;
   /** A READ or an atomic: its duplicate is answered by its response, and by no ACK (ref:rxe#7). */
   hasResponse: boolean;
-  /** It was there before its retransmission came: a later NAK was drawn by what was sent before that. */
+  /** It was there before its retransmission came: a later NAK, or an ACK, was drawn by what was sent before that. */
   drawnBefore: boolean;
   /** When it was known to have arrived; -1: not yet. */
   arrivedNs: number;
@@ -92,7 +99,7 @@ export interface MissedRequest extends AskedRequest {
   odd: boolean;
   /** A duplicate was answered that a retransmission after a timeout may have been. */
   doubtful: boolean;
-  /** A timeout came before the receiver was known to have it. */
+  /** A timeout came before the receiver was known to have it, and it is not answered when it comes late. */
   timedOut: boolean;
   /** And what acknowledges it may answer a duplicate: it may have come late, and its retransmission was lost. */
   unclear: boolean;
@@ -122,12 +129,21 @@ export const NOTHING_KNOWN = {
   hiddenFromNs: Number.POSITIVE_INFINITY,
   group: undefined,
 } as const;
-export const NOT_RESENT = { resentNs: -1, resentFrame: -1 } as const;
+export const NOT_RESENT = { resentNs: -1, resentFrame: -1, beforeNs: -1, againNs: -1 } as const;
 
 /** A NAK came so long after the request behind this one was sent; `waited`: it was not drawn at once. */
 export function noteWait(each: MissedRequest, waitNs: number, waited: boolean): void {
   each.waited ||= waited;
   each.waitNs = Math.max(each.waitNs, waitNs);
+}
+
+/**
+ * The receiver had everything before `psn` when `frame` came, which draws its ACK, or, sent behind it, a NAK for it:
+ * sooner than the retransmissions that were sent later.
+ */
+export function noteDrawn(open: readonly MissedRequest[], psn: number, frame: number): void {
+  if (frame < 0) return;
+  for (const each of open) each.drawnBefore ||= each.psn < psn && each.resentFrame > frame;
 }
 
 /** An answer that may be about it has waited since then. */

@@ -35,6 +35,7 @@ import {
   mayWait,
   NOT_RESENT,
   NOTHING_KNOWN,
+  noteDrawn,
   noteHidden,
   noteWait,
   type Resending,
@@ -72,11 +73,28 @@ export class MissedRequests {
     this.#rules = new VerdictRules({ open, evidence, times, lateness, usual });
   }
 
-  /** An ACK of `psn` came so long after that was sent last: what draws it may have been another sending. */
-  acknowledged(psn: number, waitNs: number): void {
+  /**
+   * An ACK of `psn` came so long after that was sent last, in `frame`. After a longer time what draws it may have been
+   * another sending.
+   */
+  acknowledged(psn: number, waitNs: number, frame: number): void {
     const waited = waitNs > this.#times.usualNs;
+    if (!waited) noteDrawn(this.#open, psn, frame);
     for (const each of this.#open) if (each.psn <= psn && isAwaited(each)) noteWait(each, waitNs, waited);
     this.#answeredFirst(psn);
+  }
+
+  /**
+   * An ACK up to `psn` comes sooner than what was sent again since `sinceNs` can draw it: something before that did.
+   * All of it is had twice, also where the sending before was on its way when the NAK came.
+   */
+  acknowledgedSooner(psn: number, timeNs: number, sinceNs: number): void {
+    const again = this.#open.filter((each) => each.psn < psn && each.againNs >= sinceNs && isAwaited(each));
+    const [first] = again;
+    if (first === undefined) return;
+    for (const each of again) each.drawnBefore ||= each.resentNs >= sinceNs;
+    this.arrived(psn + 1, timeNs);
+    this.#expected.duplicates(psn - first.psn + 1, psn, timeNs + this.#times.soonNs);
   }
 
   /** Whether a sending of it is missing that was not captured. */
@@ -95,7 +113,7 @@ export class MissedRequests {
     const soon = timeNs - sentNs < this.#times.soonestNs || undrawn;
     // Of a sending that was not captured it is not known when it was.
     const latestNs = unseen ? Number.POSITIVE_INFINITY : sentNs;
-    this.#noteDrawn(psn, behindFrame);
+    noteDrawn(this.#open, psn, behindFrame);
     const waitNs = Number.isNaN(behindNs) ? 0 : timeNs - behindNs;
     const waited = waitNs > this.#times.longestNs || !this.#times.isUsual(readTimeNs);
     // What it waited for is the one before: a sending of that came later than its retransmission would have.
@@ -103,21 +121,23 @@ export class MissedRequests {
     const after = this.#open.find((each) => each.behindPsn === psn && mayWait(each) && each.resentNs <= sentNs);
     this.arrived(psn, timeNs, soon ? 0 : latestNs);
     const stoodBehind = soon ? sentNs >= this.#waitedToNs : sentNs >= this.#waitedFromNs && sentNs < this.#waitedToNs;
-    const resent = soon ? { resentNs: sentNs, resentFrame: frame } : NOT_RESENT;
+    const resent = soon ? { ...NOT_RESENT, resentNs: sentNs, resentFrame: frame } : NOT_RESENT;
     this.#open.push({ ...request, ...NOTHING_KNOWN, ...resent, stoodBehind, waitNs, waited, after });
     if (this.#open.length > MOST_OPEN) this.#settle(this.#open[0] as MissedRequest);
   }
 
   /** A request is sent again. */
-  resent(psn: number, { timeNs, frame, backNs, unsure, had, drawsAck }: Resending): void {
+  resent(psn: number, { timeNs, frame, backNs, beforeNs, unsure, had, drawsAck }: Resending): void {
     for (const each of this.#open) {
       // What is sent again behind it was so right after it, which the capture lacks.
       const behind = each.psn < psn && !unsure && !each.unseen && backNs >= each.askedNs;
       if (each.psn === psn && !drawsAck) each.hasResponse = true;
-      if (each.psn === psn && unsure && isAwaited(each)) each.timedOut = true;
+      if (each.psn === psn) each.againNs = timeNs;
+      if (each.psn === psn && unsure && !each.asksAck && isAwaited(each)) each.timedOut = true;
       if ((each.psn !== psn && !behind) || each.resentNs >= 0) continue;
       each.resentNs = timeNs;
       each.resentFrame = frame;
+      each.beforeNs = beforeNs;
       each.resentUnsure = unsure;
     }
     if ((unsure || had) && drawsAck) this.#expected.sentUnsure(timeNs, timeNs + this.#times.expectedNs);
@@ -163,15 +183,6 @@ export class MissedRequests {
       this.#tell(each, unclear ? 'unknown' : 'overtaken');
     }
     this.#age(timeNs);
-  }
-
-  /**
-   * A NAK asks for `psn`, and what was sent behind that last was so before `behindFrame` or with it. The receiver had
-   * what it asked for before when that came: sooner than the retransmissions that were sent later.
-   */
-  #noteDrawn(psn: number, behindFrame: number): void {
-    if (behindFrame < 0) return;
-    for (const each of this.#open) each.drawnBefore ||= each.psn < psn && each.resentFrame > behindFrame;
   }
 
   /**
@@ -276,14 +287,7 @@ export class MissedRequests {
     for (const each of this.#open) noteHidden(each, fromNs);
     // Long after any was sent again, where it is known how late they are here.
     const late = this.#rules.slowAnswers > 0 && this.#lateness.boundNs < Number.POSITIVE_INFINITY;
-    if (near || late) for (const each of requests) each.hidden ||= this.#answeredUntilNs(each) >= fromNs;
-  }
-
-  /** When a duplicate of it is answered at the latest: at once, or where that was not so before, as late as others. */
-  #answeredUntilNs({ sentNs, resentNs }: MissedRequest): number {
-    const soonNs = resentNs + this.#times.soonNs;
-    if (this.#rules.slowAnswers === 0) return soonNs;
-    return Math.max(soonNs, sentNs + this.#lateness.boundNs);
+    if (near || late) for (const each of requests) each.hidden ||= this.#rules.answeredUntilNs(each) >= fromNs;
   }
 
   /** A sending of it was captured late: it has its verdict. */
@@ -319,7 +323,8 @@ export class MissedRequests {
     this.#waitedToNs = each.resentNs < 0 ? timeNs : each.resentNs;
     // The original came after its retransmission: only that one was a duplicate.
     const latestNs = Math.min(this.#times.soonNs, this.#times.usualNs);
-    const count = sinceNs > latestNs ? 0 : to - each.psn + (sinceNs < this.#times.soonestNs ? 1 : 0);
+    const before = sinceNs < this.#times.soonestNs || each.drawnBefore;
+    const count = sinceNs > latestNs ? 0 : to - each.psn + (before ? 1 : 0);
     this.#expected.duplicates(
       count,
       to,
@@ -364,6 +369,8 @@ export class MissedRequests {
     const all = this.#open.filter((each) => each.group === group);
     const known = all.every((each) => !isUncertain(each) && !each.stoodBehind && !this.#rules.mayBeOvertaken(each));
     if (all.length !== requests || !known || group.far || this.#rules.answersAreMissing) return false;
+    // Something else explains one more, which may be about one of these.
+    if (all.filter((each) => this.#usual.isAnsweredAlike(each.sentNs)).length > answers) return false;
     for (const each of all) this.#remove(each);
     // Where some answers have other causes, no less of them were lost.
     const answered = this.#rules.isUnsound ? 'unknown' : 'overtaken';

@@ -186,7 +186,8 @@ export class RequestTracker extends SequenceTracker {
     else {
       const drawsAck = (dissection.frame.flags & HAS_RESPONSE) === 0;
       const [frame, backNs] = [packet.number, this.run?.timeNs ?? timeNs];
-      missed?.resent(psn, { timeNs, frame, backNs, unsure: this.#isUnsure, had: this.#isHad, drawsAck });
+      const beforeNs = this.state.lastRequestNs;
+      missed?.resent(psn, { timeNs, frame, backNs, beforeNs, unsure: this.#isUnsure, had: this.#isHad, drawsAck });
     }
     // The retransmission itself was overtaken.
     if (this.ids.compareToLast(ipId) < 0) missed?.cameAgain(psn);

@@ -24,7 +24,7 @@ import { AETH_AT, OpFlag } from '../../../packets/opcode.ts';
 import { psnDiff } from '../../../packets/psn.ts';
 import { nakName } from '../event-text.ts';
 import { Mark } from '../facts.ts';
-import { countSkipped, explainSilence, noteAnswer } from './ack-waits.ts';
+import { countSkipped, explainSilence, noteAnswer, noteDrawnBefore } from './ack-waits.ts';
 import { responderAsks } from './asked-requests.ts';
 import { followRequester } from './awaited-response.ts';
 import type { DamagedPsns } from './damaged-psns.ts';
@@ -129,12 +129,14 @@ export class ResponseTracker extends SequenceTracker {
     const dueNs = this.#noteHeldUp(facts, psn);
     if (psn >= state.acked) {
       const asked = (requests.flagsOf(psn) & PacketFlag.AckReq) !== 0;
+      if (state.missed !== undefined) noteDrawnBefore(state, psn, facts.timeNs);
       if (requests.has(psn) && !asked) this.#noteUnaskedAck(facts, psn, dueNs);
       // The ACK may be for the first sending of a retransmitted request: no latency can be derived from it.
       const sentNs = (requests.flagsOf(psn) & PacketFlag.Repeated) === 0 ? requests.timeOf(psn) : Number.NaN;
       if (sentNs <= facts.timeNs) report.addAckLatency(facts.timeNs - sentNs, facts.timeNs);
-      if (state.missed !== undefined && !this.#behindRead) countSkipped(state, psn);
-      if (asked) state.missed?.acknowledged(psn, dueNs - requests.timeOf(psn));
+      const waited = this.#behindRead || dueNs < facts.timeNs;
+      if (state.missed !== undefined && !waited) countSkipped(state, psn);
+      if (asked) state.missed?.acknowledged(psn, dueNs - requests.timeOf(psn), requests.frameOf(psn));
       this.#behindRead = false;
       this.#acknowledgeUpTo(facts, psn + 1);
       this.#skipReads(facts, psn + 1);

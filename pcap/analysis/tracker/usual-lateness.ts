@@ -16,7 +16,7 @@ export class UsualLateness {
   readonly #sentNs = new RecentTimes(MOST_REQUESTS);
   readonly #answeredNs = new RecentTimes(MOST_ANSWERS);
   /** When others were. */
-  readonly #expectedNs = new RecentTimes(MOST_ANSWERS);
+  readonly #expectedNs = new RecentTimes(MOST_EXPECTED);
   /** Requests and answers since it was found. */
   #newer = 0;
   #peak: Peak = NO_PEAK;
@@ -85,6 +85,23 @@ export class UsualLateness {
   /** Whether a duplicate was answered between these times, or may have been: too many others have come since. */
   isAnswered(fromNs: number, toNs: number): boolean {
     return this.#answeredNs.mayHave(fromNs, toNs) || this.#expectedNs.mayHave(fromNs, toNs);
+  }
+
+  /** Whether a duplicate was answered when one would be that was sent then, and is as late as usual. */
+  isAnsweredAlike(sentNs: number): boolean {
+    this.#refresh();
+    const { fromNs, toNs, count } = this.#peak;
+    return count >= SURE && this.isAnswered(sentNs + fromNs - this.#slackNs, sentNs + toNs + this.#slackNs);
+  }
+
+  /** Whether one that was sent then, and is as late as usual, would come where what is sent between these times does. */
+  comesBetween(sentNs: number, afterNs: number, beforeNs: number): boolean {
+    this.#refresh();
+    const { fromNs, toNs } = this.#peak;
+    const { shortestNs } = this.#roundTrips;
+    const lateNs = sentNs - shortestNs;
+    if (toNs < 0) return false;
+    return lateNs + toNs + this.#slackNs >= afterNs && lateNs + fromNs - shortestNs * LONGER_SHARE <= beforeNs;
   }
 
   /** By so much a time that is alike may be longer: packets wait for one another, and clocks have steps. */
@@ -205,6 +222,8 @@ function rarityOf(count: number, usual: number): number {
 const MICROSECOND_NS = 1_000;
 const MOST_REQUESTS = 64;
 const MOST_ANSWERS = 256;
+/** More of them are due, one for each packet behind a late one. */
+const MOST_EXPECTED = 1024;
 const MOST_PAIRS = 1024;
 /** For which time each request, and each answer, was counted last. */
 const COUNTED_REQUESTS = new Int32Array(MOST_REQUESTS);
@@ -226,6 +245,8 @@ const LONGER = AROUND - 1;
 const FEWEST_OTHERS = 1 / (SHORTER + LONGER);
 /** One alone is like no other. */
 const FEWEST = 2;
+/** Two may be alike by chance. */
+const SURE = 3;
 /**
  * By chance it is so two times in a hundred. That is no share of what is told falsely: by what is taken for usual then,
  * one is told to be lost that came late only if it was so by more than twice that.
@@ -235,5 +256,7 @@ const RARE = Math.log(2e-2);
 const FEWEST_ROUND_TRIPS = 1.5;
 /** What is later by more is not looked for. */
 const MOST_ROUND_TRIPS = 1024;
+/** By so much, as a share, the round trip of a full frame is longer. */
+const LONGER_SHARE = 0.25;
 /** Of a round trip: the time that packets wait for one another. */
 const SLACK = 0.05;

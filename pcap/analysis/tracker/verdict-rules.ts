@@ -18,9 +18,12 @@ export interface VerdictGrounds {
   /** Requests without a verdict. */
   readonly open: readonly MissedRequest[];
   readonly evidence: AckEvidence;
-  readonly times: Pick<AnswerTimes, 'soonestNs' | 'usualNs' | 'longestNs' | 'nearNs'>;
-  readonly lateness: Pick<Lateness, 'latestNs'>;
-  readonly usual: Pick<UsualLateness, 'latestNs' | 'alikeNs' | 'count' | 'isAlike' | 'isAnswered'>;
+  readonly times: Pick<AnswerTimes, 'soonestNs' | 'soonNs' | 'usualNs' | 'longestNs' | 'nearNs'>;
+  readonly lateness: Pick<Lateness, 'latestNs' | 'boundNs' | 'isOut'>;
+  readonly usual: Pick<
+    UsualLateness,
+    'latestNs' | 'alikeNs' | 'count' | 'isAlike' | 'isAnswered' | 'isAnsweredAlike' | 'comesBetween'
+  >;
 }
 
 export class VerdictRules {
@@ -58,11 +61,20 @@ export class VerdictRules {
     return short && timeNs <= untilNs + this.#grounds.times.nearNs;
   }
 
+  /** When a duplicate of it is answered at the latest: at once, or where that was not so before, as late as others. */
+  answeredUntilNs({ sentNs, resentNs }: MissedRequest): number {
+    const { times, lateness } = this.#grounds;
+    const soonNs = resentNs + times.soonNs;
+    return this.slowAnswers === 0 ? soonNs : Math.max(soonNs, sentNs + lateness.boundNs);
+  }
+
   verdictOn(each: MissedRequest): Verdict {
     if (isUncertain(each)) return 'unknown';
     if (each.unseen) return 'lost';
     const isByUsual = this.usualNs(each) !== undefined;
-    if (!isByUsual && cameTwice(each)) return this.isUnsound || each.odd ? 'unknown' : 'overtaken';
+    if (!isByUsual && cameTwice(each)) return this.isUnsound || this.#isOdd(each) ? 'unknown' : 'overtaken';
+    // Something else explains an answer that came when its own would have, and both may be in it.
+    if (this.#grounds.usual.isAnsweredAlike(each.sentNs)) return 'unknown';
     // Where other evidence is in doubt, what is usual may leave none.
     const usualNs = each.hasResponse ? undefined : this.#grounds.usual.latestNs;
     if (!this.#looksLost(each, this.usualNs(each)) && !this.#looksLost(each, usualNs)) return 'unknown';
@@ -76,8 +88,13 @@ export class VerdictRules {
    * come late at the latest: so long after it was sent, nanoseconds. So it is with one whose answer would be later than
    * any other. Undefined: it is not that which decides.
    */
-  usualNs({ hasResponse, odd }: MissedRequest): number | undefined {
-    return (this.isUnsound || odd) && !hasResponse ? this.#grounds.usual.latestNs : undefined;
+  usualNs(each: MissedRequest): number | undefined {
+    return (this.isUnsound || this.#isOdd(each)) && !each.hasResponse ? this.#grounds.usual.latestNs : undefined;
+  }
+
+  /** The answer that may be about it came later than any, before or since. */
+  #isOdd({ odd, group, slowNs }: MissedRequest): boolean {
+    return odd || (group?.far === true && this.#grounds.lateness.isOut(slowNs));
   }
 
   /** @param usualNs as `usualNs` returns it */
@@ -92,7 +109,7 @@ export class VerdictRules {
     // Or it was there before its retransmission, and that is answered, or answered as late as others are.
     const soonNs = each.resentNs + Math.max(times.usualNs, usual.alikeNs);
     // Or it was, and that came late: then the answer was later than any.
-    const lateNs = each.odd && !this.isUnsound ? each.resentNs : each.sentNs;
+    const lateNs = this.#isOdd(each) && !this.isUnsound ? each.resentNs : each.sentNs;
     if (usualNs !== undefined) return usual.isAnswered(fromNs, Math.max(lateNs + usualNs, soonNs));
     if (each.group !== undefined) return true;
     // Where nothing is usual, and requests come twice, one that something else explains may be about it as well.
@@ -115,7 +132,8 @@ export class VerdictRules {
     if (this.endNs - sentNs < (usualNs ?? lateness.latestNs ?? 0)) return true;
     const waited = each.waited || each.waitNs > times.longestNs;
     // Sent again behind one that was late then: it stood behind that, and no second NAK tells so.
-    const behindLate = after !== undefined && (this.#isSlow(after) || after.waited || !roundTrips.isSteady);
+    const isLate = after !== undefined && (this.#isSlow(after) || after.waited || this.#mayFill(after, sentNs));
+    const behindLate = isLate || (after !== undefined && !roundTrips.isSteady);
     return (waited || hidden || behindLate) && known + latePackets > 0;
   }
 
@@ -133,11 +151,21 @@ export class VerdictRules {
    */
   get answersAreMissing(): boolean {
     const { open, evidence, usual } = this.#grounds;
-    const overtaken = Math.max(this.#overtaken, usual.count);
+    // Where requests come twice, those that did are no sign.
+    const overtaken = this.isUnsound && usual.count > 0 ? usual.count : Math.max(this.#overtaken, usual.count);
     if (overtaken === 0) return false;
     let lookLost = this.told.lost + this.#doubted;
     for (const each of open) if (!each.stoodBehind && !this.#isAnswered(each)) lookLost++;
     return overtaken * evidence.missingShare(lookLost) > lookLost * MOST_FALSE;
+  }
+
+  /**
+   * As late as usual it would come in the place of its retransmission, had that been lost. @param nextNs when the
+   * request behind that was sent, which may wait for it as long as it takes itself
+   */
+  #mayFill(each: MissedRequest, nextNs: number): boolean {
+    const { sentNs, beforeNs, resentNs } = each;
+    return !cameTwice(each) && this.#grounds.usual.comesBetween(sentNs, beforeNs, 2 * nextNs - resentNs);
   }
 
   get #overtaken(): number {

@@ -60,6 +60,7 @@ it.each([
   ['it was sent again later than any request is late', LITTLE_COPIES, 8020],
   ['its answer waited behind READ responses, and was taken for that to another one', LOSSY, 18_543],
   ['what is late is so by more than is looked for, and others are alike by chance', LATEST, 19_103],
+  ['something else explains its answer, which came as late as usual', BEHIND, 22_016],
 ] as const)('no request is told lost that came late: %s', async (_, kind, seed) => {
   const requests = await told(kind, seed);
   expect(requests.filter(({ was }) => was === 'overtaken')).not.toEqual([]);
@@ -82,6 +83,12 @@ it.each([
   ['answers that are alike waited for a frame', DOUBLED, 16_123, 'requester', [41, 50, 149, 680, 732, 859]],
   ['what was sent again for a late one came in time', DOUBLED, 16_067, 'requester', [331]],
   ['the answer that may be about it came too late', MIXED, 16_021, 'requester', [228, 234, 267]],
+  ['such an answer came first', BEHIND, 22_040, 'requester', [61]],
+  ['an ACK shows that another one was late, and which answers are due', MIXED, 22_006, 'requester', [968, 988, 1025]],
+  ['the same where that was on its way when its NAK came', MIXED, 26_024, 'requester', [1, 625, 675]],
+  ['after a timeout: it would have got its ACK', MIXED, 26_016, 'requester', [640]],
+  ['two ACKs waited behind READ responses', DOUBLED, 26_013, 'requester', [3, 27, 304, 1022]],
+  ['those that came twice are no sign that answers are missing', DOUBLED, 26_043, 'requester', [327]],
 ] as const)('a request is told lost that was: %s', async (_, kind, seed, vantage, psns) => {
   const requests = await told(kind, seed, vantage);
   const lost = requests.filter(({ was, told }) => was === 'lost' && told === 'lost').map(({ psn }) => psn);

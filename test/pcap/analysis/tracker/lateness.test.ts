@@ -44,6 +44,14 @@ describe('Lateness', () => {
   });
 });
 
+it('nothing is later than twice as late, once three came soon', () => {
+  const lateness = new Lateness(STEADY);
+  for (const ns of [25, 25]) lateness.note(0, ns);
+  expect(lateness.isOut(41)).toBe(false);
+  lateness.note(0, 25);
+  expect([40, 41].map((ns) => lateness.isOut(ns))).toEqual([false, true]);
+});
+
 /** 5 and 105 were answered 25 after each was sent: 15 late. */
 function twoLate(): Told {
   const told = new Told().nak(12, 5, 0).resent(13, 5).ack(24, 7).duplicate(25, 7);

@@ -28,6 +28,51 @@ describe('a request that a sequence NAK asks for', () => {
     expect(new Told().nak(12, 5, 0).resent(13, 5).ack(20, 8).verdicts).toEqual(['5 overtaken']);
   });
 
+  it('was overtaken when an ACK is drawn by what was sent before its retransmission, and came in time', () => {
+    const drawn = (frame: number, waited = 11) =>
+      new Told().nak(12, 5, 0).resent(13, 5).acknowledged(24, 10, waited, frame).end();
+    expect(drawn(12)).toEqual(['5 overtaken']);
+    expect(drawn(14)).toEqual(['5 lost']);
+    // That one came late itself: behind the retransmission.
+    expect(drawn(12, 13)).toEqual(['5 lost']);
+    expect(new Told().nak(12, 5, 0).resent(13, 5).acknowledged(24, 5, 11, 12).end()).toEqual(['5 lost']);
+  });
+
+  it('was overtaken when an ACK comes too soon for what was sent again with it', () => {
+    const sooner = (psn: number, since: number) =>
+      new Told().nak(12, 5, 0).resent(13, 5).acknowledgedSooner(24, psn, since);
+    expect(sooner(10, 13).verdicts).toEqual(['5 overtaken']);
+    expect(sooner(5, 13).ack(24, 5).end()).toEqual(['5 lost']);
+    // The requester has gone back once more since.
+    expect(sooner(10, 14).ack(24, 10).end()).toEqual(['5 lost']);
+  });
+
+  it('was on its way when its NAK came, so that all is had twice that is sent once more for that', () => {
+    /** 3 is lost. 5 was sent at 18, and once more at 22, as its NAK came at 20; an ACK of 10 is too soon for that. */
+    const answers = (count: number, since = 22, arrived = false) => {
+      const told = new Told().nak(2, 3, -10).resent(3, 3).ack(14, 4).nak(20, 5, 18).resent(22, 5);
+      if (arrived) told.ack(28, 10);
+      told.acknowledgedSooner(29, 10, since).ack(29, 10);
+      for (let at = 30; at < 30 + count; at++) told.duplicate(at, 10);
+      return told.end();
+    };
+    expect(answers(6)).toContain('3 lost');
+    expect(answers(7)).not.toContain('3 lost');
+    expect(answers(6, 23)).not.toContain('3 lost');
+    expect(answers(6, 22, true)).not.toContain('3 lost');
+  });
+
+  it('was there then, so that all is had twice from its retransmission on', () => {
+    const answers = (count: number) => {
+      const told = new Told().nak(2, 3, -10).resent(3, 3).ack(14, 4);
+      told.nak(26, 5, 14).resent(27, 5).acknowledged(38, 10, 11, 26);
+      for (let at = 39; at < 39 + count; at++) told.duplicate(at, 10);
+      return told.end();
+    };
+    expect(answers(6)).toEqual(['5 overtaken', '3 lost']);
+    expect(answers(7)).toEqual(['5 overtaken', '3 overtaken']);
+  });
+
   it('was overtaken when its retransmission is answered as a duplicate', () => {
     expect(new Told().nak(12, 5, 0).resent(13, 5).duplicate(24, 5).ack(25, 8).end()).toEqual(['5 overtaken']);
   });

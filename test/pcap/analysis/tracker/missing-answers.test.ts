@@ -33,6 +33,15 @@ it('one ACK for two requests may have waited behind READ responses, and no NAK h
   expect(toldOf20(behindRead().sends(24, 25).nak(24).sends(24, 27).ack(27))).toBe('missing 20');
 });
 
+it('so may two ACKs that come right behind such responses, and not one that comes later', () => {
+  const behindRead = (waitNs: number) => {
+    const asked = overtakenAndLost().read(22, 2).sends(24, 24).sends(25, 25).sends(26, 26);
+    return toldOf20(asked.answers(22, 23).ack(24).wait(waitNs).ack(26));
+  };
+  expect(behindRead(-500)).toBe('loss 20');
+  expect(behindRead(3e3)).toBe('missing 20');
+});
+
 it('a timeout is a missing answer, unless the next ACK shows that the last request was missing', () => {
   const timeout = (asksAck: boolean) => {
     const waits = overtakenAndLost().a(Op.SendOnly, 22, { asksAck }).sends(23, 23).wait(200e6);

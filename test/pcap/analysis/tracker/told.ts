@@ -25,16 +25,17 @@ export class Told {
     at: number,
     psn: number,
     sent: number,
-    { unseen = false, again = false, afterTimeout = false, behind = sent + 1, readTime = 0 } = {},
+    { unseen = false, asksAck = false, again = false, afterTimeout = false, behind = sent + 1, readTime = 0 } = {},
   ): this {
     const times = { sentNs: sent * 1000, behindNs: behind * 1000, askedNs: at * 1000 };
     this.#missed.asked({
       psn,
-      frame: -1,
+      frame: sent,
       behindFrame: -1,
       behindPsn: psn + 1,
       readTimeNs: readTime * 1000,
       unseen,
+      asksAck,
       again,
       afterTimeout,
       nakFrame: 99,
@@ -45,7 +46,15 @@ export class Told {
 
   resent(at: number, psn: number, { timeout = false, read = false, had = false } = {}): this {
     const timeNs = at * 1000;
-    this.#missed.resent(psn, { timeNs, frame: at, backNs: timeNs, unsure: timeout, had, drawsAck: !read });
+    this.#missed.resent(psn, {
+      timeNs,
+      frame: at,
+      backNs: timeNs,
+      beforeNs: -1,
+      unsure: timeout,
+      had,
+      drawsAck: !read,
+    });
     return this;
   }
 
@@ -90,10 +99,16 @@ export class Told {
     return this;
   }
 
-  /** An ACK of `psn` comes so long after that was sent last. */
-  acknowledged(at: number, psn: number, waited: number): this {
-    this.#missed.acknowledged(psn, waited * 1000);
+  /** An ACK of `psn` comes so long after that was sent last, in `frame`; frames have the times of their sending. */
+  acknowledged(at: number, psn: number, waited: number, frame = at): this {
+    this.#missed.acknowledged(psn, waited * 1000, frame);
     return this.ack(at, psn);
+  }
+
+  /** An ACK of `psn` comes too soon for what was sent again since `since`. */
+  acknowledgedSooner(at: number, psn: number, since: number): this {
+    this.#missed.acknowledgedSooner(psn, at * 1000, since * 1000);
+    return this;
   }
 
   copy(psn: number): this {

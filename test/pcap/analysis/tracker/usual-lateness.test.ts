@@ -158,3 +158,11 @@ it('times that are four times as short are not around', () => {
   usual.finish();
   expect(usual.count).toBe(3);
 });
+
+it('of the answers that were expected the last thousand are known, of others fewer', () => {
+  const usual = new UsualLateness(ROUND_TRIPS);
+  for (let i = 0; i < 1024; i++) usual.expected(i * 10);
+  expect([usual.isAnswered(-2, -1), usual.isAnswered(5, 9), usual.isAnswered(5, 10)]).toEqual([false, false, true]);
+  usual.expected(20_000);
+  expect(usual.isAnswered(-2, -1)).toBe(true);
+});
