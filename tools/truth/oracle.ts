@@ -4,8 +4,8 @@
  *
  * Owns the other courses of events that are played. Somebody who has the capture does not know what its network does:
  * only what the capture shows of it. In another course everything is the same, but for
- * - a request that was lost: it comes late, by every half of the time that a full frame takes, up to twice the delay of
- *   what is late here;
+ * - a request that was lost: it comes late, by every half of the time that a full frame takes, and right behind every
+ *   other one, up to twice the delay of what is late here, as far as a capture shows that; or it comes in time, and is dropped behind a READ that comes late;
  * - a request that came late: it is lost;
  * and beside that, for one thing more at most.
  * - Something goes another way: another request that came late is lost or in time, or one that was lost comes late; one
@@ -17,12 +17,13 @@
  * Courses that cannot have the same capture are not played: the receiver answers the later one of two sendings of a
  * request, which takes an answer in the capture at that time, or its end.
  */
+import { Op } from 'rocev2/packets';
 import { LATER, type Vantage } from './judge.ts';
 import type { MissingRequest } from './recording.ts';
 import { hasSameCapture } from './replay.ts';
 import type { PlayedRun, RunOptions } from './run.ts';
 import { type Signs, signsOf } from './signs.ts';
-import type { Fates, FrameFate, SentFrame } from './wire-log.ts';
+import { type Fates, type FrameFate, opcodeOf, type SentFrame, type WireLog } from './wire-log.ts';
 
 /** What is different in the other course of events, beside the request itself. */
 export type Besides = 'nothing' | 'another late, lost, in time' | 'another doubled or not' | 'an answer lost';
@@ -46,7 +47,8 @@ interface Course {
 interface Own {
   readonly place: number;
   readonly sent: SentFrame;
-  /** When the receiver got it at last. */
+  /** When the receiver missed it, and when it got it at last. */
+  readonly missedNs: number;
   readonly gotNs: number;
 }
 
@@ -68,10 +70,11 @@ export async function otherCourse(question: Question, request: MissingRequest): 
   const place = log.places.get(request.serial);
   const sent = place === undefined ? undefined : log.requests[place];
   if (place === undefined || sent === undefined || isSeen(vantage, sent.fate)) return undefined;
-  const own = { place, sent, gotNs: request.arrivedNs };
+  const own = { place, sent, missedNs: request.timeNs, gotNs: request.arrivedNs };
   for (const { besides, fates } of courses(question, own, signsOf(run, request))) {
     const moreLostAnswers = besides === 'an answer lost' ? 1 : 0;
-    if (await hasSameCapture({ options, log, vantage, moreLostAnswers }, fates)) return besides;
+    const others = besides === 'nothing' || besides === 'an answer lost' ? 1 : 2;
+    if (await hasSameCapture({ options, log, vantage, moreLostAnswers, others }, fates)) return besides;
   }
   return undefined;
 }
@@ -84,12 +87,39 @@ function isSeen(vantage: Vantage, { lost, lateNs }: FrameFate): boolean {
 
 function courses(question: Question, own: Own, signs: Signs): Iterable<Course> {
   if (own.sent.fate.lost === undefined) return signs.losing ? ifLost(question, own, signs) : [];
-  return signs.overtaking && question.lateNs > 0 ? ifLate(question, own, signs) : [];
+  return signs.overtaking && question.lateNs > 0 ? ifThere(question, own, signs) : [];
+}
+
+/** It was lost: courses in which it comes. */
+function* ifThere(question: Question, own: Own, signs: Signs): Generator<Course> {
+  yield* ifLate(question, own, signs);
+  yield* ifBehindRead(question, own);
+}
+
+/**
+ * Its NAK left right behind READ responses: courses in which a READ before it comes late, so that it is dropped. The
+ * NAK for that waits behind these responses, until it is not needed any more.
+ */
+function* ifBehindRead({ run: { log, readsAnswered }, lateNs }: Question, own: Own): Generator<Course> {
+  const { place, sent, missedNs } = own;
+  if (!readsAnswered.some((at) => at <= missedNs && isNear(at, missedNs))) return;
+  const { lost: _, ...inTime } = sent.fate;
+  for (let at = place - 1; at >= 0; at--) {
+    const read = log.requests[at] as SentFrame;
+    if (sent.timeNs - read.timeNs > mostLate(lateNs)) return;
+    if (opcodeOf(read.bytes) !== Op.ReadRequest || isMissing(read.fate)) continue;
+    for (const late of latenesses(mostLate(lateNs))) {
+      const cameNs = read.arrivedNs + late;
+      if (cameNs < sent.arrivedNs || cameNs > missedNs + NEAR_NS) continue;
+      const fates = changed(log.fates, [place, inTime], [at, lateBy(read.fate, late)]);
+      yield { besides: 'another late, lost, in time', fates };
+    }
+  }
 }
 
 /** It was lost: courses in which it comes late. */
 function* ifLate({ run: { log }, lateNs }: Question, { place, sent, gotNs }: Own, signs: Signs): Generator<Course> {
-  const lates = latenesses(LATER * lateNs);
+  const lates = [...latenesses(mostLate(lateNs)), ...behindOthers(log, sent, mostLate(lateNs))];
   const shownAt = (late: number): number => Math.max(sent.arrivedNs + late, gotNs);
   const own = (late: number): FrameFate => lateBy(sent.fate, late);
   const lastNs = log.answers.at(-1)?.timeNs ?? 0;
@@ -134,7 +164,7 @@ function* ifLost({ run: { log }, lateNs }: Question, { place, sent, gotNs }: Own
   for (const [at, other] of log.requests.entries()) {
     if (at === place) continue;
     if (other.fate.lost !== undefined) {
-      for (const late of latenesses(LATER * lateNs))
+      for (const late of latenesses(mostLate(lateNs)))
         if (isNear(other.arrivedNs + late, shownNs))
           yield {
             besides: 'another late, lost, in time',
@@ -156,6 +186,16 @@ function latenesses(most: number): number[] {
   return Array.from({ length: Math.floor(most / STEP_NS) }, (_, i) => (i + 1) * STEP_NS);
 }
 
+/** By how much it is late when it comes right behind each other one: the next may be so short that no step is between. */
+function behindOthers(
+  { requests }: Pick<WireLog, 'requests'>,
+  { arrivedNs, bytes }: SentFrame,
+  most: number,
+): number[] {
+  const onWireNs = Math.ceil(bytes.length * BYTE_NS) + 1;
+  return requests.map((other) => other.arrivedNs + onWireNs - arrivedNs).filter((late) => late > 0 && late <= most);
+}
+
 /** By how much it is late when it comes with another one, after it was missed. */
 function latenessesNear(missedNs: number, otherNs: number, ownNs: number): number[] {
   if (otherNs < missedNs || otherNs - ownNs > UNKNOWN_NS) return [];
@@ -167,12 +207,25 @@ function lateBy({ lost, lateNs: _, ...fate }: FrameFate, late: number): FrameFat
   return lost === 'behind' ? { ...fate, lateBehindNs: late } : { ...fate, lateNs: late };
 }
 
+function isMissing({ lost, lateNs }: FrameFate): boolean {
+  return lost !== undefined || lateNs !== undefined;
+}
+
+/** What is late is so by up to so much, as far as a capture shows by how much others are, nanoseconds. */
+function mostLate(lateNs: number): number {
+  return LATER * lateNs + SHOWN_NS;
+}
+
 function isNear(one: number, other: number): boolean {
   return Math.abs(one - other) <= NEAR_NS;
 }
 
 /** By the PSN of its ACK a request came between two others, which are full frames 0.87 us apart at most. */
 const STEP_NS = 430;
+/** Answers show how late others are to a full frame's time on the wire, and twice that much is looked for. */
+const SHOWN_NS = 2_000;
+/** On wires of 10 Gb/s. */
+const BYTE_NS = 0.8;
 /** So many others that are late show by how much, where answers may be to copies. */
 const FEWEST_LATE = 3;
 /** As late as any is on one of these networks. */

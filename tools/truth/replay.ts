@@ -4,16 +4,24 @@
  * Owns the comparison. Requests get their fates by their place among all requests. An answer gets the fate of the same
  * answer of the original run; one that the original run lacks is lost, where the network loses answers. Two captures
  * are the same when they have the same frames at the same times, but for what the queues of hosts and wires make of
- * one frame more or less: two microseconds, in which an ACK may also wait for the next one, which stands for it.
- * Identifications and checksums over them are not compared: hosts talk to others as well. A capture ends with its last
- * frame: what is answered later may be missing.
+ * one frame more or less, or of two: two microseconds for each, in which an ACK may also wait for the next one, which
+ * stands for it. Identifications and checksums over them are not compared: hosts talk to others as well. A capture ends
+ * with its last frame: what is answered later may be missing.
  */
 import { type Frame, Op } from 'rocev2/packets';
-import { ETHERNET_BYTES, IPV4_BYTES, IPV6_BYTES, UDP_BYTES } from 'rocev2/packets/network';
+import { ETHERNET_BYTES } from 'rocev2/packets/network';
 import { Fate } from 'rocev2/sim';
 import type { Vantage } from './judge.ts';
 import { AFTERMATH_NS, type RunOptions, Scene } from './run.ts';
-import type { Fates, FrameFate, PassingFrame, SentFrame, WireLog } from './wire-log.ts';
+import {
+  type Fates,
+  type FrameFate,
+  isIpv4,
+  opcodeOf,
+  type PassingFrame,
+  type SentFrame,
+  type WireLog,
+} from './wire-log.ts';
 
 /** A run, where it is captured, and what its network does. */
 export interface Original {
@@ -22,6 +30,8 @@ export interface Original {
   readonly vantage: Vantage;
   /** Answers that may be lost beyond those that were. */
   readonly moreLostAnswers: number;
+  /** Requests that fare otherwise; default 1. */
+  readonly others?: number;
 }
 
 /** Whether the run with these fates of its requests has the same capture. */
@@ -37,6 +47,7 @@ class Replay {
   readonly #requests: Expected<SentFrame>;
   readonly #answers: Expected<SentFrame>;
   readonly #passed: Expected<PassingFrame>;
+  readonly #toleranceNs: number;
   /** The request and the answer that are sent now. */
   #fate: FrameFate = {};
   #sent = 0;
@@ -52,11 +63,13 @@ class Replay {
     this.#original = original;
     this.#fates = fates;
     this.#scene = new Scene(original.options);
-    const { log } = original;
-    this.#requests = new Expected(log.requests);
-    this.#answers = new Expected(log.answers);
+    const { log, others = 1 } = original;
+    const toleranceNs = others * TOLERANCE_NS;
+    this.#toleranceNs = toleranceNs;
+    this.#requests = new Expected(log.requests, toleranceNs);
+    this.#answers = new Expected(log.answers, toleranceNs);
     this.#lastAnswerNs = log.answers.at(-1)?.timeNs ?? 0;
-    this.#passed = new Expected(log.passed);
+    this.#passed = new Expected(log.passed, toleranceNs);
   }
 
   async play(): Promise<boolean> {
@@ -97,7 +110,7 @@ class Replay {
     const { vantage, moreLostAnswers } = this.#original;
     const same = this.#answers.take(this.#scene.stage.world.now, bytes.subarray(start, end));
     if (same !== undefined) return same.fate.lost !== undefined;
-    if (this.#scene.stage.world.now > this.#lastAnswerNs + TOLERANCE_NS) return false;
+    if (this.#scene.stage.world.now > this.#lastAnswerNs + this.#toleranceNs) return false;
     // It leaves behind a READ response and right before another one, which stands for it had it waited a little.
     const { now } = this.#scene.stage.world;
     const isLeft = this.#answers.has(now - TOLERANCE_NS, now, (other) => !isAck(other));
@@ -136,11 +149,13 @@ class Replay {
 class Expected<T extends PassingFrame> {
   readonly #frames: readonly T[];
   readonly #taken: Uint8Array;
+  readonly #toleranceNs: number;
   /** Those before it are taken, or need not come. */
   #first = 0;
 
-  constructor(frames: readonly T[]) {
+  constructor(frames: readonly T[], toleranceNs: number) {
     this.#frames = frames;
+    this.#toleranceNs = toleranceNs;
     this.#taken = new Uint8Array(frames.length);
   }
 
@@ -148,8 +163,8 @@ class Expected<T extends PassingFrame> {
   take(now: number, bytes: Uint8Array): T | undefined {
     for (let at = this.#first; at < this.#frames.length; at++) {
       const frame = this.#frames[at] as T;
-      if (frame.timeNs > now + TOLERANCE_NS) return undefined;
-      if (this.#taken[at] === 1 || frame.timeNs < now - TOLERANCE_NS || !isSameFrame(frame.bytes, bytes)) continue;
+      if (frame.timeNs > now + this.#toleranceNs) return undefined;
+      if (this.#taken[at] === 1 || frame.timeNs < now - this.#toleranceNs || !isSameFrame(frame.bytes, bytes)) continue;
       this.#taken[at] = 1;
       return frame;
     }
@@ -165,7 +180,7 @@ class Expected<T extends PassingFrame> {
   isOverdue(now: number, must: (frame: T) => boolean): boolean {
     for (; this.#first < this.#frames.length; this.#first++) {
       const frame = this.#frames[this.#first] as T;
-      if (frame.timeNs >= now - TOLERANCE_NS) return false;
+      if (frame.timeNs >= now - this.#toleranceNs) return false;
       if (this.#taken[this.#first] === 0 && must(frame)) return true;
     }
     return false;
@@ -175,16 +190,15 @@ class Expected<T extends PassingFrame> {
 /** Whether two frames are the same but for their IPv4 identification and the checksums over it. */
 function isSameFrame(one: Uint8Array, other: Uint8Array): boolean {
   if (one.length !== other.length) return false;
-  const isIpv4 = one[VERSION_AT] === IPV4_VERSION;
-  const end = isIpv4 ? one.length - ICRC_BYTES : one.length;
-  for (let at = 0; at < end; at++) if (one[at] !== other[at] && !(isIpv4 && NOT_COMPARED.has(at))) return false;
+  const counted = isIpv4(one);
+  const end = counted ? one.length - ICRC_BYTES : one.length;
+  for (let at = 0; at < end; at++) if (one[at] !== other[at] && !(counted && NOT_COMPARED.has(at))) return false;
   return true;
 }
 
 /** An ACK or a NAK. */
 function isAck(frame: Uint8Array): boolean {
-  const headers = frame[VERSION_AT] === IPV4_VERSION ? IPV4_BYTES : IPV6_BYTES;
-  return frame[ETHERNET_BYTES + headers + UDP_BYTES] === Op.Acknowledge;
+  return opcodeOf(frame) === Op.Acknowledge;
 }
 
 function latenessOf({ lateNs = 0, lateBehindNs = 0 }: FrameFate): number {
@@ -193,8 +207,6 @@ function latenessOf({ lateNs = 0, lateBehindNs = 0 }: FrameFate): number {
 
 /** Longer than two full frames take on these wires: one that is late takes its time on the wire of its sender, too. */
 const TOLERANCE_NS = 2_000;
-const VERSION_AT = ETHERNET_BYTES;
-const IPV4_VERSION = 0x45;
 const ICRC_BYTES = 4;
 /** Identification and checksum of the IPv4 header. */
 const NOT_COMPARED: ReadonlySet<number> = new Set([4, 5, 10, 11].map((at) => ETHERNET_BYTES + at));

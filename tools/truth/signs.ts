@@ -12,7 +12,7 @@ import type { PlayedRun } from './run.ts';
 export interface Signs {
   /** Another request was overtaken, or may have been: the answer to a copy looks like one to a late request. */
   readonly overtaking: boolean;
-  /** So many others were. */
+  /** So many others were, and came as duplicates: the answers to these show by how much packets are late. */
   readonly late: number;
   /** Another one was lost. */
   readonly losing: boolean;
@@ -32,9 +32,10 @@ export function signsOf({ naks, duplicates, timeouts, log }: PlayedRun, request:
   const count = (was: MissingRequest['missing']): number => others.filter(({ missing }) => missing === was).length;
   const missing = log.answers.filter(({ fate }) => fate.lost !== undefined).length + timeouts;
   const copies = duplicates.some(({ copy }: KnownRun['duplicates'][number]) => copy);
+  const cameTwice = new Set(duplicates.filter(({ early, copy }) => early && !copy).map(({ psn }) => psn));
   return {
     overtaking: copies || count('overtaken') > 0,
-    late: count('overtaken'),
+    late: others.filter(({ missing, psn }) => missing === 'overtaken' && cameTwice.has(psn)).length,
     losing: count('lost') + timeouts > 0,
     copies,
     lostAnswers: count('overtaken') * missing * MOST_RIGHT >= (count('lost') + 1) * log.answers.length,

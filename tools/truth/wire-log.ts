@@ -4,6 +4,7 @@
  * Owns the identity of a frame, by which another run can give the same fate to the same frame: who sends it, and its
  * place among all that this host sends.
  */
+import { ETHERNET_BYTES, IPV4_BYTES, IPV6_BYTES, UDP_BYTES } from 'rocev2/packets/network';
 import { Fate } from 'rocev2/sim';
 
 /** A frame somewhere on its way. */
@@ -81,3 +82,15 @@ export class WireLog {
     };
   }
 }
+
+/** The BTH opcode of a frame of a run. */
+export function opcodeOf(frame: Uint8Array): number {
+  return frame[ETHERNET_BYTES + (isIpv4(frame) ? IPV4_BYTES : IPV6_BYTES) + UDP_BYTES] ?? -1;
+}
+
+/** Whether a frame of a run is of IPv4. */
+export function isIpv4(frame: Uint8Array): boolean {
+  return frame[ETHERNET_BYTES] === IPV4_VERSION;
+}
+
+const IPV4_VERSION = 0x45;

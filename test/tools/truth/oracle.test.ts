@@ -102,6 +102,15 @@ it('nor one that may have come late in the place of another, or later than other
   expect(await ofPsn(5405, 871)).toBe('nothing');
 });
 
+it('nor one that may have been a little later than twice as late as others, as answers show that to 2 us only', async () => {
+  expect(await ofPsn(22_002, 0xff_ff_fc, DOUBLED)).toBe('another late, lost, in time');
+});
+
+it('nor one whose NAK waited behind READ responses: it was dropped if the READ before it came late', async () => {
+  expect(await ofPsn(22_018, 143, DOUBLED)).toBe('another late, lost, in time');
+  expect(await ofPsn(22_018, 390, DOUBLED)).toBeUndefined();
+});
+
 it('nothing is late in another course where the run shows no packet that is', async () => {
   const run = await playRun({ ...MIXED, seed: 1, ipVersion: 4 });
   const lost = run.naks.filter(({ missing }) => missing === 'lost');

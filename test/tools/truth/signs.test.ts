@@ -9,16 +9,23 @@ import { signsOf } from '../../../tools/truth/signs.ts';
 
 interface Account {
   readonly others?: readonly Missing[];
+  /** So many of the first others came when the receiver had them. */
+  readonly twice?: number;
   readonly copies?: number;
   readonly timeouts?: number;
   readonly lostAnswers?: number;
 }
 
 /** What is shown by a run with 200 answers, beside one that was lost. */
-function signs({ others = [], copies = 0, timeouts = 0, lostAnswers = 0 }: Account) {
-  const requests = ['lost' as const, ...others].map((missing) => ({ missing, both: false }) as MissingRequest);
+function signs({ others = [], twice = 0, copies = 0, timeouts = 0, lostAnswers = 0 }: Account) {
+  const requests = ['lost' as const, ...others].map(
+    (missing, psn) => ({ psn, missing, both: false }) as MissingRequest,
+  );
   const answers = Array.from({ length: 200 }, (_, at) => ({ fate: at < lostAnswers ? { lost: 'before' } : {} }));
-  const duplicates = Array.from({ length: copies }, () => ({ copy: true }));
+  const copied = Array.from({ length: copies }, () => ({ psn: 1, early: true, copy: true }));
+  const late = Array.from({ length: twice }, (_, at) => ({ psn: at + 1, early: true, copy: false }));
+  const again = { psn: requests.length - 1, early: false, copy: false };
+  const duplicates = [...copied, ...late, again];
   const run = { naks: requests, duplicates, timeouts, log: { answers } } as unknown as PlayedRun;
   return signsOf(run, requests[0] as MissingRequest);
 }
@@ -31,6 +38,9 @@ it('others that were lost or overtaken, timeouts and copies are signs', () => {
   expect(signs({ others: ['lost'] })).toMatchObject({ losing: true, overtaking: false });
   expect(signs({ others: ['overtaken', 'discarded'] })).toMatchObject({ losing: false, overtaking: true });
   expect(signs({ timeouts: 1 }).losing).toBe(true);
+  // How late, those show whose own answers came, and no copies.
+  const three = ['overtaken', 'overtaken', 'overtaken'] as const;
+  expect([0, 2, 3].map((twice) => signs({ others: three, twice, copies: 1 }).late)).toEqual([0, 2, 3]);
   expect(signs({ copies: 1 })).toMatchObject({ copies: true, overtaking: true, late: 0 });
 });
 
