@@ -18,8 +18,8 @@ export const CRC32_INITIAL = 0xff_ff_ff_ff;
  */
 export const BULK_CRC32_BYTES = 256;
 
-/** Like zlib.crc32: continues the finished CRC `value` over `data`, returns a finished CRC. */
-export type BulkCrc32 = (data: Uint8Array, value: number) => number;
+/** Continues the finished CRC `value` over [start, end), which lies inside `bytes`, and returns a finished CRC. */
+export type BulkCrc32 = (bytes: Uint8Array, start: number, end: number, value: number) => number;
 
 let bulkCrc32: BulkCrc32 | null = null;
 
@@ -56,8 +56,7 @@ export function crc32Update(
   view: DataView = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength),
 ): number {
   const length = end - start;
-  if (bulkCrc32 !== null && length >= BULK_CRC32_BYTES)
-    return ~bulkCrc32(bytes.subarray(start, end), ~state >>> 0) >>> 0;
+  if (bulkCrc32 !== null && length >= BULK_CRC32_BYTES) return ~bulkCrc32(bytes, start, end, ~state >>> 0) >>> 0;
   if (length < SHORTENED_BYTES) return sliceBy16(state, view, start, end);
   if (shortened === undefined) shortened = ShortenedCrc32.make();
   if (shortened === null) return sliceBy16(state, view, start, end);

@@ -7,11 +7,13 @@
 import * as zlib from 'node:zlib';
 import { type BulkCrc32, hasWasmCrc32, useBulkCrc32 } from '../../packets/crc32.ts';
 
-type NativeCrc32 = (value: number, data: Uint8Array, length: number) => number;
+/** `data` is an array, or an address. */
+type NativeCrc32 = (value: number, data: Uint8Array | number, length: number) => number;
 
 /** Of koffi, what is used here. */
 export interface LibraryLoader {
   load(path: string): { func(prototype: string): NativeCrc32 };
+  address(of: Uint8Array): number | bigint;
 }
 
 interface Library {
@@ -25,12 +27,12 @@ const LIBRARIES: readonly Library[] = [
   {
     name: 'ISA-L',
     files: ['libisal.so.2', 'libisal.2.dylib'],
-    prototype: 'uint32_t crc32_gzip_refl(uint32_t value, const uint8_t *data, uint64_t length)',
+    prototype: 'uint32_t crc32_gzip_refl(uint32_t value, const void *data, uint64_t length)',
   },
   {
     name: 'libdeflate',
     files: ['libdeflate.so.0', 'libdeflate.0.dylib'],
-    prototype: 'uint32_t libdeflate_crc32(uint32_t value, const uint8_t *data, size_t length)',
+    prototype: 'uint32_t libdeflate_crc32(uint32_t value, const void *data, size_t length)',
   },
 ];
 
@@ -51,34 +53,63 @@ export function installBulkCrc32(): Crc32Name {
 
 /** Node has it from 20.15 on. */
 function installZlib(): Crc32Name {
-  const { crc32 }: { crc32?: BulkCrc32 } = zlib;
+  const { crc32 }: { crc32?: (data: Uint8Array, value: number) => number } = zlib;
   if (crc32 === undefined) return 'tables';
-  useBulkCrc32(crc32);
+  useBulkCrc32((bytes, start, end, value) => crc32(bytes.subarray(start, end), value));
   return 'zlib';
 }
 
-/** Plugs in the fastest that the system's libraries have. Returns the name of what is plugged in then. */
-export function installNativeCrc32(koffi: LibraryLoader): Crc32Name {
+/**
+ * Plugs in the fastest that the system's libraries have. Returns the name of what is plugged in then.
+ *
+ * @param memories where most of the bytes will be: theirs are passed by address
+ */
+export function installNativeCrc32(koffi: LibraryLoader, memories: readonly SharedArrayBuffer[] = []): Crc32Name {
   for (const library of LIBRARIES) {
-    if (chosen === library.name) return chosen;
+    if (chosen === library.name && memories.length === 0) return chosen;
     const native = loadLibrary(koffi, library);
     if (native === undefined) continue;
-    useBulkCrc32(native);
+    useBulkCrc32(memories.length === 0 ? byView(native) : byAddress(native, addressesOf(koffi, memories)));
     chosen = library.name;
     return chosen;
   }
   return installBulkCrc32();
 }
 
-function loadLibrary(koffi: LibraryLoader, { files, prototype }: Library): BulkCrc32 | undefined {
+function loadLibrary(koffi: LibraryLoader, { files, prototype }: Library): NativeCrc32 | undefined {
   for (const file of files) {
     try {
       const native = koffi.load(file).func(prototype);
-      const crc32: BulkCrc32 = (data, value) => native(value, data, data.length);
-      if (crc32(CHECK_INPUT, 0) === CHECK_VALUE) return crc32;
+      if (native(0, CHECK_INPUT, CHECK_INPUT.length) === CHECK_VALUE) return native;
     } catch {
       // Not on this machine: the next one.
     }
   }
   return undefined;
+}
+
+function byView(native: NativeCrc32): BulkCrc32 {
+  return (bytes, start, end, value) => native(value, bytes.subarray(start, end), end - start);
+}
+
+/**
+ * To make a view of each run and find out where it lies takes longer than the CRC of a packet. Memory that threads
+ * share has one address for as long as somebody holds it, as this does: it can neither be moved nor given away.
+ */
+function byAddress(native: NativeCrc32, addresses: ReadonlyMap<ArrayBufferLike, number>): BulkCrc32 {
+  let known: Uint8Array | undefined;
+  let address = 0;
+  return (bytes, start, end, value) => {
+    if (bytes !== known) {
+      const memory = addresses.get(bytes.buffer);
+      if (memory === undefined) return native(value, bytes.subarray(start, end), end - start);
+      known = bytes;
+      address = memory + bytes.byteOffset;
+    }
+    return native(value, address + start, end - start);
+  };
+}
+
+function addressesOf(koffi: LibraryLoader, memories: readonly SharedArrayBuffer[]): Map<ArrayBufferLike, number> {
+  return new Map(memories.map((memory) => [memory, Number(koffi.address(new Uint8Array(memory)))]));
 }

@@ -6,7 +6,6 @@
 import { statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { basename } from 'node:path';
-import { setFlagsFromString } from 'node:v8';
 import { InvalidArgumentError } from 'commander';
 import { loadNativeCrc32 } from 'rocev2/crc32';
 import { isPipe, pipeChunks } from '../pipe-chunks.ts';
@@ -63,7 +62,6 @@ export async function openReading(
   const large = total >= LARGE_BYTES;
   const threads = jobs ?? (large ? availableParallelism() : 1);
   const threaded = threads > 1 && files.length <= MOST_THREADS;
-  if (large) compileSmaller();
   if (icrc && large && !threaded) await loadNativeCrc32();
   const progress = new ProgressLine(streams.stderr, { quiet: !large, nowMs: () => performance.now() });
   let done = 0;
@@ -128,15 +126,6 @@ async function* counted(chunks: AsyncIterable<Uint8Array>, tell: (bytes: number)
   }
 }
 
-/**
- * Has V8 inline less. Hundreds of functions become hot in the first second, and each is compiled with those that it
- * calls, several times over; on two processors the compiler's threads take them from those that read and analyze. A
- * third less compilation is a tenth of the processor time of a gigabyte.
- */
-function compileSmaller(): void {
-  setFlagsFromString(`--max-inlined-bytecode-size-cumulative=${INLINED_BYTES}`);
-}
-
 function bytesOf(file: string): number {
   return file === STANDARD_INPUT ? 0 : (statSync(file, { throwIfNoEntry: false })?.size ?? 0);
 }
@@ -157,8 +146,6 @@ function gigabytes(bytes: number): string {
 }
 
 const STANDARD_INPUT = '-';
-/** V8 has 920. */
-const INLINED_BYTES = 300;
 /** Each file has a thread of its own. */
 const MOST_THREADS = 4;
 /** Of several files: four pieces of each are in use. */

@@ -19,7 +19,7 @@ const dissection = new Dissection();
 const batches = memories.map((memory) => new PacketBatch(memory));
 const free = batches.map((_, slot) => slot);
 
-if (icrc) await loadNativeCrc32();
+if (icrc) await loadNativeCrc32(memories);
 port.on('message', (slot: number) => {
   free.push(slot);
   readOn();

@@ -85,11 +85,15 @@ export function loadLibc(): Promise<Libc> {
   return loading;
 }
 
-/** Plugs in the fastest CRC-32 that this machine has; without the package, or elsewhere, Node's own stays. */
-export async function loadNativeCrc32(): Promise<void> {
+/**
+ * Plugs in the fastest CRC-32 that this machine has; without the package, or elsewhere, Node's own stays.
+ *
+ * @param memories where most of the bytes will be, which takes less time; held from then on
+ */
+export async function loadNativeCrc32(memories?: readonly SharedArrayBuffer[]): Promise<void> {
   if (!isSupported()) return;
   try {
-    installNativeCrc32((await import('koffi')).default);
+    installNativeCrc32((await import('koffi')).default, memories);
   } catch {
     // An optional package.
   }
