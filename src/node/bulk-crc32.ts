@@ -89,7 +89,10 @@ function loadLibrary(koffi: LibraryLoader, { files, prototype }: Library): Nativ
 }
 
 function byView(native: NativeCrc32): BulkCrc32 {
-  return (bytes, start, end, value) => native(value, bytes.subarray(start, end), end - start);
+  return (bytes, start, end, value) => {
+    const data = bytes.subarray(start, end);
+    return native(value, data, data.length);
+  };
 }
 
 /**
@@ -97,12 +100,15 @@ function byView(native: NativeCrc32): BulkCrc32 {
  * share has one address for as long as somebody holds it, as this does: it can neither be moved nor given away.
  */
 function byAddress(native: NativeCrc32, addresses: ReadonlyMap<ArrayBufferLike, number>): BulkCrc32 {
+  const view = byView(native);
   let known: Uint8Array | undefined;
   let address = 0;
   return (bytes, start, end, value) => {
+    // A view ends where its array does, and an address does not.
+    if (start < 0 || end > bytes.length) return view(bytes, start, end, value);
     if (bytes !== known) {
       const memory = addresses.get(bytes.buffer);
-      if (memory === undefined) return native(value, bytes.subarray(start, end), end - start);
+      if (memory === undefined) return view(bytes, start, end, value);
       known = bytes;
       address = memory + bytes.byteOffset;
     }
