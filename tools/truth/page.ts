@@ -7,9 +7,9 @@ import { markdown, type Seeds, share, type Truth, timeoutTable, tooShortLine, tr
 /** The page. */
 export const PAGE = fileURLToPath(new URL('../../docs/analyze.md', import.meta.url));
 /** The runs of the page. No verdict was changed with a look at one of these, and none may be. */
-export const UNSEEN: Seeds = { first: 3101, count: 13 };
+export const UNSEEN: Seeds = { first: 41_001, count: 13 };
 /** Those of them that the rule for guests is checked with. */
-export const PLAYED_AGAIN: Seeds = { first: 3101, count: 2 };
+export const PLAYED_AGAIN: Seeds = { first: 41_001, count: 2 };
 /** Those that verdicts were made better on, and may be looked at. */
 export const SEEN: Seeds = { first: 1, count: 13 };
 

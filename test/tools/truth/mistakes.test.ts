@@ -12,6 +12,7 @@ const kindOf = (name: string): RunKind => RUN_KINDS.find((kind) => kind.name ===
 const MIXED = kindOf('0.5 % lost, 0.5 % late by 15 us');
 const DOUBLED = kindOf('the same, 1 % doubled, no ACKs lost');
 const BEHIND = kindOf('0.5 % late by 15 us before the middle, 0.5 % lost behind');
+const BOTH = kindOf('0.5 % lost before the middle, 0.5 % behind');
 const LITTLE = kindOf('1 % late by 10 us');
 /** Not in the table. */
 const DENSE: RunKind = { name: '2 % late by 25 us', faults: { reorder: 0.02, reorderDelayNs: 25_000 } };
@@ -83,6 +84,7 @@ it.each([
   ['answers that are alike waited for a frame', DOUBLED, 16_123, 'requester', [41, 50, 149, 680, 732, 859]],
   ['what was sent again for a late one came in time', DOUBLED, 16_067, 'requester', [331]],
   ['the answer that may be about it came too late', MIXED, 16_021, 'requester', [228, 234, 267]],
+  ['it is so short that it is answered sooner than any before', BOTH, 3101, 'requester', [16_777_174, 831]],
   ['such an answer came first', BEHIND, 22_040, 'requester', [61]],
   ['an ACK shows that another one was late, and which answers are due', MIXED, 22_006, 'requester', [968, 988, 1025]],
   ['the same where that was on its way when its NAK came', MIXED, 26_024, 'requester', [1, 625, 675]],
