@@ -5,7 +5,8 @@
  * Owns the other courses of events that are played. Somebody who has the capture does not know what its network does:
  * only what the capture shows of it. In another course everything is the same, but for
  * - a request that was lost: it comes late, by every half of the time that a full frame takes, and right behind every
- *   other one, up to twice the delay of what is late here, as far as a capture shows that; or it comes in time, and is dropped behind a READ that comes late;
+ *   other one, up to twice the delay of what is late here, as far as a capture shows that; or it comes in time, and is
+ *   dropped behind a READ that comes late;
  * - a request that came late: it is lost;
  * and beside that, for one thing more at most.
  * - Something goes another way: another request that came late is lost or in time, or one that was lost comes late; one
@@ -186,7 +187,7 @@ function latenesses(most: number): number[] {
   return Array.from({ length: Math.floor(most / STEP_NS) }, (_, i) => (i + 1) * STEP_NS);
 }
 
-/** By how much it is late when it comes right behind each other one: the next may be so short that no step is between. */
+/** By how much it is late when it comes right behind each other one: no step is between it and a short next one. */
 function behindOthers(
   { requests }: Pick<WireLog, 'requests'>,
   { arrivedNs, bytes }: SentFrame,

@@ -13,7 +13,7 @@ export class AnswerTimes {
     this.#roundTrips = roundTrips;
   }
 
-  /** The shortest time in which a retransmission can be acknowledged: one that is shorter than any before is so sooner. */
+  /** The shortest time in which a retransmission can be acknowledged: a shorter packet than any before is so sooner. */
   get soonestNs(): number {
     return this.#roundTrips.boundNs * SHORTER;
   }

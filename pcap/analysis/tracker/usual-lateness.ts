@@ -94,7 +94,7 @@ export class UsualLateness {
     return count >= SURE && this.isAnswered(sentNs + fromNs - this.#slackNs, sentNs + toNs + this.#slackNs);
   }
 
-  /** Whether one that was sent then, and is as late as usual, would come where what is sent between these times does. */
+  /** Whether one that was sent then, and is as late as usual, comes where what is sent between these times does. */
   comesBetween(sentNs: number, afterNs: number, beforeNs: number): boolean {
     this.#refresh();
     const { fromNs, toNs } = this.#peak;
