@@ -30,7 +30,8 @@ export function lostFlags(named: boolean): number {
 export function unbookPacket(counts: Counts, memory: PacketMemory, last: LastLosses, psn: number): boolean {
   const known = last.take(psn);
   const flags = known === undefined ? memory.flagsOf(psn) : lostFlags(known.named);
-  if ((flags & PacketFlag.BookedLost) === 0) return false;
+  // What was late is counted as that already.
+  if ((flags & (PacketFlag.BookedLost | PacketFlag.Late)) !== PacketFlag.BookedLost) return false;
   unbookLost(counts, 1, (flags & PacketFlag.UnnamedLoss) === 0);
   return true;
 }
