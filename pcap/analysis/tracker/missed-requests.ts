@@ -73,10 +73,7 @@ export class MissedRequests {
     this.#rules = new VerdictRules({ open, evidence, times, lateness, usual });
   }
 
-  /**
-   * An ACK of `psn` came so long after that was sent last, in `frame`. After a longer time what draws it may have been
-   * another sending.
-   */
+  /** An ACK of `psn` came so long after `frame`, its last sending. What draws it then may have been another one. */
   acknowledged(psn: number, waitNs: number, frame: number): void {
     const waited = waitNs > this.#times.usualNs;
     if (!waited) noteDrawn(this.#open, psn, frame);
@@ -179,7 +176,10 @@ export class MissedRequests {
       // Or that was lost, and all was sent again for a timeout before its NAK came: likelier where nothing else has
       // been overtaken.
       const unclear = second && each.afterTimeout && each.resentNs < 0 && this.#rules.told.overtaken === 0;
-      if (!unclear) this.#lateness.note(each.sentNs, timeNs);
+      if (!unclear) {
+        this.#lateness.note(each.sentNs, timeNs);
+        this.#usual.overtaken(each.sentNs, timeNs);
+      }
       this.#tell(each, unclear ? 'unknown' : 'overtaken');
     }
     this.#age(timeNs);

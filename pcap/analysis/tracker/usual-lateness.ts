@@ -20,6 +20,9 @@ export class UsualLateness {
   /** Requests and answers since it was found. */
   #newer = 0;
   #peak: Peak = NO_PEAK;
+  /** Requests that are known to have been late, and the longest time until that showed. */
+  #overtaken = 0;
+  #longestNs = 0;
   /** Times are full microseconds, or nanoseconds. */
   #stepNs = MICROSECOND_NS;
 
@@ -32,6 +35,12 @@ export class UsualLateness {
     this.#sentNs.add(sentNs);
     this.#noteTime(sentNs);
     this.#newer++;
+  }
+
+  /** A request came late before it was sent again: no duplicate has to tell so. It was there when this answer came. */
+  overtaken(sentNs: number, timeNs: number): void {
+    this.#overtaken++;
+    this.#longestNs = Math.max(this.#longestNs, timeNs - sentNs);
   }
 
   /** A duplicate is answered, and nothing tells which. */
@@ -58,15 +67,17 @@ export class UsualLateness {
   }
 
   /**
-   * How long after a request was sent it is answered at the latest, twice as late as usual, nanoseconds; undefined: no
-   * lateness is usual, or round trips vary.
+   * How long after a request was sent it is answered at the latest, twice as late as usual, nanoseconds; where no
+   * lateness is usual, as what was late was so before it was sent again, twice as late as any; undefined: that is not
+   * known either, or round trips vary.
    */
   get latestNs(): number | undefined {
     this.#refresh();
     const { shortestNs, isSteady } = this.#roundTrips;
+    if (!isSteady) return undefined;
     const { fromNs, toNs } = this.#peak;
-    if (toNs < 0 || !isSteady) return undefined;
-    return toNs + (fromNs - shortestNs) + this.#slackNs;
+    if (toNs >= 0) return toNs + (fromNs - shortestNs) + this.#slackNs;
+    return this.#overtaken < SURE ? undefined : 2 * this.#longestNs - Math.min(shortestNs, this.#longestNs);
   }
 
   /** How long after it was sent one is answered that is as late as usual, nanoseconds; -1: no lateness is usual. */

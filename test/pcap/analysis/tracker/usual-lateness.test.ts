@@ -166,3 +166,24 @@ it('of the answers that were expected the last thousand are known, of others few
   usual.expected(20_000);
   expect(usual.isAnswered(-2, -1)).toBe(true);
 });
+
+it('what came late before it was sent again bounds others, when there are three and no lateness is usual', () => {
+  const bound = (late: number, usual = seen(12, 0, () => 40, 0)) => {
+    for (let i = 0; i < late; i++) usual.overtaken(i * 1000, i * 1000 + 14_000 + i * 100);
+    return usual.latestNs;
+  };
+  // The longest took 14.2 us, 4.2 more than any takes.
+  expect([bound(2), bound(3)]).toEqual([undefined, 18_400]);
+  expect(
+    bound(
+      3,
+      seen(12, 4, () => 40, 20),
+    ),
+  ).toBe(70_500);
+  const varied = new UsualLateness({ ...ROUND_TRIPS, isSteady: false });
+  expect(bound(3, varied)).toBeUndefined();
+  // It was there sooner than an answer takes.
+  const short = new UsualLateness(ROUND_TRIPS);
+  for (let i = 0; i < 3; i++) short.overtaken(0, 8000);
+  expect(short.latestNs).toBe(8000);
+});

@@ -309,6 +309,28 @@ describe('where requests come twice', () => {
     expect(doubled(6, more)).toContain('50000 lost');
   });
 
+  it('what came late before it was sent again shows by how much, though no answer does', () => {
+    /** So many requests are there 4 us later than in time, and one is answered `at` after it was sent. */
+    const early = (late: number, at: number) => {
+      const told = new Told();
+      told.evidence.strayAcks = 99;
+      for (let i = 0; i < late * 1000; i += 1000)
+        told
+          .nak(i + 12, i, i)
+          .ack(i + 14, i + 5)
+          .resentInVain(i + 15, i);
+      return told
+        .nak(50_012, 50_000, 50_000)
+        .resent(50_013, 50_000)
+        .ack(50_024, 50_005)
+        .duplicate(50_000 + at, 50_005)
+        .end();
+    };
+    expect(early(3, 60)).toContain('50000 lost');
+    expect(early(3, 24)).toContain('50000 unknown');
+    expect(early(2, 60)).toContain('50000 unknown');
+  });
+
   it('what was not captured shows no lateness: it is not known when it was sent', () => {
     const told = new Told();
     told.evidence.strayAcks = 9;
