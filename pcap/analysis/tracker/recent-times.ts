@@ -37,9 +37,13 @@ export class RecentTimes {
 
   /** Whether one is between these, the later included, or one that is forgotten may be. */
   mayHave(fromNs: number, toNs: number): boolean {
-    const sorted = this.#sorted;
-    if (this.#count > this.#most && (sorted[0] as number) >= fromNs) return true;
-    const next = sorted[firstBehind(sorted, fromNs)];
+    if (this.#count > this.#most && (this.#sorted[0] as number) >= fromNs) return true;
+    return this.has(fromNs, toNs);
+  }
+
+  /** Whether one of those that are not forgotten is between these, the later included. */
+  has(fromNs: number, toNs: number): boolean {
+    const next = this.#sorted[firstBehind(this.#sorted, fromNs)];
     return next !== undefined && next <= toNs;
   }
 }

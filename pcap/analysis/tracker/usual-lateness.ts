@@ -98,11 +98,16 @@ export class UsualLateness {
     return this.#answeredNs.mayHave(fromNs, toNs) || this.#expectedNs.mayHave(fromNs, toNs);
   }
 
-  /** Whether a duplicate was answered when one would be that was sent then, and is as late as usual. */
+  /**
+   * Whether a duplicate was answered when one would be that was sent then, and is as late as usual. Not where it is
+   * forgotten: on a busy network that is so of all, long before a verdict.
+   */
   isAnsweredAlike(sentNs: number): boolean {
     this.#refresh();
     const { fromNs, toNs, count } = this.#peak;
-    return count >= SURE && this.isAnswered(sentNs + fromNs - this.#slackNs, sentNs + toNs + this.#slackNs);
+    if (count < SURE) return false;
+    const [from, to] = [sentNs + fromNs - this.#slackNs, sentNs + toNs + this.#slackNs];
+    return this.#answeredNs.has(from, to) || this.#expectedNs.has(from, to);
   }
 
   /** Whether one that was sent then, and is as late as usual, comes where what is sent between these times does. */

@@ -87,6 +87,12 @@ describe('where nothing comes twice', () => {
     expect(explained(50_040, 2)).toContain('50000 lost');
   });
 
+  it('one was lost, however many answers to others have come and are forgotten before its verdict', () => {
+    const told = lateBy40(3).ack(50_024, 50_005);
+    for (let at = 50_100; at < 60_100; at += 5) told.resentInVain(at, 50_000).duplicate(at + 10, 50_005);
+    expect(told.end()).toContain('50000 lost');
+  });
+
   it('nor how many of two were lost, when their one answer and one that something else explains come as late as usual', () => {
     /** 50010 was sent 10 us later. Something is answered that was sent again in vain, at `at`. */
     const two = (at: number) =>
